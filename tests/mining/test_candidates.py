@@ -5,13 +5,7 @@ import pytest
 
 from interlingua.errors import DataError
 from interlingua.mining.candidates import Candidates, OneToOneMatcher, best_both_ways, retrieve
-
-MARGINS = {"ratio": lambda c, b: c / b, "distance": lambda c, b: c - b, "absolute": lambda c, b: c}
-
-
-def unit(rng, n, d=5):
-    rows = rng.standard_normal((n, d))
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+from tests.mining.unit_vectors import MARGINS, unit
 
 
 def oracle(x, y, k, margin):
@@ -43,9 +37,8 @@ def test_both_directions_are_the_oracle(margin, n, m, k):
         own, other = (found.y, found.x) if turned else (found.x, found.y)
         assert own.tolist() == list(range(len(expected)))
         assert other.tolist() == [j for _, j in expected]
-        np.testing.assert_allclose(
-            found.scores, [score for score, _ in expected], rtol=1e-5, atol=2e-6
-        )
+        scores = [score for score, _ in expected]
+        np.testing.assert_allclose(found.scores, scores, rtol=1e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -54,9 +47,8 @@ def test_retrieval_is_the_oracle(seed):
     forward, backward = best_both_ways(unit(rng, 25), unit(rng, 35))
     assert pairs(retrieve(forward, backward, "forward")) == pairs(forward)
     assert pairs(retrieve(forward, backward, "backward")) == pairs(backward)
-    assert set(pairs(retrieve(forward, backward, "intersection"))) == set(pairs(forward)) & set(
-        pairs(backward)
-    )
+    both = set(pairs(forward)) & set(pairs(backward))
+    assert set(pairs(retrieve(forward, backward, "intersection"))) == both
     scored = [
         *zip(forward.scores, pairs(forward), strict=True),
         *zip(backward.scores, pairs(backward), strict=True),

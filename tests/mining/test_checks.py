@@ -75,10 +75,12 @@ def test_lengths_by_hand():
     assert ratios.tolist() == pytest.approx([40 / 20, 1.0, 2.0])
 
 
-def checked(
-    tmp_path, columns, rejecting, sources, targets, hubs=None, languages=("zho_Hans", "eng_Latn")
-):
-    checker = Checker(CheckPlan.parse(columns, rejecting), languages, tmp_path)
+def checker_of(folder, columns, rejecting, language="deu_Latn"):
+    return Checker(CheckPlan.parse(columns, rejecting), (language, "eng_Latn"), folder)
+
+
+def checked(tmp_path, columns, rejecting, sources, targets, hubs=None, *, language="zho_Hans"):
+    checker = checker_of(tmp_path, columns, rejecting, language)
     values = checker.measure(Pairs(sources, targets, np.array(hubs or [1] * len(sources))))
     return values, checker.rejected(values)
 
@@ -95,7 +97,7 @@ def test_scripts_by_hand(tmp_path):
 
 
 def test_duplicates_of_better_pairs(tmp_path):
-    checker = Checker(CheckPlan.parse("duplicate", "duplicate"), ("deu_Latn", "eng_Latn"), tmp_path)
+    checker = checker_of(tmp_path, "duplicate", "duplicate")
     first = checker.measure(Pairs(["Ja.", "Nein."], ["Yes.", "No."], np.ones(2)))
     assert first["duplicate"].tolist() == [0, 0]
     again = checker.measure(Pairs(["ja!", "Ja", "nein"], ["YES", "Never", "never?"], np.ones(3)))
@@ -106,13 +108,9 @@ def test_duplicates_of_better_pairs(tmp_path):
 def test_what_is_rejected_makes_nothing_a_duplicate(tmp_path):
     """The first pair's lengths differ, so the second is no duplicate of it, but the third of the
     second."""
-    values, rejected = checked(
-        tmp_path,
-        "duplicate",
-        "length=2,duplicate=1",
-        ["Ja.", "ja", "JA"],
-        ["Yes, of course, as I have said before.", "yes", "yes!"],
-    )
+    targets = ["Yes, of course, as I have said before.", "yes", "yes!"]
+    rejecting = "length=2,duplicate=1"
+    values, rejected = checked(tmp_path, "duplicate", rejecting, ["Ja.", "ja", "JA"], targets)
     assert values["duplicate"].tolist() == [0, 0, 2]
     assert rejected["duplicate"].tolist() == [False, False, True]
 
@@ -120,18 +118,10 @@ def test_what_is_rejected_makes_nothing_a_duplicate(tmp_path):
 def test_pairs_refused_for_what_they_are(tmp_path):
     """Hubs and duplicates depend on other pairs, and a check that rejects nothing refuses
     nothing."""
-    checker = Checker(
-        CheckPlan.parse("numbers", "length=2,copied,duplicate=1,hub=1"),
-        ("deu_Latn", "eng_Latn"),
-        tmp_path,
-    )
+    checker = checker_of(tmp_path, "numbers", "length=2,copied,duplicate=1,hub=1")
     sources, targets = ["Ja 1", "ja 1", "Ja 1", "Seite"], ["Yes 2", "Yes 2", "x" * 40, "seite"]
     assert checker.refuses(sources, targets).tolist() == [False, False, True, True]
-    assert (
-        not Checker(CheckPlan.parse("length,copied", ""), ("deu_Latn", "eng_Latn"), tmp_path)
-        .refuses(sources, targets)
-        .any()
-    )
+    assert not checker_of(tmp_path, "length,copied", "").refuses(sources, targets).any()
 
 
 def test_hubs_of_a_short_side_are_counted_as_if_both_were_as_long():
@@ -144,9 +134,8 @@ def test_hubs_of_a_short_side_are_counted_as_if_both_were_as_long():
 
 
 def test_hubs_and_numbers_have_limits(tmp_path):
-    values, rejected = checked(
-        tmp_path, "hub", "hub=3,numbers=1", ["a 1", "b", "c 2"], ["a 1", "b", "c 3"], [2, 3, 4]
-    )
+    texts = ["a 1", "b", "c 2"], ["a 1", "b", "c 3"]
+    values, rejected = checked(tmp_path, "hub", "hub=3,numbers=1", *texts, [2, 3, 4])
     assert list(values) == ["numbers", "hub"]
     assert rejected["hub"].tolist() == [False, True, True]
     assert rejected["numbers differ"].tolist() == [False, False, True]
@@ -156,37 +145,28 @@ def test_languages(tmp_path):
     pytest.importorskip("py3langid")
     english = "This is a sentence that is clearly written in English."
     german = "Das ist ein Satz, der ganz offensichtlich auf Deutsch geschrieben ist."
-    values, rejected = checked(
-        tmp_path,
-        "",
-        "language",
-        [german, english, "kurz"],
-        [english, german, "short"],
-        languages=("deu_Latn", "eng_Latn"),
-    )
+    texts = [german, english, "kurz"], [english, german, "short"]
+    values, rejected = checked(tmp_path, "", "language", *texts, language="deu_Latn")
     assert values["language"].tolist() == [0, 2, 0]
     assert rejected["another language"].tolist() == [False, True, False]
 
 
 def test_a_plan_from_the_command_line():
     plan = CheckPlan.parse("hub, length", "copied=0.5,length")
-    assert plan == CheckPlan(
-        ("length", "copied", "hub"), {"copied": 0.5, "length": find_check("length").default_limit}
-    )
+    limits = {"copied": 0.5, "length": find_check("length").default_limit}
+    assert plan == CheckPlan(("length", "copied", "hub"), limits)
     assert CheckPlan.parse("", "none") == CheckPlan((), {})
     assert CheckPlan.parse("all", "").columns == tuple(CHECKS)
     with pytest.raises(ConfigError, match=r"check 'lenght'; .*'length'"):
         CheckPlan.parse("lenght", "")
-    with pytest.raises(ConfigError, match="limit of 'length' is 'nan'"):
-        CheckPlan.parse("", "length=nan")
-    with pytest.raises(ConfigError, match="limit of 'length' is 'x'"):
-        CheckPlan.parse("", "length=x")
+    for limit in ("nan", "x"):
+        with pytest.raises(ConfigError, match=f"limit of 'length' is '{limit}'"):
+            CheckPlan.parse("", f"length={limit}")
 
 
 def test_no_pairs_at_all(tmp_path):
-    values, rejected = checked(
-        tmp_path, "script,length,copied,numbers,duplicate,hub", "length", [], []
-    )
+    columns = "script,length,copied,numbers,duplicate,hub"
+    values, rejected = checked(tmp_path, columns, "length", [], [])
     assert all(len(column) == 0 for column in [*values.values(), *rejected.values()])
 
 
@@ -199,18 +179,17 @@ class Politeness(Check):
     default_limit = 2
 
     def score(self, pairs):
-        return np.array(
-            [(a + b).count("!") for a, b in zip(pairs.sources, pairs.targets, strict=True)], float
-        )
+        both = zip(pairs.sources, pairs.targets, strict=True)
+        return np.array([(a + b).count("!") for a, b in both], float)
 
 
 OUTSIDE = f"{__name__}:Politeness"
 
 
 def test_a_check_of_another_package_is_named_by_its_place(tmp_path):
-    plan = CheckPlan.parse("length", f"{OUTSIDE}=3,copied")
-    assert plan.names == ("length", "copied", "politeness")
-    checker = Checker(plan, ("deu_Latn", "eng_Latn"), tmp_path)
+    checked = "length", f"{OUTSIDE}=3,copied"
+    assert CheckPlan.parse(*checked).names == ("length", "copied", "politeness")
+    checker = checker_of(tmp_path, *checked)
     values = checker.measure(Pairs(["Halt!", "Halt!!"], ["Stop!", "Stop!"], np.ones(2)))
     assert values["politeness"].tolist() == [2, 3]
     assert checker.rejected(values)["impolite"].tolist() == [False, True]
@@ -232,9 +211,5 @@ def test_each_side_of_a_limit():
     """
     values = np.array([1.0, 2.0, 3.0, np.nan])
     assert Politeness(("", ""), None).accept(values).tolist() == [True, False, False, True]
-    assert find_check("script")(("", ""), None, 2.0).accept(values).tolist() == [
-        False,
-        True,
-        True,
-        True,
-    ]
+    script = find_check("script")(("", ""), None, 2.0)
+    assert script.accept(values).tolist() == [False, True, True, True]

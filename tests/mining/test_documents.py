@@ -17,12 +17,9 @@ from interlingua.mining.documents import (
 )
 from interlingua.mining.texts import Line, build_side, read_lines
 from tests.mining.invented import WORDS, embed, text
+from tests.mining.unit_vectors import MARGINS
 
-FUNCTIONS = {
-    "ratio": lambda a, b: a / b,
-    "distance": lambda a, b: a - b,
-    "absolute": lambda a, b: a,
-}
+EQUAL = DocumentMatch(how="equal")
 
 
 @pytest.mark.parametrize(
@@ -49,14 +46,14 @@ def test_what_matches(tmp_path):
     with pytest.raises(ConfigError, match="equal or urls"):
         DocumentMatch.parse("url")
     with pytest.raises(ConfigError, match="layout is 'ids'"):
-        reader(["a.tsv"], "ids", DocumentMatch(how="equal"), language="de")
+        reader(["a.tsv"], "ids", EQUAL, language="de")
 
 
 def test_the_reader_calls_documents_alike(tmp_path):
     (tmp_path / "a").write_text("http://a.org/de/1\teins\n")
     lines = list(reader([tmp_path / "a"], "documents", DocumentMatch(how="urls"), language="de")())
     assert lines == [Line("eins", "http://a.org/de/1#1", "a/org/1")]
-    lines = list(reader([tmp_path / "a"], "documents", DocumentMatch(how="equal"), language="de")())
+    lines = list(reader([tmp_path / "a"], "documents", EQUAL, language="de")())
     assert lines[0].document == "http://a.org/de/1"
 
 
@@ -88,9 +85,7 @@ def crawl(folder, seed=0):
             numbers = [draw.randrange(WORDS) for _ in range(5)]
             for language in sides:
                 own = numbers if draw.random() < 0.7 else [draw.randrange(WORDS) for _ in range(5)]
-                if not (document == 7 and language == "de") and not (
-                    document > 7 and language == "en"
-                ):
+                if (language, document) not in (("de", 7), ("en", 8)):
                     sides[language].append(Line(text(own, language), "", f"d{document}"))
         for language in sides:
             sides[language].append(Line(text([1, 2, 3], language), "", f"d{document}"))
@@ -98,6 +93,13 @@ def crawl(folder, seed=0):
         build_side(folder / language, lambda lines=lines: lines, what="")
         for language, lines in sides.items()
     ]
+
+
+def found(x, y, match=EQUAL, *, k=2, margin="ratio", background=0, **options):
+    """What ``document_pairs`` finds by max retrieval."""
+    vectors = embed(list(x.texts)), embed(list(y.texts))
+    options |= {"k": k, "margin": margin, "background": background}
+    return document_pairs(x, y, *vectors, match, retrieval="max", **options)
 
 
 def oracle(x, y, k, margin, background):
@@ -112,7 +114,7 @@ def oracle(x, y, k, margin, background):
         set(rng.choice(size, min(background, size), replace=False).tolist())
         for size in cosines.shape
     ]
-    found = {}
+    best = {}
     for key in set(x.documents.tolist()) & set(y.documents.tolist()):
         own = [
             sorted(set(side.text_of_line[side.documents == np.uint64(key)].tolist()))
@@ -126,7 +128,7 @@ def oracle(x, y, k, margin, background):
         mean_y = {j: mean([cosines[i, j] for i in samples[0] | set(own[0])]) for j in own[1]}
 
         def score(i, j, mean_x=mean_x, mean_y=mean_y):
-            return FUNCTIONS[margin](cosines[i, j], (mean_x[i] + mean_y[j]) / 2)
+            return MARGINS[margin](cosines[i, j], (mean_x[i] + mean_y[j]) / 2)
 
         every = []
         for i in own[0]:
@@ -139,39 +141,22 @@ def oracle(x, y, k, margin, background):
         for value, i, j in sorted(every, key=lambda one: -one[0]):
             if not taken & {("x", i), ("y", j)}:
                 taken |= {("x", i), ("y", j)}
-                found[i, j] = max(value, found.get((i, j), -np.inf))
-    return found
+                best[i, j] = max(value, best.get((i, j), -np.inf))
+    return best
 
 
 @pytest.mark.parametrize("group", [1, 8192])
 @pytest.mark.parametrize("background", [0, 10, 1000])
-@pytest.mark.parametrize("margin", FUNCTIONS)
+@pytest.mark.parametrize("margin", MARGINS)
 def test_pairs_within_documents_are_the_oracle(tmp_path, monkeypatch, margin, background, group):
     monkeypatch.setattr(documents, "GROUP", group)
     x, y = crawl(tmp_path)
     told = []
-    pairs, note = document_pairs(
-        x,
-        y,
-        embed(list(x.texts)),
-        embed(list(y.texts)),
-        DocumentMatch(how="equal"),
-        k=3,
-        margin=margin,
-        retrieval="max",
-        background=background,
-        progress=lambda *at: told.append(at),
-    )
+    options = {"k": 3, "margin": margin, "background": background}
+    pairs, note = found(x, y, progress=lambda *at: told.append(at), **options)
     expected = oracle(x, y, 3, margin, background)
-    got = {
-        (i, j): score
-        for i, j, score in zip(
-            pairs["x"].tolist(), pairs["y"].tolist(), pairs["score"], strict=True
-        )
-    }
-    assert set(got) == set(expected)
-    for pair, score in got.items():
-        assert score == pytest.approx(expected[pair], rel=1e-5, abs=1e-6)
+    got = {(x, y): score for x, y, score in pairs[["x", "y", "score"]].tolist()}
+    assert got == pytest.approx(expected, rel=1e-5, abs=1e-6)
     assert (np.diff(pairs["score"]) <= 0).all()
     cosines = (embed(list(x.texts))[pairs["x"]] * embed(list(y.texts))[pairs["y"]]).sum(axis=1)
     np.testing.assert_allclose(pairs["cosine"], cosines, atol=1e-6)
@@ -181,43 +166,33 @@ def test_pairs_within_documents_are_the_oracle(tmp_path, monkeypatch, margin, ba
 
 def test_a_refused_pair_keeps_no_text_from_another(tmp_path):
     """A sentence that stands on the other side untranslated as well, next to its translation."""
-    sides = ((["a1 a2 a3"],), (["a1 a2 a3", "b1 b2 b3 b4"],))
-    x, y = (
-        build_side(
-            tmp_path / name, lambda lines=lines: [Line(one, "", "d") for one in lines], what=""
-        )
-        for name, (lines,) in zip("xy", sides, strict=True)
-    )
-    how = {"k": 2, "margin": "ratio", "retrieval": "max", "background": 0}
-    both = x, y, embed(list(x.texts)), embed(list(y.texts)), DocumentMatch(how="equal")
-    assert document_pairs(*both, **how)[0][["x", "y"]].tolist() == [(0, 0)]
-    pairs, _ = document_pairs(*both, **how, refuses=lambda xs, ys: (xs == 0) & (ys == 0))
+    copied, translation = (Line(one, "", "d") for one in ("a1 a2 a3", "b1 b2 b3 b4"))
+    x = build_side(tmp_path / "x", lambda: [copied], what="")
+    y = build_side(tmp_path / "y", lambda: [copied, translation], what="")
+    assert found(x, y)[0][["x", "y"]].tolist() == [(0, 0)]
+    pairs, _ = found(x, y, refuses=lambda xs, ys: (xs == 0) & (ys == 0))
     assert pairs[["x", "y"]].tolist() == [(0, 0), (0, 1)]
 
 
 def test_a_file_of_matches(tmp_path):
     x, y = crawl(tmp_path)
     (tmp_path / "m.tsv").write_text("d0\td0\t0.9\nd1\td3\nnone\td1\n")
-    options = {"k": 2, "margin": "ratio", "retrieval": "max", "background": 0}
-    vectors = embed(list(x.texts)), embed(list(y.texts))
-    pairs, note = document_pairs(
-        x, y, *vectors, DocumentMatch.parse(str(tmp_path / "m.tsv")), **options
-    )
+    match = DocumentMatch.parse(str(tmp_path / "m.tsv"))
+    pairs, note = found(x, y, match)
     assert note.startswith("2 of 3 matches")
-    of = [{name: set() for name in ("d0", "d1", "d3")} for _ in range(2)]
-    for side, names, place in ((x, ("d0", "d1"), 0), (y, ("d0", "d3"), 1)):
-        for name in names:
-            key = documents.exact_keys([name])[0]
-            of[place][name] = set(side.text_of_line[side.documents == key].tolist())
+
+    def texts_of(side, document):
+        key = documents.exact_keys([document])[0]
+        return set(side.text_of_line[side.documents == key].tolist())
+
+    matches = [(texts_of(x, a), texts_of(y, b)) for a, b in (("d0", "d0"), ("d1", "d3"))]
     assert len(pairs)
-    for i, j in zip(pairs["x"].tolist(), pairs["y"].tolist(), strict=True):
-        assert (i in of[0]["d0"] and j in of[1]["d0"]) or (i in of[0]["d1"] and j in of[1]["d3"])
-    (tmp_path / "m.tsv").write_text("none\tnone\n")
-    with pytest.raises(DataError, match="no pair of documents"):
-        document_pairs(x, y, *vectors, DocumentMatch.parse(str(tmp_path / "m.tsv")), **options)
-    (tmp_path / "m.tsv").write_text("none\n")
-    with pytest.raises(DataError, match=r"m.tsv:1: .*TAB target"):
-        document_pairs(x, y, *vectors, DocumentMatch.parse(str(tmp_path / "m.tsv")), **options)
+    for i, j in pairs[["x", "y"]].tolist():
+        assert any(i in of_x and j in of_y for of_x, of_y in matches)
+    for text_, message in (("none\tnone\n", "no pair of documents"), ("none\n", "m.tsv:1: .*TAB")):
+        (tmp_path / "m.tsv").write_text(text_)
+        with pytest.raises(DataError, match=message):
+            found(x, y, match)
 
 
 def test_a_notice_in_all_documents_is_one_pair(tmp_path):
@@ -226,17 +201,7 @@ def test_a_notice_in_all_documents_is_one_pair(tmp_path):
         list(side.texts).index(text([1, 2, 3], language))
         for side, language in ((x, "de"), (y, "en"))
     ]
-    pairs, _ = document_pairs(
-        x,
-        y,
-        embed(list(x.texts)),
-        embed(list(y.texts)),
-        DocumentMatch(how="equal"),
-        k=3,
-        margin="ratio",
-        retrieval="max",
-        background=0,
-    )
+    pairs, _ = found(x, y, k=3)
     assert int(((pairs["x"] == notice[0]) & (pairs["y"] == notice[1])).sum()) == 1
 
 
@@ -246,14 +211,4 @@ def test_documents_of_one_side_alone(tmp_path):
         for name in "xy"
     )
     with pytest.raises(DataError, match="no document of"):
-        document_pairs(
-            x,
-            y,
-            embed(["de1"]),
-            embed(["de1"]),
-            DocumentMatch(how="equal"),
-            k=1,
-            margin="ratio",
-            retrieval="max",
-            background=0,
-        )
+        found(x, y)

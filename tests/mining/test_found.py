@@ -1,34 +1,36 @@
 from __future__ import annotations
 
+import itertools
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
 
 from interlingua.mining import candidates as found
-from interlingua.mining.candidates import CandidatePairs, best_both_ways, descending, retrieve
+from interlingua.mining.candidates import (
+    CandidatePairs,
+    Retrieval,
+    best_both_ways,
+    descending,
+    retrieve,
+)
 from interlingua.search.topk.exact import Neighbors, mutual_topk
+from tests.mining.unit_vectors import MARGINS, unit
 
-
-def unit(rng, n, d=5):
-    rows = rng.standard_normal((n, d))
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+RETRIEVALS = get_args(Retrieval)
 
 
 def in_blocks(near, size):
     def blocks(side):
         one = near[side]
         for start in range(0, len(one.indices), size):
-            yield (
-                start,
-                Neighbors(
-                    one.similarities[start : start + size], one.indices[start : start + size]
-                ),
-            )
+            yield start, Neighbors(*(part[start : start + size] for part in one))
 
     return blocks
 
 
-@pytest.mark.parametrize("margin", ["ratio", "distance", "absolute"])
+@pytest.mark.parametrize("margin", MARGINS)
 @pytest.mark.parametrize(("n", "m", "k"), [(40, 50, 4), (5, 3, 4), (1, 1, 2)])
 def test_pairs_on_disk_are_those_in_memory(tmp_path, monkeypatch, n, m, k, margin):
     monkeypatch.setattr(found, "CHUNK", 9)
@@ -37,34 +39,25 @@ def test_pairs_on_disk_are_those_in_memory(tmp_path, monkeypatch, n, m, k, margi
     x[n // 2] = x[0]  # equal scores
     both = best_both_ways(x, y, k=k, margin=margin)
     near = dict(zip("xy", mutual_topk(x, y, k=k), strict=True))
-    scored = CandidatePairs.of_blocks(
-        in_blocks(near, 11), {"x": n, "y": m}, folder=tmp_path, margin=margin
-    )
-    for retrieval in ("forward", "backward", "intersection", "max"):
+    blocks = in_blocks(near, 11)
+    scored = CandidatePairs.of_blocks(blocks, {"x": n, "y": m}, folder=tmp_path, margin=margin)
+    refused = {"refuses": lambda xs, ys: (xs + ys) % 3 == 0}
+
+    def assert_found(expected, *how, **options):
+        pairs = np.concatenate(list(scored.retrieved(*how, **options)))
+        assert pairs["x"].tolist() == expected.x.tolist()
+        assert pairs["y"].tolist() == expected.y.tolist()
+        assert pairs["score"].tolist() == expected.scores.tolist()
+        cosines = (x[pairs["x"]] * y[pairs["y"]]).sum(axis=1)
+        np.testing.assert_allclose(pairs["cosine"], cosines, atol=1e-6)
+
+    for retrieval, memory in itertools.product(RETRIEVALS, (2**30, 500)):
         expected = retrieve(*both, retrieval)
-        for memory in (2**30, 500):
-            for ordered in (True, False):
-                pairs = np.concatenate(
-                    list(scored.retrieved(retrieval, memory=memory, ordered=ordered))
-                )
-                order = (
-                    np.argsort(-expected.scores, kind="stable")
-                    if ordered
-                    else np.arange(len(expected.scores))
-                )
-                assert pairs["x"].tolist() == expected.x[order].tolist()
-                assert pairs["y"].tolist() == expected.y[order].tolist()
-                assert pairs["score"].tolist() == expected.scores[order].tolist()
-                if retrieval == "max":
-                    refused = {"refuses": lambda xs, ys: (xs + ys) % 3 == 0}
-                    some = np.concatenate(
-                        list(scored.retrieved(retrieval, memory=memory, **refused))
-                    )
-                    without = retrieve(*both, retrieval, **refused)
-                    assert some["x"].tolist() == without.x.tolist()
-                    assert some["y"].tolist() == without.y.tolist()
-                cosines = (x[pairs["x"]] * y[pairs["y"]]).sum(axis=1)
-                np.testing.assert_allclose(pairs["cosine"], cosines, atol=1e-6)
+        assert_found(expected, retrieval, memory=memory, ordered=False)
+        expected = expected.take(np.argsort(-expected.scores, kind="stable"))
+        assert_found(expected, retrieval, memory=memory)
+        if retrieval == "max":
+            assert_found(retrieve(*both, **refused), "max", memory=memory, **refused)
 
 
 def test_hubs_by_hand(tmp_path):
@@ -73,22 +66,17 @@ def test_hubs_by_hand(tmp_path):
         "x": Neighbors(torch.tensor([[0.9], [0.8], [0.7]]), torch.tensor([[0], [0], [0]])),
         "y": Neighbors(torch.tensor([[0.9], [0.5]]), torch.tensor([[0], [1]])),
     }
-    scored = CandidatePairs.of_blocks(
-        in_blocks(near, 2), {"x": 3, "y": 2}, folder=tmp_path, margin="absolute"
-    )
+    sizes = {"x": 3, "y": 2}
+    scored = CandidatePairs.of_blocks(in_blocks(near, 2), sizes, folder=tmp_path, margin="absolute")
     assert scored.hubs["y"].tolist() == [3, 0]
     assert scored.hubs["x"].tolist() == [1, 1, 0]
     (pairs,) = scored.retrieved("max")
     assert pairs[["x", "y", "hub_x", "hub_y"]].tolist() == [(0, 0, 1, 3), (1, 1, 1, 0)]
 
 
-def test_vectors_of_zeros_have_the_score_zero(tmp_path):
-    near = {
-        side: Neighbors(torch.zeros(1, 1), torch.zeros(1, 1, dtype=torch.int64)) for side in "xy"
-    }
-    (pairs,) = CandidatePairs.of_blocks(
-        in_blocks(near, 1), {"x": 1, "y": 1}, folder=tmp_path, margin="ratio"
-    ).retrieved("max")
+def test_vectors_of_zeros_have_the_score_zero():
+    near = Neighbors(torch.zeros(1, 1), torch.zeros(1, 1, dtype=torch.int64))
+    (pairs,) = CandidatePairs.of_neighbors(near, near, margin="ratio").retrieved("max")
     assert pairs["score"].tolist() == [0.0]
 
 

@@ -9,12 +9,11 @@ import pytest
 
 from interlingua.corpus.formats import read_pairs
 from interlingua.errors import ConfigError
-from interlingua.mining.calibration import Calibration
-from interlingua.mining.candidates import FOUND
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import MINE_COLUMNS, Selection, check_output, write_mined
-from interlingua.mining.pipeline import Mined
-from interlingua.mining.texts import Line, build_side
+from interlingua.mining.texts import Line
+from tests.mining.curves import calibration
+from tests.mining.two_sides import mined_lines, rows_of
 
 LANGUAGES = ("deu_Latn", "eng_Latn")
 SOURCES = [
@@ -30,35 +29,12 @@ SCORES = [1.3, 1.25, 1.2, 1.1, 0.9]
 
 @pytest.fixture
 def mined(tmp_path):
-    x = build_side(
-        tmp_path / "x",
-        lambda: [Line(text, f"s{n}") for n, text in enumerate([*SOURCES, SOURCES[0]])],
-        what="",
-    )
-    y = build_side(
-        tmp_path / "y", lambda: [Line(text, f"t{n}") for n, text in enumerate(TARGETS)], what=""
-    )
-    pairs = np.zeros(5, FOUND)
-    pairs["score"], pairs["cosine"], pairs["x"], pairs["y"] = SCORES, 0.8, range(5), range(5)
-    pairs["hub_x"], pairs["hub_y"] = [1, 1, 1, 2, 30], 1
-    return Mined(x, y, pairs, [])
-
-
-def calibration(**changes):
-    plain = {
-        "source_language": "deu_Latn",
-        "target_language": "eng_Latn",
-        "model": "m",
-        "scoring": "s",
-        "basis": "probes",
-        "shape": "logistic",
-        "scores": (1.0, 1.2),
-        "log_odds": (-3.0, 3.0),
-        "fitted_prior": 0.5,
-        "prior": 0.5,
-        "pairs": 9,
-    }
-    return Calibration(**(plain | changes))
+    sources = [Line(text, f"s{n}") for n, text in enumerate([*SOURCES, SOURCES[0]])]
+    targets = [Line(text, f"t{n}") for n, text in enumerate(TARGETS)]
+    found = mined_lines(tmp_path, sources, targets, SCORES)
+    found.pairs["cosine"] = 0.8
+    found.pairs["hub_x"], found.pairs["hub_y"] = [1, 1, 1, 2, 30], 1
+    return found
 
 
 def write(mined, path, *, drop="", check="", **options):
@@ -72,9 +48,7 @@ def write(mined, path, *, drop="", check="", **options):
 
 def test_lasers_columns(mined, tmp_path):
     written = write(mined, tmp_path / "p.tsv")
-    assert (tmp_path / "p.tsv").read_text().splitlines()[
-        0
-    ] == "1.3\tDer Hund bellt laut.\tThe dog barks loudly."
+    assert rows_of(tmp_path / "p.tsv")[0] == ["1.3", SOURCES[0], TARGETS[0]]
     assert (written.pairs, dict(written.rejected)) == (5, {})
     back = list(read_pairs(tmp_path / "p.tsv", source_language="de", target_language="en"))
     assert [pair.score for pair in back] == SCORES
@@ -82,27 +56,14 @@ def test_lasers_columns(mined, tmp_path):
 
 
 def test_a_threshold_and_checks_reject_and_are_counted(mined, tmp_path):
-    written = write(
-        mined, tmp_path / "p.tsv", threshold=1.1, drop="length,duplicate,numbers=1,hub=20"
-    )
-    assert [line.split("\t")[0] for line in (tmp_path / "p.tsv").read_text().splitlines()] == [
-        "1.3"
-    ]
-    assert dict(written.rejected) == {
-        "numbers differ": 1,
-        "duplicate": 1,
-        "lengths differ": 1,
-        "below the threshold": 1,
-        "hub": 1,
-    }
+    drop = "length,duplicate,numbers=1,hub=20"
+    written = write(mined, tmp_path / "p.tsv", threshold=1.1, drop=drop)
+    assert [row[0] for row in rows_of(tmp_path / "p.tsv")] == ["1.3"]
+    of_checks = dict.fromkeys(("numbers differ", "duplicate", "lengths differ", "hub"), 1)
+    assert written.rejected == {**of_checks, "below the threshold": 1}
     assert [row.columns["score"] for row in written.borderline] == SCORES
-    assert {reason: len(rows) for reason, rows in written.rejects.items()} == {
-        "numbers differ": 1,
-        "duplicate": 1,
-        "lengths differ": 1,
-        "below the threshold": 0,
-        "hub": 1,
-    }
+    shown = {reason: len(rows) for reason, rows in written.rejects.items()}
+    assert shown == {**of_checks, "below the threshold": 0}
 
 
 def test_no_text_of_a_short_side_is_a_hub_for_being_few(mined, tmp_path):
@@ -116,7 +77,7 @@ def test_no_text_of_a_short_side_is_a_hub_for_being_few(mined, tmp_path):
 def test_any_columns(mined, tmp_path):
     columns = ("source_origins", "probability", "duplicate", "target")
     write(mined, tmp_path / "p.tsv", columns=columns, check="duplicate", calibration=calibration())
-    first = (tmp_path / "p.tsv").read_text().splitlines()[0].split("\t")
+    first = rows_of(tmp_path / "p.tsv")[0]
     assert (first[0], first[2:]) == ("s0 s5", ["0", TARGETS[0]])
     assert 0.9 < float(first[1]) <= 1
 
@@ -156,22 +117,18 @@ def test_a_precision_that_no_pair_reaches(mined, tmp_path):
 
 
 def test_like_laser_the_threshold_itself_is_too_low(mined, tmp_path):
-    write(mined, tmp_path / "p.tsv", threshold=1.1, like_laser=True)
-    assert len((tmp_path / "p.tsv").read_text().splitlines()) == 3
-    write(mined, tmp_path / "q.tsv", threshold=1.1)
-    assert len((tmp_path / "q.tsv").read_text().splitlines()) == 4
+    path = tmp_path / "p.tsv"
+    for like_laser, kept in ((True, 3), (False, 4)):
+        write(mined, path, threshold=1.1, like_laser=like_laser)
+        assert len(rows_of(path)) == kept
     mined.pairs["score"][0] = np.float32(1.3)
-    write(mined, tmp_path / "p.tsv", like_laser=True)
-    assert (tmp_path / "p.tsv").read_text().split("\t")[0] == "1.2999999523162842"
+    write(mined, path, like_laser=True)
+    assert rows_of(path)[0][0] == "1.2999999523162842"
 
 
 def test_no_pairs(mined, tmp_path):
-    written = write(
-        mined._replace(pairs=mined.pairs[:0]),
-        tmp_path / "p.tsv",
-        drop="length",
-        calibration=calibration(),
-    )
+    none = mined._replace(pairs=mined.pairs[:0])
+    written = write(none, tmp_path / "p.tsv", drop="length", calibration=calibration())
     assert (written.pairs, written.prior, written.cuts) == (0, None, ())
 
 
@@ -180,22 +137,8 @@ def test_no_pairs(mined, tmp_path):
     [
         ("p.zip", ("score",), "written as .tsv, .jsonl, .csv, .xlsx or .tmx"),
         ("p.tsv", ("scores",), "column 'scores'; .*'score'"),
-        ("p.tsv", ("length",), "column 'length'; .*--check"),
     ],
 )
 def test_outputs_that_cant_be_written(path, columns, message):
     with pytest.raises(ConfigError, match=message):
         check_output(path, columns, CheckPlan((), {}))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"threshold": 1.0, "precision": 0.9}, "two ways to cut"),
-        ({"precision": 95}, "precision must be .* got 95"),
-        ({"threshold": float("nan")}, "threshold"),
-    ],
-)
-def test_two_ways_to_cut(options, message):
-    with pytest.raises(ConfigError, match=message):
-        Selection(checks=CheckPlan((), {}), **options)

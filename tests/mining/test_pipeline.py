@@ -15,6 +15,7 @@ from interlingua.search.topk.exact import mutual_topk
 from tests.mining.invented import embed, write_lines
 from tests.mining.killed import run_script
 from tests.mining.two_sides import as_pairs, mine, sides
+from tests.mining.unit_vectors import MARGINS
 
 SMALL = 2**21
 """Memory that makes several tiles of a few thousand texts."""
@@ -68,17 +69,12 @@ def laser(x, y, k, margin, retrieval, threshold):
     pair."""
     x, y = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (x, y))
     cosines = x @ y.T
-    functions = {
-        "ratio": lambda a, b: a / b,
-        "distance": lambda a, b: a - b,
-        "absolute": lambda a, b: a,
-    }
     near_x, near_y = np.argsort(-cosines, axis=1)[:, :k], np.argsort(-cosines.T, axis=1)[:, :k]
     mean_x = np.take_along_axis(cosines, near_x, 1).mean(axis=1)
     mean_y = np.take_along_axis(cosines.T, near_y, 1).mean(axis=1)
 
     def scores(i, j):
-        return functions[margin](x[i] @ y[j], (mean_x[i] + mean_y[j]) / 2)
+        return MARGINS[margin](x[i] @ y[j], (mean_x[i] + mean_y[j]) / 2)
 
     forward = [max((scores(i, j), j) for j in near_x[i]) for i in range(len(x))]
     backward = [max((scores(i, j), i) for i in near_y[j]) for j in range(len(y))]
@@ -88,9 +84,8 @@ def laser(x, y, k, margin, retrieval, threshold):
         return [(score, i, j) for j, (score, i) in enumerate(backward)]
     if retrieval == "intersection":
         return [(score, i, j) for i, (score, j) in enumerate(forward) if backward[j][1] == i]
-    every = [(s, i, j) for i, (s, j) in enumerate(forward)] + [
-        (s, i, j) for j, (s, i) in enumerate(backward)
-    ]
+    every = [(s, i, j) for i, (s, j) in enumerate(forward)]
+    every += [(s, i, j) for j, (s, i) in enumerate(backward)]
     taken, found = (set(), set()), []
     for score, i, j in sorted(every, key=lambda one: -one[0]):
         if i not in taken[0] and j not in taken[1]:

@@ -12,6 +12,10 @@ from interlingua.mining.score import BitextScorer, ScoreConfig, score_config
 from tests.mining.words import encode
 
 
+def pair(source, target):
+    return TextPair(source, target, "deu_Latn", "eng_Latn")
+
+
 def bitext(n, *, seed=0, wrong=0.3, repeated=0.2):
     """Pairs of invented sentences, of which some are wrong and some repeat earlier texts."""
     draw = random.Random(seed)
@@ -25,8 +29,12 @@ def bitext(n, *, seed=0, wrong=0.3, repeated=0.2):
         )
         if pairs and draw.random() < repeated:
             target = draw.choice(pairs).target
-        pairs.append(TextPair(source, target, "deu_Latn", "eng_Latn"))
+        pairs.append(pair(source, target))
     return pairs
+
+
+def is_right(pair):
+    return pair.source.replace("de", "") == pair.target.replace("en", "")
 
 
 @pytest.mark.parametrize("size", [1, 7])
@@ -79,7 +87,7 @@ def test_equals_cosines_one_by_one(margin, n, window):
 
 def test_worked_by_hand():
     vectors = {"a": [1, 0], "b": [0, 1], "A": [0.6, 0.8], "B": [0, 1]}
-    pairs = [TextPair("a", "A", "deu_Latn", "eng_Latn"), TextPair("b", "B", "deu_Latn", "eng_Latn")]
+    pairs = [pair("a", "A"), pair("b", "B")]
 
     def by_table(texts, **_):
         return np.array([vectors[text] for text in texts], np.float32)
@@ -95,16 +103,14 @@ def test_worked_by_hand():
 
 def test_right_pairs_score_higher_than_wrong_ones():
     pairs = bitext(400, wrong=0.5, repeated=0)
-    right = np.array(
-        [pair.source.replace("de", "") == pair.target.replace("en", "") for pair in pairs]
-    )
+    right = np.array([is_right(pair) for pair in pairs])
     scores = scores_of(pairs, window=64)
     assert scores[right].min() > 1
     assert np.mean(scores[right][:, None] > scores[~right]) > 0.99
 
 
 def test_a_sentence_said_often_is_embedded_once_and_no_neighbor_of_its_own():
-    pairs = [TextPair("de1", "en1", "deu_Latn", "eng_Latn")] * 6 + bitext(20)
+    pairs = [pair("de1", "en1")] * 6 + bitext(20)
     seen = []
 
     def counting(texts, *, language):
@@ -118,12 +124,14 @@ def test_a_sentence_said_often_is_embedded_once_and_no_neighbor_of_its_own():
 
 
 def test_texts_that_left_the_window_are_forgotten():
-    pairs = [TextPair(f"de{i}", f"en{i}", "deu_Latn", "eng_Latn") for i in (*range(30), 0)]
+    pairs = [pair(f"de{i}", f"en{i}") for i in (*range(30), 0)]
     seen = []
-    scorer = BitextScorer(
-        lambda texts, **_: seen.extend(texts) or encode(texts), ScoreConfig(window=4)
-    )
-    list(scorer.score(pairs))
+
+    def remembering(texts, **_):
+        seen.extend(texts)
+        return encode(texts)
+
+    list(BitextScorer(remembering, ScoreConfig(window=4)).score(pairs))
     assert seen.count("de0") == 2
     assert seen.count("de5") == 1
 
@@ -134,37 +142,26 @@ def test_no_more_is_read_than_is_scored():
     def endless():
         nonlocal taken
         for taken in itertools.count(1):
-            yield TextPair(f"de{taken}", f"en{taken}", "deu_Latn", "eng_Latn")
+            yield pair(f"de{taken}", f"en{taken}")
 
-    blocks = BitextScorer(encode, ScoreConfig(window=16)).score(endless())
-    assert [(len(block.pairs), taken) for block in itertools.islice(blocks, 4)] == [
-        (16, 16),
-        (8, 24),
-        (8, 32),
-        (8, 40),
-    ]
+    blocks = itertools.islice(BitextScorer(encode, ScoreConfig(window=16)).score(endless()), 4)
+    found = [(len(block.pairs), taken) for block in blocks]
+    assert found == [(16, 16), (8, 24), (8, 32), (8, 40)]
 
 
 def test_blank_sides_score_nothing():
-    pairs = [
-        TextPair("de1", " ", "deu_Latn", "eng_Latn"),
-        *bitext(5),
-        TextPair("", "en3", "deu_Latn", "eng_Latn"),
-    ]
+    pairs = [pair("de1", " "), *bitext(5), pair("", "en3")]
     (block,) = BitextScorer(encode, ScoreConfig()).score(pairs)
     assert block.scores[[0, -1]].tolist() == [0, 0]
     assert (block.scores[1:-1] != 0).all()
-    (blank,) = BitextScorer(encode, ScoreConfig()).score([TextPair("", "", "deu_Latn", "eng_Latn")])
+    (blank,) = BitextScorer(encode, ScoreConfig()).score([pair("", "")])
     assert blank.scores.tolist() == [0]
 
 
 def test_progress_comes_to_the_number_of_pairs():
     told = []
-    list(
-        BitextScorer(encode, ScoreConfig(window=8), progress=told.append).score(
-            [*bitext(30), *bitext(4)]
-        )
-    )
+    scorer = BitextScorer(encode, ScoreConfig(window=8), progress=told.append)
+    list(scorer.score([*bitext(30), *bitext(4)]))
     assert sum(told) == pytest.approx(34)
 
 
@@ -187,12 +184,9 @@ def test_what_decides_what_a_score_means():
 
 
 def test_plain_cosines_only_on_request():
-    assert score_config("ratio", k=4, window=8, cosine=True) == ScoreConfig(
-        margin="absolute", window=8
-    )
-    assert score_config("distance", k=2, window=8, cosine=False) == ScoreConfig(
-        margin="distance", k=2, window=8
-    )
+    for margin, cosine, kind in (("ratio", True, "absolute"), ("distance", False, "distance")):
+        found = score_config(margin, k=2, window=8, cosine=cosine)
+        assert found == ScoreConfig(margin=kind, k=2, window=8)
     with pytest.raises(ConfigError, match="say --cosine"):
         score_config("absolute", k=4, window=8, cosine=False)
 
@@ -204,6 +198,6 @@ def test_vectors_that_are_not_finite_are_refused_by_their_text(margin):
         found[[row for row, text in enumerate(texts) if text == "en7"]] = np.nan
         return found
 
-    pairs = [*bitext(5), TextPair("de7", "en7", "deu_Latn", "eng_Latn")]
+    pairs = [*bitext(5), pair("de7", "en7")]
     with pytest.raises(DataError, match=r"NaN .*'en7'"):
         list(BitextScorer(broken, ScoreConfig(margin=margin, k=2)).score(pairs))

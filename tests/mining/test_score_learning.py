@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.corpus.formats import TextPair, write_pairs
+from interlingua.corpus.formats import write_pairs
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibrate import (
     LearnJob,
@@ -15,12 +15,9 @@ from interlingua.mining.calibrate import (
 )
 from interlingua.mining.calibration import load_calibration
 from interlingua.mining.score import BitextScorer, ScoreConfig, open_stream
-from tests.mining.test_score import bitext
+from tests.mining.invented import write_lines
+from tests.mining.test_score import bitext, is_right, pair
 from tests.mining.words import encode
-
-
-def is_right(pair):
-    return pair.source.replace("de", "") == pair.target.replace("en", "")
 
 
 @pytest.fixture
@@ -31,9 +28,8 @@ def noisy(tmp_path):
 
 
 def test_from_judged_pairs(noisy, tmp_path):
-    labels = tmp_path / "labels.tsv"
-    judgments = [f"{int(is_right(pair))}\t{pair.source}\t{pair.target}\n" for pair in noisy[:200]]
-    labels.write_text("".join(judgments), encoding="utf-8")
+    judgments = [f"{int(is_right(one))}\t{one.source}\t{one.target}" for one in noisy[:200]]
+    labels = write_lines(tmp_path / "labels.tsv", judgments)
     job = LearnJob(output=tmp_path / "c.json", labels=labels, config=ScoreConfig(window=100))
     told = []
     lines = job.run(
@@ -44,9 +40,8 @@ def test_from_judged_pairs(noisy, tmp_path):
     )
     assert lines[0].startswith("200 pairs with a known answer")
     assert told[-1] == (600, 600)
-    found = load_calibration(
-        tmp_path / "c.json", "de", "en", model="m", scoring="score ratio k=4 window=100"
-    )
+    scoring = "score ratio k=4 window=100"
+    found = load_calibration(tmp_path / "c.json", "de", "en", model="m", scoring=scoring)
     assert found.basis == "labels"
     assert found.prior == pytest.approx(np.mean([is_right(pair) for pair in noisy]), abs=0.05)
     blocks = list(BitextScorer(encode, job.config).score(noisy))
@@ -98,44 +93,28 @@ def test_answers_stay_with_their_pairs():
 
 def test_wrong_targets_of_three_kinds():
     texts = ["en1 en2 en3 en4", "en5 en6", "en7 en8 en9", "en5 en6", "en6 en5 en10", "en1"]
-    pairs = [TextPair("x", text, "deu_Latn", "eng_Latn") for text in texts]
-    assert wrong_targets(pairs, encode) == [
-        "en5 en6",
-        "en6 en5 en10",
-        "en7",
-        "en6 en5 en10",
-        "en5 en6",
-        "e",
-    ]
-    assert wrong_targets(pairs[3:4] * 2, encode) == [
-        "en5 en6",
-        "en5",
-    ]  # nothing else there; equal ones are left out
+    pairs = [pair("x", text) for text in texts]
+    expected = ["en5 en6", "en6 en5 en10", "en7", "en6 en5 en10", "en5 en6", "e"]
+    assert wrong_targets(pairs, encode) == expected
+    # nothing else there; equal ones are left out
+    assert wrong_targets(pairs[3:4] * 2, encode) == ["en5 en6", "en5"]
 
 
 def test_half_a_sentence():
-    assert [first_half(text) for text in ("a b c", "漢字仮名", "word", "a")] == [
-        "a",
-        "漢字",
-        "wo",
-        "",
-    ]
+    halves = [first_half(text) for text in ("a b c", "漢字仮名", "word", "a")]
+    assert halves == ["a", "漢字", "wo", ""]
 
 
 def test_too_little_to_learn_from(noisy, tmp_path):
-    (tmp_path / "labels.tsv").write_text(
-        f"1\t{noisy[0].source}\t{noisy[0].target}\n", encoding="utf-8"
-    )
-    (tmp_path / "held.de-en.tsv").write_text("a\tb\n", encoding="utf-8")
+    labels = write_lines(tmp_path / "labels.tsv", [f"1\t{noisy[0].source}\t{noisy[0].target}"])
+    held_out = write_lines(tmp_path / "held.de-en.tsv", ["a\tb"])
     stream = open_stream(str(tmp_path / "noisy.de-en.tsv"))
-    with pytest.raises(DataError, match="calibration takes"):
-        LearnJob(output=tmp_path / "c", labels=tmp_path / "labels.tsv").run(
-            stream, encode, model="m"
-        )
-    with pytest.raises(DataError, match="fewer than two"):
-        LearnJob(output=tmp_path / "c", parallel=str(tmp_path / "held.de-en.tsv")).run(
-            stream, encode, model="m"
-        )
+    for options, message in (
+        ({"labels": labels}, "calibration takes"),
+        ({"parallel": str(held_out)}, "fewer than two"),
+    ):
+        with pytest.raises(DataError, match=message):
+            LearnJob(output=tmp_path / "c", **options).run(stream, encode, model="m")
     assert not (tmp_path / "c").exists()
 
 

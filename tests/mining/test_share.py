@@ -5,7 +5,6 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from interlingua.mining.calibration import (
-    Calibration,
     fit_calibration,
     fit_logistic,
     separation,
@@ -19,21 +18,13 @@ def drawn(rng, right, wrong, apart):
     return rng.standard_normal(right + wrong) + apart * answers, answers
 
 
-def calibration(scores, right):
+def interval(rng, known, mined, apart):
+    """Of the share of right ones, from numbers of known and of mined pairs, right and wrong."""
+    scores, right = drawn(rng, *known, apart)
     fit = fit_calibration(scores, right)
-    return Calibration(
-        source_language="deu_Latn",
-        target_language="eng_Latn",
-        model="m",
-        scoring="s",
-        basis="probes",
-        shape=fit.curve.shape,
-        scores=fit.curve.scores,
-        log_odds=fit.curve.log_odds,
-        fitted_prior=fit.prior,
-        prior=fit.prior,
-        pairs=len(scores),
-    )
+    languages = ("deu_Latn", "eng_Latn")
+    found = fit.calibration(languages=languages, model="m", scoring="s", basis="probes")
+    return share_interval(found, fit_logistic, scores, right, drawn(rng, *mined, apart)[0])
 
 
 def test_separation_is_the_area_under_the_roc_curve():
@@ -48,9 +39,8 @@ def test_the_interval_holds_the_share_and_narrows_with_what_is_known(share):
     rng = np.random.default_rng(3)
     widths = []
     for size in (60, 600):
-        known, right = drawn(rng, size, size, 2.0)
-        scores, _ = drawn(rng, round(4000 * share), round(4000 * (1 - share)), 2.0)
-        low, high = share_interval(calibration(known, right), fit_logistic, known, right, scores)
+        mined = (round(4000 * share), round(4000 * (1 - share)))
+        low, high = interval(rng, (size, size), mined, 2.0)
         assert low < share < high
         widths.append(high - low)
     assert widths[1] < widths[0] < 0.4
@@ -60,8 +50,6 @@ def test_pairs_that_are_hard_to_tell_apart_give_a_wide_interval():
     rng = np.random.default_rng(5)
     widths = []
     for apart in (0.7, 4.0):
-        known, right = drawn(rng, 150, 150, apart)
-        scores, _ = drawn(rng, 300, 1700, apart)
-        low, high = share_interval(calibration(known, right), fit_logistic, known, right, scores)
+        low, high = interval(rng, (150, 150), (300, 1700), apart)
         widths.append(high - low)
     assert widths[0] > 3 * widths[1]

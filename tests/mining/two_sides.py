@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
+import numpy as np
+
+from interlingua.mining.candidates import FOUND
+from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files
+from interlingua.mining.texts import build_side
 from interlingua.runtime import silent
 from tests.mining.invented import corpora, embed, write_lines
 
@@ -34,3 +38,14 @@ def as_pairs(mined):
 def rows_of(path):
     """The cells of a file of TSV."""
     return [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def mined_lines(folder, source, target, scores):
+    """Lines of two sides as if they were mined: the first of both are the first pair, and so on."""
+    x, y = (
+        build_side(folder / name, lambda lines=lines: lines, what="")
+        for name, lines in (("x", source), ("y", target))
+    )
+    pairs = np.zeros(len(scores), FOUND)
+    pairs["score"], pairs["x"], pairs["y"] = scores, range(len(scores)), range(len(scores))
+    return Mined(x, y, pairs, [f"{len(source)} lines"])
