@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from interlingua.arrays import unit_rows
 from interlingua.errors import DataError
 from interlingua.mining.align import (
     Aligner,
@@ -18,6 +19,7 @@ from interlingua.mining.align import (
     with_blank_lines,
 )
 from interlingua.mining.alignment import AlignConfig, Link, LinkCounts
+from tests.mining.invented import write_lines
 from tests.mining.words import encode
 
 
@@ -25,29 +27,22 @@ def documents(seed, n=80, alone=0):
     """A document, its translation with sentences joined on either side and left out, and what
     belongs together."""
     draw = random.Random(seed)
-    source, target, links, i = [], [], [], 0
-    while i < n:
-        kind = draw.choices(["1-1", "2-1", "1-2", "1-0", "0-1"], [8, 1, 1, alone, alone])[0]
+    documents, links = ([], []), []
+    shapes = [(1, 1), (2, 1), (1, 2), (1, 0), (0, 1)]
+    for _ in range(n):
+        shape = draw.choices(shapes, [8, 1, 1, alone, alone])[0]
         words = [[draw.randrange(10_000) for _ in range(draw.randint(3, 7))] for _ in range(2)]
-        texts = [
-            [" ".join(f"{code}{word}" for word in part) for part in words] for code in ("de", "en")
-        ]
-        parts = {"1-1": (1, 1), "2-1": (2, 1), "1-2": (1, 2), "1-0": (1, 0), "0-1": (0, 1)}[kind]
-        sides = [
-            side[:size] if max(parts) == 1 else ([" ".join(side)] if size == 1 else side)
-            for side, size in zip(texts, parts, strict=True)
-        ]
-        links.append(
-            Link(
-                tuple(range(len(source), len(source) + parts[0])),
-                tuple(range(len(target), len(target) + parts[1])),
-                0.0,
-            )
-        )
-        source += sides[0]
-        target += sides[1]
-        i += 1
-    return source, target, links
+        # the first of two parts alone, or both: joined on one side, apart on the other
+        words = words[: max(shape)]
+        sides = []
+        for document, code, size in zip(documents, ("de", "en"), shape, strict=True):
+            parts = [" ".join(f"{code}{word}" for word in part) for part in words]
+            if size < len(parts):
+                parts = [" ".join(parts)] * size
+            sides.append(tuple(range(len(document), len(document) + size)))
+            document += parts
+        links.append(Link(*sides, 0.0))
+    return *documents, links
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -72,28 +67,21 @@ def test_blocks_that_read_alike_are_embedded_once():
     assert found.places.tolist() == [[0, 1, 0], [0, 2, 3]]
     assert block_texts(["a"], 3).places.tolist() == [[0], [0], [0]]
     seen = []
-    Aligner(lambda texts, **_: seen.extend(texts) or encode(texts)).align(
-        ["x1", "x2", "x1"], ["y1", "y2", "y1"]
-    )
+
+    def remembering(texts, **_):
+        seen.extend(texts)
+        return encode(texts)
+
+    Aligner(remembering).align(["x1", "x2", "x1"], ["y1", "y2", "y1"])
     assert len(seen) == len(set(seen)) == 2 * 5
     assert joined(["a ", "b"], [0, 1]) == "a b"
 
 
 def test_blank_lines_are_left_alone_in_their_place():
-    links = (
-        Aligner(encode)
-        .align(["", "de1", "de2", "", "de3 de4"], ["en1", "", "en2", "en3", "en4", " "])
-        .links
-    )
-    assert [link[:2] for link in links] == [
-        ((0,), ()),
-        ((1,), (0,)),
-        ((), (1,)),
-        ((2,), (2,)),
-        ((3,), ()),
-        ((4,), (3, 4)),
-        ((), (5,)),
-    ]
+    source, target = ["", "de1", "de2", "", "de3 de4"], ["en1", "", "en2", "en3", "en4", " "]
+    links = [link[:2] for link in Aligner(encode).align(source, target).links]
+    assert links[:4] == [((0,), ()), ((1,), (0,)), ((), (1,)), ((2,), (2,))]
+    assert links[4:] == [((3,), ()), ((4,), (3, 4)), ((), (5,))]
 
 
 def test_a_blank_line_within_a_link_goes_before_it():
@@ -109,10 +97,14 @@ def test_an_empty_document_has_no_links():
 def written(folder, seed, n=30):
     source, target, gold = documents(seed, n)
     paths = [folder / f"{seed}.{code}" for code in ("de", "en", "gold")]
-    for path, lines in zip(paths[:2], (source, target), strict=True):
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_lines(paths[0], source)
+    write_lines(paths[1], target)
     paths[2].write_text("".join(map(link_line, gold)), encoding="utf-8")
     return [str(path) for path in paths]
+
+
+def pairs_of(aligner, *documents, **options):
+    return list(aligner.pairs(documents, stdout=io.StringIO(), **options))
 
 
 def test_many_documents_in_one_run(tmp_path):
@@ -123,13 +115,12 @@ def test_many_documents_in_one_run(tmp_path):
     ]
     aligner = Aligner(encode, source_language="de", target_language="eng_Latn")
     told = []
-    texts = list(aligner.pairs(pairs, stdout=io.StringIO(), progress=lambda *at: told.append(at)))
+    texts = pairs_of(aligner, *pairs, progress=lambda *at: told.append(at))
     links = [read_links(tmp_path / f"{i}.align") for i in (0, 1)]
     assert (texts[0].source_language, texts[0].target_language) == ("deu_Latn", "eng_Latn")
     joining = [link for found in links for link in found if link.source and link.target]
-    assert [text.score for text in texts] == pytest.approx(
-        [1 - link.cost for link in joining], abs=1e-5
-    )
+    scores = [1 - link.cost for link in joining]
+    assert [text.score for text in texts] == pytest.approx(scores, abs=1e-5)
     assert aligner.report.documents == 2
     assert aligner.report.gold.strict_scores.f1 > 0.9
     assert [line.split(":")[0] for line in aligner.report.gold_lines] == ["strict", "lax"]
@@ -164,17 +155,11 @@ def test_a_broken_document_stops_the_run_or_is_noted(tmp_path):
     ]
     for pair in broken:
         with pytest.raises(DataError):
-            list(Aligner(encode).pairs([pair], stdout=io.StringIO()))
-    aligner, out = Aligner(encode), io.StringIO()
-    list(aligner.pairs([*broken, DocumentPair(de, en)], stdout=out, lenient=True))
+            pairs_of(Aligner(encode), pair)
+    aligner = Aligner(encode)
+    assert pairs_of(aligner, *broken, DocumentPair(de, en), lenient=True)
     assert aligner.report.documents == 1
-    assert out.getvalue()
-    reasons = [
-        "the document is empty",
-        "not UTF-8 (byte 0xe4)",
-        "no such file",
-        "names sentence 99",
-    ]
+    reasons = ["document is empty", "not UTF-8 (byte 0xe4)", "no such file", "names sentence 99"]
     assert all(reason in said for reason, said in zip(reasons, aligner.report.failed, strict=True))
 
 
@@ -192,11 +177,7 @@ def test_blank_lines_are_counted_apart_from_sentences_left_alone(tmp_path):
     (tmp_path / "a").write_text("de1 de2\n\nde3 de4\n \n", encoding="utf-8")
     (tmp_path / "b").write_text("en1 en2\n\nen3 en4\n", encoding="utf-8")
     aligner = Aligner(encode)
-    list(
-        aligner.pairs(
-            [DocumentPair(str(tmp_path / "a"), str(tmp_path / "b"))], stdout=io.StringIO()
-        )
-    )
+    pairs_of(aligner, DocumentPair(str(tmp_path / "a"), str(tmp_path / "b")))
     assert aligner.report.shapes == {(1, 1): 2}
     assert aligner.report.blank == {"source": 2, "target": 1}
     assert "0 source and 0 target sentences left alone; 2 and 1 blank lines" in str(aligner.report)
@@ -210,20 +191,13 @@ def test_plain_text_is_split_and_its_sentences_written_beside_the_links(tmp_path
     def letters(texts, *, language=None, report=None):
         seen.append(language)
         rows = [[text.count(letter) for letter in "AbcdEfghIjkl"] for text in texts]
-        return np.array(rows, np.float32) / np.linalg.norm(rows, axis=1, keepdims=True).astype(
-            np.float32
-        )
+        return unit_rows(np.array(rows, np.float32))
 
-    pair = DocumentPair(
-        str(tmp_path / "a.de.txt"), str(tmp_path / "a.en.txt"), str(tmp_path / "links")
-    )
-    [*texts] = Aligner(letters, split=True).pairs([pair], stdout=io.StringIO())
-    assert (
-        [text.source for text in texts]
-        == [text.target for text in texts]
-        == ["Ab cd.", "Ef gh.", "Ij kl."]
-    )
+    pair = DocumentPair(*(str(tmp_path / name) for name in ("a.de.txt", "a.en.txt", "links")))
+    texts = pairs_of(Aligner(letters, split=True), pair)
+    sentences = ["Ab cd.", "Ef gh.", "Ij kl."]
+    assert [text.source for text in texts] == [text.target for text in texts] == sentences
     assert (texts[0].source_language, texts[0].target_language) == ("deu_Latn", "eng_Latn")
     assert set(seen) == {"deu_Latn", "eng_Latn"}
-    assert (tmp_path / "links.source.txt").read_text() == "Ab cd.\nEf gh.\nIj kl.\n"
-    assert (tmp_path / "links.target.txt").read_text() == "Ab cd.\nEf gh.\nIj kl.\n"
+    for side in ("source", "target"):
+        assert (tmp_path / f"links.{side}.txt").read_text().splitlines() == sentences

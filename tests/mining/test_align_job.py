@@ -24,20 +24,26 @@ def listed(tmp_path):
 
 
 def run(folder, name, *, model="m", encode=encode, **options):
-    out = io.StringIO()
-    job = AlignJob(
-        list=folder / "list",
-        output=folder / name,
-        texts=folder / f"{name}.tsv",
-        config=AlignConfig(**options),
-    )
-    return job.run(encode, model=model, stdout=out)
+    places = {"list": folder / "list", "output": folder / name, "texts": folder / f"{name}.tsv"}
+    job = AlignJob(**places, config=AlignConfig(**options))
+    return job.run(encode, model=model, stdout=io.StringIO())
 
 
 def bytes_of(folder, name):
-    return [
-        path.read_bytes() for path in (*sorted((folder / name).iterdir()), folder / f"{name}.tsv")
-    ]
+    paths = [path for path in sorted((folder / name).iterdir()) if path.name != JOURNAL]
+    return [path.read_bytes() for path in (*paths, folder / f"{name}.tsv")]
+
+
+@pytest.fixture
+def counted():
+    """An encoder that remembers how many texts it had at a time."""
+
+    def encode_counted(texts, **how):
+        encode_counted.seen.append(len(texts))
+        return encode(texts, **how)
+
+    encode_counted.seen = []
+    return encode_counted
 
 
 KILLED = """
@@ -59,25 +65,21 @@ run(Path(sys.argv[1]), "killed", encode=words.encode)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_run_killed_at_three_points_ends_with_the_same_files(listed):
+def test_a_run_killed_at_three_points_ends_with_the_same_files(listed, counted):
     """In the second document's vectors, before the journal has it, and in the third one's texts."""
     for place, moment in (("encoder", 3), ("journal", 1), ("texts", 400)):
         assert run_script(KILLED, listed, place, moment) == -signal.SIGKILL, place
     assert (listed / "killed" / JOURNAL).is_file()
-    seen = []
-    report = run(
-        listed,
-        "killed",
-        encode=lambda texts, **how: seen.append(len(texts)) or encode(texts, **how),
-    )
-    assert len(seen) < 6
+    report = run(listed, "killed", encode=counted)
+    assert len(counted.seen) < 6
+    assert not (listed / "killed" / JOURNAL).exists()
     straight = run(listed, "straight")
     assert bytes_of(listed, "killed") == bytes_of(listed, "straight")
     assert report.documents == 3
     assert report.gold_lines == straight.gold_lines
 
 
-def test_only_what_is_left_is_done(listed):
+def test_only_what_is_left_is_done(listed, counted):
     """The third document is empty.
 
     The next run does it alone, and one with other settings does all.
@@ -87,20 +89,14 @@ def test_only_what_is_left_is_done(listed):
     assert len(run(listed, "links").failed) == 1
     (listed / "3.de").write_text(text)
     done = (listed / "links" / JOURNAL).read_bytes()
-    seen = []
-
-    def counted(texts, **how):
-        seen.append(len(texts))
-        return encode(texts, **how)
-
     assert run(listed, "links", encode=counted).failed == []
-    assert len(seen) == 2
+    assert len(counted.seen) == 2
     assert not (listed / "links" / JOURNAL).exists()
     for changed in ({"model": "other"}, {"max_sentences": 3}):
         (listed / "links" / JOURNAL).write_bytes(done)
-        seen.clear()
+        counted.seen.clear()
         run(listed, "links", encode=counted, **changed)
-        assert len(seen) == 6
+        assert len(counted.seen) == 6
 
 
 def test_documents_that_have_changed_are_done_again(tmp_path):
@@ -121,14 +117,14 @@ def test_documents_that_have_changed_are_done_again(tmp_path):
 
 
 def test_mistakes_show_before_anything_is_loaded(tmp_path):
-    with pytest.raises(ConfigError, match="name two documents"):
-        AlignJob(source=tmp_path / "a")
-    with pytest.raises(ConfigError, match="format with languages"):
-        AlignJob(source=tmp_path / "a", target=tmp_path / "b", texts=tmp_path / "c.tmx")
-    with pytest.raises(ConfigError, match="--split"):
-        AlignJob(source=tmp_path / "a", target=tmp_path / "b", split=True)
-    with pytest.raises(ConfigError, match="would be lost"):
-        AlignJob(source="l.source.txt", target=tmp_path / "b", output="l", split=True)
+    for source, options, message in (
+        ("a", {"target": None}, "name two documents"),
+        ("a", {"texts": "c.tmx"}, "format with languages"),
+        ("a", {"split": True}, "--split"),
+        ("l.source.txt", {"output": "l", "split": True}, "would be lost"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            AlignJob(source=source, **{"target": "b"} | options)
     AlignJob(source=tmp_path / "a.de", target=tmp_path / "a.en", texts=tmp_path / "c.tmx")
 
 
@@ -163,14 +159,8 @@ def test_a_cut_or_changed_journal_only_costs_time(listed):
     run(listed, "links")
     journal = listed / "links" / JOURNAL
     done = journal.read_bytes()
-
-    def links():
-        return [
-            path.read_bytes() for path in sorted((listed / "links").iterdir()) if path != journal
-        ]
-
-    expected = links()
+    expected = bytes_of(listed, "links")
     for harmed in (b"", done[: len(done) // 2], done[:-3], done.replace(b"1.de", b"\xff.de")):
         journal.write_bytes(harmed)
         run(listed, "links")
-        assert links() == expected
+        assert bytes_of(listed, "links") == expected

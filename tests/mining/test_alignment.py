@@ -35,6 +35,16 @@ def blocks(vectors, most):
     return made
 
 
+def drawn(rng, *lengths, width=8, most=1):
+    """Blocks of documents of random sentences."""
+    sides = (rng.standard_normal((n, width)).astype(np.float32) for n in lengths)
+    return tuple(blocks(side, most) for side in sides)
+
+
+def sides_linked(links):
+    return [link[:2] for link in links]
+
+
 def translated(rng, n, *, width=48, noise=0.4, merged=0.0, dropped=0.0):
     """Vectors of a document and of its translation, in which some are joined and others are
     missing."""
@@ -69,9 +79,8 @@ def every_chain(source, target, shapes, skip):
                     norm = source.chance[p - 1, x - 1] + target.chance[q - 1, y - 1]
                     cost = 2 * p * q * (1 - min(float(a @ b), 0.999)) / max(norm, 0.002)
                 before, links = best[x - p, y - q]
-                ways.append(
-                    (before + cost, [*links, (tuple(range(x - p, x)), tuple(range(y - q, y)))])
-                )
+                link = (tuple(range(x - p, x)), tuple(range(y - q, y)))
+                ways.append((before + cost, [*links, link]))
         if ways:
             best[x, y] = min(ways, key=lambda way: way[0])
     return best[n, m]
@@ -82,12 +91,12 @@ def test_equals_trying_every_chain(seed):
     rng = np.random.default_rng(seed)
     n, m = rng.integers(1, 9, size=2)
     config = AlignConfig(max_sentences=int(rng.integers(2, 6)), skip_quantile=float(rng.random()))
-    sides = sides_of(*(blocks(rng.standard_normal((k, 6)).astype(np.float32), 4) for k in (n, m)))
+    sides = sides_of(*drawn(rng, n, m, width=6, most=4))
     skip = skip_cost(*sides, config)
     found = align_blocks(sides[0].blocks, sides[1].blocks, config)
     total, links = every_chain(*sides, config.shapes, skip)
     assert found.total == pytest.approx(total, rel=1e-5)
-    assert [link[:2] for link in found.links] == links
+    assert sides_linked(found.links) == links
 
 
 def test_worked_by_hand():
@@ -102,33 +111,26 @@ def test_worked_by_hand():
     assert np.allclose(mean_block(target), center)
     assert sides[0].chance[0, 0] == pytest.approx(1 - center[0])
     found = align_blocks(source, target, AlignConfig(max_sentences=3, skip_quantile=0.5))
-    assert [link[:2] for link in found.links] == [((0, 1), (0,)), ((), (1,))]
+    assert sides_linked(found.links) == [((0, 1), (0,)), ((), (1,))]
     assert found.links[0].cost == pytest.approx(0, abs=1e-6)
     assert found.links[1].cost == 0
     skip = skip_cost(*sides, AlignConfig(skip_quantile=0.5))
-    equal = (
-        2 * 2 * 0.001 / (sides[0].chance[1, 1] + sides[1].chance[0, 0])
-    )  # two to one, as cosines end at 0.999
+    # two to one, as cosines end at 0.999
+    equal = 2 * 2 * 0.001 / (sides[0].chance[1, 1] + sides[1].chance[0, 0])
     assert found.total == pytest.approx(skip + equal, abs=1e-5)
 
 
 def test_unrelated_sentences_cost_one_and_equal_ones_nothing():
     rng = np.random.default_rng(0)
-    x, y = (rng.standard_normal((200, 256)).astype(np.float32) for _ in range(2))
-    sides = sides_of(blocks(x, 1), blocks(y, 1))
-    found = costs(
-        sides[0].blocks[0] @ sides[1].blocks[0].T, sides[0].chance[0, :, None], sides[1].chance[0]
-    )
+    x, y = sides_of(*drawn(rng, 200, 200, width=256))
+    found = costs(x.blocks[0] @ y.blocks[0].T, x.chance[0, :, None], y.chance[0])
     assert found.mean() == pytest.approx(1, abs=1e-3)
     assert costs(np.float32(1.0), np.float32(0.9), np.float32(0.8)) == 0
 
 
 def test_the_mean_is_what_a_large_sample_comes_to():
     rng = np.random.default_rng(0)
-    x, y = (
-        blocks(rng.standard_normal((30, 8)).astype(np.float32), 3),
-        blocks(rng.standard_normal((20, 8)), 3),
-    )
+    x, y = drawn(rng, 30, 20, most=3)
     draws = rng.integers(10**9, size=(3, 200_000))
     sampled = [y[size, size + draws[size] % (20 - size)] for size in range(3)]
     expected = np.mean([(1 - x @ vectors.mean(axis=0)) for vectors in sampled], axis=0)
@@ -137,15 +139,14 @@ def test_the_mean_is_what_a_large_sample_comes_to():
 
 def test_leaving_alone_costs_a_quantile_of_all_pairs_but_translations_or_of_a_sample():
     rng = np.random.default_rng(3)
-    sides = sides_of(*(blocks(rng.standard_normal((k, 8)).astype(np.float32), 1) for k in (40, 50)))
+    sides = sides_of(*drawn(rng, 40, 50))
     every = [
         2 * max(1 - float(a @ b), 0.001) / (s + t)
         for a, s in zip(sides[0].blocks[0], sides[0].chance[0], strict=True)
         for b, t in zip(sides[1].blocks[0], sides[1].chance[0], strict=True)
     ]
-    expected = np.quantile(
-        every, 1 / 50 + 0.3 * 49 / 50
-    )  # 40 of the 2000 pairs may be translations
+    # 40 of the 2000 pairs may be translations
+    expected = np.quantile(every, 1 / 50 + 0.3 * 49 / 50)
     assert skip_cost(*sides, AlignConfig(skip_quantile=0.3)) == pytest.approx(expected, rel=1e-5)
     sampled = skip_cost(*sides, AlignConfig(skip_quantile=0.3, sample=1500))
     assert sampled == pytest.approx(expected, abs=0.05)
@@ -171,7 +172,7 @@ def test_a_long_gap_is_crossed():
     target = np.concatenate([target[:300], target[500:]])
     config = AlignConfig(full_size=60)
     found = align_blocks(blocks(source, 3), blocks(target, 3), config)
-    ones = {link[:2] for link in found.links if len(link.source) == len(link.target) == 1}
+    ones = set(sides_linked(found.links))
     expected = [((i,), (i if i < 300 else i - 200,)) for i in (*range(300), *range(500, 900))]
     assert sum(link in ones for link in expected) > 0.98 * len(expected)
 
@@ -190,15 +191,13 @@ def test_work_is_linear():
 
 def test_documents_of_one_sentence_and_of_very_unequal_lengths():
     one, many = np.eye(4, dtype=np.float32)[:1], np.eye(4, dtype=np.float32)
-    assert [link[:2] for link in align_blocks(blocks(one, 3), blocks(one, 3)).links] == [
-        ((0,), (0,))
-    ]
+    found = align_blocks(blocks(one, 3), blocks(one, 3))
+    assert sides_linked(found.links) == [((0,), (0,))]
     found = align_blocks(blocks(one, 1), blocks(many, 1), AlignConfig(max_sentences=2))
-    assert [link[:2] for link in found.links] == [((0,), (0,)), ((), (1,)), ((), (2,)), ((), (3,))]
-    long = np.random.default_rng(0).standard_normal((3000, 4)).astype(np.float32)
-    links = align_blocks(
-        blocks(one, 1), blocks(long, 1), AlignConfig(max_sentences=2, full_size=10)
-    ).links
+    assert sides_linked(found.links) == [((0,), (0,)), ((), (1,)), ((), (2,)), ((), (3,))]
+    [long] = drawn(np.random.default_rng(0), 3000, width=4)
+    config = AlignConfig(max_sentences=2, full_size=10)
+    links = align_blocks(blocks(one, 1), long, config).links
     assert sorted(number for link in links for number in link.target) == list(range(3000))
     assert [number for link in links for number in link.source] == [0]
 
@@ -207,9 +206,8 @@ def test_documents_of_one_sentence_and_of_very_unequal_lengths():
 def test_every_sentence_is_in_one_link_in_order(seed):
     rng = np.random.default_rng(seed)
     source, target, _ = translated(rng, 150, merged=0.2, dropped=0.2, noise=1.5)
-    links = align_blocks(
-        blocks(source, 3), blocks(target, 3), AlignConfig(full_size=int(rng.integers(2, 200)))
-    ).links
+    config = AlignConfig(full_size=int(rng.integers(2, 200)))
+    links = align_blocks(blocks(source, 3), blocks(target, 3), config).links
     assert [i for link in links for i in link.source] == list(range(len(source)))
     assert [j for link in links for j in link.target] == list(range(len(target)))
     assert all(link.source or link.target for link in links)
@@ -234,30 +232,22 @@ def test_a_band_follows_its_path():
 
 
 def test_copied_sentences_are_linked_one_to_one():
-    vectors = np.random.default_rng(0).standard_normal((50, 16)).astype(np.float32)
-    links = align_blocks(blocks(vectors, 3), blocks(vectors, 3)).links
-    assert [link[:2] for link in links] == [((i,), (i,)) for i in range(50)]
+    [x] = drawn(np.random.default_rng(0), 50, width=16, most=3)
+    assert sides_linked(align_blocks(x, x).links) == [((i,), (i,)) for i in range(50)]
 
 
 def test_what_lies_between_links_is_a_straight_line():
-    links = align_blocks(
-        blocks(np.eye(3, dtype=np.float32), 1),
-        blocks(np.eye(3, dtype=np.float32), 1),
-        AlignConfig(max_sentences=2),
-    ).links
+    x = blocks(np.eye(3, dtype=np.float32), 1)
+    links = align_blocks(x, x, AlignConfig(max_sentences=2)).links
     assert path_of(links) == [(0, 0), (0, 0), (1, 1), (1, 1), (2, 2), (2, 2), (3, 3)]
     assert path_of(()) == [(0, 0)]
 
 
 def test_a_search_in_a_narrow_band_stays_there():
-    rng = np.random.default_rng(0)
-    x = blocks(rng.standard_normal((6, 4)).astype(np.float32), 1)
-    sides = (
-        DocumentLevel(x, np.ones((1, 6), np.float32)),
-        DocumentLevel(x, np.ones((1, 6), np.float32)),
-    )
+    [x] = drawn(np.random.default_rng(0), 6, width=4)
+    side = DocumentLevel(x, np.ones((1, 6), np.float32))
     aside = band_around([(0, 0), (6, 0)], 6, 6, 1)
-    found = search(*sides, shapes=((1, 1),), skip=5.0, band=aside)
+    found = search(side, side, shapes=((1, 1),), skip=5.0, band=aside)
     x_, y_ = 0, 0
     for link in found.links:
         x_, y_ = x_ + len(link.source), y_ + len(link.target)

@@ -95,10 +95,7 @@ def test_a_list(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "a b\n",
-            "list:1: .*1 columns",
-        ),
+        ("a b\n", "list:1: .*1 columns"),
         ("a\tb\n\tb\n", "list:2: expected"),
         ("a\tb\tc\td\te\n", "list:1: expected .* got 5 columns"),
         ("x/a\tb\ny/a\tb\n", r"list:2: .*out/a\.align .*line 1"),
@@ -142,14 +139,10 @@ def test_formats_that_tell_languages_need_them():
 
 def test_languages_are_those_given_else_of_both_names():
     assert pair_languages("a/chapter.de.txt", "chapter.en.txt.gz") == ("deu_Latn", "eng_Latn")
-    assert pair_languages("chapter.de.txt", "chapter.en.txt", (None, "fr")) == (
-        "deu_Latn",
-        "fra_Latn",
-    )
-    assert pair_languages("chapter.de.txt", "other.txt") == (
-        "",
-        "",
-    )  # one name alone may mean something else
+    both = ("deu_Latn", "fra_Latn")
+    assert pair_languages("chapter.de.txt", "chapter.en.txt", (None, "fr")) == both
+    # one name alone may mean something else
+    assert pair_languages("chapter.de.txt", "other.txt") == ("", "")
     assert pair_languages("de/1.de.txt", "de/2.de.txt") == ("", "")
     with pytest.raises(DataError, match="Germn"):
         pair_languages("a", "b", ("Germn", None))

@@ -51,15 +51,8 @@ def test_from_texts_to_pairs_with_gold_and_report(tmp_path, sides):
     assert (tmp_path / "p.html").is_file()
     assert not (tmp_path / "p.tsv.work").exists()
     steps = list(dict.fromkeys(what for what, _, _ in told))
-    assert steps == [
-        "reading a.de",
-        "reading a.en",
-        "embedding a.de",
-        "embedding a.en",
-        "nearest neighbors",
-        "choosing pairs",
-        "writing pairs",
-    ]
+    assert steps[:4] == ["reading a.de", "reading a.en", "embedding a.de", "embedding a.en"]
+    assert steps[4:] == ["nearest neighbors", "choosing pairs", "writing pairs"]
 
 
 def test_a_folder_that_is_named_is_kept(tmp_path, sides):

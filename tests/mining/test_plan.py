@@ -43,15 +43,8 @@ def test_time_by_the_model_s_speed(tmp_path, sides):
     assert found.embedding_seconds == pytest.approx(1e-5 * characters, rel=0.9, abs=0.02)
     assert found.tiles == 1
     assert found.search_seconds > 0
-    assert [line.split(":")[0] for line in found.lines()] == [
-        "texts",
-        "embedding",
-        "nearest neighbors",
-        "pairs",
-        "time",
-        "disk",
-        "memory",
-    ]
+    names = ["texts", "embedding", "nearest neighbors", "pairs", "time", "disk", "memory"]
+    assert [line.split(":")[0] for line in found.lines()] == names
     many = estimate(*sides, MineConfig(), tmp_path / "work", at_once=4)
     assert "4 tasks at once" in many.lines()[4]
 
@@ -96,10 +89,6 @@ def test_less_memory_makes_more_tiles(tmp_path, sides):
 
 
 def test_nothing_to_mine(tmp_path, sides):
+    none = sides[0]._replace(path=write_lines(tmp_path / "none", [""]))
     with pytest.raises(DataError, match="holds no text"):
-        estimate(
-            sides[0]._replace(path=write_lines(tmp_path / "none", [""])),
-            sides[1],
-            MineConfig(),
-            tmp_path,
-        )
+        estimate(none, sides[1], MineConfig(), tmp_path)

@@ -46,10 +46,7 @@ def test_a_damaged_record_is_an_error_only_where_vectors_depend_on_it(side, cont
         (side / RECORD).write_text(content, encoding="latin-1")
     assert SideRecord.read(side) is None
     add_vectors(side)
-    with pytest.raises(
-        DataError,
-        match=r"side\.json: is (missing|damaged), .*--work",
-    ):
+    with pytest.raises(DataError, match=r"side\.json: is (missing|damaged), .*--work"):
         SideRecord.read(side)
 
 

@@ -33,6 +33,19 @@ def side(tmp_path):
     return build_side(tmp_path / "x", lambda: lines, what="")
 
 
+def embedded_again(side, folder):
+    """The texts that another run embeds, after which all vectors are there."""
+    seen = []
+
+    def remembering(texts):
+        seen.extend(texts)
+        return embed(texts)
+
+    embed_side(side, remembering, folder)
+    np.testing.assert_array_equal(load_vectors(folder), embed(list(side.texts)))
+    return seen
+
+
 def test_portions_make_one_file_of_all(tmp_path, side):
     told = []
     assert embed_side(side, embed, tmp_path / "x", progress=lambda *at: told.append(at)) == 0
@@ -57,10 +70,7 @@ def test_what_is_there_is_not_made_again(tmp_path, side):
     with open(tmp_path / "x" / "vectors-1of1.journal", "a") as journal:
         journal.write("8")
     assert finished(tmp_path / "x") == {0, 4}
-    seen = []
-    embed_side(side, lambda texts: (seen.extend(texts), embed(texts))[1], tmp_path / "x")
-    assert seen == side.texts[8:10]
-    np.testing.assert_array_equal(load_vectors(tmp_path / "x"), embed(list(side.texts)))
+    assert embedded_again(side, tmp_path / "x") == side.texts[8:10]
     lines = (tmp_path / "x" / "vectors-1of1.journal").read_text().splitlines()
     assert [line.split()[:2] for line in lines] == [["0", "24"], ["4", "24"], ["8", "24"]]
 
@@ -111,23 +121,22 @@ def test_vectors_of_a_file(tmp_path):
     table.tofile(tmp_path / "a.raw")
     for name in ("a.npy", "a.raw"):
         np.testing.assert_array_equal(open_vectors([tmp_path / name], 4)[np.arange(4)], table)
-    with pytest.raises(DataError, match="expected 5 rows"):
-        open_vectors([tmp_path / "a.npy"], 5)
-    with pytest.raises(DataError, match=r"48 bytes .* 5 lines"):
-        open_vectors([tmp_path / "a.raw"], 5)
     np.save(tmp_path / "o.npy", np.array([[1]], dtype=object))
-    with pytest.raises(DataError, match="array that can be mapped"):
-        open_vectors([tmp_path / "o.npy"], 1)
-    with pytest.raises(DataError, match="No such file"):
-        open_vectors([tmp_path / "none.npy"], 1)
+    for name, message in (
+        ("a.npy", "expected 5 rows"),
+        ("a.raw", "48 bytes .* 5 lines"),
+        ("o.npy", "array that can be mapped"),
+        ("none.npy", "No such file"),
+    ):
+        with pytest.raises(DataError, match=message):
+            open_vectors([tmp_path / name], 5)
 
 
 def test_vectors_of_several_files_are_one_table(tmp_path):
     table = np.random.default_rng(0).standard_normal((9, 3)).astype(np.float32)
     paths = [tmp_path / f"{n}.npy" for n in range(3)]
-    for path, part in zip(
-        paths, (table[:4], table[4:4], table[4:].astype(np.float16)), strict=True
-    ):
+    parts = table[:4], table[4:4], table[4:].astype(np.float16)
+    for path, part in zip(paths, parts, strict=True):
         np.save(path, part)
     found, rows = open_vectors(paths, 9), np.array([8, 0, 3, 4, 4])
     np.testing.assert_allclose(found[rows], table[rows], rtol=1e-3)
@@ -142,11 +151,7 @@ def test_vectors_of_several_files_are_one_table(tmp_path):
         open_vectors([*paths, tmp_path / "raw"], 9)
 
 
-def test_vectors_of_length_one():
-    assert unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist() == [
-        [np.float32(0.6), np.float32(0.8)],
-        [0, 0],
-    ]
+def test_vectors_that_have_no_length_become_nan():
     assert np.isnan(unit_rows(np.array([[np.inf, 1.0], [1e300, 0.0], [np.nan, 0.0]]))).all()
     signaling = np.array([[0x7FA00000, 0]], np.uint32).view(np.float32)  # of this NaN numpy warns
     assert np.isnan(unit_rows(signaling)).all()
@@ -210,18 +215,14 @@ def test_damaged_portions_are_embedded_again(tmp_path, side, caplog, harm, made)
     harmed(tmp_path / "x" / "vectors.npy", harm)
     drop_damaged(tmp_path / "x", len(side))
     assert caplog.text.count("are embedded again") == (1 if made else 0)
-    seen = []
-    embed_side(side, lambda texts: (seen.extend(texts), embed(texts))[1], tmp_path / "x")
-    assert len(seen) == made
-    np.testing.assert_array_equal(load_vectors(tmp_path / "x"), embed(list(side.texts)))
+    assert len(embedded_again(side, tmp_path / "x")) == made
 
 
 def test_damage_of_another_shard_is_an_error(tmp_path, side):
     embed_side(side, embed, tmp_path / "x", shard=(1, 2))
     embed_side(side, embed, tmp_path / "x", shard=(2, 2))
-    content = bytearray((tmp_path / "x" / "vectors.npy").read_bytes())
-    content[-1] ^= 1  # the third portion is the first shard's
-    (tmp_path / "x" / "vectors.npy").write_bytes(content)
+    # the third portion is the first shard's
+    harmed(tmp_path / "x" / "vectors.npy", "flipped")
     with pytest.raises(DataError, match=r"vectors\.npy: 1 portions .*damaged"):
         drop_damaged(tmp_path / "x", len(side), (2, 2))
     drop_damaged(tmp_path / "x", len(side), (1, 2))
