@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from interlingua.search.topk.bounds import Block, Frame
+from interlingua.search.topk.exact import Neighbors
 from interlingua.search.topk.lists import NeighborLists
+from interlingua.search.topk.tiles import TilePlan, digest, neighbor_blocks
 
 
 def crowded(seed, n, m, d):
@@ -17,9 +20,12 @@ def crowded(seed, n, m, d):
     near = min(n, m) // 2
     y[:near] = x[:near] + 1e-3 * rng.standard_normal((near, d))
     y[near : near + near // 2] = y[: near // 2]
-    return tuple(
-        (side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32) for side in (x, y)
-    )
+    return tuple(map(scaled, (x, y)))
+
+
+def scaled(vectors):
+    """To length 1."""
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
 def oracle(x, y, k):
@@ -39,10 +45,7 @@ def decaying(seed, n, m, d, rate):
     x, y = (rng.standard_normal((size, d)) for size in (n, m))
     near = min(n, m) // 2
     y[:near] = x[:near] + 0.3 * rng.standard_normal((near, d))
-    x, y = x @ spread.T, y @ spread.T
-    return tuple(
-        (side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32) for side in (x, y)
-    )
+    return tuple(scaled(side @ spread.T) for side in (x, y))
 
 
 def turned(x, y):
@@ -52,14 +55,51 @@ def turned(x, y):
     return Frame(x.mean(axis=0), y.mean(axis=0), np.ascontiguousarray(axes, np.float32))
 
 
+def centered(x, y):
+    """The frame of two sides without axes."""
+    return Frame(x.mean(axis=0), y.mean(axis=0))
+
+
+def empty_lists(x, y, k):
+    """Of both sides."""
+    of_x = NeighborLists.empty(len(x), min(k, len(y)))
+    return of_x, NeighborLists.empty(len(y), min(k, len(x)))
+
+
+def scan_all(scanner, x, y, of_x, of_y=None):
+    """Brings the lists of two sides up to date with all pairs at once."""
+    left = scanner.prepare(Block(x, 0), of_x=True)
+    right = scanner.prepare(Block(y, 0), of_x=False)
+    scanner.scan(left, right, of_x, of_y)
+
+
+def assert_equal(found, expected):
+    """Lists or neighbors of both sides, to the bit."""
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one.indices, other.indices)
+        values = "values" if hasattr(one, "values") else "similarities"
+        np.testing.assert_array_equal(getattr(one, values), getattr(other, values))
+
+
+def read_neighbors(plan, folder):
+    """What a search on disk has found of both sides."""
+
+    def joined(side):
+        parts = [near for _, near in neighbor_blocks(plan, folder, side)]
+        return Neighbors(*map(torch.cat, zip(*parts, strict=True)))
+
+    return joined("x"), joined("y")
+
+
+def small_plan(x, y, *, k=4, rows=50, columns=40):
+    sizes = {"n": len(x), "m": len(y), "width": x.shape[1]}
+    return TilePlan(rows=rows, columns=columns, k=k, digest=digest(x, y), **sizes)
+
+
 def check(scanner_of, x, y, k, *, cut=None, frame=None):
     """NeighborLists of both sides after all pairs, block by block, are the oracle's."""
-    frame = frame or Frame(x.mean(axis=0), y.mean(axis=0))
-    scanner = scanner_of(frame)
-    of_x, of_y = (
-        NeighborLists.empty(len(x), min(k, len(y))),
-        NeighborLists.empty(len(y), min(k, len(x))),
-    )
+    scanner = scanner_of(frame or centered(x, y))
+    of_x, of_y = empty_lists(x, y, k)
     cut = cut or max(len(x), len(y))
     for i in range(0, len(x), cut):
         for j in range(0, len(y), cut):
@@ -70,9 +110,8 @@ def check(scanner_of, x, y, k, *, cut=None, frame=None):
     for lists, (values, indices) in ((of_x, oracle(x, y, k)), (of_y, oracle(y, x, k))):
         np.testing.assert_allclose(lists.values, values, rtol=0, atol=1e-7)
         same = lists.indices == indices
-        close = (
-            np.abs(np.diff(values, axis=1)).min(axis=1, initial=1.0) < 2e-7
-        )  # float64 sums in another order
+        # float64 sums in another order
+        close = np.abs(np.diff(values, axis=1)).min(axis=1, initial=1.0) < 2e-7
         assert same[~close].all()
         assert same.mean() > 0.98
     return of_x, of_y

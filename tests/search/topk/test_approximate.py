@@ -10,18 +10,17 @@ from interlingua.errors import ConfigError, MissingExtraError
 from interlingua.search.topk import approximate
 from interlingua.search.topk.approximate import Approximate, find_approximately, recall
 from interlingua.search.topk.exact import exact_topk, mutual_topk
-from interlingua.search.topk.tiles import TilePlan, digest, read_neighbors
-from tests.search.topk.scanners import crowded
-from tests.search.topk.test_tiles import assert_same
+from tests.search.topk.scanners import assert_equal, crowded, read_neighbors, small_plan
 
 BIG = 2**30
 needs_faiss = pytest.mark.skipif(importlib.util.find_spec("faiss") is None, reason="needs FAISS")
 
 
-def plan_of(x, y, rows=700, columns=500):
-    return TilePlan(
-        rows=rows, columns=columns, n=len(x), m=len(y), width=x.shape[1], k=4, digest=digest(x, y)
-    )
+def search(x, y, folder, kind, effort, memory=BIG):
+    """What ``find_approximately`` says and has found."""
+    plan = small_plan(x, y, rows=700, columns=500)
+    said = find_approximately(x, y, plan, folder, Approximate(kind, effort), memory=memory)
+    return said, read_neighbors(plan, folder)
 
 
 @needs_faiss
@@ -32,11 +31,10 @@ def test_with_all_effort_nothing_is_missed(tmp_path, kind):
     Similarities are exact.
     """
     x, y = crowded(0, 2000, 1500, 24)
-    plan = plan_of(x, y)
-    said = find_approximately(x, y, plan, tmp_path, Approximate(kind, 3000), memory=BIG)
-    found, expected = read_neighbors(plan, tmp_path), mutual_topk(x, y, k=4)
+    said, found = search(x, y, tmp_path, kind, 3000)
+    expected = mutual_topk(x, y, k=4)
     if kind == "ivf":
-        assert_same(found, expected)
+        assert_equal(found, expected)
         assert said.startswith(
             "approximate neighbors (ivf:3000): recall@4 1.0000 of source and 1.0000 of target"
         )
@@ -48,22 +46,20 @@ def test_with_all_effort_nothing_is_missed(tmp_path, kind):
 def test_with_little_effort_the_recall_is_what_is_missed(tmp_path, monkeypatch):
     monkeypatch.setattr(approximate, "MEASURED", 5000)  # all
     x, y = crowded(1, 2000, 1500, 24)
-    plan = plan_of(x, y)
-    said = find_approximately(x, y, plan, tmp_path, Approximate("ivf", 2), memory=BIG)
+    said, found = search(x, y, tmp_path, "ivf", 2)
     shares = [
         float((one.similarities >= other.similarities[:, -1:]).float().mean())
-        for one, other in zip(read_neighbors(plan, tmp_path), mutual_topk(x, y, k=4), strict=True)
+        for one, other in zip(found, mutual_topk(x, y, k=4), strict=True)
     ]
     assert 0.1 < shares[0] < 0.99
     assert f"recall@4 {shares[0]:.4f} of source and {shares[1]:.4f} of target" in said
 
 
-@pytest.mark.parametrize(("kind", "effort"), [("binary", 375), ("int8", 375)])
-def test_with_all_candidates_scored_codes_miss_nothing(tmp_path, kind, effort):
+@pytest.mark.parametrize("kind", ["binary", "int8"])
+def test_with_all_candidates_scored_codes_miss_nothing(tmp_path, kind):
     x, y = crowded(0, 1500, 1500, 24)
-    plan = plan_of(x, y)
-    said = find_approximately(x, y, plan, tmp_path, Approximate(kind, effort), memory=BIG)
-    assert_same(read_neighbors(plan, tmp_path), mutual_topk(x, y, k=4))
+    said, found = search(x, y, tmp_path, kind, 375)
+    assert_equal(found, mutual_topk(x, y, k=4))
     assert said.startswith(
         f"approximate neighbors ({kind}:375): recall@4 1.0000 of source and 1.0000 of target"
     )
@@ -72,17 +68,14 @@ def test_with_all_candidates_scored_codes_miss_nothing(tmp_path, kind, effort):
 def test_codes_are_scored_exactly_and_miss_some(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)  # is not needed
     x, y = crowded(0, 800, 700, 24)
-    plan, shares = plan_of(x, y), {}
+    shares = {}
     expected = mutual_topk(x, y, k=4)
     for kind, effort in (("binary", 1), ("binary", 8), ("int8", 2)):
-        folder = tmp_path / f"{kind}-{effort}"
-        find_approximately(x, y, plan, folder, Approximate(kind, effort), memory=BIG)
-        of_x, _ = read_neighbors(plan, folder)
+        _, (of_x, _) = search(x, y, tmp_path / f"{kind}-{effort}", kind, effort)
         pairs = of_x.similarities.numpy(), np.einsum("nd,nkd->nk", x, y[of_x.indices.numpy()])
         assert np.allclose(*pairs, atol=1e-6)
-        shares[kind, effort] = float(
-            (of_x.similarities >= expected[0].similarities[:, -1:]).float().mean()
-        )
+        is_found = of_x.similarities >= expected[0].similarities[:, -1:]
+        shares[kind, effort] = float(is_found.float().mean())
     assert 0 < shares["binary", 1] < shares["binary", 8] < shares["int8", 2]
     assert shares["int8", 2] > 0.99
 
@@ -104,13 +97,10 @@ def test_the_recall_by_hand():
 def test_where_an_index_finds_too_few_the_search_is_exact(tmp_path):
     """Two cells, of which one is looked at, and one holds but three vectors."""
     rng = np.random.default_rng(0)
-    y = np.concatenate([rng.standard_normal((75, 8)) + 9, rng.standard_normal((3, 8)) - 9]).astype(
-        np.float32
-    )
+    y = np.concatenate([rng.standard_normal((75, 8)) + 9, rng.standard_normal((3, 8)) - 9])
+    y = y.astype(np.float32)
     x = np.concatenate([y[-3:], y[:5]]) + np.float32(0.01)
-    plan = plan_of(x, y)
-    find_approximately(x, y, plan, tmp_path, Approximate("ivf", 1), memory=BIG)
-    of_x, _ = read_neighbors(plan, tmp_path)
+    _, (of_x, _) = search(x, y, tmp_path, "ivf", 1)
     assert (of_x.indices >= 0).all()
     assert of_x.indices[:3].tolist() == exact_topk(x[:3], y, k=4).indices.tolist()
 
@@ -118,7 +108,7 @@ def test_where_an_index_finds_too_few_the_search_is_exact(tmp_path):
 @needs_faiss
 def test_blocks_that_are_there_are_not_searched_again(tmp_path, monkeypatch):
     x, y = crowded(2, 2000, 1500, 24)
-    plan, searched, real = plan_of(x, y), [], approximate._search
+    searched, real = [], approximate._search
 
     def stops(*arguments):
         searched.append(1)
@@ -128,18 +118,15 @@ def test_blocks_that_are_there_are_not_searched_again(tmp_path, monkeypatch):
 
     monkeypatch.setattr(approximate, "_search", stops)
     with pytest.raises(KeyboardInterrupt):
-        find_approximately(x, y, plan, tmp_path / "a", Approximate("ivf", 8), memory=BIG)
-    find_approximately(x, y, plan, tmp_path / "a", Approximate("ivf", 8), memory=BIG)
+        search(x, y, tmp_path / "a", "ivf", 8)
+    _, found = search(x, y, tmp_path / "a", "ivf", 8)
     assert len(searched) == 3 + 1 + 3  # three blocks of either side, one of them twice
-    find_approximately(x, y, plan, tmp_path / "b", Approximate("ivf", 8), memory=BIG)
-    assert_same(read_neighbors(plan, tmp_path / "a"), read_neighbors(plan, tmp_path / "b"))
+    assert_equal(found, search(x, y, tmp_path / "b", "ivf", 8)[1])
 
 
 def test_ways_of_searching():
-    assert Approximate.parse("ivf") == Approximate("ivf", 32)
-    assert Approximate.parse("hnsw:128") == Approximate("hnsw", 128)
-    assert Approximate.parse("binary") == Approximate("binary", 32)
-    assert Approximate.parse("int8:3") == Approximate("int8", 3)
+    for text, *expected in (("ivf", "ivf", 32), ("hnsw:128", "hnsw", 128), ("int8:3", "int8", 3)):
+        assert Approximate.parse(text) == Approximate(*expected)
     for text in ("flat", "ivf:", "ivf:0", "ivf:x", ""):
         with pytest.raises(ConfigError, match=r"is unknown; .*ivf, hnsw, binary, int8"):
             Approximate.parse(text)
@@ -147,11 +134,8 @@ def test_ways_of_searching():
 
 def test_what_does_not_fit_is_refused(tmp_path, monkeypatch):
     x, y = crowded(3, 200, 100, 16)
-    with pytest.raises(
-        ConfigError,
-        match=r"take 0 MiB .*--memory",
-    ):
-        find_approximately(x, y, plan_of(x, y), tmp_path, Approximate("ivf", 1), memory=1000)
+    with pytest.raises(ConfigError, match=r"take 0 MiB .*--memory"):
+        search(x, y, tmp_path, "ivf", 1, memory=1000)
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[faiss\]'"):
-        find_approximately(x, y, plan_of(x, y), tmp_path, Approximate("ivf", 1), memory=BIG)
+        search(x, y, tmp_path, "ivf", 1)

@@ -7,35 +7,21 @@ import pytest
 import torch
 
 from interlingua.search.topk import device_scanner, exact
-from interlingua.search.topk.bounds import Block, Frame, dot_float64
+from interlingua.search.topk.bounds import dot_float64
 from interlingua.search.topk.device_scanner import DeviceScanner, exact_products
-from interlingua.search.topk.lists import NeighborLists
 from interlingua.search.topk.torch_scanner import TorchScanner
-from tests.search.topk.scanners import check, crowded, decaying
-
-DTYPES = [torch.float32, torch.bfloat16]
+from tests.search.topk.scanners import (
+    assert_equal,
+    centered,
+    check,
+    crowded,
+    empty_lists,
+    scan_all,
+)
 
 
 def on_cpu(dtype=None, tile=(128, 256)):
     return lambda frame: DeviceScanner(frame, device="cpu", dtype=dtype, tile=tile)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(
-    ("n", "m", "d", "k"), [(1, 1, 5, 1), (3, 200, 16, 4), (200, 3, 16, 4), (300, 410, 40, 4)]
-)
-def test_it_finds_what_the_oracle_finds(dtype, n, m, d, k):
-    check(on_cpu(dtype), *crowded(n + m, n, m, d), k)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_lists_are_those_of_the_cpu_to_the_bit(dtype):
-    x, y = decaying(5, 700, 900, 200, 0.99)
-    found = check(on_cpu(dtype), x, y, 4, cut=450)
-    expected = check(lambda frame: TorchScanner(frame, dtype=torch.float32), x, y, 4)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one.indices, other.indices)
-        np.testing.assert_array_equal(one.values, other.values)
 
 
 @pytest.mark.parametrize("tile", [(64, 64), (64, 512), (512, 64)])
@@ -43,9 +29,7 @@ def test_tiles_and_blocks_decide_nothing(tile):
     x, y = crowded(7, 290, 333, 24)
     whole = check(on_cpu(torch.bfloat16), x, y, 5)
     small = check(on_cpu(torch.bfloat16, tile), x, y, 5, cut=100)
-    for one, other in zip(whole, small, strict=True):
-        np.testing.assert_array_equal(one.indices, other.indices)
-        np.testing.assert_array_equal(one.values, other.values)
+    assert_equal(whole, small)
 
 
 def test_a_tile_of_equal_vectors_is_cut_until_it_fits(monkeypatch):
@@ -73,38 +57,17 @@ def test_exact_products_have_the_bits_of_the_cpu(width):
     np.testing.assert_array_equal(found.numpy(), dot_float64(x, y, rows, columns))
 
 
-def test_few_pairs_are_computed_exactly(monkeypatch):
-    computed = []
-    original = device_scanner.exact_products
-    monkeypatch.setattr(
-        device_scanner,
-        "exact_products",
-        lambda x, y, *at: computed.append(len(at[0])) or original(x, y, *at),
-    )
-    x, y = crowded(9, 2000, 2000, 64)
-    scanner = DeviceScanner(Frame(x.mean(axis=0), y.mean(axis=0)), device="cpu", tile=(512, 1024))
-    left, right = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
-    scanner.scan(left, right, NeighborLists.empty(2000, 4), None)
-    assert 2000 * 4 <= sum(computed) < 2000 * 40
-
-
 def test_lists_that_know_similarities_but_no_neighbors_are_overwritten():
     # as the trial of a search makes them
     x, y = crowded(3, 100, 100, 16)
-    scanner = DeviceScanner(Frame(x.mean(axis=0), y.mean(axis=0)), device="cpu")
-    left, right = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
-    lists = [NeighborLists.empty(100, 3) for _ in range(2)]
-    for of in lists:
-        of.values[:] = 0.5
-    expected = [NeighborLists(of.values.copy(), of.indices.copy()) for of in lists]
-    scanner.scan(left, right, *lists)
-    plain = TorchScanner(scanner.plain.frame)
-    plain.scan(
-        plain.prepare(Block(x, 0), of_x=True), plain.prepare(Block(y, 0), of_x=False), *expected
-    )
-    for one, other in zip(lists, expected, strict=True):
-        np.testing.assert_array_equal(one.indices, other.indices)
-        np.testing.assert_array_equal(one.values, other.values)
+    found = []
+    for way in (on_cpu(), TorchScanner):
+        lists = empty_lists(x, y, 3)
+        for of in lists:
+            of.values[:] = 0.5
+        scan_all(way(centered(x, y)), x, y, *lists)
+        found.append(lists)
+    assert_equal(*found)
 
 
 def test_a_gpu_keeps_what_fits_into_half_of_its_memory(monkeypatch):

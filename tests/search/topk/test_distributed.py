@@ -6,10 +6,9 @@ import pytest
 from interlingua.errors import DataError
 from interlingua.search.topk.bounds import Block, Frame
 from interlingua.search.topk.exact import mutual_topk
-from interlingua.search.topk.tiles import read_neighbors, search_tiles, tile_lists
+from interlingua.search.topk.tiles import search_tiles, tile_lists
 from interlingua.workers import Workers
-from tests.search.topk.scanners import crowded
-from tests.search.topk.test_tiles import assert_same, small_plan
+from tests.search.topk.scanners import assert_equal, crowded, read_neighbors, small_plan
 
 
 class Dying(Workers):
@@ -35,10 +34,8 @@ class Dying(Workers):
 def test_tasks_of_tiles_find_what_one_pass_finds(tmp_path):
     x, y = crowded(0, 120, 130, 16)
     plan, told = small_plan(x, y), []
-    search_tiles(
-        x, y, plan, tmp_path / "a", workers=Workers(), progress=lambda *at: told.append(at)
-    )
-    assert_same(read_neighbors(plan, tmp_path / "a"), mutual_topk(x, y, k=4))
+    search_tiles(x, y, plan, tmp_path / "a", workers=Workers(), progress=lambda *at: told.append(at))
+    assert_equal(read_neighbors(plan, tmp_path / "a"), mutual_topk(x, y, k=4))
     assert (told[0], told[-1], len(told)) == ((0, 120 * 130), (120 * 130, 120 * 130), 13)
 
 

@@ -7,6 +7,7 @@ import torch
 from interlingua.errors import DataError
 from interlingua.search.topk import exact
 from interlingua.search.topk.exact import exact_topk, mutual_topk
+from tests.search.topk.scanners import assert_equal
 
 TILES = [(2048, 4096), (64, 64), (5, 7), (1, 1000), (1000, 1), (33, 128)]
 
@@ -18,7 +19,7 @@ def oracle(x, y, k):
         scored = sorted(
             (-float(np.dot(a.astype(np.float64), b.astype(np.float64))), j) for j, b in enumerate(y)
         )
-        rows.append([(-score, j) for score, j in scored[:k]])
+        rows.append([[-score, j] for score, j in scored[:k]])
     return rows
 
 
@@ -34,9 +35,7 @@ def test_both_directions_are_the_oracle_with_the_lower_index_first(tile, n, m, k
     x, y = integers(rng, n), integers(rng, m)
     of_x, of_y = mutual_topk(x, y, k=k, rows=tile[0], columns=tile[1])
     for found, expected in ((of_x, oracle(x, y, k)), (of_y, oracle(y, x, k))):
-        assert torch.stack([found.similarities, found.indices], dim=2).tolist() == [
-            [list(p) for p in r] for r in expected
-        ]
+        assert torch.stack([found.similarities, found.indices], dim=2).tolist() == expected
 
 
 @pytest.mark.parametrize("tile", TILES[1:])
@@ -46,9 +45,7 @@ def test_repeated_vectors_are_equal_in_every_tile(tile, d):
     few = rng.standard_normal((30, d)).astype(np.float32)
     x, y = few[rng.integers(0, 30, 150)], few[rng.integers(0, 30, 217)]
     whole, tiled = mutual_topk(x, y, k=6), mutual_topk(x, y, k=6, rows=tile[0], columns=tile[1])
-    for expected, found in zip(whole, tiled, strict=True):
-        assert torch.equal(expected.similarities, found.similarities)
-        assert torch.equal(expected.indices, found.indices)
+    assert_equal(tiled, whole)
     first_of_its_kind = [
         next(j for j in range(217) if np.array_equal(y[j], y[i])) for i in whole[0].indices[:, 0]
     ]
@@ -60,8 +57,7 @@ def test_one_direction_is_half_of_both():
     x, y = rng.standard_normal((50, 8)), rng.standard_normal((90, 8))
     one = exact_topk(x, y, k=4, rows=16, columns=32)
     both, _ = mutual_topk(x, y, k=4, rows=16, columns=32)
-    assert torch.equal(one.indices, both.indices)
-    assert torch.equal(one.similarities, both.similarities)
+    assert_equal([one], [both])
 
 
 def test_fewer_candidates_than_k():
@@ -102,10 +98,7 @@ def test_memory_maps_are_read_block_by_block(tmp_path, dtype):
 
 def test_blocks_of_y_are_made_ready_once_where_they_fit(monkeypatch):
     rng = np.random.default_rng(4)
-    x, y = (
-        rng.standard_normal((90, 8)).astype(np.float32),
-        rng.standard_normal((50, 8)).astype(np.float32),
-    )
+    x, y = (rng.standard_normal((n, 8)).astype(np.float32) for n in (90, 50))
     read, real = [], exact.read_block
     monkeypatch.setattr(
         exact, "read_block", lambda side, *at: read.append(len(side)) or real(side, *at)
@@ -115,9 +108,7 @@ def test_blocks_of_y_are_made_ready_once_where_they_fit(monkeypatch):
     monkeypatch.setattr(exact, "KEPT_BYTES", 50 * 8 * 8 - 1)
     again = mutual_topk(x, y, k=3, rows=30, columns=25)
     assert (read.count(90), read.count(50)) == (6, 2 + 6)
-    for one, other in zip(kept, again, strict=True):
-        assert torch.equal(one.indices, other.indices)
-        assert torch.equal(one.similarities, other.similarities)
+    assert_equal(kept, again)
 
 
 @pytest.mark.parametrize("size", [1e-22, 1e19])
@@ -129,13 +120,8 @@ def test_axes_of_vectors_of_any_length(size, monkeypatch):
 
 
 def test_blocks_are_even():
-    assert [exact.balanced_block_size(100, most) for most in (100, 99, 65, 33, 1)] == [
-        100,
-        50,
-        50,
-        25,
-        1,
-    ]
+    sizes = [exact.balanced_block_size(100, most) for most in (100, 99, 65, 33, 1)]
+    assert sizes == [100, 50, 50, 25, 1]
     assert exact.balanced_block_size(1, 5) == 1
 
 
@@ -157,14 +143,14 @@ def test_errors_say_which_vector():
     bad[130, 2] = np.nan
     with pytest.raises(DataError, match="vector 130 "):
         mutual_topk(good, bad, k=1, rows=64, columns=64)
-    with pytest.raises(DataError, match="one width, got 4 and 3"):
-        exact_topk(good, bad[:, :3], k=1)
-    with pytest.raises(DataError, match=r"shapes \(200, 4\) and \(4,\)"):
-        exact_topk(good, good[0], k=1)
-    with pytest.raises(DataError, match="have width 0"):
-        mutual_topk(good[:, :0], good[:, :0], k=1)
-    with pytest.raises(DataError, match="0 vectors against 200"):
-        exact_topk(good[:0], bad, k=1)
+    for x, y, message in (
+        (good, bad[:, :3], "one width, got 4 and 3"),
+        (good, good[0], r"shapes \(200, 4\) and \(4,\)"),
+        (good[:, :0], good[:, :0], "have width 0"),
+        (good[:0], bad, "0 vectors against 200"),
+    ):
+        with pytest.raises(DataError, match=message):
+            exact_topk(x, y, k=1)
     with pytest.raises(ValueError, match=r"k must .* 1, got 0"):
         exact_topk(good, good, k=0)
 
@@ -176,10 +162,7 @@ def test_vectors_whose_products_float32_does_not_hold_are_refused(bad):
     x = np.ones((5, 16), bad.dtype)
     x[3] = bad
     for sides in ((x, np.ones((4, 16))), (np.ones((4, 16)), x)):
-        with pytest.raises(
-            DataError,
-            match=r"vector 3 .*long, .*length 1",
-        ):
+        with pytest.raises(DataError, match=r"vector 3 .*long, .*length 1"):
             mutual_topk(*sides, k=2)
     x[3] = [np.inf, -np.inf] * 8
     with pytest.raises(DataError, match=r"vector 3 .*NaN"):

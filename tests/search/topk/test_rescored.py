@@ -11,7 +11,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.search.topk import approximate
 from interlingua.search.topk.approximate import CodedVectors, rescored_topk
 from interlingua.search.topk.exact import exact_topk
-from tests.search.topk.scanners import crowded, oracle
+from tests.search.topk.scanners import assert_equal, crowded, oracle
 
 QUERIES, CANDIDATES = crowded(0, 40, 300, 24)
 CENTERED = tuple(side - CANDIDATES.mean(axis=0) for side in (QUERIES, CANDIDATES))
@@ -36,9 +36,8 @@ def test_signs_on_both_sides_rank_by_the_hamming_distance():
     bits = [quantize_vectors(side, "ubinary") for side in (queries, candidates)]
     distances = np.array([[int(np.bitwise_count(a ^ b).sum()) for b in bits[1]] for a in bits[0]])
     assert np.array_equal(found.indices, np.argsort(distances, axis=1, kind="stable")[:, :7])
-    assert np.array_equal(
-        found.similarities, 24 - 2 * np.take_along_axis(distances, found.indices.numpy(), axis=1)
-    )
+    near = np.take_along_axis(distances, found.indices.numpy(), axis=1)
+    assert np.array_equal(found.similarities, 24 - 2 * near)
 
 
 def test_int8_is_searched_by_its_steps():
@@ -51,12 +50,9 @@ def test_int8_is_searched_by_its_steps():
 
 @pytest.mark.parametrize("precision", ["int8", "binary"])
 def test_with_all_candidates_rescored_the_search_is_exact(precision):
-    found = rescored_topk(
-        QUERIES, CodedVectors.of(CANDIDATES, precision), CANDIDATES, k=5, rescore=300
-    )
-    expected = exact_topk(QUERIES, CANDIDATES, k=5)
-    assert np.array_equal(found.indices, expected.indices)
-    assert np.array_equal(found.similarities, expected.similarities)
+    codes = CodedVectors.of(CANDIDATES, precision)
+    found = rescored_topk(QUERIES, codes, CANDIDATES, k=5, rescore=300)
+    assert_equal([found], [exact_topk(QUERIES, CANDIDATES, k=5)])
 
 
 def test_rescoring_ranks_what_was_found_by_the_vectors():
@@ -70,17 +66,13 @@ def test_rescoring_ranks_what_was_found_by_the_vectors():
 
 def test_more_candidates_find_more():
     queries, candidates = CENTERED
+    codes = CodedVectors.of(candidates, "binary")
     expected = exact_topk(queries, candidates, k=5).indices.numpy()
     shares = []
     for rescore in (5, 20, 80, 300):
-        found = rescored_topk(
-            queries, CodedVectors.of(candidates, "binary"), candidates, k=5, rescore=rescore
-        )
-        hits = [
-            len(set(a) & set(b))
-            for a, b in zip(found.indices.tolist(), expected.tolist(), strict=True)
-        ]
-        shares.append(sum(hits) / expected.size)
+        found = rescored_topk(queries, codes, candidates, k=5, rescore=rescore)
+        both = zip(found.indices.tolist(), expected.tolist(), strict=True)
+        shares.append(sum(len(set(a) & set(b)) for a, b in both) / expected.size)
     assert shares == sorted(shares)
     assert shares[0] < shares[-1] == 1.0
 
@@ -97,9 +89,10 @@ def test_vectors_of_another_table_are_refused():
     for vectors in (None, CANDIDATES[:10]):
         with pytest.raises(DataError, match="rescoring needs"):
             rescored_topk(QUERIES, codes, vectors, k=1, rescore=2)
-    with pytest.raises(DataError, match="of width 24"):
-        rescored_topk(QUERIES, np.zeros((3, 2), np.uint8), None, k=1)
-    with pytest.raises(DataError, match="table of codes"):
-        rescored_topk(QUERIES, np.zeros(3, np.uint8), None, k=1)
-    with pytest.raises(ConfigError, match="ranges"):
-        rescored_topk(QUERIES, np.zeros((3, 24), np.int8), None, k=1)
+    for codes, error, message in (
+        (np.zeros((3, 2), np.uint8), DataError, "of width 24"),
+        (np.zeros(3, np.uint8), DataError, "table of codes"),
+        (np.zeros((3, 24), np.int8), ConfigError, "ranges"),
+    ):
+        with pytest.raises(error, match=message):
+            rescored_topk(QUERIES, codes, None, k=1)

@@ -13,7 +13,7 @@ from interlingua.search.topk.exact import make_frame, make_scanner, mutual_topk
 from interlingua.search.topk.kernel_scanner import CompiledScanner
 from interlingua.search.topk.scanner_choice import TRIED_PAIRS, choose_scanner
 from interlingua.search.topk.torch_scanner import TorchScanner
-from tests.search.topk.scanners import crowded
+from tests.search.topk.scanners import assert_equal, crowded
 
 needs_kernel = pytest.mark.skipif(not CompiledScanner.available(), reason="not compiled here")
 FRAME = Frame(np.zeros(16, np.float32), np.zeros(16, np.float32))
@@ -61,9 +61,7 @@ def test_a_slower_kernel_is_not_taken_and_the_results_are_equal(monkeypatch):
     assert "width=16" in key
     # From here on a kernel that was called would fail.
     with_kernel(monkeypatch, None)
-    for one, other in zip(mutual_topk(x, y, k=4), expected, strict=True):
-        assert one.indices.equal(other.indices)
-        assert one.similarities.equal(other.similarities)
+    assert_equal(mutual_topk(x, y, k=4), expected)
 
 
 @needs_kernel

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,39 +19,19 @@ from interlingua.search.topk.tiles import (
     block_sizes,
     bytes_of_a_vector,
     join_shards,
-    read_neighbors,
     search_tiles,
 )
 from interlingua.search.topk.torch_scanner import TILE_COLUMNS, TILE_ROWS
-from tests.search.topk.scanners import crowded
-
-
-def small_plan(x, y, *, k=4, rows=50, columns=40):
-    return TilePlan(
-        rows=rows,
-        columns=columns,
-        n=len(x),
-        m=len(y),
-        width=x.shape[1],
-        k=k,
-        digest=tiles.digest(x, y),
-    )
-
-
-def assert_same(found, expected):
-    for one, other in zip(found, expected, strict=True):
-        assert one.indices.equal(other.indices)
-        assert one.similarities.equal(other.similarities)
+from tests.mining.killed import run_script
+from tests.search.topk.scanners import assert_equal, crowded, read_neighbors, small_plan
 
 
 @pytest.mark.parametrize(("n", "m"), [(120, 130), (1, 90), (50, 3)])
 def test_tiles_find_what_one_pass_finds(tmp_path, n, m):
     x, y = crowded(0, n, m, 16)
     plan, told = small_plan(x, y), []
-    search_tiles(
-        x, y, plan, tmp_path / "knn", progress=lambda done, total: told.append((done, total))
-    )
-    assert_same(read_neighbors(plan, tmp_path / "knn"), mutual_topk(x, y, k=4))
+    search_tiles(x, y, plan, tmp_path / "knn", progress=lambda *at: told.append(at))
+    assert_equal(read_neighbors(plan, tmp_path / "knn"), mutual_topk(x, y, k=4))
     assert told[0] == (0, n * m)
     assert told[-1] == (n * m, n * m)
     assert len(told) == 1 + len(list(plan.tiles()))
@@ -67,7 +46,7 @@ def test_shards_of_several_machines_join_to_the_same(tmp_path):
     with pytest.raises(DataError, match="tiles of 16"):
         read_neighbors(plan, folders[0])
     join_shards(plan, folders, tmp_path / "all")
-    assert_same(read_neighbors(plan, tmp_path / "all"), mutual_topk(x, y, k=4))
+    assert_equal(read_neighbors(plan, tmp_path / "all"), mutual_topk(x, y, k=4))
 
 
 def test_two_runs_do_not_work_in_one_folder(tmp_path):
@@ -80,18 +59,16 @@ def test_two_runs_do_not_work_in_one_folder(tmp_path):
     ):
         search_tiles(x, y, plan, tmp_path)
     search_tiles(x, y, plan, tmp_path)
-    assert_same(read_neighbors(plan, tmp_path), mutual_topk(x, y, k=4))
+    assert_equal(read_neighbors(plan, tmp_path), mutual_topk(x, y, k=4))
 
 
 KILLED = """
 import os, signal, sys
-import numpy as np
 from interlingua.search.topk import tiles
+from tests.search.topk.scanners import crowded, small_plan
 
 folder, moment = sys.argv[1], int(sys.argv[2])
-x, y = np.load(folder + "/x.npy", mmap_mode="r"), np.load(folder + "/y.npy", mmap_mode="r")
-digest = tiles.digest(x, y)
-plan = tiles.TilePlan(rows=50, columns=40, n=len(x), m=len(y), width=16, k=4, digest=digest)
+x, y = crowded(2, 120, 130, 16)
 write, written = tiles.write_lists, []
 
 def write_and_maybe_die(*arguments):
@@ -101,25 +78,21 @@ def write_and_maybe_die(*arguments):
         os.kill(os.getpid(), signal.SIGKILL)
 
 tiles.write_lists = write_and_maybe_die
-tiles.search_tiles(x, y, plan, folder + "/knn")
+tiles.search_tiles(x, y, small_plan(x, y), folder)
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_run_that_was_killed_three_times_ends_with_the_same_bytes(tmp_path):
     x, y = crowded(2, 120, 130, 16)
-    np.save(tmp_path / "x.npy", x)
-    np.save(tmp_path / "y.npy", y)
     for moment in (1, 4, 9):  # between the two files of a tile, and before the journal has it
-        command = [sys.executable, "-c", KILLED, str(tmp_path), str(moment)]
-        killed = subprocess.run(command, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"})
-        assert killed.returncode == -signal.SIGKILL
+        assert run_script(KILLED, tmp_path / "knn", moment) == -signal.SIGKILL
     with open(tmp_path / "knn" / "journal.txt", "a") as journal:
         journal.write("50 8")  # a line that was cut
     plan = small_plan(x, y)
     search_tiles(x, y, plan, tmp_path / "knn")
     search_tiles(x, y, plan, tmp_path / "straight")
-    assert_same(read_neighbors(plan, tmp_path / "knn"), mutual_topk(x, y, k=4))
+    assert_equal(read_neighbors(plan, tmp_path / "knn"), mutual_topk(x, y, k=4))
     names = sorted(path.name for path in (tmp_path / "straight").glob("*.npz"))
     assert len(names) == 3 + 4
     for name in names:
@@ -152,16 +125,10 @@ def test_a_plan_fills_the_memory_it_is_given():
     x, y = np.zeros((3_000_000, 8), np.float16), np.zeros((500, 8), np.float16)
     plan = TilePlan.of(x, y, k=4, memory=2**26)
     assert plan.columns == 500
-    assert (
-        3 * plan.rows // 2 * bytes_of_a_vector(8, 4)
-        <= 2**26
-        < 2 * plan.rows * bytes_of_a_vector(8, 4)
-    )
+    each = bytes_of_a_vector(8, 4)
+    assert 3 * plan.rows // 2 * each <= 2**26 < 2 * plan.rows * each
     assert sum(plan.pairs(*tile) for tile in plan.tiles()) == 3_000_000 * 500
-    with pytest.raises(
-        ConfigError,
-        match=r"^262,144 bytes .* --memory \d+MiB$",
-    ):
+    with pytest.raises(ConfigError, match=r"^262,144 bytes .* --memory \d+MiB$"):
         TilePlan.of(x, y, k=4, memory=2**18)
 
 
@@ -172,34 +139,32 @@ def test_blocks_are_even_and_a_tile_is_done_within_a_minute():
     assert {plan.pairs(*tile) for tile in plan.tiles()} == {250_000 * 62_500}
 
 
+MEASURED = """
+import sys, resource, numpy as np
+from interlingua.search.topk.tiles import TilePlan, search_tiles
+
+folder, memory = sys.argv[1], 24 * 2**20
+x, y = (np.load(f"{folder}/{name}.npy", mmap_mode="r") for name in "xy")
+first = TilePlan.of(x[:64], y[:64], k=4, memory=memory)
+search_tiles(x[:64], y[:64], first, folder + "/first")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+plan = TilePlan.of(x, y, k=4, memory=memory)
+assert len(list(plan.tiles())) > 5
+search_tiles(x, y, plan, folder + "/knn")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
 def test_memory_stays_within_the_plan(tmp_path):
     """Peak above the imports, in a process of its own."""
     rng = np.random.default_rng(0)
     for name in ("x", "y"):
         np.save(tmp_path / f"{name}.npy", rng.standard_normal((40_000, 64)).astype(np.float16))
-    script = (
-        "import sys, resource, numpy as np\n"
-        "from interlingua.search.topk.tiles import *\n"
-        "folder, memory = sys.argv[1], 24 * 2**20\n"
-        "x, y = (np.load(f'{folder}/{name}.npy', mmap_mode='r') for name in 'xy')\n"
-        "search_tiles(x[:64], y[:64], TilePlan.of(x[:64], y[:64], k=4, memory=memory), folder +"
-        " '/first')\nbefore = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "plan = TilePlan.of(x, y, k=4, memory=memory)\n"
-        "assert len(list(plan.tiles())) > 5\n"
-        "search_tiles(x, y, plan, folder + '/knn')\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    grown = int(ran.stdout) * 1024
-    mapped = sum(
-        path.stat().st_size for path in Path(tmp_path).glob("*.npy")
-    )  # their pages count as resident
+    command = [sys.executable, "-c", MEASURED, str(tmp_path)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    grown = int(subprocess.check_output(command, env=environment)) * 1024
+    # their pages count as resident
+    mapped = sum(path.stat().st_size for path in tmp_path.glob("*.npy"))
     # What a tile is worked on with comes on top: little in the compiled search, the products and
     # two masks in torch.
     work = 3 * 4 * TILE_ROWS * TILE_COLUMNS if library("neighbors") is None else 16 * 2**20

@@ -8,29 +8,7 @@ from interlingua.search.topk import torch_scanner
 from interlingua.search.topk.bounds import Block, Frame
 from interlingua.search.topk.lists import NeighborLists
 from interlingua.search.topk.torch_scanner import TorchScanner, multiplies_bfloat16
-from tests.search.topk.scanners import check, crowded, decaying, turned
-
-DTYPES = [torch.float32, torch.bfloat16]
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(
-    ("n", "m", "d", "k"), [(1, 1, 5, 1), (3, 200, 16, 4), (200, 3, 16, 4), (300, 410, 40, 4)]
-)
-def test_it_finds_what_the_oracle_finds(dtype, n, m, d, k):
-    check(lambda frame: TorchScanner(frame, dtype=dtype), *crowded(n + m, n, m, d), k)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_tiles_and_blocks_decide_nothing(dtype, monkeypatch):
-    x, y = crowded(7, 290, 333, 24)
-    whole = check(lambda frame: TorchScanner(frame, dtype=dtype), x, y, 5)
-    monkeypatch.setattr(torch_scanner, "TILE_ROWS", 64)
-    monkeypatch.setattr(torch_scanner, "TILE_COLUMNS", 128)
-    small = check(lambda frame: TorchScanner(frame, dtype=dtype), x, y, 5, cut=100)
-    for one, other in zip(whole, small, strict=True):
-        np.testing.assert_array_equal(one.indices, other.indices)
-        np.testing.assert_array_equal(one.values, other.values)
+from tests.search.topk.scanners import check, crowded, decaying, empty_lists, scan_all, turned
 
 
 def test_centers_far_from_the_means_cost_time_alone():
@@ -44,69 +22,29 @@ def test_opposite_vectors_are_neighbors_too_where_there_are_no_better_ones():
     check(TorchScanner, x, -x, 3, frame=Frame(np.zeros(4, np.float32), np.zeros(4, np.float32)))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("rate", [1.0, 0.99, 0.9])
-def test_stages_decide_nothing(dtype, rate, monkeypatch):
-    monkeypatch.setattr(torch_scanner, "TILE_ROWS", 128)
-    monkeypatch.setattr(torch_scanner, "TILE_COLUMNS", 256)
-    x, y = decaying(11, 700, 900, 200, rate)
-    staged = check(
-        lambda frame: TorchScanner(frame, dtype=dtype), x, y, 4, frame=turned(x, y), cut=450
-    )
-    for one, other in zip(
-        staged, check(lambda frame: TorchScanner(frame, dtype=dtype), x, y, 4), strict=True
-    ):
-        np.testing.assert_array_equal(one.indices, other.indices)
-        np.testing.assert_array_equal(one.values, other.values)
-
-
 @pytest.mark.parametrize("rate", [1.0, 0.9])
 def test_as_many_stages_are_taken_as_the_vectors_ask_for(rate, monkeypatch):
     monkeypatch.setattr(torch_scanner, "TILE_ROWS", 256)
     monkeypatch.setattr(torch_scanner, "TILE_COLUMNS", 512)
     x, y = decaying(12, 1500, 6400, 256, rate)
-    scanner = TorchScanner(
-        turned(x, y), dtype=torch.bfloat16
-    )  # float32 rounds less, so fewer stages are enough
-    left, right = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
-    scanner.scan(left, right, NeighborLists.empty(1500, 2), NeighborLists.empty(6400, 2))
+    # float32 rounds less, so that fewer stages are enough
+    scanner = TorchScanner(turned(x, y), dtype=torch.bfloat16)
+    scan_all(scanner, x, y, *empty_lists(x, y, 2))
     assert (scanner.stage == 3) == (rate == 1.0)
-
-
-def test_few_pairs_are_computed_exactly(monkeypatch):
-    computed = []
-    original = torch_scanner.dot_float64
-    monkeypatch.setattr(
-        torch_scanner,
-        "dot_float64",
-        lambda x, y, *at: computed.append(len(at[0])) or original(x, y, *at),
-    )
-    x, y = crowded(9, 2000, 2000, 64)
-    scanner = TorchScanner(Frame(x.mean(axis=0), y.mean(axis=0)))
-    left, right = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
-    scanner.scan(left, right, NeighborLists.empty(2000, 4), None)
-    assert 2000 * 4 <= sum(computed) < 2000 * 40
 
 
 def test_products_that_overflow_are_looked_at_exactly():
     """1e20 * 1e20 - 1e20 * 1e20 is no number in float32, but nothing in float64."""
     x = np.array([[1e20, 1e20]], np.float32)
     y = np.array([[1e20, -1e20], [-1e20, 1.000001e20]], np.float32)
-    scanner = TorchScanner(
-        Frame(np.zeros(2, np.float32), np.zeros(2, np.float32)), dtype=torch.float32
-    )
+    frame = Frame(np.zeros(2, np.float32), np.zeros(2, np.float32))
     lists = NeighborLists(np.full((1, 1), -1.0, np.float32), np.full((1, 1), 99))
-    scanner.scan(
-        scanner.prepare(Block(x, 0), of_x=True),
-        scanner.prepare(Block(y, 0), of_x=False),
-        lists,
-        None,
-    )
+    scan_all(TorchScanner(frame, dtype=torch.float32), x, y, lists)
     assert lists.indices.tolist() == [[1]]
     assert lists.values == pytest.approx(1e20 * (float(y[1, 1]) - float(y[0, 0])))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_what_lies_behind_a_stage_is_rounded_up(dtype):
     x, y = decaying(13, 300, 300, 130, 0.97)
     scanner = TorchScanner(turned(x, y), dtype=dtype)

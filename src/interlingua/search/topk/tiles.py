@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from interlingua.errors import ConfigError, DataError
@@ -383,20 +382,6 @@ class TileJournal:
         self._done.add(tile)
         self.finished += self.plan.pairs(*tile)
         self.progress(self.finished, self.total)
-
-
-def read_neighbors(plan: TilePlan, folder: PathLike) -> tuple[Neighbors, Neighbors]:
-    """Neighbors of x in y and of y in x, when all tiles are done.
-
-    Raises:
-        DataError: some are not.
-    """
-    found = []
-    sides: tuple[Side, Side] = ("x", "y")
-    for side in sides:
-        parts = [neighbors for _, neighbors in neighbor_blocks(plan, folder, side)]
-        found.append(Neighbors(*(torch.cat(values) for values in zip(*parts, strict=True))))
-    return found[0], found[1]
 
 
 def neighbor_blocks(
