@@ -19,13 +19,10 @@ QUESTION = np.array([1.0, 0.0, 0.0, 0.0], dtype=np.float32)
 def index_of(folder, rows):
     """An index of passages that are given as id, language and vector."""
     passages = [Passage(name, name, language=language) for name, language, _ in rows]
-    vectors = {name: vector for name, _, vector in rows}
-    width = len(rows[0][2])
-    index = PassageIndex.create(folder, IndexSettings(model="m", digest="d", dim=width))
-    index.add(
-        passages,
-        lambda block: normalize_rows(np.array([vectors[p.id] for p in block], dtype=np.float32)),
-    )
+    vectors = normalize_rows(np.array([vector for _, _, vector in rows], dtype=np.float32))
+    settings = IndexSettings(model="m", digest="d", dim=vectors.shape[1])
+    index = PassageIndex.create(folder, settings)
+    index.add(passages, lambda block: vectors)
     return index
 
 
@@ -83,9 +80,6 @@ def test_one_language_alone_is_ranked_as_without_feedback(random_index):
 def test_where_nothing_is_found_there_is_no_ranking(random_index):
     index, _ = random_index
     assert rankings_with_feedback(index, QUESTION, 5, LANGUAGES, where="id = 'absent'") == []
-    [ranking] = [
-        found
-        for found in rankings_with_feedback(index, QUESTION, 5, LANGUAGES, where="id LIKE 'tha%'")
-        if found
-    ]
+    found = rankings_with_feedback(index, QUESTION, 5, LANGUAGES, where="id LIKE 'tha%'")
+    [ranking] = filter(None, found)
     assert {hit.language for hit in ranking} == {"tha_Thai"}

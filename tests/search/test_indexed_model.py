@@ -31,43 +31,35 @@ def encoder():
 
 def language_map(encoder, method):
     vectors = encoder.encode(SENTENCES, prompt="")
-    return fit_language_map(
-        language_statistics([("deu_Latn", vectors[:4]), ("eng_Latn", vectors[4:])]), method
-    )
+    statistics = language_statistics([("deu_Latn", vectors[:4]), ("eng_Latn", vectors[4:])])
+    return fit_language_map(statistics, method)
+
+
+def same_model(model):
+    """One that is given the prompts of another, as an index does it."""
+    prompts = {"prompt": model.passage_prompt, "question_prompt": model.question_prompt}
+    return IndexedModel(model.encoder, "m", **prompts)
 
 
 def test_each_side_gets_its_own_prompt(encoder):
     model = IndexedModel(encoder, "m")
     passage = Passage("a", "sits on the mat", "The cat")
-    np.testing.assert_allclose(
-        model.embed_passages([passage])[0],
-        encoder.encode(["tell: The cat sits on the mat"], prompt="")[0],
-        atol=1e-6,
-    )
-    np.testing.assert_allclose(
-        model.embed_question("cat?"), encoder.encode(["ask: cat?"], prompt="")[0], atol=1e-6
-    )
+    texts = ["tell: The cat sits on the mat", "ask: cat?"]
+    found = [model.embed_passages([passage])[0], model.embed_question("cat?")]
+    np.testing.assert_allclose(found, encoder.encode(texts, prompt=""), atol=1e-6)
     assert (model.settings.passage_prompt, model.settings.question_prompt) == ("tell: ", "ask: ")
 
 
 def test_prompts_that_are_given_replace_the_models_own(encoder):
     model = IndexedModel(encoder, "m", prompt="", question_prompt="query")
     assert (model.passage_prompt, model.question_prompt) == ("", "ask: ")
-    again = IndexedModel(
-        encoder, "m", prompt=model.passage_prompt, question_prompt=model.question_prompt
-    )
-    assert again.settings == model.settings
+    assert same_model(model).settings == model.settings
 
 
 def test_a_prompt_that_ends_in_a_letter_is_found_again(encoder):
-    settings = dataclasses.replace(
-        encoder.settings, prompts={"query": "ask for", "passage": "tell"}
-    )
-    with_words = Encoder(encoder.backbone, encoder.vocabulary, settings)
-    model = IndexedModel(with_words, "m")
-    again = IndexedModel(
-        with_words, "m", prompt=model.passage_prompt, question_prompt=model.question_prompt
-    )
+    prompts = {"query": "ask for", "passage": "tell"}
+    settings = dataclasses.replace(encoder.settings, prompts=prompts)
+    again = same_model(IndexedModel(Encoder(encoder.backbone, encoder.vocabulary, settings), "m"))
     assert (again.passage_prompt, again.question_prompt) == ("tell", "ask for")
 
 
@@ -104,8 +96,7 @@ def test_unknown_options_are_refused(encoder, options):
 
 def test_a_map_of_another_width_is_refused(encoder):
     rng = np.random.default_rng(0)
-    made = fit_language_map(
-        language_statistics([(code, rng.normal(size=(5, 4))) for code in ("a", "b")])
-    )
+    statistics = language_statistics([(code, rng.normal(size=(5, 4))) for code in ("a", "b")])
+    made = fit_language_map(statistics)
     with pytest.raises(ConfigError, match="vectors of 4 elements"):
         IndexedModel(encoder, "m", language_map=made)

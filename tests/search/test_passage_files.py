@@ -36,14 +36,8 @@ def test_a_name_without_language_leaves_it_unknown(tmp_path):
 def test_json_lines_with_metadata(tmp_path):
     path = tmp_path / "passages.jsonl"
     records = [
-        {
-            "id": 7,
-            "text": "Berlin.",
-            "title": "Cities",
-            "language": "en",
-            "year": 2024,
-            "tags": ["a"],
-        },
+        {"id": 7, "text": "Berlin.", "title": "Cities", "language": "en"}
+        | {"year": 2024, "tags": ["a"]},
         {"_id": "x", "contents": "Paris.", "lang": "fr"},
         {"sentence": "Rome.", "title": None},
     ]

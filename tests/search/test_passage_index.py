@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from interlingua.arrays import unit_rows
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.search import passage_index
 from interlingua.search.passage_files import Passage
@@ -24,30 +25,29 @@ SETTINGS = IndexSettings(model="somewhere", digest="d1", dim=WIDTH, passage_prom
 
 def embed(passages):
     """A vector of length 1 that depends on the text alone."""
-    rows = [
-        np.random.default_rng(list(passage.text.encode())).standard_normal(WIDTH)
-        for passage in passages
-    ]
-    table = np.array(rows)
-    return (table / np.linalg.norm(table, axis=1, keepdims=True)).astype(np.float32)
+    seeds = [list(passage.text.encode()) for passage in passages]
+    rows = [np.random.default_rng(seed).standard_normal(WIDTH) for seed in seeds]
+    return unit_rows(np.array(rows))
 
 
 def invented(count, *, first=0):
     languages = ("deu_Latn", "eng_Latn", "tha_Thai")
     return [
-        Passage(
-            f"p{n}", f"text number {n}", "", languages[n % 3], json.dumps({"year": 2000 + n % 5})
-        )
+        Passage(f"p{n}", f"text number {n}", "", languages[n % 3], f'{{"year": {2000 + n % 5}}}')
         for n in range(first, first + count)
     ]
 
 
 @pytest.fixture
-def index(tmp_path):
-    made = PassageIndex.create(tmp_path / "index", SETTINGS)
-    made.add(invented(60), embed)
-    made.finish()
-    return made
+def empty(tmp_path):
+    return PassageIndex.create(tmp_path / "index", SETTINGS)
+
+
+@pytest.fixture
+def index(empty):
+    empty.add(invented(60), embed)
+    empty.finish()
+    return empty
 
 
 def test_nearest_is_the_exact_order_of_cosines(index):
@@ -58,9 +58,8 @@ def test_nearest_is_the_exact_order_of_cosines(index):
     expected = [passages[row].id for row in np.argsort(-cosines)[:7]]
     found = index.nearest(question, 7)
     assert [hit.id for hit in found] == expected
-    assert [hit.score for hit in found] == pytest.approx(
-        sorted(cosines, reverse=True)[:7], abs=1e-6
-    )
+    largest = sorted(cosines, reverse=True)[:7]
+    assert [hit.score for hit in found] == pytest.approx(largest, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -80,41 +79,33 @@ def test_a_filter_leaves_all_that_meets_it(index, options, keeps):
     assert {hit.id for hit in found} == {f"p{n}" for n in range(60) if keeps(n)}
 
 
-def test_words_are_found_in_scripts_without_spaces(tmp_path):
-    index = PassageIndex.create(tmp_path / "index", SETTINGS)
-    index.add(
-        [
-            Passage("zh", "东京是日本的首都"),
-            Passage("th", "กรุงเทพเป็นเมืองหลวง"),
-            Passage("de", "Die Hauptstadt"),
-        ],
-        embed,
-    )
-    index.finish()
-    assert [hit.id for hit in index.matching("首都", 3)] == ["zh"]
-    assert [hit.id for hit in index.matching("เมืองหลวง", 3)] == ["th"]
-    assert [hit.id for hit in index.matching("HAUPTSTADT", 3)] == ["de"]
-    assert index.matching("capital", 3) == []
+def test_words_are_found_in_scripts_without_spaces(empty):
+    texts = {"zh": "东京是日本的首都", "th": "กรุงเทพเป็นเมืองหลวง", "de": "Die Hauptstadt"}
+    empty.add([Passage(*one) for one in texts.items()], embed)
+    empty.finish()
+    for word, found in (("首都", "zh"), ("เมืองหลวง", "th"), ("HAUPTSTADT", "de")):
+        assert [hit.id for hit in empty.matching(word, 3)] == [found]
+    assert empty.matching("capital", 3) == []
 
 
-def test_an_approximate_index_finds_nearly_the_same(tmp_path, monkeypatch):
+def test_an_approximate_index_finds_nearly_the_same(empty, monkeypatch):
     monkeypatch.setattr(passage_index, "LEAST_APPROXIMATE", 2000)
-    index = PassageIndex.create(tmp_path / "index", SETTINGS)
+    index = empty
     index.add(invented(2000), embed)
     index.finish(approximate=True)
     assert index.is_approximate
     questions = embed([Passage("q", f"question {n}") for n in range(20)])
     shared = 0
     for question in questions:
-        exact = index.nearest(question, 10, exact=True)
-        found = index.nearest(question, 10)
-        scores = {hit.id: hit.score for hit in exact}
-        assert all(
-            hit.score == pytest.approx(scores[hit.id], abs=1e-5)
-            for hit in found
-            if hit.id in scores
+        exact, found = (
+            {hit.id: hit.score for hit in index.nearest(question, 10, exact=exact)}
+            for exact in (True, False)
         )
-        shared += len({hit.id for hit in found} & scores.keys())
+        both = exact.keys() & found.keys()
+        assert [found[name] for name in both] == pytest.approx(
+            [exact[name] for name in both], abs=1e-5
+        )
+        shared += len(both)
     assert shared >= 120  # of 200; the cells are drawn at random, and codes of one byte are coarse
     index.add(invented(5, first=2000), embed)
     index.finish()
@@ -127,20 +118,17 @@ def test_too_few_passages_for_an_approximate_index(index):
     assert not index.is_approximate
 
 
-def test_an_empty_index_finds_nothing(tmp_path):
-    index = PassageIndex.create(tmp_path / "index", SETTINGS)
-    index.finish()
-    assert index.nearest(np.ones(WIDTH, np.float32), 3) == []
-    assert index.matching("word", 3) == []
-    assert index.languages() == {}
+def test_an_empty_index_finds_nothing(empty):
+    empty.finish()
+    assert empty.nearest(np.ones(WIDTH, np.float32), 3) == []
+    assert empty.matching("word", 3) == []
+    assert empty.languages() == {}
 
 
 def test_same_changed_and_new_passages_are_counted(index):
-    same, changed, new = (
-        invented(1)[0],
-        invented(2)[1]._replace(text="another"),
-        invented(1, first=60)[0],
-    )
+    same, changed = invented(2)
+    changed = changed._replace(text="another")
+    [new] = invented(1, first=60)
     assert index.add([same, changed, new], embed) == Added(added=1, replaced=1, unchanged=1)
     assert index.count() == 61
     (found,) = index.nearest(embed([changed])[0], 1)
@@ -156,9 +144,8 @@ def test_unchanged_passages_are_not_embedded_again(index):
 
 
 @pytest.mark.parametrize("commits", range(5))
-def test_what_was_committed_before_a_failure_stays(tmp_path, monkeypatch, commits):
+def test_what_was_committed_before_a_failure_stays(empty, monkeypatch, commits):
     monkeypatch.setattr(passage_index, "COMMIT_PASSAGES", 10)
-    index = PassageIndex.create(tmp_path / "index", SETTINGS)
     done = []
 
     def fail(passages):
@@ -168,8 +155,8 @@ def test_what_was_committed_before_a_failure_stays(tmp_path, monkeypatch, commit
         return embed(passages)
 
     with pytest.raises(KeyboardInterrupt):
-        index.add(invented(60), fail)
-    again = PassageIndex(tmp_path / "index")
+        empty.add(invented(60), fail)
+    again = PassageIndex(empty.folder)
     assert again.count() == 10 * commits
     assert again.add(invented(60), embed) == Added(60 - 10 * commits, 0, 10 * commits)
     assert again.count() == 60
@@ -190,9 +177,8 @@ def test_an_id_that_occurs_twice_is_refused(index, monkeypatch):
 
 
 def lines(file, *texts):
-    return [
-        Passage(f"{file}:{number}", text, file=file) for number, text in enumerate(texts, 1) if text
-    ]
+    numbered = [(number, text) for number, text in enumerate(texts, 1) if text]
+    return [Passage(f"{file}:{number}", text, file=file) for number, text in numbered]
 
 
 def ids(index):
@@ -202,18 +188,10 @@ def ids(index):
 def test_a_file_replaces_its_earlier_state_as_a_whole(index):
     owned = [Passage("r1", "one"), *lines("b.jsonl", "", "two")]
     before = ids(index)
-    assert (
-        index.add(
-            [*lines("it's.txt", "one", "two", "three"), *owned],
-            embed,
-            files=["it's.txt", "b.jsonl"],
-        ).added
-        == 5
-    )
+    given = [*lines("it's.txt", "one", "two", "three"), *owned]
+    assert index.add(given, embed, files=["it's.txt", "b.jsonl"]) == Added(5, 0, 0)
     shorter = lines("it's.txt", "one", "other")
-    assert index.add(shorter, embed, files=["it's.txt"]) == Added(
-        added=0, replaced=1, unchanged=1, deleted=1
-    )
+    assert index.add(shorter, embed, files=["it's.txt"]) == Added(0, 1, 1, deleted=1)
     assert ids(index) == before | {"it's.txt:1", "it's.txt:2", "r1", "b.jsonl:2"}
     (hit,) = index.nearest(embed(shorter[1:])[0], 1)
     assert (hit.id, hit.text, hit.score) == ("it's.txt:2", "other", pytest.approx(1, abs=1e-6))
@@ -261,9 +239,8 @@ def test_a_condition_that_is_not_valid_is_refused(index, where):
 @pytest.mark.parametrize("given", [{"ids": ["p0"]}, {"where": "id = 'p0'"}])
 def test_a_delete_that_a_full_disk_stops_is_not_the_conditions_fault(index, given):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(
-        resource.RLIMIT_FSIZE, (10, limits[1])
-    )  # writing beyond 10 bytes fails, as on a full disk
+    # writing beyond 10 bytes fails, as on a full disk
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
     try:
         with pytest.raises(DataError) as caught:
             index.delete(**given)
@@ -286,15 +263,9 @@ def test_a_delete_that_a_full_disk_stops_is_not_the_conditions_fault(index, give
     ],
 )
 def test_another_model_or_prompt_is_refused(index, name, value):
-    import dataclasses
-
-    other = dataclasses.replace(SETTINGS, **{name: value})
     with pytest.raises(ConfigError, match="another value"):
-        PassageIndex.create(index.folder, other)
-    assert (
-        PassageIndex.create(index.folder, dataclasses.replace(SETTINGS, model="moved")).count()
-        == 60
-    )
+        PassageIndex.create(index.folder, replace(SETTINGS, **{name: value}))
+    assert PassageIndex.create(index.folder, replace(SETTINGS, model="moved")).count() == 60
 
 
 def test_a_folder_of_other_files_is_refused(tmp_path):
@@ -324,8 +295,8 @@ def test_damaged_passages_are_one_line(index, damage):
         PassageIndex(index.folder).matching("number", 3)
 
 
-def test_a_build_goes_on_where_no_table_was_made_yet(tmp_path):
-    folder = PassageIndex.create(tmp_path / "index", SETTINGS).folder
+def test_a_build_goes_on_where_no_table_was_made_yet(empty):
+    folder = empty.folder
     shutil.rmtree(folder / "passages.lance" / "_versions")  # as after kill -9 in the first write
     with pytest.raises(CheckpointError, match="passages are missing"):
         PassageIndex(folder)
@@ -335,14 +306,13 @@ def test_a_build_goes_on_where_no_table_was_made_yet(tmp_path):
 
 
 @pytest.mark.parametrize("where", [None, "language = 'deu_Latn'"])
-def test_words_are_not_searched_before_the_build_ended(tmp_path, where):
-    index = PassageIndex.create(tmp_path / "index", SETTINGS)
-    index.add(invented(3), embed)
+def test_words_are_not_searched_before_the_build_ended(empty, where):
+    empty.add(invented(3), embed)
     with pytest.raises(CheckpointError, match="index build again"):
-        index.matching("number", 3, where=where)
-    assert len(index.nearest(embed(invented(1))[0], 3)) == 3
-    index.finish()
-    assert index.matching("number", 3)
+        empty.matching("number", 3, where=where)
+    assert len(empty.nearest(embed(invented(1))[0], 3)) == 3
+    empty.finish()
+    assert empty.matching("number", 3)
 
 
 NOISY = """

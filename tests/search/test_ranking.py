@@ -42,9 +42,8 @@ def test_fusion_adds_reciprocal_ranks():
     words = [hit("c", 12.0), hit("a", 3.0), hit("d", 1.0)]
     found = fused([vector, words], 3)
     assert [entry.id for entry in found] == ["a", "c", "b"]
-    assert [entry.score for entry in found] == pytest.approx(
-        [1 / 61 + 1 / 62, 1 / 63 + 1 / 61, 1 / 62]
-    )
+    scores = [1 / 61 + 1 / 62, 1 / 63 + 1 / 61, 1 / 62]
+    assert [entry.score for entry in found] == pytest.approx(scores)
 
 
 def test_fusion_of_equals_goes_by_id():
@@ -52,12 +51,7 @@ def test_fusion_of_equals_goes_by_id():
 
 
 def test_shares_of_languages_in_ranking_and_index():
-    hits = [
-        hit("a", 1, "deu_Latn"),
-        hit("b", 1, "deu_Latn"),
-        hit("c", 1, "eng_Latn"),
-        hit("d", 1, "deu_Latn"),
-    ]
+    hits = [hit(name, 1, "eng_Latn" if name == "c" else "deu_Latn") for name in "abcd"]
     assert language_shares(hits, {"eng_Latn": 50, "deu_Latn": 30, "tha_Thai": 20}) == [
         LanguageShare("deu_Latn", 0.75, 0.3),
         LanguageShare("eng_Latn", 0.25, 0.5),

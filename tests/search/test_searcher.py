@@ -131,9 +131,8 @@ def test_the_order_inside_a_language_is_kept(searcher):
     for code in LANGUAGES:
         assert ids(found, code) == ids(plain, code)
     best = plain[0].language
-    assert ids(
-        searcher.search("Die Katze", top=60, per_language=2, mode="feedback").hits, best
-    ) == ids(plain, best)
+    found = searcher.search("Die Katze", top=60, per_language=2, mode="feedback").hits
+    assert ids(found, best) == ids(plain, best)
 
 
 def test_other_hits_are_of_the_languages_wanted(searcher):
@@ -146,17 +145,13 @@ def test_feedback_changes_the_languages_of_other_passages_alone(searcher):
     found = searcher.search("Die Katze", top=6, per_language=2, mode="feedback").hits
     assert found[0].id == plain[0].id
     first = plain[0].language
-    assert {hit.id for hit in found if hit.language == first} == {
-        hit.id for hit in plain if hit.language == first
-    }
-    parts = rankings_with_feedback(
-        searcher.index, searcher.model.embed_question("Die Katze"), 6, LANGUAGES
-    )
+    assert set(ids(found, first)) == set(ids(plain, first))
+    question = searcher.model.embed_question("Die Katze")
+    parts = rankings_with_feedback(searcher.index, question, 6, LANGUAGES)
     assert searcher.search("Die Katze", top=6, mode="feedback").hits == merged(parts, 6)
-    alone = searcher.search("Die Katze", languages=["th"]).hits
-    assert [
-        hit.id for hit in searcher.search("Die Katze", languages=["th"], mode="feedback").hits
-    ] == [hit.id for hit in alone]
+    alone = {"languages": ["th"]}
+    found = searcher.search("Die Katze", mode="feedback", **alone).hits
+    assert ids(found) == ids(searcher.search("Die Katze", **alone).hits)
 
 
 def test_vectors_are_not_replaced_by_words(searcher):
@@ -168,10 +163,8 @@ def test_vectors_are_not_replaced_by_words(searcher):
 def test_only_the_languages_wanted_are_searched(searcher):
     ranking = searcher.search("Die Katze", top=60, languages=["th", "de"])
     assert {hit.language for hit in ranking.hits} == {"deu_Latn", "tha_Thai"}
-    assert {share.language: share.indexed for share in ranking.shares} == {
-        "deu_Latn": 0.5,
-        "tha_Thai": 0.5,
-    }
+    indexed = {share.language: share.indexed for share in ranking.shares}
+    assert indexed == {"deu_Latn": 0.5, "tha_Thai": 0.5}
     with pytest.raises(DataError, match="no passage in fra_Latn"):
         searcher.search("Die Katze", languages=["fr"])
 
@@ -198,12 +191,7 @@ def test_passages_are_added_replaced_and_deleted(searcher, tmp_path):
     ]
     (tmp_path / "more.jsonl").write_text("\n".join(map(json.dumps, records)))
     assert add_to_index(folder, [tmp_path / "more.jsonl"]) == Added(1, 1, 0)
-    assert PassageIndex(folder).languages() == {
-        "deu_Latn": 20,
-        "eng_Latn": 20,
-        "tha_Thai": 20,
-        "fra_Latn": 1,
-    }
+    assert PassageIndex(folder).languages() == dict.fromkeys(LANGUAGES, 20) | {"fra_Latn": 1}
     assert delete_from_index(folder, ["new"]) == 1
     assert delete_from_index(folder, where="language = 'deu_Latn'") == 20
 
@@ -227,9 +215,7 @@ def test_files_of_equal_names_keep_their_passages(model, tmp_path, monkeypatch):
 def test_a_file_that_became_shorter_leaves_no_line(searcher, files, tmp_path):
     kept = files[0].read_text(encoding="utf-8").splitlines()[:5]
     files[0].write_text("\n".join(["Neu.", *kept[1:]]), encoding="utf-8")
-    assert add_to_index(tmp_path / "index", [files[0]]) == Added(
-        added=0, replaced=1, unchanged=4, deleted=15
-    )
+    assert add_to_index(tmp_path / "index", [files[0]]) == Added(0, 1, 4, deleted=15)
     index = PassageIndex(tmp_path / "index")
     assert index.languages() == {"deu_Latn": 5, "eng_Latn": 20, "tha_Thai": 20}
     found = Searcher(index, model_of(index)).search("Neu.", top=60, languages=["de"]).hits
@@ -254,33 +240,29 @@ def test_a_fault_in_the_last_file_stops_before_the_first_commit(searcher, model,
 
 def test_a_map_goes_with_the_index(model, files, tmp_path):
     vectors = Encoder.load(model).encode(SENTENCES)
-    made = fit_language_map(
-        language_statistics([("deu_Latn", vectors[:4]), ("eng_Latn", vectors[4:])])
-    )
-    write_map(made, tmp_path / "language_map.safetensors")
+
+    def write(cut):
+        statistics = language_statistics([("deu_Latn", vectors[:cut]), ("eng_Latn", vectors[cut:])])
+        write_map(fit_language_map(statistics), tmp_path / "language_map.safetensors")
+
+    write(4)
     build_index(model, files, tmp_path / "index", language_map=tmp_path)
     (tmp_path / "language_map.safetensors").unlink()
     index = PassageIndex(tmp_path / "index")
-    hit = (
-        Searcher(index, model_of(index)).search(files[0].read_text().splitlines()[0], top=1).hits[0]
-    )
+    question = files[0].read_text().splitlines()[0]
+    [hit] = Searcher(index, model_of(index)).search(question, top=1).hits
     assert hit.score == pytest.approx(1, abs=1e-5)
     with pytest.raises(ConfigError, match="language map"):
         build_index(model, files, tmp_path / "index")
-    other = fit_language_map(
-        language_statistics([("deu_Latn", vectors[:3]), ("eng_Latn", vectors[3:])])
-    )
-    write_map(other, tmp_path / "language_map.safetensors")
+    write(3)
     with pytest.raises(ConfigError, match="language map"):
         build_index(model, files, tmp_path / "index", language_map=tmp_path)
 
 
 def test_a_model_that_moved_can_be_named(searcher, model, tmp_path):
-    index = PassageIndex(tmp_path / "index")
-    record = json.loads((tmp_path / "index" / "index.json").read_text())
-    (tmp_path / "index" / "index.json").write_text(
-        json.dumps({**record, "model": str(tmp_path / "gone")})
-    )
+    path = tmp_path / "index" / "index.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({**record, "model": str(tmp_path / "gone")}))
     index = PassageIndex(tmp_path / "index")
     with pytest.raises(CheckpointError, match="gone"):
         model_of(index)
