@@ -249,7 +249,7 @@ def mine_files(
     source: TextFile,
     target: TextFile,
     config: MineConfig,
-    work: PathLike,
+    work: Path,
     *,
     model: str,
     shard: tuple[int, int] | None = None,
@@ -267,8 +267,7 @@ def mine_files(
         model: what tells the model and how texts are given to it: vectors of another are refused.
         shard: do one of several parts, ``(2, 8)``, alone.
         workers: who embeds and searches; this process by default.
-        refuses: marks pairs that are going to be rejected; in the retrieval ``max`` these keep no
-            text from another.
+        refuses: marks pairs to be rejected; in the retrieval ``max`` they take no text from others.
         progress: called with the state of each step.
 
     Returns:
@@ -278,7 +277,6 @@ def mine_files(
         ConfigError: the folder holds another run.
         DataError: a file can't be used, or was damaged and can't be made again.
     """
-    work = Path(work)
     _check_parts(config, shard, workers)
     files = {"x": source, "y": target}
     # Read. All shards share these files: the first one writes them, the others find them.
