@@ -45,7 +45,7 @@ from interlingua.remote import check_writable, destination, is_remote, keep_inpu
 from interlingua.runtime import Progress
 from interlingua.search.topk.approximate import Approximate
 from interlingua.search.topk.tiles import tiles_for
-from interlingua.workers import Here, connected
+from interlingua.workers import Workers, connected
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -250,7 +250,7 @@ class MineJob:
         source, target = (side._replace(bad=BadLines(self.on_error)) for side in (source, target))
         source, target = (with_lines(side, self.folder) for side in (source, target))
         with connected(self.ray, cores=self.ray_cores) as workers:
-            slots = (workers or Here()).slots
+            slots = (workers or Workers()).slots
             tiles = tiles_for(workers)
         expected = estimate(
             source, target, self.config, self.folder, least_tiles=tiles, at_once=slots

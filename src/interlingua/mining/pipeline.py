@@ -381,7 +381,7 @@ def _outlook(
         rows, _ = block_sizes(n, m, few[0].shape[1], config.k, config.memory, tiles_for(workers))
         speed = search_speed(few[0], few[1], config.k, (n, m), config.device)
         seconds = speed.seconds(n, m, config.k, rows)
-        found["nearest neighbors"] = Expected(seconds / (workers or Here()).slots)
+        found["nearest neighbors"] = Expected(seconds / (workers or Workers()).slots)
     if config.documents is None:
         found["choosing pairs"] = Expected(n + m, CHOICE_SECONDS)
     return found | {"writing pairs": Expected(min(n, m), PAIR_SECONDS)}

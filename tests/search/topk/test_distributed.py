@@ -34,7 +34,9 @@ class Dying(Workers):
 def test_tasks_of_tiles_find_what_one_pass_finds(tmp_path):
     x, y = crowded(0, 120, 130, 16)
     plan, told = small_plan(x, y), []
-    search_tiles(x, y, plan, tmp_path / "a", workers=Workers(), progress=lambda *at: told.append(at))
+    search_tiles(
+        x, y, plan, tmp_path / "a", workers=Workers(), progress=lambda *at: told.append(at)
+    )
     assert_equal(read_neighbors(plan, tmp_path / "a"), mutual_topk(x, y, k=4))
     assert (told[0], told[-1], len(told)) == ((0, 120 * 130), (120 * 130, 120 * 130), 13)
 
