@@ -100,7 +100,7 @@ def test_quiet(done, config):
         (f"-o {__file__}/x", "test_train.py is a file; name another folder"),
         (
             "--set optimizer.learning_rate=0",
-            "config.toml: optimizer: learning_rate must be above 0",
+            "config.toml: optimizer: learning_rate is 0, expected",
         ),
     ],
 )

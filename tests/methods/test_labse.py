@@ -114,5 +114,5 @@ def test_negatives_of_the_micro_batch_are_not_gathered():
 
 @pytest.mark.parametrize("options", [{"temperature": 0.0}, {"margin": -0.1}])
 def test_senseless_options_are_errors(options):
-    with pytest.raises(ConfigError, match=r"margin .*temperature"):
+    with pytest.raises(ConfigError, match=next(iter(options))):
         LaBSEConfig(**options)

@@ -39,7 +39,7 @@ from interlingua.functional.anchoring import (
 )
 from interlingua.functional.contrastive import inner_products
 from interlingua.methods.matryoshka import nested_together
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, need
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,11 +106,8 @@ class AnchorConfig:
             raise ConfigError(
                 f"{', '.join(weights)} must be at least 0, and one besides hard_weight above 0"
             )
-        temperatures = ("temperature", "soft_temperature")
-        counts = ("bank_size", "bank_steps", "original_steps", "hard_count")
-        for name in (*temperatures, *counts):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
+        need(self, "positive", "temperature", "soft_temperature")
+        need(self, "positive", "bank_size", "bank_steps", "original_steps", "hard_count")
         if self.teacher_prompts and len(self.teacher_prompts) != max(len(self.teachers), 1):
             raise ConfigError(
                 'teacher_prompts: expected one for each of the teachers; give "" for those without'

@@ -23,7 +23,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.functional.distillation import mean_squared_error
 from interlingua.languages import resolve
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, need
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,8 +69,7 @@ class CalibratedConfig:
                 f"decay_steps is {self.decay_steps}; give a number of steps, or 0 to take decay as"
                 " it is"
             )
-        if self.distillation_weight <= 0 or self.english_weight <= 0:
-            raise ConfigError("distillation_weight and english_weight must be positive")
+        need(self, "positive", "distillation_weight", "english_weight")
         # An option that nothing reads is refused: a run would not be what its file says.
         is_frozen = self.teacher == "frozen"
         teacher_only = not self.english_through_student

@@ -18,9 +18,8 @@ from interlingua.batches.sentences import join
 from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pair_scorer import PairPooling, PairScorer
-from interlingua.errors import ConfigError
 from interlingua.files import PathLike
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, need
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,10 +34,7 @@ class CrossEncoderConfig:
     """Probability of zeroing an element of the head's input, twice."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.head_dropout < 1:
-            raise ConfigError(
-                f"head_dropout is {self.head_dropout}; it must be at least 0 and below 1"
-            )
+        need(self, "at least 0 and below 1", "head_dropout")
 
 
 class CrossEncoder(Objective):

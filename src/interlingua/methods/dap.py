@@ -28,7 +28,7 @@ from interlingua.functional.contrastive import bidirectional_contrastive, infonc
 from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.languages import resolve
 from interlingua.methods.matryoshka import full_width
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, need
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,19 +66,12 @@ class DAPConfig:
     corpus's."""
 
     def __post_init__(self) -> None:
-        for name in ("rtl_weight", "tr_weight"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 0")
+        need(self, "at least 0", "rtl_weight", "tr_weight")
+        need(self, "positive", "temperature", "head_layers")
+        need(self, "above 0 and at most 1", "reconstruct")
         if not self.rtl_weight and not self.tr_weight:
             raise ConfigError(
                 "rtl_weight and tr_weight are both 0, which leaves no loss; raise one"
-            )
-        for name in ("temperature", "head_layers"):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
-        if not 0 < self.reconstruct <= 1:
-            raise ConfigError(
-                f"reconstruct is {self.reconstruct}; it must be above 0 and at most 1"
             )
         token = ("direction", "head_layers", "reconstruct", "languages")
         sentence = ("temperature", "ranking", "projection", "negatives")

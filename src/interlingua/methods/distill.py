@@ -23,7 +23,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.functional.distillation import mean_squared_error
 from interlingua.languages import resolve
-from interlingua.methods.objective import LossOutput, Objective, Term
+from interlingua.methods.objective import LossOutput, Objective, Term, need
 
 PROBE = "The mayor of Bonn (67) says: it's 7 o'clock - why don't we start?"
 """Read back from the student's tokens, it must have the teacher's tokens that it has by itself."""
@@ -54,8 +54,7 @@ class DistillConfig:
                 "translation_weight and original_weight must be at least 0, and one of them above"
                 " it"
             )
-        if self.replay_weight < 0:
-            raise ConfigError(f"replay_weight must be at least 0, got {self.replay_weight:g}")
+        need(self, "at least 0", "replay_weight")
 
 
 class Distill(Objective):

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from interlingua.batches.masking import coin_flips, one_token_mask
 from interlingua.batches.sentences import join, same_meaning
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.config import refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.heads import LanguageTags, ProjectionHead, TokenPredictionHead
 from interlingua.errors import ConfigError
@@ -28,7 +29,7 @@ from interlingua.functional.contrastive import additive_margin_softmax, bidirect
 from interlingua.functional.token import TargetKind, linear_token_divergence, token_targets
 from interlingua.languages import resolve
 from interlingua.methods.matryoshka import full_width
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, need
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,14 +84,9 @@ class EMSConfig:
             raise ConfigError(
                 "generative and contrastive are both 'none', which leaves no loss; choose one"
             )
-        weights = ("xtr_weight", "contrastive_weight")
-        for name in (*weights, "temperature", "projection_dim", "language_dim"):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
-        if not 0 <= self.tag_dropout < 1:
-            raise ConfigError(
-                f"tag_dropout is {self.tag_dropout}; it must be at least 0 and below 1"
-            )
+        need(self, "positive", "xtr_weight", "contrastive_weight", "temperature")
+        need(self, "positive", "projection_dim", "language_dim")
+        need(self, "at least 0 and below 1", "tag_dropout")
         if self.generative == "ugt" and self.code_masking:
             raise ConfigError(
                 "code_masking masks one side and ugt both; choose generative = 'xtr' or no"
@@ -100,39 +96,21 @@ class EMSConfig:
 
     def _refuse_unread(self) -> None:
         """Refuses options that nothing would read."""
-        generative = ("language_tag", "shared_embedding", "code_targets", "code_masking")
         tag = ("language_dim", "tag_dropout", "languages")
+        targets = ("shared_embedding", "code_targets", "code_masking")
+        generative = ("language_tag", *targets, "xtr_weight", *tag)
         margin = ("margin", "margin_after_temperature")
-        contrastive = ("mlp", "temperature", "contrastive_weight", "negatives", "exclude_repeats")
-        self._refuse_changed(
-            *generative,
-            "xtr_weight",
-            *tag,
-            reason="generative = 'none'",
-            when=self.generative == "none",
-        )
-        self._refuse_changed(
-            *contrastive,
-            *margin,
-            "projection_dim",
-            reason="contrastive = 'none'",
-            when=self.contrastive == "none",
-        )
-        has_margin = self.contrastive == "ams"
-        self._refuse_changed(*margin, reason="contrastive other than 'ams'", when=not has_margin)
-        self._refuse_changed("projection_dim", reason="mlp = false", when=not self.mlp)
-        self._refuse_changed(*tag, reason="language_tag = false", when=not self.language_tag)
-
-    def _refuse_changed(self, *names: str, reason: str, when: bool) -> None:
-        """Refuses options that differ from their defaults, where nothing reads them."""
-        if not when:
-            return
-        fields = type(self).__dataclass_fields__
-        for name in names:
-            if getattr(self, name) != fields[name].default:
-                raise ConfigError(
-                    f"{name} is set, but with {reason} nothing reads it; remove one of the two"
-                )
+        repeats = ("negatives", "exclude_repeats")
+        projection = ("mlp", "projection_dim")
+        contrastive = (*projection, "temperature", "contrastive_weight", *repeats, *margin)
+        no_generative = self.generative == "none"
+        no_contrastive = self.contrastive == "none"
+        no_margin = self.contrastive != "ams"
+        refuse_unread(self, *generative, reason="generative = 'none'", when=no_generative)
+        refuse_unread(self, *contrastive, reason="contrastive = 'none'", when=no_contrastive)
+        refuse_unread(self, *margin, reason="contrastive other than 'ams'", when=no_margin)
+        refuse_unread(self, "projection_dim", reason="mlp = false", when=not self.mlp)
+        refuse_unread(self, *tag, reason="language_tag = false", when=not self.language_tag)
 
 
 class EMS(Objective):

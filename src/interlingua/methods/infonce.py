@@ -18,14 +18,13 @@ from interlingua.batches.feeds import FeedName, SentenceBatch
 from interlingua.batches.sentences import join, same_meaning
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.encoder.encoder import Encoder
-from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import (
     bidirectional_contrastive,
     infonce,
     semantic_contrastive,
 )
 from interlingua.methods.matryoshka import full_width
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, need
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,8 +47,7 @@ class InfoNCEConfig:
     """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
 
     def __post_init__(self) -> None:
-        if self.temperature <= 0:
-            raise ConfigError(f"temperature is {self.temperature}; it must be positive")
+        need(self, "positive", "temperature")
 
 
 class InfoNCE(Objective):

@@ -24,9 +24,8 @@ from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
 from interlingua.encoder.ema import EmaTeacher
 from interlingua.encoder.encoder import Encoder
-from interlingua.errors import ConfigError
 from interlingua.functional.momentum_contrast import momentum_contrast
-from interlingua.methods.objective import LossOutput
+from interlingua.methods.objective import LossOutput, need
 from interlingua.methods.tlm import TLM, TLMConfig
 
 INITIAL_STD = 0.02
@@ -65,15 +64,9 @@ class InfoXLMConfig(TLMConfig):
 
     def __post_init__(self) -> None:
         TLMConfig.__post_init__(self)
-        for name in ("xlco_weight", "temperature", "queue_size"):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
-        if not 0 <= self.decay < 1:
-            raise ConfigError(f"decay is {self.decay}; it must be at least 0 and below 1")
-        if not 0 < self.contrast_depth <= 1:
-            raise ConfigError(
-                f"contrast_depth is {self.contrast_depth}; it must be above 0 and at most 1"
-            )
+        need(self, "positive", "xlco_weight", "temperature", "queue_size")
+        need(self, "at least 0 and below 1", "decay")
+        need(self, "above 0 and at most 1", "contrast_depth")
 
     def refuse_unread(self) -> None:
         """Refuses options that nothing would read.

@@ -13,9 +13,8 @@ from typing import Literal
 
 from interlingua.batches.sentences import join, same_meaning
 from interlingua.batches.tokens import ParallelBatch
-from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import additive_margin_softmax
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, need
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,11 +37,8 @@ class LaBSEConfig:
     """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
 
     def __post_init__(self) -> None:
-        if self.temperature <= 0 or self.margin < 0:
-            raise ConfigError(
-                f"margin is {self.margin} and temperature {self.temperature}; they must be at"
-                " least 0, and above 0"
-            )
+        need(self, "positive", "temperature")
+        need(self, "at least 0", "margin")
 
 
 class LaBSE(Objective):

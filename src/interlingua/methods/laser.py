@@ -26,7 +26,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.languages import resolve
 from interlingua.methods.matryoshka import full_width
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, need
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,13 +62,10 @@ class LASERConfig:
     """Probability of zeroing an element of the decoder's inputs and states."""
 
     def __post_init__(self) -> None:
-        for name in ("token_dim", "hidden_dim", "output_dim", "decoder_layers", "decoder_heads"):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
-        if self.language_dim < 0:
-            raise ConfigError(f"language_dim is {self.language_dim}; it must be at least 0")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout is {self.dropout}; it must be at least 0 and below 1")
+        need(self, "positive", "token_dim", "hidden_dim", "output_dim")
+        need(self, "positive", "decoder_layers", "decoder_heads")
+        need(self, "at least 0", "language_dim")
+        need(self, "at least 0 and below 1", "dropout")
         if not self.autoregressive and self.decoder == "lstm":
             raise ConfigError(
                 "an LSTM reads the tokens before; set decoder = 'transformer' for autoregressive ="

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.batches.masking import IGNORED, MaskedTokens, coin_flips, mlm_mask
+from interlingua.batches.masking import IGNORED, MaskedTokens, coin_flips
 from interlingua.batches.sentences import first_occurrences, join, same_meaning, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
@@ -30,7 +30,7 @@ from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import infonce
 from interlingua.functional.masked_lm import group_means, linear_cross_entropy
 from interlingua.functional.uniformity import koleo
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, need
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,13 +84,9 @@ class MEXMAConfig:
     """Shape of the unmasking head."""
 
     def __post_init__(self) -> None:
-        for name in ("mlm_weight", "align_weight", "koleo_weight"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 0")
-        if self.temperature <= 0:
-            raise ConfigError(f"temperature is {self.temperature}; it must be positive")
-        if not 0 < self.mask_ratio <= 1:
-            raise ConfigError(f"mask_ratio is {self.mask_ratio}; it must be above 0 and at most 1")
+        need(self, "at least 0", "mlm_weight", "align_weight", "koleo_weight")
+        need(self, "positive", "temperature")
+        need(self, "above 0 and at most 1", "mask_ratio")
         if not self.mlm_weight and not self.align_weight:
             raise ConfigError(
                 "mlm_weight and align_weight are both 0, which leaves nothing to learn; raise one"
@@ -150,12 +146,8 @@ class MEXMA(Objective):
             self.sides = 2
         self.mask: partial[MaskedTokens] | None = None
         if config.mlm_weight or config.alignment == "masked":
-            self.mask = partial(
-                mlm_mask,
+            self.mask = self.masking(
                 ratio=config.mask_ratio,
-                mask_id=encoder.vocabulary.mask_id,
-                vocab_size=encoder.vocabulary.size,
-                special_ids=encoder.vocabulary.special_ids,
                 replace=config.mask,
                 random_specials=config.random_specials,
             )

@@ -26,10 +26,9 @@ from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
 from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encoder import Encoder
-from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.functional.contrastive import infonce, language_contrastive, semantic_contrastive
-from interlingua.methods.objective import LossOutput, Objective, Term
+from interlingua.methods.objective import LossOutput, Objective, Term, need
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,25 +61,13 @@ class MultilingualIRConfig:
     or as a hard negative; pairs that share a sentence are none of one another."""
 
     def __post_init__(self) -> None:
-        for name in ("semantic_weight", "language_weight"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 0")
-        for name in ("temperature", "semantic_temperature"):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
-        refuse_unread(
-            self,
-            "semantic_temperature",
-            reason="semantic_weight = 0",
-            when=not self.semantic_weight,
-        )
-        refuse_unread(
-            self,
-            "monolingual",
-            "language_reduction",
-            reason="language_weight = 0",
-            when=not self.language_weight,
-        )
+        need(self, "at least 0", "semantic_weight", "language_weight")
+        need(self, "positive", "temperature", "semantic_temperature")
+        no_semantic = not self.semantic_weight
+        no_language = not self.language_weight
+        of_language = ("monolingual", "language_reduction")
+        refuse_unread(self, "semantic_temperature", reason="semantic_weight = 0", when=no_semantic)
+        refuse_unread(self, *of_language, reason="language_weight = 0", when=no_language)
 
 
 class MultilingualIR(Objective):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
@@ -19,6 +20,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from interlingua.batches.feeds import FeedName
+from interlingua.batches.masking import MaskedTokens, mlm_mask
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.errors import ConfigError
@@ -27,6 +29,7 @@ from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.methods.matryoshka import Matryoshka
 
 LabelKind = Literal["nli", "sts"]
+Range = Literal["positive", "at least 0", "above 0 and at most 1", "at least 0 and below 1"]
 Term = Float[Tensor, ""] | Mapping[int, Float[Tensor, ""]]
 """A term of a loss, or in a Matryoshka run that of each prefix of the embeddings, by its width."""
 
@@ -137,6 +140,21 @@ class Objective(nn.Module, ABC):
     def evaluated(self) -> Any:
         """What evaluators are given: the encoder, unless something else is exported."""
         return self.encoder
+
+    def masking(self, **options: Any) -> partial[MaskedTokens]:
+        """``mlm_mask`` with the encoder's vocabulary.
+
+        Raises:
+            ConfigError: the vocabulary has no mask.
+        """
+        vocabulary = self.encoder.vocabulary
+        return partial(
+            mlm_mask,
+            mask_id=vocabulary.mask_id,
+            vocab_size=vocabulary.size,
+            special_ids=vocabulary.special_ids,
+            **options,
+        )
 
     def mean_of_tokens(self, losses: Float[Tensor, " n"]) -> Float[Tensor, ""]:
         """The share of this process in a mean over the tokens of all processes.
@@ -252,6 +270,29 @@ class Objective(nn.Module, ABC):
             return LossOutput(loss, weighted)
         # Detached: terms that are kept for the log must not hold the memory of their graph.
         return LossOutput(loss, {name: term.detach() for name, term in weighted.items()})
+
+
+def need(config: Any, expected: Range, *names: str) -> None:
+    """Refuses options with numbers out of the range that an equation leaves them.
+
+    Args:
+        config: the options.
+        expected: the range, in the words of the message.
+        names: of the options.
+
+    Raises:
+        ConfigError: one is out of it.
+    """
+    for name in names:
+        number = getattr(config, name)
+        is_within = {
+            "positive": number > 0,
+            "at least 0": number >= 0,
+            "above 0 and at most 1": 0 < number <= 1,
+            "at least 0 and below 1": 0 <= number < 1,
+        }
+        if not is_within[expected]:
+            raise ConfigError(f"{name} is {number}; it must be {expected}")
 
 
 def itself(tensor: Tensor) -> Tensor:

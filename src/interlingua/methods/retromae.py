@@ -10,7 +10,6 @@ sample of the sentence's tokens.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,14 +18,14 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from interlingua.batches.feeds import FeedName, SentenceBatch
-from interlingua.batches.masking import IGNORED, MaskedTokens, mlm_mask
+from interlingua.batches.masking import IGNORED
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.masked_decoders import MaskedDecoder
 from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.errors import ConfigError
 from interlingua.methods.matryoshka import full_width
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, need
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,16 +50,9 @@ class RetroMAEConfig:
     """What is read: the monolingual feed, or each side of translations by itself."""
 
     def __post_init__(self) -> None:
-        if self.encoder_weight < 0:
-            raise ConfigError(f"encoder_weight is {self.encoder_weight}; it must be at least 0")
-        for name in ("decoder_weight", "decoder_layers"):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
-        for name in ("encoder_ratio", "decoder_ratio"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ConfigError(
-                    f"{name} is {getattr(self, name)}; it must be above 0 and at most 1"
-                )
+        need(self, "at least 0", "encoder_weight")
+        need(self, "positive", "decoder_weight", "decoder_layers")
+        need(self, "above 0 and at most 1", "encoder_ratio", "decoder_ratio")
         if self.enhanced and self.decoder_layers != 1:
             raise ConfigError(
                 f"decoder_layers is {self.decoder_layers}, but enhanced decoding goes with 1; set"
@@ -85,18 +77,12 @@ class RetroMAE(Objective):
 
     def __init__(self, config: RetroMAEConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
-        vocabulary = encoder.vocabulary
         encoder.require_equal_widths()
         self.head = MaskedTokenHead(encoder.dim, encoder.backbone.config.vocab_size, transform=True)
         self.decoder = MaskedDecoder(
-            encoder.backbone, config.decoder_layers, skip=vocabulary.opening_tokens
+            encoder.backbone, config.decoder_layers, skip=encoder.vocabulary.opening_tokens
         )
-        self.mask: Callable[..., MaskedTokens] = functools.partial(
-            mlm_mask,
-            mask_id=vocabulary.mask_id,
-            vocab_size=vocabulary.size,
-            special_ids=vocabulary.special_ids,
-        )
+        self.mask = self.masking()
 
     @classmethod
     def feeds_for(cls, config: RetroMAEConfig) -> tuple[FeedName, ...]:

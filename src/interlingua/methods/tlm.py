@@ -8,8 +8,7 @@ languages become similar. No sentence vector is trained.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,7 +17,6 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from interlingua.batches.feeds import FeedName, SentenceBatch
-from interlingua.batches.masking import MaskedTokens, mlm_mask
 from interlingua.batches.sentences import Tails, chained
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
 from interlingua.config import refuse_unread
@@ -26,7 +24,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pooling import HiddenStates
 from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.errors import ConfigError, DataError
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, need
 
 Chain = tuple[Int64[Tensor, " t"], Int64[Tensor, " b+1"], Int64[Tensor, " t"] | None]
 """Order of the tokens, boundaries of the sequences, and positions where they do not run on."""
@@ -53,11 +51,8 @@ class TLMConfig:
     """RoBERTa's layer before the output embeddings; False: none, as in XLM."""
 
     def __post_init__(self) -> None:
-        for name in ("tlm_weight", "mlm_weight"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 0")
-        if not 0 < self.mask_ratio <= 1:
-            raise ConfigError(f"mask_ratio is {self.mask_ratio}; it must be above 0 and at most 1")
+        need(self, "at least 0", "tlm_weight", "mlm_weight")
+        need(self, "above 0 and at most 1", "mask_ratio")
         self.refuse_unread()
 
     def refuse_unread(self) -> None:
@@ -92,13 +87,7 @@ class TLM(Objective):
         self.head = MaskedTokenHead(
             encoder.hidden_size, encoder.backbone.config.vocab_size, transform=config.transform
         )
-        self.mask: Callable[[TokenBatch, Place], MaskedTokens] = functools.partial(
-            mlm_mask,
-            ratio=config.mask_ratio,
-            mask_id=encoder.vocabulary.mask_id,
-            vocab_size=encoder.vocabulary.size,
-            special_ids=encoder.vocabulary.special_ids,
-        )
+        self.mask = self.masking(ratio=config.mask_ratio)
 
     @classmethod
     def feeds_for(cls, config: TLMConfig) -> tuple[FeedName, ...]:

@@ -11,7 +11,7 @@ steps may be given as a fraction below 1, which means that share of the whole ru
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -30,7 +30,7 @@ from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.methods.matryoshka import Matryoshka
 from interlingua.registry import METHODS, resolve
-from interlingua.train.bounds import MANY, OPTIMIZER_BOUNDS, RUN_BOUNDS, check_method
+from interlingua.train.bounds import OPTIMIZER_BOUNDS, RUN_BOUNDS, SCHEDULE_BOUNDS, check_method
 from interlingua.train.data_config import DataConfig
 
 FOR_ALL_METHODS = ("matryoshka", "matryoshka_weights")
@@ -189,15 +189,6 @@ class OptimizerConfig:
     default: unless lars."""
 
     def __post_init__(self) -> None:
-        if self.rate <= 0 or self.weight_decay < 0 or self.learning_rate_steps < 0:
-            raise ConfigError(
-                "optimizer: learning_rate must be above 0, weight_decay and learning_rate_steps at"
-                " least 0"
-            )
-        if not 0 <= self.momentum < 1 or self.trust_coefficient <= 0:
-            raise ConfigError(
-                "optimizer: momentum must be at least 0 and below 1, trust_coefficient above 0"
-            )
         check_bounds(self, "optimizer", OPTIMIZER_BOUNDS)
         # An option that nothing reads would be taken for one that was tried.
         foreign: tuple[str, ...] = ("momentum", "trust_coefficient")
@@ -233,19 +224,11 @@ class ScheduleConfig:
     the warm-up, and no step has a learning rate of 0."""
 
     def __post_init__(self) -> None:
-        if self.warmup_steps < 0:
-            raise ConfigError(
-                f"schedule: warmup_steps must be at least 0, got {self.warmup_steps:g}"
-            )
-        check_bounds(self, "schedule", {"warmup_steps": (0, MANY)})
+        check_bounds(self, "schedule", SCHEDULE_BOUNDS)
         _check_steps("schedule", warmup_steps=self.warmup_steps)
         if self.name == "ramp" and _is_changed(self, "warmup_steps"):
             raise ConfigError(
                 "schedule: warmup_steps is set, but ramp warms up during the whole run; remove it"
-            )
-        if self.warmup_start is not None and not 0 <= self.warmup_start <= 1:
-            raise ConfigError(
-                f"schedule: warmup_start is a share of the peak, 0 to 1, got {self.warmup_start:g}"
             )
 
 
@@ -343,23 +326,6 @@ class RunConfig:
         )
         if len(given) != (2 if has_begun else 1) or min(given) <= 0:
             raise ConfigError(f"run: give exactly one of {', '.join(LENGTHS)}, above 0")
-        for name in (
-            "global_batch_size",
-            "micro_batch_size",
-            "gradcache_sentences",
-            "devices",
-            "threads",
-            "save_total_limit",
-            "max_grad_norm",
-            "logging_steps",
-            "eval_steps",
-            "save_steps",
-            "early_stopping_patience",
-        ):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise ConfigError(f"run: {name} must be above 0, got {value:g}")
-        # afterwards, as "above 0" is the plainer message of the two
         check_bounds(self, "run", RUN_BOUNDS)
         _check_steps(
             "run",
@@ -413,14 +379,14 @@ def _check_steps(section: str, **values: float) -> None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainConfig:
-    """A whole run."""
+    """A whole run; a written file has its sections in this order."""
 
     data: DataConfig
     encoder: EncoderConfig
     method: MethodConfig
-    run: RunConfig
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+    run: RunConfig
 
     def __post_init__(self) -> None:
         # [optimizer] does not know whether the encoder is pretrained; written out here, the rate
@@ -445,23 +411,41 @@ class TrainConfig:
 
     def to_toml(self) -> str:
         """The file that ``load_train_config`` reads back to an equal config."""
-        return config_to_toml(_AsFile(**self.to_mapping()))
+        return config_to_toml(self.to_mapping())
 
     def replace_run(self, **changes: Any) -> TrainConfig:
         """The same config with some of [run] changed."""
         return dataclasses.replace(self, run=dataclasses.replace(self.run, **changes))
 
 
-@dataclass(frozen=True, slots=True)
-class _AsFile:
-    """The order of the sections in a written file."""
+def differences(
+    a: Mapping[str, Any], b: Mapping[str, Any], *, ignore: frozenset[str] = frozenset()
+) -> list[str]:
+    """The keys in which two configs differ, with both values: ``"run.seed (0, 1)"``.
 
-    data: dict[str, Any]
-    encoder: dict[str, Any]
-    method: dict[str, Any]
-    optimizer: dict[str, Any]
-    schedule: dict[str, Any]
-    run: dict[str, Any]
+    Args:
+        a: one config as a mapping: two methods have options of different names, of which one side
+            has none.
+        b: the other.
+        ignore: keys that may differ.
+    """
+    flat_a = dict(_flat(a))
+    flat_b = dict(_flat(b))
+    keys = sorted((flat_a.keys() | flat_b.keys()) - ignore)
+    return [
+        f"{key} ({flat_a.get(key)}, {flat_b.get(key)})"
+        for key in keys
+        if flat_a.get(key) != flat_b.get(key)
+    ]
+
+
+def _flat(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of nested tables, by keys such as ``run.seed``."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value
 
 
 def load_train_config(path: PathLike, *, overrides: Sequence[str] = ()) -> TrainConfig:

@@ -19,8 +19,7 @@ from interlingua.locks import exclusive
 from interlingua.temporary import sweep
 from interlingua.train.checkpoint import FORMAT as CHECKPOINT_FORMAT
 from interlingua.train.checkpoint import checkpoints_in, damage, latest_checkpoint
-from interlingua.train.config import TrainConfig, load_train_config, train_config_from
-from interlingua.train.config_differences import differences
+from interlingua.train.config import TrainConfig, differences, load_train_config, train_config_from
 
 PACKAGES = ("torch", "numpy", "lightning-fabric", "safetensors", "tokenizers")
 FORMAT = "interlingua-run-1"
@@ -151,9 +150,11 @@ class RunFolder:
         given = train_config_from(manifest["requested"], where=str(self.manifest))
         ignore = frozenset(f"run.{key}" for key in (*MAY_CHANGE, DEVICES))
         # The nearer of the two is what the user means; equal to one of them is enough.
-        from_given = differences(given, config, ignore=ignore)
-        from_settled = differences(settled, config, ignore=ignore)
-        changes = min(from_given, from_settled, key=len)
+        now = config.to_mapping()
+        changes = min(
+            (differences(begun.to_mapping(), now, ignore=ignore) for begun in (given, settled)),
+            key=len,
+        )
         if changes:
             more = " ..." if changes[3:] else ""
             raise ConfigError(

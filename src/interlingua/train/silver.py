@@ -17,7 +17,6 @@ from interlingua.config import PathText, check_bounds
 from interlingua.corpus.augment import SilverReport, make_silver
 from interlingua.encoder.encoder import Encoder, choose_device
 from interlingua.encoder.pair_scorer import PairScorer
-from interlingua.errors import ConfigError
 from interlingua.files import sha256_tree
 
 
@@ -41,8 +40,6 @@ class SilverConfig:
     """Languages of first and second sentences, where the file does not say."""
 
     def __post_init__(self) -> None:
-        if self.neighbors < 1:
-            raise ConfigError(f"silver: neighbors must be 1 or more, got {self.neighbors}")
         check_bounds(self, "silver", {"neighbors": (1, 10_000)})
 
 

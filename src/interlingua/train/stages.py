@@ -25,7 +25,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +41,7 @@ from interlingua.json_text import parse_json
 from interlingua.locks import exclusive
 from interlingua.processes import is_first_process
 from interlingua.registry import did_you_mean
-from interlingua.train.config import LENGTHS, TrainConfig, train_config_from
-from interlingua.train.config_differences import differences
+from interlingua.train.config import LENGTHS, TrainConfig, differences, train_config_from
 from interlingua.train.log import say
 from interlingua.train.loop import train
 from interlingua.train.result import TrainResult
@@ -126,15 +124,10 @@ class Stage:
     def differences_from(self, earlier: Mapping[str, Any]) -> list[str]:
         """The keys in which it differs from an earlier configuration."""
         if isinstance(self.run, TrainConfig):
-            ignore = frozenset(f"run.{key}" for key in MAY_CHANGE)
-            return differences(train_config_from(earlier), self.run, ignore=ignore)
-        # Silver pairs have no keys that may change.
-        now = self.mapping()
-        return [
-            f"{key} ({earlier.get(key)}, {now.get(key)})"
-            for key in now
-            if now[key] != earlier.get(key)
-        ]
+            # Read and written anew, with the defaults of keys that did not exist then.
+            earlier = train_config_from(earlier).to_mapping()
+        ignore = frozenset(f"run.{key}" for key in MAY_CHANGE)
+        return differences(earlier, self.mapping(), ignore=ignore)
 
 
 def is_staged(path: PathLike) -> bool:
@@ -225,31 +218,21 @@ def run_stages(
         raise ConfigError(
             f"--resume {resume}: stages go on by themselves; give auto, or never to start all over"
         )
-    main = is_first_process()
-    run = partial(
-        _run_stages,
-        output,
-        stages,
-        evaluator=evaluator,
-        resume=resume,
-        progress=progress,
-        main=main,
-    )
-    if not main:  # one process locks for all
-        return run()
+    if not is_first_process():  # one process locks for all
+        return _run_stages(output, stages, evaluator, resume, progress=False)
     with exclusive(output, remedy="set output to another folder"):
-        return run()
+        return _run_stages(output, stages, evaluator, resume, progress=progress)
 
 
 def _run_stages(
     output: Path,
     stages: Sequence[Stage],
-    *,
     evaluator: Callable[[TrainConfig], Evaluate | None],
     resume: str,
+    *,
     progress: bool,
-    main: bool,
 ) -> list[TrainResult]:
+    main = is_first_process()
     record: dict[str, Any] = {}
     if resume == "auto":
         record = _read_record(output)
@@ -267,9 +250,9 @@ def _run_stages(
                 " with --resume never"
             )
         if before is not None and before["done"]:
-            _tell(f"stage {number} of {len(stages)}: {stage.name} is done", show=main and progress)
+            _tell(f"stage {number} of {len(stages)}: {stage.name} is done", show=progress)
             continue
-        _tell(f"stage {number} of {len(stages)}: {stage.name}", show=main and progress)
+        _tell(f"stage {number} of {len(stages)}: {stage.name}", show=progress)
         # Written before the work begins, so that a stage that is stopped is known to have begun.
         if main:
             record[stage.name] = {"requested": stage.mapping(), "inputs": inputs, "done": False}
