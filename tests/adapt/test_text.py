@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from interlingua.adapt.development import sample
 from interlingua.adapt.settings import ExtendSettings
-from interlingua.adapt.text import prepare_config, read_replay, read_sides, sample, write_replay
+from interlingua.adapt.text import prepare_config, read_replay, read_sides, write_replay
 from interlingua.errors import DataError
 from tests.adapt.invented import write_lines
 

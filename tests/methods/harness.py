@@ -11,6 +11,7 @@ from interlingua.batches.feeds import FeedName, LabeledBatch, QuestionBatch, Sen
 from interlingua.batches.sentences import take
 from interlingua.batches.tokens import TokenBatch
 from interlingua.config import from_mapping
+from interlingua.encoder.encoder import Encoder
 from interlingua.methods.objective import Objective
 from interlingua.registry import METHODS, resolve
 from interlingua.train.build import feeds_of
@@ -146,6 +147,21 @@ def sentences(
         torch.randint(FIRST_WORD, 20, (length,), generator=generator).tolist() for length in lengths
     ]
     return TokenBatch.from_lists(ids, [language] * count)
+
+
+def token_lists(batch: TokenBatch) -> list[list[int]]:
+    """The tokens of each sentence."""
+    return [ids.tolist() for ids in batch.input_ids.split(batch.lengths.tolist())]
+
+
+def alone(encoder: Encoder, ids: list[int], language: str = "eng_Latn") -> torch.Tensor:
+    """Mean of the token states of one sentence encoded by itself."""
+    return encoder.tokens(TokenBatch.from_lists([ids], [language])).states.mean(0)
+
+
+def cosine(u: torch.Tensor, v: torch.Tensor) -> float:
+    """Of two vectors."""
+    return float(torch.cosine_similarity(u, v, dim=0))
 
 
 def training(

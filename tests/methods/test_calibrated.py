@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from interlingua.batches.tokens import ParallelBatch
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import DataError
 from interlingua.methods.calibrated import Calibrated, CalibratedConfig
 from tests.methods.conftest import tiny_encoder, tiny_pairs
 from tests.methods.harness import tiny_batch, tiny_objective, training
@@ -157,27 +157,6 @@ def test_a_run_too_short_for_its_product_has_the_student_for_teacher():
 
 def test_a_frozen_teacher_says_so():
     assert tiny_objective("calibrated", {"teacher": "frozen"}).notes() == ["the teacher is frozen"]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"decay": 1.1}, "decay is 1.1"),
-        ({"decay_steps": -1}, "decay_steps is -1"),
-        ({"distillation_weight": 0}, "must be positive"),
-        (
-            {"teacher": "frozen", "decay": 0.9},
-            "decay is set, .*teacher = 'frozen'",
-        ),
-        (
-            {"english_weight": 0.5},
-            "english_weight .*english_through_student = false",
-        ),
-    ],
-)
-def test_bad_options(options, message):
-    with pytest.raises(ConfigError, match=message):
-        CalibratedConfig(**options)
 
 
 def test_an_unknown_pivot():

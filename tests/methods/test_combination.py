@@ -13,7 +13,6 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pair_scorer import PairScorer
 from interlingua.errors import ConfigError
 from interlingua.methods.combination import Combination, CombinationConfig
-from interlingua.registry import METHODS, resolve
 from interlingua.train.build import feeds_of
 from interlingua.train.checkpoint import weights_of
 from interlingua.train.config import MethodConfig, load_train_config, train_config_from
@@ -36,10 +35,6 @@ def config_of(terms):
 def build(terms=TERMS):
     torch.manual_seed(1)
     return Combination(config_of(terms), tiny_encoder()).eval()
-
-
-def test_combination_is_in_the_registry():
-    assert resolve(METHODS, "combination") is Combination
 
 
 def test_the_loss_is_the_weighted_sum_of_the_methods_losses():

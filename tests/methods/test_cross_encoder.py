@@ -1,21 +1,13 @@
 """The cross-encoder against a loop over pairs and orders."""
 
 import math
-from itertools import pairwise
 
 import pytest
 import torch
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.pair_scorer import PairScorer
-from interlingua.errors import ConfigError
-from interlingua.methods.cross_encoder import CrossEncoderConfig
-from tests.methods.harness import tiny_batch, tiny_objective
-
-
-def texts(batch):
-    bounds = batch.cu_seqlens.tolist()
-    return [batch.input_ids[i:j].tolist() for i, j in pairwise(bounds)]
+from tests.methods.harness import tiny_batch, tiny_objective, token_lists
 
 
 @pytest.mark.parametrize("both_orders", [True, False])
@@ -29,7 +21,9 @@ def test_the_loss_is_that_of_a_loop(both_orders, pooling):
         objective.encoder.vocabulary.mask_id
     )  # the tiny tokenizer puts nothing between two sentences
     losses = []
-    for a, b, score in zip(texts(batch.a), texts(batch.b), batch.labels.tolist(), strict=True):
+    for a, b, score in zip(
+        token_lists(batch.a), token_lists(batch.b), batch.labels.tolist(), strict=True
+    ):
         for first, second in ((a, b), (b, a)) if both_orders else ((a, b),):
             states = objective.encoder.tokens(
                 TokenBatch.from_lists([[*first, mask, *second]], ["eng_Latn"])
@@ -60,8 +54,3 @@ def test_what_is_exported_scores_as_what_was_trained(tmp_path):
         PairScorer.load(tmp_path / "model").score(*texts).tolist()
         == objective.evaluated.score(*texts).tolist()
     )
-
-
-def test_bad_options():
-    with pytest.raises(ConfigError, match="head_dropout is 1"):
-        CrossEncoderConfig(head_dropout=1)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import math
 from collections import Counter
 
 import pytest
 import torch
 
-from interlingua.batches.sentences import join
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
 from interlingua.languages import known
 from interlingua.methods.ems import EMS, EMSConfig
-from interlingua.registry import METHODS, resolve
 from tests.methods.conftest import tiny_encoder, tiny_pairs, tiny_vocabulary
-from tests.methods.harness import in_two_processes
+from tests.methods.harness import alone, cosine, token_lists
 
 ABLATIONS = {
     "EMS": {},
@@ -49,15 +45,6 @@ def build(*, training=False, **options):
     return EMS(EMSConfig(**options), encoder).train(training)
 
 
-def sentences(batch):
-    return [ids.tolist() for ids in batch.input_ids.split(batch.lengths.tolist())]
-
-
-def alone(encoder, ids, language):
-    """Mean of the token states of one sentence encoded by itself."""
-    return encoder.tokens(TokenBatch.from_lists([ids], [language])).states.mean(0)
-
-
 def reference_xtr(objective, batch, *, extra=None, kind="paper"):
     """Eq. (2)-(7) with loops: the embedding of each side has to tell the other side's tokens."""
     encoder, head = objective.encoder, objective.predict
@@ -66,7 +53,7 @@ def reference_xtr(objective, batch, *, extra=None, kind="paper"):
     weight = encoder.backbone.word_embeddings.weight if head.output is None else head.output.weight
     total = 0.0
     for side, (read, tell) in enumerate(zip((a, b), told, strict=True)):
-        for row, (ids, words) in enumerate(zip(sentences(read), sentences(tell), strict=True)):
+        for row, (ids, words) in enumerate(zip(token_lists(read), token_lists(tell), strict=True)):
             u = alone(encoder, ids, "eng_Latn")
             if head.tags is not None:
                 position = ["deu_Latn", "eng_Latn", "fra_Latn"].index(tell.languages[row])
@@ -86,10 +73,10 @@ def reference_contrastive(
     """Eq. (8)-(11) with loops."""
     a, b, _ = objective.masked(batch)
     h = [
-        [objective.project(alone(objective.encoder, ids, "eng_Latn")) for ids in sentences(side)]
+        [objective.project(alone(objective.encoder, ids, "eng_Latn")) for ids in token_lists(side)]
         for side in (a, b)
     ]
-    s = [[float(torch.cosine_similarity(x, y, dim=0)) / temperature for y in h[1]] for x in h[0]]
+    s = [[cosine(x, y) / temperature for y in h[1]] for x in h[0]]
     size, total = len(s), 0.0
     for j in range(size):
         positive = s[j][j] - (margin if after else margin / temperature)
@@ -97,11 +84,6 @@ def reference_contrastive(
         for others in ([s[j][k] for k in kept], [s[k][j] for k in kept]):
             total -= positive - math.log(math.exp(positive) + sum(map(math.exp, others)))
     return total / size
-
-
-def test_ems_is_in_the_registry():
-    assert resolve(METHODS, "ems") is EMS
-    assert EMS.Config is EMSConfig
 
 
 @pytest.mark.parametrize("name", ABLATIONS)
@@ -143,7 +125,7 @@ def test_ugt_also_tells_the_masked_token():
     extra = [hidden[:size].tolist(), hidden[size:].tolist()]
     mask_id = objective.encoder.vocabulary.mask_id
     for masked, side, tokens in ((a, pairs.a, extra[0]), (b, pairs.b, extra[1])):
-        for now, before, token in zip(sentences(masked), sentences(side), tokens, strict=True):
+        for now, before, token in zip(token_lists(masked), token_lists(side), tokens, strict=True):
             changed = [
                 place for place, (x, y) in enumerate(zip(now, before, strict=True)) if x != y
             ]
@@ -158,7 +140,7 @@ def test_code_masking_hides_one_token_of_one_side():
     objective, pairs = build(code_masking=True), tiny_pairs(16)
     a, b, hidden = objective.masked(pairs)
     mask_id = objective.encoder.vocabulary.mask_id
-    on_a, on_b = ([ids.count(mask_id) for ids in sentences(side)] for side in (a, b))
+    on_a, on_b = ([ids.count(mask_id) for ids in token_lists(side)] for side in (a, b))
     assert hidden is None
     assert all(x + y == 1 for x, y in zip(on_a, on_b, strict=True))
     assert 0 < sum(on_a) < 16
@@ -214,7 +196,7 @@ def test_only_the_contrastive_term_sees_the_rest_of_the_batch():
 
 
 def part(batch, rows):
-    ids = sentences(batch)
+    ids = token_lists(batch)
     return TokenBatch.from_lists([ids[row] for row in rows], [batch.languages[row] for row in rows])
 
 
@@ -230,29 +212,13 @@ def test_the_tag_tells_the_target_language(language_tag):
 @torch.no_grad()
 def test_repeated_sentences_are_no_negatives_if_so_asked():
     pairs = tiny_pairs(5)
-    ids = sentences(pairs.b)
+    ids = token_lists(pairs.b)
     ids[3] = ids[1]  # two translations of one English sentence
     pairs = pairs._replace(b=TokenBatch.from_lists(ids, pairs.b.languages))
     objective = build(exclude_repeats=True)
     expected = reference_contrastive(objective, pairs, excluded={(1, 3), (3, 1)})
     assert float(objective(pairs).terms["contrastive"]) == pytest.approx(expected, rel=1e-4)
     assert expected < reference_contrastive(objective, pairs)
-
-
-@torch.no_grad()
-def test_negatives_of_all_processes_are_those_of_the_joined_batch():
-    objective = build(negatives="processes", exclude_repeats=True)
-    here, there = tiny_pairs(4), tiny_pairs(4, seed=1)
-    both = here._replace(a=join(here.a, there.a), b=join(here.b, there.b))
-    gathered = in_two_processes(objective, here, there).terms["contrastive"]
-    torch.testing.assert_close(gathered, objective(both).terms["contrastive"])
-
-
-@torch.no_grad()
-def test_negatives_of_the_micro_batch_are_not_gathered():
-    objective = build()
-    objective.all_gather = None
-    assert torch.isfinite(objective(tiny_pairs()).loss)
 
 
 def test_a_pair_without_others_to_contrast_it_with_is_an_error():
@@ -336,50 +302,3 @@ def test_a_vocabulary_without_tags_is_an_error():
     with pytest.raises(ConfigError, match="no language tags"):
         EMS(EMSConfig(), encoder)
     EMS(EMSConfig(language_tag=False), encoder)
-
-
-def test_bfloat16_autocast_is_near_float32():
-    objective, pairs = build(), tiny_pairs()
-    exact = objective(pairs)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        rough = objective(pairs)
-        rough.loss.backward()
-    assert rough.loss.dtype == torch.float32
-    torch.testing.assert_close(rough.loss, exact.loss, rtol=0.02, atol=0)
-    assert {p.grad.dtype for p in objective.parameters()} == {torch.float32}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"generative": "none", "contrastive": "none"}, "leaves no loss"),
-        ({"temperature": 0.0}, "temperature is 0.0; .*positive"),
-        ({"xtr_weight": -1.0}, "xtr_weight"),
-        ({"tag_dropout": 1.0}, "tag_dropout"),
-        ({"generative": "ugt", "code_masking": True}, "code_masking masks one side"),
-        (
-            {"generative": "none", "shared_embedding": True},
-            "shared_embedding .*generative = 'none'",
-        ),
-        ({"generative": "none", "language_dim": 64}, "language_dim is set"),
-        ({"contrastive": "none", "mlp": False}, "mlp .*contrastive = 'none'"),
-        ({"contrastive": "none", "temperature": 0.2}, "temperature is set"),
-        ({"margin": 0.2}, "margin .*contrastive .*'ams'"),
-        ({"mlp": False, "projection_dim": 64}, "projection_dim .*mlp = false"),
-        (
-            {"language_tag": False, "languages": ("deu_Latn",)},
-            "languages .*language_tag = false",
-        ),
-    ],
-)
-def test_contradictory_options_are_errors(options, message):
-    with pytest.raises(ConfigError, match=message):
-        EMSConfig(**options)
-
-
-def test_every_option_is_read():
-    body = inspect.getsource(EMS)
-    names = [
-        field.name for field in dataclasses.fields(EMSConfig) if not field.name.endswith("_weight")
-    ]
-    assert [name for name in names if f"config.{name}" not in body] == []

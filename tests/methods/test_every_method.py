@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import math
+from dataclasses import fields
 
 import pytest
 import torch
 
 from interlingua.encoder.encoder import Encoder
+from interlingua.methods.objective import Objective
 from interlingua.registry import METHODS, resolve
 from interlingua.train.checkpoint import TrainState, load_checkpoint, save_checkpoint, weights_of
 from tests.encoder.shapes import JINA_BERT_QK_NORM, MODERNBERT
-from tests.methods.harness import PREFIXES, _training, optimizer_of, tiny_batch, tiny_objective
+from tests.methods.harness import (
+    PREFIXES,
+    _training,
+    in_two_processes,
+    optimizer_of,
+    share_of,
+    tiny_batch,
+    tiny_objective,
+)
 
 NAMES = sorted(METHODS)
 CASES = [pytest.param(name, {}, id=name) for name in NAMES]
@@ -135,3 +146,67 @@ def test_sentences_in_parts_give_the_same_gradients(method, options):
     assert gradients[1].keys() == gradients[0].keys()
     for name, gradient in gradients[1].items():
         torch.testing.assert_close(gradient, gradients[0][name], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize(("method", "options"), CASES)
+def test_bfloat16_autocast_is_near_float32(method, options):
+    objective, batch = tiny_objective(method, options), tiny_batch(method)
+    exact = objective(batch).loss
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rough = objective(batch).loss
+    rough.backward()
+    assert rough.dtype == torch.float32
+    torch.testing.assert_close(rough, exact, rtol=0.03, atol=0.003)
+    trained = [weight for weight in objective.parameters() if weight.requires_grad]
+    assert {weight.grad.dtype for weight in trained} == {torch.float32}
+
+
+CONTRASTS = [
+    ("labse", {}, ("ranking",)),
+    ("labse", {"exclude_repeats": True}, ("ranking",)),
+    ("infonce", {"exclude_repeats": True}, ("infonce",)),
+    ("ems", {"negatives": "processes", "exclude_repeats": True}, ("contrastive",)),
+    ("dap", {}, ("tr",)),
+    ("mexma", {"alignment": "contrastive", "exclude_repeats": True}, ("align",)),
+    ("multilingual_ir", {"monolingual": True}, ("retrieval", "semantic", "language")),
+    ("multilingual_ir", {"exclude_repeats": True}, ("retrieval", "semantic", "language")),
+]
+"""Terms over the sentences of all processes."""
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("method", "options", "terms"), CONTRASTS)
+def test_negatives_are_those_of_all_processes(method, options, terms):
+    objective, batch = tiny_objective(method, options), tiny_batch(method, options)
+    gathered = in_two_processes(objective, share_of(batch, 0), share_of(batch, 1)).terms
+    whole = objective(batch).terms
+    alone = objective(share_of(batch, 0)).terms
+    for term in terms:
+        torch.testing.assert_close(gathered[term], whole[term])
+        assert not torch.isclose(alone[term], gathered[term])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("labse", {"exclude_repeats": True}),
+        ("infonce", {"exclude_repeats": True}),
+        ("ems", {}),
+        ("dap", {"rtl_weight": 0.0}),
+    ],
+)
+def test_negatives_of_the_micro_batch_are_not_gathered(method, options):
+    objective = tiny_objective(method, {**options, "negatives": "micro_batch"})
+    objective.all_gather = None
+    assert torch.isfinite(objective(tiny_batch(method)).loss)
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_every_option_is_read(method):
+    """But for the weights, which ``weighted`` reads by the names of the terms."""
+    classes = [cls for cls in resolve(METHODS, method).__mro__ if issubclass(cls, Objective)]
+    body = "".join(inspect.getsource(cls) for cls in classes)
+    names = [option.name for option in fields(classes[0].Config)]
+    unread = [name for name in names if f"config.{name}" not in body]
+    assert [name for name in unread if not name.endswith("_weight")] == []

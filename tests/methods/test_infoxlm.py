@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import math
 
 import pytest
 import torch
 
 from interlingua.batches.masking import coin_flips
-from interlingua.errors import ConfigError
 from interlingua.methods.infoxlm import InfoXLM, InfoXLMConfig
 from interlingua.methods.tlm import TLM
-from interlingua.registry import METHODS, resolve
 from tests.encoder.naive import naive_backbone
 from tests.methods.framed import framed_encoder, framed_pairs, rows
 
@@ -79,11 +75,6 @@ def reference(objective, pairs):
         logits = [float(q @ key) / config.temperature for key in (k, *queue)]
         total -= logits[0] - math.log(sum(map(math.exp, logits)))
     return total / len(examples)
-
-
-def test_infoxlm_is_in_the_registry():
-    assert resolve(METHODS, "infoxlm") is InfoXLM
-    assert issubclass(InfoXLM, TLM)
 
 
 @pytest.mark.parametrize("mlm_weight", [0.0, 1.0])
@@ -199,29 +190,3 @@ def test_layers_above_the_contrast_are_left_to_the_language_models():
 def test_depth_is_a_share_of_the_layers(layers, depth, expected):
     encoder = framed_encoder(num_hidden_layers=layers)
     assert build(encoder, contrast_depth=depth).num_layers == expected
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"xlco_weight": 0.0}, "xlco_weight is 0.0"),
-        ({"temperature": 0.0}, "temperature"),
-        ({"queue_size": 0}, "queue_size is 0"),
-        ({"decay": 1.0}, "decay is 1.0"),
-        ({"contrast_depth": 0.0}, "contrast_depth is 0.0"),
-        ({"mask_ratio": 2.0}, "mask_ratio"),
-        ({"mlm_weight": 0.0, "mlm_text": "monolingual"}, "mlm_text is set"),
-        ({"tlm_weight": 0.0, "mlm_weight": 0.0, "transform": False}, "transform is set"),
-    ],
-)
-def test_contradictory_options_are_errors(options, message):
-    with pytest.raises(ConfigError, match=message):
-        InfoXLMConfig(**options)
-
-
-def test_every_option_is_read():
-    body = inspect.getsource(InfoXLM) + inspect.getsource(TLM)
-    names = [
-        field.name for field in dataclasses.fields(InfoXLMConfig) if field.name != "xlco_weight"
-    ]
-    assert [name for name in names if f"config.{name}" not in body] == []

@@ -8,30 +8,25 @@ import math
 import pytest
 import torch
 
-from interlingua.batches.sentences import join
 from interlingua.batches.tokens import TokenBatch
 from interlingua.errors import ConfigError
 from interlingua.methods.labse import LaBSE, LaBSEConfig
 from tests.methods.conftest import tiny_encoder, tiny_pairs
-from tests.methods.harness import in_two_processes
+from tests.methods.harness import cosine, token_lists
 
 
 def build(**options):
     return LaBSE(LaBSEConfig(**options), tiny_encoder()).eval()
 
 
-def sentences(batch):
-    return [ids.tolist() for ids in batch.input_ids.split(batch.lengths.tolist())]
-
-
 def vectors(encoder, batch):
-    return [encoder(TokenBatch.from_lists([ids], ["eng_Latn"]))[0] for ids in sentences(batch)]
+    return [encoder(TokenBatch.from_lists([ids], ["eng_Latn"]))[0] for ids in token_lists(batch)]
 
 
 def reference(objective, batch, *, margin=0.3, temperature=0.1, after=False, excluded=()):
     """Eq. (1)-(2) with loops; ``excluded`` holds unordered pairs of rows."""
     x, y = (vectors(objective.encoder, side) for side in (batch.a, batch.b))
-    phi = [[float(torch.cosine_similarity(u, v, dim=0)) for v in y] for u in x]
+    phi = [[cosine(u, v) for v in y] for u in x]
     size, total = len(x), 0.0
     for i in range(size):
         positive = phi[i][i] / temperature - margin if after else (phi[i][i] - margin) / temperature
@@ -85,7 +80,7 @@ def test_sides_can_be_exchanged():
 @torch.no_grad()
 def test_other_translations_of_a_sentence_are_no_negatives_if_so_asked():
     pairs = tiny_pairs(5)
-    english = sentences(pairs.b)
+    english = token_lists(pairs.b)
     english[3] = english[1]
     pairs = pairs._replace(b=TokenBatch.from_lists(english, pairs.b.languages))
     objective = build(exclude_repeats=True)
@@ -93,26 +88,3 @@ def test_other_translations_of_a_sentence_are_no_negatives_if_so_asked():
     assert float(objective(pairs).loss) == pytest.approx(expected, rel=1e-4)
     assert float(build()(pairs).loss) == pytest.approx(reference(objective, pairs), rel=1e-4)
     assert expected < reference(objective, pairs)
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("exclude_repeats", [False, True])
-def test_negatives_are_those_of_all_processes(exclude_repeats):
-    objective = build(exclude_repeats=exclude_repeats)
-    here, there = tiny_pairs(4), tiny_pairs(4, seed=1)
-    both = here._replace(a=join(here.a, there.a), b=join(here.b, there.b))
-    gathered = in_two_processes(objective, here, there).loss
-    torch.testing.assert_close(gathered, objective(both).loss)
-
-
-@torch.no_grad()
-def test_negatives_of_the_micro_batch_are_not_gathered():
-    objective = build(negatives="micro_batch", exclude_repeats=True)
-    objective.all_gather = None
-    assert torch.isfinite(objective(tiny_pairs()).loss)
-
-
-@pytest.mark.parametrize("options", [{"temperature": 0.0}, {"margin": -0.1}])
-def test_senseless_options_are_errors(options):
-    with pytest.raises(ConfigError, match=next(iter(options))):
-        LaBSEConfig(**options)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import math
 
 import pytest
@@ -11,7 +9,6 @@ import torch
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.methods.laser import LASER, LASERConfig
-from interlingua.registry import METHODS, resolve
 from tests.encoder.naive import naive_backbone, naive_cross_entropy
 from tests.methods.conftest import tiny_encoder, tiny_pairs
 from tests.methods.framed import framed_encoder, framed_pairs, rows
@@ -64,11 +61,6 @@ def reference(objective, pairs, *, only=None):
                 for state, word in zip(states, told, strict=True)
             ]
     return sum(losses) / len(losses)
-
-
-def test_laser_is_in_the_registry():
-    assert resolve(METHODS, "laser") is LASER
-    assert LASER.Config is LASERConfig
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -181,33 +173,3 @@ def test_heads_have_to_divide_the_width():
         match=r"decoder_heads is 5, .*18: token_dim, language_dim",
     ):
         build("transformer", decoder_heads=5)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"token_dim": 0}, "token_dim is 0"),
-        ({"decoder_layers": 0}, "decoder_layers is 0"),
-        ({"language_dim": -1}, "language_dim is -1"),
-        ({"dropout": 1.0}, "dropout is 1.0"),
-        ({"autoregressive": False}, "set decoder = 'transformer'"),
-        (
-            {"decoder": "transformer", "output_dim": 8},
-            "output_dim .*decoder = 'transformer'",
-        ),
-        ({"decoder_heads": 4}, "decoder_heads .*decoder = 'lstm'"),
-        ({"language_dim": 0, "languages": ("de",)}, "languages .*language_dim = 0"),
-    ],
-)
-def test_contradictory_options_are_errors(options, message):
-    with pytest.raises(ConfigError, match=message):
-        LASERConfig(**options)
-
-
-def test_every_option_is_read():
-    body = inspect.getsource(LASER)
-    assert [
-        field.name
-        for field in dataclasses.fields(LASERConfig)
-        if f"config.{field.name}" not in body
-    ] == []

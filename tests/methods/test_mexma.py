@@ -24,11 +24,10 @@ from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
 from interlingua.functional.uniformity import koleo
 from interlingua.methods.mexma import MEXMA, MEXMAConfig
-from interlingua.methods.objective import itself
-from interlingua.registry import METHODS, resolve
 from interlingua.train.config import train_config_from
 from tests.encoder.test_unmasking_head import padded_reference
 from tests.methods.conftest import tiny_encoder, tiny_pairs, tiny_vocabulary
+from tests.methods.framed import rows as parts
 
 HEAD = UnmaskingHeadConfig(layers=2, heads=2, intermediate_size=24, dropout=0.0)
 TABLE_11 = {
@@ -107,10 +106,6 @@ def build(*, training=False, framed=True, **options):
     return objective, framed_pairs(encoder) if framed else tiny_pairs(6)
 
 
-def parts(batch, values=None):
-    return (batch.input_ids if values is None else values).split(batch.lengths.tolist())
-
-
 def alone(objective, ids):
     """Token states and sentence vector of one sentence encoded by itself."""
     hidden = objective.encoder.tokens(TokenBatch.from_lists([ids.tolist()], ["eng_Latn"]))
@@ -164,11 +159,6 @@ def reference(objective, batch):
         terms["koleo"] = float(koleo(s[:size], normalize=config.koleo_normalize)) / 2
         terms["koleo"] += float(koleo(s[size:], normalize=config.koleo_normalize)) / 2
     return {name: getattr(config, f"{name}_weight") * term for name, term in terms.items()}
-
-
-def test_mexma_is_in_the_registry():
-    assert resolve(METHODS, "mexma") is MEXMA
-    assert MEXMA.Config is MEXMAConfig
 
 
 def test_numbers_are_the_released_code_s():
@@ -321,31 +311,6 @@ def test_attention_dropout_is_off_in_encoder_and_head_and_the_model_keeps_its_ow
 
 
 @torch.no_grad()
-def test_contrastive_negatives_of_all_processes_are_those_of_the_joined_batch():
-    objective, _ = build(
-        alignment="contrastive", koleo_weight=0, mlm_weight=0, exclude_repeats=True
-    )
-    here, there = (framed_pairs(objective.encoder, 4, step=step) for step in (3, 4))
-    joined = here._replace(a=join(here.a, there.a), b=join(here.b, there.b))
-    calls = []
-
-    def gather(tensor):
-        """The other process's tensors, in the order of the requests: keys, then both sides'
-        vectors."""
-        calls.append(tensor)
-        return torch.cat([tensor, others[len(calls) - 1]])
-
-    expected = objective(joined).loss
-    others = []
-    objective.all_gather = lambda tensor: others.append(tensor) or tensor
-    objective(there)
-    objective.all_gather = gather
-    torch.testing.assert_close(objective(here).loss, expected)
-    objective.all_gather = itself
-    assert objective(here).loss < expected
-
-
-@torch.no_grad()
 def test_repeats_are_no_negatives_and_no_neighbors_if_so_asked():
     plain, batch = build(alignment="contrastive", mlm_weight=0)
     ids = [part.tolist() for part in parts(batch.b)]
@@ -356,9 +321,7 @@ def test_repeats_are_no_negatives_and_no_neighbors_if_so_asked():
     )
     with_repeats, without = plain(batch).terms, spared(batch).terms
     assert without["align"] < with_repeats["align"]
-    s = [
-        torch.stack([alone(plain, part)[1] for part in parts(side)]) for side in (batch.a, batch.b)
-    ]
+    s = [torch.stack([alone(plain, part)[1] for part in parts(side)]) for side in (batch.a, batch.b)]
     kept = [row for row in range(6) if row != 3]
     expected = 0.01 * (koleo(s[0]) + koleo(s[1][kept])) / 2
     torch.testing.assert_close(without["koleo"], expected)
@@ -375,48 +338,6 @@ def test_a_side_without_masked_tokens_counts_as_nothing():
     assert both.terms["mlm"] == 0
     both.loss.backward()
     assert all(torch.isfinite(weight.grad).all() for weight in objective.parameters())
-
-
-def test_half_precision_is_near():
-    objective, batch = build()
-    expected = objective(batch)
-    with torch.autocast("cpu", torch.bfloat16):
-        found = objective(batch)
-    assert found.loss.dtype == torch.float32
-    for name, term in expected.terms.items():
-        torch.testing.assert_close(found.terms[name], term, rtol=0.05, atol=0.01)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"mlm_weight": -1.0}, "mlm_weight is -1.0; .*at least 0"),
-        ({"mlm_weight": 0, "align_weight": 0}, "leaves nothing to learn"),
-        ({"mask_ratio": 0.0}, "mask_ratio is 0.0"),
-        ({"mask_ratio": 1.1}, "mask_ratio is 1.1"),
-        ({"temperature": 0.0, "alignment": "contrastive"}, "temperature is 0.0"),
-        ({"symmetrical": False}, "symmetrical = false"),
-        ({"symmetrical": False, "align_weight": 0}, "symmetrical = false"),
-        (
-            {"align_weight": 0, "alignment": "contrastive"},
-            "alignment .*align_weight = 0",
-        ),
-        ({"temperature": 0.1}, "temperature .*alignment .*'contrastive'"),
-        (
-            {"koleo_weight": 0, "koleo_distinct": True},
-            "koleo_distinct is set, but with koleo_weight = 0",
-        ),
-        (
-            {"mlm_weight": 0, "token_gradients": False},
-            "token_gradients is set, but with mlm_weight = 0",
-        ),
-        ({"mlm_weight": 0, "head": HEAD}, "head .*mlm_weight = 0"),
-        ({"mlm_weight": 0, "mask": "always"}, "mask .*mlm_weight = 0"),
-    ],
-)
-def test_options_that_contradict(options, message):
-    with pytest.raises(ConfigError, match=message):
-        MEXMAConfig(**options)
 
 
 def test_one_sentence_has_no_neighbor():

@@ -4,14 +4,13 @@ does."""
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import math
 
 import numpy as np
 import pytest
 import torch
 
-from interlingua.batches.feeds import QuestionBatch, SentenceBatch
+from interlingua.batches.feeds import QuestionBatch
 from interlingua.batches.sentences import join, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.encoder.dual_encoder import DualEncoder
@@ -19,7 +18,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.methods.multilingual_ir import MultilingualIR, MultilingualIRConfig
 from tests.methods.conftest import tiny_encoder
-from tests.methods.harness import in_two_processes, tiny_batch, tiny_objective
+from tests.methods.harness import cosine, tiny_batch, tiny_objective
 
 NAME = "multilingual_ir"
 VARIANTS = {
@@ -65,10 +64,6 @@ def alone(encoder, batch):
         pool(encoder.tokens(TokenBatch.from_lists([ids.tolist()], [""])).states)
         for ids in sentences
     ]
-
-
-def cosine(u, v):
-    return float(torch.cosine_similarity(u, v, dim=0))
 
 
 def reference(objective, batch):
@@ -178,34 +173,6 @@ def test_a_shared_tower_is_one_encoder():
     ):
         assert torch.equal(mine, copy)
         assert mine.data_ptr() != copy.data_ptr()
-
-
-def halves(batch):
-    """The batches of two processes: their parts in rank order are the whole."""
-
-    def part(tokens, rows):
-        return take(tokens, list(rows))
-
-    for rows in (range(3), range(3, 6)):
-        behind = [6 + row for row in rows]
-        questions, pairs = batch["questions"], batch["parallel"]
-        yield {
-            "questions": QuestionBatch(
-                part(questions.questions, rows), part(questions.passages, [*rows, *behind]), 3
-            ),
-            "parallel": ParallelBatch(part(pairs.a, rows), part(pairs.b, rows), 3),
-            "monolingual": SentenceBatch(part(batch["monolingual"].sentences, rows), 3),
-        }
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("exclude_repeats", [False, True])
-def test_processes_compute_the_loss_of_their_batches_together(exclude_repeats):
-    options = {"monolingual": True, "exclude_repeats": exclude_repeats}
-    objective, whole = build(**options), batch_of(options)
-    here, there = halves(whole)
-    gathered = in_two_processes(objective, here, there).terms
-    torch.testing.assert_close(gathered, objective(whole).terms)
 
 
 @torch.no_grad()
@@ -335,46 +302,6 @@ def test_one_question_with_a_hard_negative_and_one_pair_with_a_sentence_are_enou
     )
     small |= {"questions": questions, "monolingual": batch["monolingual"]}
     assert build(**options)(small).loss > 0
-
-
-def test_bfloat16_autocast_is_near_float32():
-    options = VARIANTS["weights"]
-    objective, batch = build(**options), batch_of(options)
-    exact = objective(batch)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        rough = objective(batch)
-        rough.loss.backward()
-    assert rough.loss.dtype == torch.float32
-    torch.testing.assert_close(rough.loss, exact.loss, rtol=0.03, atol=0)
-    assert {weight.grad.dtype for weight in objective.parameters()} == {torch.float32}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"semantic_weight": -0.1}, "semantic_weight is -0.1; .*at least 0"),
-        ({"temperature": 0.0}, "temperature is 0.0; .*positive"),
-        ({"semantic_temperature": -1.0}, "semantic_temperature is -1.0"),
-        (
-            {"semantic_weight": 0.0, "semantic_temperature": 0.2},
-            "semantic_temperature is set, but with semantic_weight",
-        ),
-        (
-            {"language_weight": 0.0, "monolingual": True},
-            "monolingual .*language_weight = 0",
-        ),
-        ({"language_weight": 0.0, "language_reduction": "literal"}, "language_reduction is set"),
-    ],
-)
-def test_contradictory_options_are_errors(options, message):
-    with pytest.raises(ConfigError, match=message):
-        MultilingualIRConfig(**options)
-
-
-def test_every_option_is_read():
-    body = inspect.getsource(MultilingualIR)
-    names = [field.name for field in dataclasses.fields(MultilingualIRConfig)]
-    assert [name for name in names if f"config.{name}" not in body] == []
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import math
 
 import pytest
@@ -13,7 +11,6 @@ from interlingua.batches.masking import IGNORED
 from interlingua.batches.sentences import take
 from interlingua.errors import ConfigError, DataError
 from interlingua.methods.tlm import TLM, TLMConfig
-from interlingua.registry import METHODS, resolve
 from tests.encoder.naive import naive_backbone, naive_cross_entropy
 from tests.methods.conftest import tiny_encoder
 from tests.methods.framed import framed_encoder, framed_pairs, rows
@@ -57,11 +54,6 @@ def reference_mlm(objective, batch, place):
     for ids, labels in zip(rows(masked.batch), rows(batch, masked.labels), strict=True):
         losses += told(objective, naive_backbone(objective.encoder.backbone, ids), labels)
     return sum(losses) / len(losses)
-
-
-def test_tlm_is_in_the_registry():
-    assert resolve(METHODS, "tlm") is TLM
-    assert TLM.Config is TLMConfig
 
 
 @pytest.mark.parametrize("transform", [True, False])
@@ -160,40 +152,3 @@ def test_a_vocabulary_without_a_mask_is_an_error():
     encoder.vocabulary.__dict__.pop("mask_id", None)
     with pytest.raises(ConfigError, match="mask"):
         TLM(TLMConfig(), encoder)
-
-
-def test_bfloat16_autocast_is_near_float32():
-    objective, pairs = build(), framed_pairs()
-    exact = objective(pairs)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        rough = objective(pairs)
-    torch.testing.assert_close(rough.loss, exact.loss, rtol=0.02, atol=0)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"tlm_weight": 0.0, "mlm_weight": 0.0}, "leaves no loss"),
-        ({"tlm_weight": -1.0}, "tlm_weight is -1.0"),
-        ({"mask_ratio": 0.0}, "mask_ratio is 0.0"),
-        ({"mask_ratio": 1.5}, "mask_ratio is 1.5"),
-        (
-            {"mlm_weight": 0.0, "mlm_text": "monolingual"},
-            "mlm_text is set, but with mlm_weight = 0",
-        ),
-        (
-            {"tlm_weight": 0.0, "reset_positions": False},
-            "reset_positions is set, but with tlm_weight = 0",
-        ),
-    ],
-)
-def test_contradictory_options_are_errors(options, message):
-    with pytest.raises(ConfigError, match=message):
-        TLMConfig(**options)
-
-
-def test_every_option_is_read():
-    body = inspect.getsource(TLM)
-    assert [
-        field.name for field in dataclasses.fields(TLMConfig) if f"config.{field.name}" not in body
-    ] == []

@@ -17,7 +17,6 @@ one with the best correlation; of equal ones that with the larger share.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +29,7 @@ from torch import Tensor
 from interlingua import __version__
 from interlingua.adapt.development import Development, Scores, read_development
 from interlingua.adapt.weight_files import (
-    DTYPE_NAMES,
+    DTYPES,
     StoredTensor,
     WeightFiles,
     files_besides_weights,
@@ -269,7 +268,7 @@ def write_average(folders: Sequence[Path], weights: Sequence[float], output: Pat
     # Folder by folder: each is a module with a file of its own.
     by_place: dict[str, dict[str, StoredTensor]] = {}
     for name, tensor in opened[0].tensors.items():
-        by_place.setdefault(_place(name), {})[name] = tensor
+        by_place.setdefault(name.rpartition("/")[0], {})[name] = tensor
     for place, tensors in sorted(by_place.items()):
         _write_place(opened, weights, tensors, output / place)
 
@@ -283,7 +282,9 @@ def _write_place(
     """Writes one folder's tensors; their names in the file are without the folder."""
     prefix = {name.rpartition("/")[2]: name for name in named}
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / _file_name(named)
+    # A sharded model becomes one file; all others keep their names.
+    names = {tensor.file.name for tensor in named.values()}
+    target = folder / (names.pop() if len(names) == 1 else "model.safetensors")
 
     def make(short: str) -> Iterator[Tensor]:
         return _mean(opened, weights, prefix[short], named[prefix[short]].dtype)
@@ -298,18 +299,17 @@ def _mean(
     opened: Sequence[WeightFiles], weights: Sequence[float], name: str, dtype: str
 ) -> Iterator[Tensor]:
     """The mean of one tensor, block by block; theta = sum_i w_i theta_i."""
-    stored_dtype = next(kind for kind, spelled in DTYPE_NAMES.items() if spelled == dtype)
     # A model of share 0 is not read at all.
     used = [(files, weight) for files, weight in zip(opened, weights, strict=True) if weight]
     for blocks in zip(*(files.blocks(name) for files, _ in used), strict=True):
         # One model alone has share 1, and keeps its bits.
         if len(blocks) == 1:
-            yield _check_finite(blocks[0], used[0][0], name).to(stored_dtype)
+            yield _check_finite(blocks[0], used[0][0], name).to(DTYPES[dtype])
             continue
         total = torch.zeros(())
         for block, (_, weight) in zip(blocks, used, strict=True):
             total = total + weight * block.double()
-        mean = total.to(stored_dtype)
+        mean = total.to(DTYPES[dtype])
         # Looked at afterwards, once for all models; which of them it was is then searched for. A
         # mean may also leave the range of a small dtype, with all models finite.
         if not torch.isfinite(mean).all():
@@ -329,34 +329,16 @@ def _check_finite(block: Tensor, files: WeightFiles, name: str) -> Tensor:
     return block
 
 
-def _place(name: str) -> str:
-    """The folder of a tensor, below that of the model."""
-    return name.rpartition("/")[0]
-
-
-def _file_name(named: dict[str, StoredTensor]) -> str:
-    """A sharded model becomes one file; all others keep their names."""
-    names = {tensor.file.name for tensor in named.values()}
-    if len(names) > 1:
-        return "model.safetensors"
-    return names.pop()
-
-
 def _differences(own: dict[str, StoredTensor], other: dict[str, StoredTensor]) -> list[str]:
     """Tensors that two models don't have in one shape, each with both shapes."""
     found: list[str] = []
     for name in sorted(own.keys() | other.keys()):
-        shapes = [_shape_of(name, tensors) for tensors in (own, other)]
-        if shapes[0] != shapes[1]:
-            found.append(f"{name} ({shapes[0]} and {shapes[1]})")
+        first, second = (
+            tensors[name].shape if name in tensors else "missing" for tensors in (own, other)
+        )
+        if first != second:
+            found.append(f"{name} ({first} and {second})")
     return found
-
-
-def _shape_of(name: str, tensors: dict[str, StoredTensor]) -> tuple[int, ...] | str:
-    """The shape of a tensor, for a message too."""
-    if name not in tensors:
-        return "missing"
-    return tensors[name].shape
 
 
 def _settings(*folders: Path) -> dict[str, list[Any]]:
@@ -447,5 +429,5 @@ def record(result: AverageResult, folders: Sequence[Path], names: Sequence[str])
         "version": __version__,
         "models": parts,
         "rule": result.rule,
-        "grid": json.loads(json.dumps(points)),
+        "grid": points,
     }

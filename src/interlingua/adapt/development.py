@@ -182,11 +182,14 @@ def read_development(
 
 def _spread(one: TranslationSet, most: int | None) -> TranslationSet:
     """At most so many rows, evenly spread; all where there is no limit."""
-    count = len(one.sources)
-    rows = np.linspace(0, count - 1, min(most or count, count)).round().astype(int).tolist()
-    return one._replace(
-        sources=[one.sources[row] for row in rows], targets=[one.targets[row] for row in rows]
-    )
+    most = most or len(one.sources)
+    return one._replace(sources=sample(one.sources, most), targets=sample(one.targets, most))
+
+
+def sample(texts: Sequence[str], most: int) -> list[str]:
+    """Texts evenly spread over a list."""
+    rows = np.linspace(0, len(texts) - 1, min(most, len(texts))).round().astype(int).tolist()
+    return [texts[row] for row in rows]
 
 
 def _precision_at_1(encoder: CachedEncoder, one: TranslationSet) -> float:

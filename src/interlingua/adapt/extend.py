@@ -12,7 +12,6 @@ same command.
 from __future__ import annotations
 
 import dataclasses
-import json
 import logging
 import shutil
 from collections.abc import Callable
@@ -27,6 +26,7 @@ from interlingua.adapt.development import (
     TranslationSet,
     read_development,
     read_translations,
+    sample,
 )
 from interlingua.adapt.settings import RECORD, ExtendSettings, claim, read_record, write_record
 from interlingua.encoder.encoder import Encoder
@@ -215,7 +215,7 @@ class Extension:
             self.on_stage("growing the vocabulary")
             # Texts that the model knows should be cut as before, or their vectors would change.
             others = [sentence for texts in replay.values() for sentence in texts]
-            keep = [*text.sample(sides.pivot, KEPT_TEXTS), *text.sample(others, KEPT_TEXTS)]
+            keep = [*sample(sides.pivot, KEPT_TEXTS), *sample(others, KEPT_TEXTS)]
             grown = grow_vocabulary(
                 encoder.vocabulary, sides.language, pieces=pieces, keep=keep, language=code
             )
@@ -366,4 +366,4 @@ def _plain(report: VocabularyReport) -> dict[str, Any]:
 def _report_of(values: dict[str, Any]) -> VocabularyReport:
     """The inverse of ``_plain``."""
     parts = {name: Fragmentation(**values[name]) for name in ("before", "after")}
-    return VocabularyReport(**{**json.loads(json.dumps(values)), **parts})
+    return VocabularyReport(**{**values, **parts})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -169,9 +168,3 @@ def write_replay(folder: Path, replay: dict[str, list[str]], prompt: str) -> lis
                 lines = [f"{prompt}{' '.join(text.split())}\n" for text in texts]
                 (temporary / f"{code}.txt").write_text("".join(lines), encoding="utf-8")
     return [folder / f"{code}.txt" for code in replay]
-
-
-def sample(texts: Sequence[str], most: int) -> list[str]:
-    """Texts evenly spread over a list."""
-    rows = np.linspace(0, len(texts) - 1, min(most, len(texts))).round().astype(int).tolist()
-    return [texts[row] for row in rows]

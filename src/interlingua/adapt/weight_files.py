@@ -25,12 +25,12 @@ from interlingua.encoder.families import FAMILIES, family_of
 from interlingua.encoder.weights import TOKEN_TYPES, from_huggingface_names, huggingface_name
 from interlingua.errors import CheckpointError
 
-DTYPE_NAMES = {
-    torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
-    torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8",
-    torch.uint8: "U8", torch.bool: "BOOL",
+DTYPES = {
+    "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
+    "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8,
+    "U8": torch.uint8, "BOOL": torch.bool,
 }  # fmt: skip
-"""How safetensors spells a dtype in a file's header."""
+"""By the names that safetensors writes in a file's header."""
 ALIGNMENT = 8
 """Bytes; tensors begin at a multiple of it in a file."""
 BLOCK_NUMBERS = 1 << 22
@@ -162,7 +162,7 @@ def _check_backbone(
         CheckpointError: some are missing, left over or of another shape.
     """
     # Of tensors that hold no floats only that matters: int64 stands for all other dtypes.
-    floats = {spelled: kind for kind, spelled in DTYPE_NAMES.items() if kind.is_floating_point}
+    floats = {spelled: kind for spelled, kind in DTYPES.items() if kind.is_floating_point}
     kinds = {name: floats.get(tensor.dtype, torch.int64) for name, tensor in stored.items()}
     blank = {
         name: torch.empty(tensor.shape, dtype=kinds[name], device="meta")
@@ -195,7 +195,7 @@ def write_tensors(
     end = 0
     for name, tensor in tensors.items():
         start = end
-        end = start + math.prod(tensor.shape) * _item_size(tensor.dtype)
+        end = start + math.prod(tensor.shape) * DTYPES[tensor.dtype].itemsize
         header[name] = {
             "dtype": tensor.dtype,
             "shape": list(tensor.shape),
@@ -211,14 +211,6 @@ def write_tensors(
             for block in make(name):
                 # As bytes, since numpy does not know bfloat16.
                 file.write(block.contiguous().reshape(-1).view(torch.uint8).numpy().data)
-
-
-def _item_size(dtype: str) -> int:
-    """Bytes of a number."""
-    sizes = {
-        spelled: torch.empty(0, dtype=kind).element_size() for kind, spelled in DTYPE_NAMES.items()
-    }
-    return sizes[dtype]
 
 
 def files_besides_weights(folder: Path) -> Iterator[Path]:

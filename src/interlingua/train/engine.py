@@ -37,7 +37,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from interlingua.batches.seeds import seed_for
 from interlingua.encoder.layer import Layer
 from interlingua.errors import ConfigError
-from interlingua.methods.objective import Objective
+from interlingua.methods.objective import Objective, itself
 from interlingua.one_pass import switch
 from interlingua.train.config import RunConfig, TrainConfig
 from interlingua.train.launch import find_launch
@@ -191,7 +191,7 @@ class Engine:
     def alone(self, objective: Objective) -> Iterator[None]:
         """Lets one process call the objective while the others wait: it gathers nothing."""
         gather = objective.all_gather
-        objective.all_gather = _itself
+        objective.all_gather = itself
         try:
             yield
         finally:
@@ -359,10 +359,6 @@ def _let_go(model: DistributedDataParallel) -> None:
     the interpreter's lock, for which these threads may wait to free a tensor.
     """
     del model.reducer, model.logger, model.process_group
-
-
-def _itself(tensor: Tensor) -> Tensor:
-    return tensor
 
 
 class _Averaging(DDPStrategy):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from interlingua.batches.feeds import FeedName, Plan
 from interlingua.batches.mixture import ParallelPlan, named_pair, selected
+from interlingua.batches.questions import QuestionPlan
 from interlingua.batches.records import TokenStore
 from interlingua.batches.table import LabeledPlan, LabeledRows, SentencePlan, TokenColumn
 from interlingua.corpus.labeled import read_labeled
@@ -27,6 +28,8 @@ from interlingua.registry import METHODS, resolve
 from interlingua.train.columns import token_column
 from interlingua.train.config import TrainConfig
 from interlingua.train.data_config import DataConfig, LabeledConfig
+from interlingua.train.monolingual_feed import open_monolingual
+from interlingua.train.question_feed import open_questions
 
 log = logging.getLogger("interlingua")
 
@@ -175,13 +178,7 @@ def make_plan(
             f"data.{feed}: a text of {source.longest} tokens, but the encoder takes {max_tokens};"
             " lower the section's limit of tokens"
         )
-    if feed == "labeled":
-        return LabeledPlan(source, global_batch_size=batch_size, seed=seed)
-    if feed == "monolingual":
-        return SentencePlan(source, global_batch_size=batch_size, seed=seed)
-    from interlingua.batches.questions import QuestionPlan
-
-    return QuestionPlan(source, global_batch_size=batch_size, seed=seed)
+    return _PLANS[feed](source, global_batch_size=batch_size, seed=seed)
 
 
 def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName, int]:
@@ -209,14 +206,13 @@ def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName
 
 def own_batch_sizes(data: DataConfig) -> dict[FeedName, int]:
     """Rows of a step that the feeds' own keys give; 0 where one gives none."""
-    sizes: dict[FeedName, int] = {"parallel": data.batch_size}
-    if data.labeled is not None:
-        sizes["labeled"] = data.labeled.batch_size
-    if data.questions is not None:
-        sizes["questions"] = data.questions.batch_size
-    if data.monolingual is not None:
-        sizes["monolingual"] = data.monolingual.batch_size
-    return sizes
+    sections = {
+        "parallel": data,
+        "labeled": data.labeled,
+        "questions": data.questions,
+        "monolingual": data.monolingual,
+    }
+    return {feed: section.batch_size for feed, section in sections.items() if section is not None}
 
 
 def _vocabulary(config: TrainConfig) -> Vocabulary:
@@ -308,8 +304,6 @@ def _labeled_rows(
 
 
 def _open_questions(config: TrainConfig, vocabulary: Vocabulary) -> tuple[Source, Source | None]:
-    from interlingua.train.question_feed import open_questions
-
     section = config.data.questions
     assert section is not None
     return open_questions(section, vocabulary, two_towers=_has_two_towers(config.method.options))
@@ -327,13 +321,16 @@ def _has_two_towers(options: Any) -> bool:
 
 
 def _open_monolingual(config: TrainConfig, vocabulary: Vocabulary) -> tuple[TokenColumn, None]:
-    from interlingua.train.monolingual_feed import open_monolingual
-
     section = config.data.monolingual
     assert section is not None
     return open_monolingual(section, vocabulary), None
 
 
+_PLANS: dict[FeedName, Callable[..., Plan]] = {
+    "labeled": LabeledPlan,
+    "questions": QuestionPlan,
+    "monolingual": SentencePlan,
+}
 _OPEN: dict[FeedName, Any] = {
     "parallel": _open_parallel,
     "labeled": _open_labeled,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -152,16 +153,10 @@ def update_best(state: TrainState, metrics: dict[str, float], config: RunConfig)
     greater_is_better = config.greater_is_better
     if greater_is_better is None:
         greater_is_better = not name.endswith("loss")
+    compare = operator.gt if greater_is_better else operator.lt
     best = state.best_metric
     # Strictly: of equal evaluations the first stays the best.
-    if not math.isfinite(value):
-        better = False
-    elif best is None:
-        better = True
-    elif greater_is_better:
-        better = value > best
-    else:
-        better = value < best
+    better = math.isfinite(value) and (best is None or compare(value, best))
     if better:
         state.best_metric = value
         state.best_step = state.step
