@@ -10,22 +10,8 @@ import torch
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from tests.encoder.growing import unigram
+from tests.prepare.conftest import NOUNS, VERBS
 
-NOUNS = [
-    "tree",
-    "house",
-    "river",
-    "stone",
-    "cloud",
-    "bread",
-    "knife",
-    "wheel",
-    "horse",
-    "apple",
-    "chair",
-    "table",
-]
-VERBS = ["sees", "finds", "takes", "keeps", "moves", "loses", "makes", "holds"]
 ENGLISH = ["▁the", "▁", *(f"▁{word}" for word in (*NOUNS, *VERBS)), *string.ascii_lowercase, "."]
 
 

@@ -52,20 +52,6 @@ def run(folder, name="out", **changes):
     )
 
 
-def run_in(folder, output):
-    options = {"check": [folder / "check"], "sts": [folder / "sts.en.dev.tsv"]}
-    replay = [folder / "replay" / "de.txt"]
-    return extend(
-        folder / "model",
-        folder / "pairs.eu-en.tsv",
-        "eu",
-        output,
-        replay=replay,
-        **QUICK,
-        **options,
-    )
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     return workplace(tmp_path_factory.mktemp("extend"))
@@ -262,4 +248,4 @@ def test_a_damaged_record_is_one_line(tmp_path, place, done, damage):
     path = tmp_path / "out" / "extend.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
     with pytest.raises(DataError, match=r"extend\.json: can't be read"):
-        run_in(place, tmp_path / "out")
+        run(place, tmp_path / "out")

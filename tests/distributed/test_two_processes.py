@@ -6,17 +6,13 @@ And a resumed run ends the same.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from interlingua.registry import METHODS
 from tests.distributed.worker import CONTRAST, NESTED
+from tests.train.runs import run_python
 
-ROOT = Path(__file__).parents[2]
 # Of embeddings that can be cut: gathered negatives, terms of both kinds, a loss in parts.
 NESTED_CASES = [f"{name}{NESTED}" for name in ("labse", "mexma", "multilingual_ir")]
 CASES = [*sorted(METHODS), *NESTED_CASES, f"infoxlm{CONTRAST}"]
@@ -26,22 +22,8 @@ CASES = [*sorted(METHODS), *NESTED_CASES, f"infoxlm{CONTRAST}"]
 def found(tmp_path_factory):
     """What the worker wrote, by strategy and method."""
     folder = tmp_path_factory.mktemp("distributed")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     for strategy in ("ddp", "fsdp"):
-        command = [
-            sys.executable,
-            "-W",
-            "ignore",
-            "-m",
-            "tests.distributed.worker",
-            strategy,
-            str(folder),
-            *CASES,
-        ]
-        done = subprocess.run(
-            command, env=environment, timeout=280, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
+        run_python("-W", "ignore", "-m", "tests.distributed.worker", strategy, folder, *CASES)
     return {
         name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         for name in ("ddp", "fsdp")

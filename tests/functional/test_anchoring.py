@@ -15,14 +15,7 @@ from interlingua.functional.anchoring import (
     split_softmax,
     squared_distance,
 )
-
-
-def draw(*shape, seed=0):
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-
-
-def cosine(u, v):
-    return float(u @ v / (u.norm() * v.norm()))
+from tests.functional.draws import cosine, draw
 
 
 def cosines(rows, columns):

@@ -16,16 +16,9 @@ from interlingua.functional.contrastive import (
     infonce,
     semantic_contrastive,
 )
+from tests.functional.draws import cosine, embeddings
 
-
-def embeddings(rows, *, dim=5, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(rows, dim, dtype=torch.float64, generator=generator)
-
-
-def cosine(u, v):
-    dot = sum(a * b for a, b in zip(u.tolist(), v.tolist(), strict=True))
-    return dot / (math.hypot(*u.tolist()) * math.hypot(*v.tolist()))
+LOSSES = [bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive]
 
 
 def naive_margin_softmax(x, y, margin, temperature, excluded=frozenset(), *, after=False):
@@ -51,26 +44,16 @@ def test_additive_margin_softmax_is_the_naive_loop(margin, temperature, after):
     loss = additive_margin_softmax(
         x, y, margin=margin, temperature=temperature, margin_after_temperature=after
     )
-    assert float(loss) == pytest.approx(
-        naive_margin_softmax(x, y, margin, temperature, after=after), abs=1e-12
-    )
+    expected = naive_margin_softmax(x, y, margin, temperature, after=after)
+    assert float(loss) == pytest.approx(expected, abs=1e-12)
 
 
-def test_bidirectional_contrastive_is_the_naive_loop():
+@pytest.mark.parametrize("pairs", [frozenset(), frozenset({(0, 2), (3, 1)})])
+def test_bidirectional_contrastive_is_the_naive_loop(pairs):
     x, y = embeddings(4), embeddings(4, seed=1)
-    assert float(bidirectional_contrastive(x, y, temperature=0.2)) == pytest.approx(
-        naive_margin_softmax(x, y, 0.0, 0.2), abs=1e-12
-    )
-
-
-def test_excluded_pairs_are_no_negatives():
-    x, y = embeddings(4), embeddings(4, seed=1)
-    excluded = torch.zeros(4, 4, dtype=torch.bool)
-    excluded[0, 2] = excluded[3, 1] = True
-    without = naive_margin_softmax(x, y, 0.0, 0.1, frozenset({(0, 2), (3, 1)}))
-    assert float(bidirectional_contrastive(x, y, excluded=excluded)) == pytest.approx(
-        without, abs=1e-12
-    )
+    excluded = torch.tensor([[(i, k) in pairs for k in range(4)] for i in range(4)])
+    loss = bidirectional_contrastive(x, y, temperature=0.2, excluded=excluded)
+    assert float(loss) == pytest.approx(naive_margin_softmax(x, y, 0.0, 0.2, pairs), abs=1e-12)
 
 
 def test_the_positive_is_never_excluded():
@@ -106,7 +89,7 @@ def test_all_alike_costs_the_logarithm_of_the_batch():
 
 def test_length_of_embeddings_is_of_no_matter_under_the_cosine():
     x, y = embeddings(4), embeddings(4, seed=1)
-    for loss in (bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive):
+    for loss in LOSSES:
         torch.testing.assert_close(loss(3 * x, 0.1 * y), loss(x, y))
 
 
@@ -116,48 +99,51 @@ def test_sides_can_be_exchanged():
         torch.testing.assert_close(loss(x, y), loss(y, x))
 
 
-def test_infonce_is_the_naive_loop():
-    q, p, negatives = embeddings(3), embeddings(3, seed=1), embeddings(2, seed=2)
-    candidates = [*p, *negatives]
+@pytest.mark.parametrize("cosines", [False, True])
+@pytest.mark.parametrize("pairs", [set(), {(0, 2), (3, 1), (1, 1), (2, 5)}])
+def test_infonce_is_the_naive_loop(pairs, cosines):
+    q, p, negatives = embeddings(4), embeddings(4, seed=1), embeddings(2, seed=2)
+    excluded = torch.tensor([[(i, k) in pairs for k in range(6)] for i in range(4)])
     total = 0.0
-    for i in range(3):
-        scores = [float(q[i] @ candidate) / 0.7 for candidate in candidates]
-        total -= scores[i] - math.log(sum(map(math.exp, scores)))
-    loss = infonce(q, p, hard_negatives=negatives, temperature=0.7, cosine=False)
-    assert float(loss) == pytest.approx(total / 3, abs=1e-12)
+    for i in range(4):
+        scores = {}
+        for k, candidate in enumerate([*p, *negatives]):
+            if k == i or (i, k) not in pairs:
+                scores[k] = (cosine(q[i], candidate) if cosines else float(q[i] @ candidate)) / 0.7
+        total -= scores[i] - math.log(sum(map(math.exp, scores.values())))
+    loss = infonce(
+        q, p, hard_negatives=negatives, temperature=0.7, cosine=cosines, excluded=excluded
+    )
+    assert float(loss) == pytest.approx(total / 4, abs=1e-12)
 
 
-def test_semantic_contrastive_is_the_naive_double_sum():
-    x, y = embeddings(3), embeddings(3, seed=1)
+@pytest.mark.parametrize("pairs", [set(), {(0, 2), (2, 0), (1, 1)}])
+def test_semantic_contrastive_is_the_naive_double_sum(pairs):
+    x, y = embeddings(4), embeddings(4, seed=1)
+    excluded = torch.tensor([[(i, k) in pairs for k in range(4)] for i in range(4)])
     z, total = [*x, *y], 0.0
-    for i in range(6):
-        scores = {k: cosine(z[i], z[k]) / 0.1 for k in range(6) if k != i}
-        total -= scores[(i + 3) % 6] - math.log(sum(map(math.exp, scores.values())))
-    assert float(semantic_contrastive(x, y)) == pytest.approx(total / 6, abs=1e-12)
+    for i in range(8):
+        kept = [k for k in range(8) if k != i and (k % 4 == i % 4 or (i % 4, k % 4) not in pairs)]
+        scores = {k: cosine(z[i], z[k]) / 0.1 for k in kept}
+        total -= scores[(i + 4) % 8] - math.log(sum(map(math.exp, scores.values())))
+    loss = semantic_contrastive(x, y, excluded=excluded)
+    assert float(loss) == pytest.approx(total / 8, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    "loss",
-    [bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive],
-    ids=lambda f: f.__name__,
-)
+@pytest.mark.parametrize("loss", LOSSES)
 def test_gradients(loss):
     x, y = embeddings(3).requires_grad_(), embeddings(3, seed=1).requires_grad_()
     assert torch.autograd.gradcheck(lambda x, y: loss(x, y, temperature=0.5), (x, y))
 
 
-@pytest.mark.parametrize(
-    "loss", [bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive]
-)
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("temperature", [0.0, -1.0])
 def test_temperature_must_be_positive(loss, temperature):
     with pytest.raises(ValueError, match="must be positive"):
         loss(embeddings(2), embeddings(2), temperature=temperature)
 
 
-@pytest.mark.parametrize(
-    "loss", [bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive]
-)
+@pytest.mark.parametrize("loss", LOSSES)
 def test_half_precision_embeddings_and_autocast_give_a_float32_loss(loss):
     x, y = embeddings(4).bfloat16(), embeddings(4, seed=1).bfloat16()
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -178,40 +164,7 @@ def test_the_zero_vector_has_cosine_zero():
     assert cosine_similarities(x, torch.ones(2, 4)).tolist() == [[0.0, 0.0]]
 
 
-def test_infonce_without_the_excluded_is_the_naive_loop():
-    q, p, negatives = embeddings(4), embeddings(4, seed=1), embeddings(2, seed=2)
-    excluded = torch.zeros(4, 6, dtype=torch.bool)
-    excluded[0, 2] = excluded[3, 1] = excluded[1, 1] = excluded[2, 5] = True
-    total = 0.0
-    for i in range(4):
-        candidates = [*p, *negatives]
-        kept = [k for k in range(6) if k == i or not excluded[i, k]]
-        scores = [cosine(q[i], candidates[k]) / 0.7 for k in kept]
-        total -= cosine(q[i], p[i]) / 0.7 - math.log(sum(map(math.exp, scores)))
-    loss = infonce(q, p, hard_negatives=negatives, temperature=0.7, excluded=excluded)
-    assert float(loss) == pytest.approx(total / 4, abs=1e-12)
-
-
-def test_semantic_contrastive_without_the_excluded_is_the_naive_double_sum():
-    x, y = embeddings(4), embeddings(4, seed=1)
-    excluded = torch.eye(4, dtype=torch.bool)
-    excluded[0, 2] = excluded[2, 0] = True
-    z, total = [*x, *y], 0.0
-    for i in range(8):
-        kept = [k for k in range(8) if k != i and (k % 4 == i % 4 or not excluded[i % 4, k % 4])]
-        scores = {k: cosine(z[i], z[k]) / 0.1 for k in kept}
-        total -= scores[(i + 4) % 8] - math.log(sum(map(math.exp, scores.values())))
-    assert len(kept) == 7
-    assert float(semantic_contrastive(x, y, excluded=excluded)) == pytest.approx(
-        total / 8, abs=1e-12
-    )
-
-
-@pytest.mark.parametrize(
-    "loss",
-    [bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive],
-    ids=lambda f: f.__name__,
-)
+@pytest.mark.parametrize("loss", LOSSES)
 def test_excluded_pairs_get_no_gradient_and_the_others_theirs(loss):
     x, y = embeddings(4).requires_grad_(), embeddings(4, seed=1).requires_grad_()
     excluded = torch.zeros(4, 4, dtype=torch.bool)

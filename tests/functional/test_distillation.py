@@ -6,14 +6,11 @@ import pytest
 import torch
 
 from interlingua.functional.distillation import mean_squared_error
-
-
-def embeddings(*, seed=0):
-    return torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+from tests.functional.draws import draw
 
 
 def test_it_is_the_naive_double_sum():
-    s, t = embeddings(), embeddings(seed=1)
+    s, t = draw(3, 4), draw(3, 4, seed=1)
     total = sum(
         (a - b) ** 2
         for x, y in zip(s.tolist(), t.tolist(), strict=True)
@@ -32,13 +29,13 @@ def test_two_vectors_by_hand():
 
 
 def test_length_matters():
-    s = embeddings()
+    s = draw(3, 4)
     assert float(mean_squared_error(s, s)) == 0
     assert float(mean_squared_error(2 * s, s)) == pytest.approx(float(s.square().mean()))
 
 
 def test_gradients():
-    s, t = embeddings().requires_grad_(), embeddings(seed=1).requires_grad_()
+    s, t = draw(3, 4).requires_grad_(), draw(3, 4, seed=1).requires_grad_()
     assert torch.autograd.gradcheck(mean_squared_error, (s, t))
     assert torch.autograd.gradcheck(lambda s: mean_squared_error(s, t.detach()), (s,))
 

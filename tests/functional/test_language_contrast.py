@@ -10,7 +10,7 @@ import torch
 
 from interlingua.functional import contrastive
 from interlingua.functional.contrastive import language_contrastive
-from tests.functional.test_contrastive import cosine, embeddings
+from tests.functional.draws import cosine, embeddings
 
 
 def naive_brackets(x, y, others):

@@ -8,12 +8,7 @@ import pytest
 import torch
 
 from interlingua.functional.momentum_contrast import momentum_contrast
-
-
-def vectors(count, width=3, seed=0):
-    return torch.randn(
-        count, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
-    )
+from tests.functional.draws import draw
 
 
 def test_by_hand():
@@ -30,7 +25,7 @@ def test_by_hand():
 
 @pytest.mark.parametrize("temperature", [0.25, 1.0])
 def test_against_a_loop(temperature):
-    q, k, queue = vectors(4), vectors(4, seed=1), vectors(6, seed=2)
+    q, k, queue = draw(4, 3), draw(4, 3, seed=1), draw(6, 3, seed=2)
     total = 0.0
     for row in range(4):
         positive = float(q[row] @ k[row]) / temperature
@@ -42,27 +37,27 @@ def test_against_a_loop(temperature):
 
 
 def test_gradient_flows_into_queries_alone():
-    q, k, queue = (x.requires_grad_() for x in (vectors(3), vectors(3, seed=1), vectors(5, seed=2)))
+    q, k, queue = (x.requires_grad_() for x in (draw(3, 3), draw(3, 3, seed=1), draw(5, 3, seed=2)))
     momentum_contrast(q, k, queue).backward()
     assert k.grad is queue.grad is None
     assert torch.autograd.gradcheck(lambda x: momentum_contrast(x, k.detach(), queue.detach()), q)
 
 
 def test_an_empty_queue_teaches_nothing():
-    q = vectors(3).requires_grad_()
-    loss = momentum_contrast(q, vectors(3, seed=1), vectors(0))
+    q = draw(3, 3).requires_grad_()
+    loss = momentum_contrast(q, draw(3, 3, seed=1), draw(0, 3))
     loss.backward()
     assert float(loss.detach()) == 0.0
     assert q.grad.abs().sum() == 0
 
 
 def test_a_key_in_the_queue_ties_with_itself():
-    q, k = vectors(1), vectors(1, seed=1)
+    q, k = draw(1, 3), draw(1, 3, seed=1)
     assert float(momentum_contrast(q, k, k)) == pytest.approx(math.log(2))
 
 
 def test_sums_stay_in_float32_under_autocast():
-    q, k, queue = (x.float() for x in (vectors(4), vectors(4, seed=1), vectors(6, seed=2)))
+    q, k, queue = (x.float() for x in (draw(4, 3), draw(4, 3, seed=1), draw(6, 3, seed=2)))
     exact = momentum_contrast(q, k, queue)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert torch.equal(momentum_contrast(q, k, queue), exact)
@@ -70,4 +65,4 @@ def test_sums_stay_in_float32_under_autocast():
 
 def test_the_temperature_is_positive():
     with pytest.raises(ValueError, match="temperature is 0"):
-        momentum_contrast(vectors(2), vectors(2), vectors(2), temperature=0.0)
+        momentum_contrast(draw(2, 3), draw(2, 3), draw(2, 3), temperature=0.0)

@@ -8,10 +8,7 @@ import pytest
 import torch
 
 from interlingua.functional.uniformity import koleo
-
-
-def embeddings(rows):
-    return torch.randn(rows, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+from tests.functional.draws import embeddings
 
 
 @pytest.mark.parametrize("normalize", [True, False])

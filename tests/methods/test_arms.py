@@ -3,7 +3,6 @@ once."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import sys
@@ -15,21 +14,14 @@ from interlingua.config import from_mapping, load_toml
 from interlingua.errors import ConfigError
 from interlingua.train.config import load_train_config
 from interlingua.train.stages import is_staged, load_stages
+from tests.scripts import load_script
 
 ROOT = Path(__file__).parents[2] / "experiments"
 COMPARISON = ROOT / "comparison"
 FILES = sorted(path for path in ROOT.rglob("*.toml") if "arm" in load_toml(path))
 
 
-def script():
-    spec = importlib.util.spec_from_file_location("arms", ROOT / "arms.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["arms"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-arms_script = script()
+arms_script = load_script(ROOT / "arms.py")
 
 
 def read(path):

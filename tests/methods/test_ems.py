@@ -221,12 +221,7 @@ def test_repeated_sentences_are_no_negatives_if_so_asked():
     assert expected < reference_contrastive(objective, pairs)
 
 
-def test_a_pair_without_others_to_contrast_it_with_is_an_error():
-    with pytest.raises(
-        ConfigError,
-        match=r"single pair .*run\.",
-    ):
-        build()(tiny_pairs(1))
+def test_without_the_contrast_a_single_pair_is_enough():
     assert build(contrastive="none")(tiny_pairs(1)).loss > 0
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
 from interlingua.registry import METHODS, resolve
 from interlingua.train.checkpoint import TrainState, load_checkpoint, save_checkpoint, weights_of
@@ -184,6 +185,25 @@ def test_negatives_are_those_of_all_processes(method, options, terms):
     for term in terms:
         torch.testing.assert_close(gathered[term], whole[term])
         assert not torch.isclose(alone[term], gathered[term])
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "what"),
+    [
+        ("labse", {}, "pair of translations"),
+        ("infonce", {}, "pair of translations"),
+        ("infonce", {"positives": "dropout"}, "sentence"),
+        ("ems", {}, "pair of translations"),
+        ("dap", {}, "pair of translations"),
+        ("mexma", {"alignment": "contrastive", "koleo_weight": 0.0}, "pair of translations"),
+        ("anchor", {}, "pair of translations"),
+    ],
+)
+def test_a_single_row_has_nothing_to_be_compared_with(method, options, what):
+    row = share_of(tiny_batch(method, options), 0, world_size=6)
+    expected = rf"single {what} .*run\.global_batch_size or run\.micro_batch_size"
+    with pytest.raises(ConfigError, match=expected):
+        tiny_objective(method, options)(row)
 
 
 @torch.no_grad()

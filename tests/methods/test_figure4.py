@@ -3,7 +3,6 @@ paper's."""
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 
@@ -11,19 +10,12 @@ import pytest
 
 from interlingua.evaluation.results import write_result
 from tests.evaluation.results_made import make
+from tests.scripts import load_script
 
 SCRIPT = Path(__file__).parents[2] / "experiments" / "calibrated" / "figure4.py"
 
 
-def script():
-    spec = importlib.util.spec_from_file_location("figure4", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["figure4"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-figure4 = script()
+figure4 = load_script(SCRIPT)
 
 
 def write_both(folder, name, across, up):

@@ -10,7 +10,6 @@ import torch
 from interlingua.batches.feeds import SentenceBatch
 from interlingua.batches.sentences import join
 from interlingua.batches.tokens import TokenBatch
-from interlingua.errors import ConfigError
 from interlingua.methods.infonce import InfoNCE, InfoNCEConfig
 from tests.methods.conftest import tiny_encoder, tiny_pairs
 from tests.methods.harness import cosine, token_lists
@@ -137,13 +136,3 @@ def test_the_projection_learns_and_is_not_exported(tmp_path):
 def test_positives_decide_about_the_data():
     assert InfoNCE.feeds_for(InfoNCEConfig()) == ("parallel",)
     assert InfoNCE.feeds_for(InfoNCEConfig(positives="dropout")) == ("monolingual",)
-
-
-@pytest.mark.parametrize(
-    ("positives", "what"), [("translation", "pair of translations"), ("dropout", "sentence")]
-)
-def test_a_batch_of_one_has_nothing_to_compare(positives, what):
-    pairs = tiny_pairs(1)
-    batch = pairs if positives == "translation" else SentenceBatch(pairs.a, 3)
-    with pytest.raises(ConfigError, match=f"single {what}"):
-        build(positives=positives)(batch)

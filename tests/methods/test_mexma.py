@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-import os
-import subprocess
-import sys
 from itertools import chain
 from statistics import fmean
 
@@ -24,7 +20,6 @@ from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
 from interlingua.functional.uniformity import koleo
 from interlingua.methods.mexma import MEXMA, MEXMAConfig
-from interlingua.train.config import train_config_from
 from tests.encoder.test_unmasking_head import padded_reference
 from tests.methods.conftest import tiny_encoder, tiny_pairs, tiny_vocabulary
 from tests.methods.framed import rows as parts
@@ -321,7 +316,9 @@ def test_repeats_are_no_negatives_and_no_neighbors_if_so_asked():
     )
     with_repeats, without = plain(batch).terms, spared(batch).terms
     assert without["align"] < with_repeats["align"]
-    s = [torch.stack([alone(plain, part)[1] for part in parts(side)]) for side in (batch.a, batch.b)]
+    s = [
+        torch.stack([alone(plain, part)[1] for part in parts(side)]) for side in (batch.a, batch.b)
+    ]
     kept = [row for row in range(6) if row != 3]
     expected = 0.01 * (koleo(s[0]) + koleo(s[1][kept])) / 2
     torch.testing.assert_close(without["koleo"], expected)
@@ -346,9 +343,6 @@ def test_one_sentence_has_no_neighbor():
         objective(framed_pairs(objective.encoder, 1))
     without, _ = build(koleo_weight=0)
     assert torch.isfinite(without(framed_pairs(without.encoder, 1)).loss)
-    contrastive, _ = build(koleo_weight=0, alignment="contrastive")
-    with pytest.raises(ConfigError, match="single pair"):
-        contrastive(framed_pairs(contrastive.encoder, 1))
 
 
 def test_an_encoder_that_pools_otherwise():
@@ -378,56 +372,3 @@ def test_a_width_that_the_heads_do_not_divide():
 def test_attention_dropout_is_a_probability(rate):
     with pytest.raises(ConfigError, match="attention dropout is"):
         MEXMA(MEXMAConfig(attention_dropout=rate), framed_encoder())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "pairs_alone"),
-    [
-        (
-            {"head": {"layers": 1, "intermediate_size": 24, "dropout": 0.0}},
-            8,
-        ),  # masks, means and KoLeo are per process
-        (
-            {"alignment": "contrastive", "mlm_weight": 0.0, "koleo_weight": 0.0},
-            16,
-        ),  # negatives are of all processes
-    ],
-)
-def test_two_processes_are_one(prepared, tmp_path, options, pairs_alone):
-    curves = []
-    for devices, pairs in ((2, 8), (1, pairs_alone)):
-        run = {
-            "output": str(tmp_path / str(devices)),
-            "max_steps": 4,
-            "global_batch_size": 16,
-            "device": "cpu",
-            "micro_batch_size": pairs,
-            "devices": devices,
-            "precision": "fp32",
-            "logging_steps": 1,
-            "threads": 1,
-            "max_grad_norm": 1.2,
-        }
-        config = train_config_from(
-            {
-                "data": {"corpus": str(prepared), "valid_pairs": 32},
-                "encoder": {"preset": "ems-tiny", "pooling": "cls", "hidden_dropout_prob": 0.0},
-                "method": {"name": "mexma", **options},
-                "run": run,
-            }
-        )
-        path = tmp_path / f"{devices}.toml"
-        path.write_text(config.to_toml(), encoding="utf-8")
-        command = [sys.executable, "-m", "interlingua.cli.main", "train", str(path), "--quiet"]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        subprocess.run(command, check=True, env=environment, timeout=240, capture_output=True)
-        lines = map(
-            json.loads, (tmp_path / str(devices) / "metrics.jsonl").read_text().splitlines()
-        )
-        curves.append(
-            [[line["loss"], line["grad_norm"]] for line in lines if line["kind"] == "train"]
-        )
-    assert len(curves[0]) == 4
-    for two, one in zip(*curves, strict=True):
-        assert two == pytest.approx(one, rel=1e-4)

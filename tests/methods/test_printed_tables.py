@@ -3,7 +3,6 @@ ours get columns."""
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 
@@ -13,19 +12,12 @@ from interlingua.evaluation.results import write_result
 from interlingua.evaluation.scores import SubsetScores
 from interlingua.registry import SUITES
 from tests.evaluation.results_made import make
+from tests.scripts import load_script
 
 SCRIPT = Path(__file__).parents[2] / "experiments" / "mexma" / "printed_tables.py"
 
 
-def script():
-    spec = importlib.util.spec_from_file_location("printed_tables", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["printed_tables"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-printed_tables = script()
+printed_tables = load_script(SCRIPT)
 TABLES = printed_tables.read_tables()
 
 

@@ -4,7 +4,6 @@ with its parts."""
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -26,6 +25,7 @@ from interlingua.train.engine import Engine
 from interlingua.train.feeds import open_data
 from interlingua.train.loop import train
 from interlingua.train.validation import valid_batches
+from tests.train.runs import digest, records
 
 SMALL = {
     "hidden_size": 16,
@@ -289,14 +289,6 @@ def sentence_keys_of(vocabulary, lines):
     return sentence_keys(TokenBatch.from_lists(vocabulary.encode(lines), ["eng_Latn"] * len(lines)))
 
 
-def digest(run):
-    newest = checkpoints_in(run / "checkpoints")[-1]
-    return [
-        newest.name,
-        *(sha256_file(newest / f"{name}.safetensors") for name in ("model", "optimizer")),
-    ]
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -323,10 +315,8 @@ def test_a_resumed_run_with_a_bank_ends_with_the_same_bytes(config, tmp_path, op
     monkeypatch.setattr(ModelTeacher, "embed", lambda *args: pytest.fail("embedded again"))
     train(stopped, progress=False)
     assert digest(stopped.run.output) == digest(whole.run.output)
-    records = [
-        json.loads(line) for line in (whole.run.output / "metrics.jsonl").read_text().splitlines()
-    ]
-    assert records[-1]["cpu_seconds"] > read_record(whole.run.output / "bank").cpu_seconds
+    (final,) = records(whole.run.output, "final")
+    assert final["cpu_seconds"] > read_record(whole.run.output / "bank").cpu_seconds
 
 
 def test_a_term_of_a_combination_has_a_bank_too(config, tmp_path, tiny_table):

@@ -1,7 +1,5 @@
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -220,6 +218,7 @@ from pathlib import Path
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine
 from tests.methods.harness import tiny_objective
+from tests.train.runs import run_python
 
 options = {"device": "cpu", "precision": "fp32", "threads": 1, "devices": 2}
 run = RunConfig(output=Path("unused"), max_steps=1, **options)
@@ -242,14 +241,7 @@ sys.exit(2)
 def test_two_processes(tmp_path):
     script = tmp_path / "worker.py"
     script.write_text(WORKER)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run(
-        [sys.executable, script, tmp_path],
-        check=True,
-        env=environment,
-        timeout=240,
-        capture_output=True,
-    )
+    run_python(script, tmp_path)
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
     assert (first["rank"], second["rank"], first["world"]) == (0, 1, 2)
     assert (first["main"], second["main"]) == (True, False)
@@ -273,19 +265,7 @@ def test_an_error_in_any_process_leaves_no_thread_behind(tmp_path, failing):
     runs."""
     script = tmp_path / "worker.py"
     script.write_text(FAILING)
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-    }
-    done = subprocess.run(
-        [sys.executable, script, failing],
-        env=environment,
-        timeout=240,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(script, failing, check=False)
     assert done.returncode == 2, done.stderr
 
 

@@ -4,7 +4,6 @@ of its corpus."""
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import pytest
 import torch
@@ -19,6 +18,7 @@ from interlingua.train.build import with_default_prompt
 from interlingua.train.config import train_config_from
 from interlingua.train.log import NotFiniteError
 from interlingua.train.loop import train
+from tests.train.runs import records
 
 
 @pytest.fixture
@@ -35,16 +35,11 @@ def from_model(tiny_table, tmp_path, word_vocabulary):
     return make
 
 
-def evaluations(run):
-    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    return [record for record in map(json.loads, lines) if record["kind"] == "evaluation"]
-
-
 def test_the_best_model_may_be_the_start_and_says_so(from_model, tmp_path):
     worse = iter([0.9, 0.5, 0.4])
     config = from_model(metric_for_best_model="score", greater_is_better=True)
     result = train(config, evaluate=lambda encoder, step: {"score": next(worse)}, progress=False)
-    assert [record["step"] for record in evaluations(result.run)] == [0, 6, 12]
+    assert [record["step"] for record in records(result.run, "evaluation")] == [0, 6, 12]
     assert (result.best_step, result.best_metric) == (0, 0.9)
     assert Encoder.load(result.best).digest() == Encoder.load(tmp_path / "start").digest()
     assert any(
@@ -61,10 +56,8 @@ def test_training_that_helps_is_the_best_model(from_model):
 
 
 def test_a_run_from_scratch_is_not_evaluated_before_it(tiny_config):
-    assert [record["step"] for record in evaluations(train(tiny_config(), progress=False).run)] == [
-        6,
-        12,
-    ]
+    run = train(tiny_config(), progress=False).run
+    assert [record["step"] for record in records(run, "evaluation")] == [6, 12]
 
 
 def test_frozen_embeddings_stay_as_they_are_and_the_rest_is_trained(from_model, tmp_path):

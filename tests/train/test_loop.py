@@ -17,7 +17,6 @@ from safetensors.torch import load_file
 
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import CheckpointError, ConfigError, DataError
-from interlingua.files import sha256_file
 from interlingua.methods.ems import EMS
 from interlingua.train import config as configs
 from interlingua.train import memory
@@ -27,29 +26,25 @@ from interlingua.train.config import train_config_from
 from interlingua.train.feeds import open_data
 from interlingua.train.log import NotFiniteError
 from interlingua.train.loop import train
+from tests.train.runs import (
+    digest,
+    environment,
+    losses,
+    newest,
+    records,
+    run_python,
+    stop_at,
+    train_command,
+)
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "loop.json"
-
-
-def records(run, kind):
-    found = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return [record for record in found if record["kind"] == kind]
-
-
-def digest(run):
-    """Weights and optimizer of the newest checkpoint, byte by byte."""
-    newest = checkpoints_in(run / "checkpoints")[-1]
-    return [
-        newest.name,
-        *(sha256_file(newest / f"{name}.safetensors") for name in ("model", "optimizer")),
-    ]
 
 
 @pytest.fixture
 def uninterrupted(tiny_config, tmp_path):
     """Digest and losses of the run that nothing stops."""
     run = train(tiny_config(output=str(tmp_path / "whole")), progress=False).run
-    return digest(run), [record["loss"] for record in records(run, "train")]
+    return digest(run), losses(run)
 
 
 def test_the_folder_offers_the_function():
@@ -92,8 +87,6 @@ def test_what_a_run_leaves(tiny_config):
 
 
 def _read(checkpoint):
-    from safetensors.torch import load_file
-
     return load_file(checkpoint / "model.safetensors")
 
 
@@ -116,30 +109,16 @@ def test_loss_curve_of_ems_is_as_it_was(tiny_config):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_saves_and_the_same_call_goes_on(tiny_config, uninterrupted, number):
     config = tiny_config()
-
-    def interrupt(encoder, step):
-        if step == 6:
-            os.kill(os.getpid(), number)
-        return {}
-
-    result = train(config, evaluate=interrupt, progress=False)
+    result = train(config, evaluate=stop_at(6, number), progress=False)
     assert (result.interrupted, result.step, result.model) == (True, 6, None)
-    assert checkpoints_in(config.run.output / "checkpoints")[-1].name == "step-00000006"
+    assert newest(config.run.output).name == "step-00000006"
     result = train(config, progress=False)
     assert (result.interrupted, result.step) == (False, 12)
-    assert (
-        digest(config.run.output),
-        [r["loss"] for r in records(config.run.output, "train")],
-    ) == uninterrupted
+    assert (digest(config.run.output), losses(config.run.output)) == uninterrupted
 
 
 def test_ctrl_c_in_the_last_step_is_too_late(tiny_config):
-    def interrupt(encoder, step):
-        if step == 12:
-            os.kill(os.getpid(), signal.SIGINT)
-        return {}
-
-    assert not train(tiny_config(), evaluate=interrupt, progress=False).interrupted
+    assert not train(tiny_config(), evaluate=stop_at(12), progress=False).interrupted
 
 
 def test_kill_9_at_a_random_step(tiny_config, tmp_path):
@@ -150,30 +129,23 @@ def test_kill_9_at_a_random_step(tiny_config, tmp_path):
     length = {"max_steps": 40, "eval_steps": 20, "save_steps": 7}
     whole, config = tiny_config(**length, output=str(tmp_path / "whole")), tiny_config(**length)
     train(whole, progress=False)
-    path = tmp_path / "run.toml"
-    path.write_text(config.to_toml(), encoding="utf-8")
     log, step = config.run.output / "metrics.jsonl", random.randint(1, 32)
-    command = [sys.executable, "-m", "interlingua.cli.main", "train", str(path), "--quiet"]
-    process = subprocess.Popen(
-        command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL
-    )
+    command = [sys.executable, *train_command(config, tmp_path / "run.toml")]
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL)
     while process.poll() is None and not (log.exists() and f'"step": {step},' in log.read_text()):
         time.sleep(0.002)
     process.kill()
     assert process.wait() == -signal.SIGKILL, f"it ended by itself before step {step}"
     assert train(config, progress=False).step == 40
     assert digest(config.run.output) == digest(whole.run.output), f"killed at step {step}"
-    losses = [
-        [record["loss"] for record in records(run.run.output, "train")] for run in (whole, config)
-    ]
-    assert losses[0] == losses[1], f"killed at step {step}"
+    assert losses(config.run.output) == losses(whole.run.output), f"killed at step {step}"
 
 
 def test_a_truncated_checkpoint_is_passed_over_with_a_warning(tiny_config, uninterrupted, capsys):
     config = tiny_config()
     train(config, progress=False)
-    newest = checkpoints_in(config.run.output / "checkpoints")[-1]
-    (newest / "optimizer.safetensors").write_bytes(b"\0" * 10)
+    last = newest(config.run.output)
+    (last / "optimizer.safetensors").write_bytes(b"\0" * 10)
     (config.run.output / "metrics.jsonl").write_text("")  # the run did not get to its last record
     train(config, progress=False)
     assert "step-00000012 is damaged (optimizer.safetensors" in capsys.readouterr().err
@@ -226,8 +198,7 @@ def test_a_term_that_is_not_finite_stops_the_run(tiny_config, monkeypatch):
     monkeypatch.setattr(EMS, "forward", broken)
     with pytest.raises(NotFiniteError, match=r"contrastive is nan in step 10; .*step-00000008"):
         train(config, progress=False)
-    newest = checkpoints_in(config.run.output / "checkpoints")[-1]
-    assert all(tensor.isfinite().all() for tensor in _read(newest).values())
+    assert all(tensor.isfinite().all() for tensor in _read(newest(config.run.output)).values())
 
 
 def test_memory_is_kept_from_step_to_step_and_given_back_whatever_ends_the_run(
@@ -303,11 +274,7 @@ def test_two_ranks_are_one_rank_on_the_whole_batch(tiny_table, tmp_path):
         "output": str(tmp_path / "two"),
     }
     two = train_config_from(tiny_table)
-    path = tmp_path / "two.toml"
-    path.write_text(two.to_toml(), encoding="utf-8")
-    command = [sys.executable, "-m", "interlingua.cli.main", "train", str(path), "--quiet"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run(command, check=True, env=environment, timeout=240, capture_output=True)
+    run_python(*train_command(two, tmp_path / "two.toml"))
     tiny_table["run"] |= {"devices": 1, "micro_batch_size": 16, "output": str(tmp_path / "one")}
     one = train_config_from(tiny_table)
     train(one, progress=False)
@@ -321,7 +288,7 @@ def test_two_ranks_are_one_rank_on_the_whole_batch(tiny_table, tmp_path):
     ):
         assert b["valid_loss"] == pytest.approx(a["valid_loss"], rel=1e-5)
         assert b["term_grad_norms"].keys() == a["term_grad_norms"].keys()
-    a, b = (_read(checkpoints_in(config.run.output / "checkpoints")[-1]) for config in (one, two))
+    a, b = (_read(newest(config.run.output)) for config in (one, two))
     assert a.keys() == b.keys()
     for name in a:
         torch.testing.assert_close(b[name], a[name], rtol=1e-3, atol=2e-4)
@@ -334,7 +301,7 @@ def test_a_teacher_moves_after_the_step_of_the_optimizer(tiny_table):
     train(config, progress=False)
     data = open_data(config, ("parallel",))
     first = dict(build_objective(config, data.vocabulary).encoder.named_parameters())
-    ended = load_file(checkpoints_in(config.run.output / "checkpoints")[-1] / "model.safetensors")
+    ended = _read(newest(config.run.output))
     for name, weight in first.items():
         student, teacher = ended[f"encoder.{name}"], ended[f"teacher.encoder.{name}"]
         torch.testing.assert_close(
@@ -373,7 +340,7 @@ def test_a_step_is_no_longer_than_the_clipped_gradient(tiny_table):
     train(config, progress=False)
     data = open_data(config, ("parallel",))
     first = build_objective(config, data.vocabulary).named_parameters()
-    ended = load_file(checkpoints_in(config.run.output / "checkpoints")[-1] / "model.safetensors")
+    ended = _read(newest(config.run.output))
     moved = [
         (ended[name] - weight.detach()).flatten() for name, weight in first if weight.ndim < 2
     ]  # not scaled
@@ -407,7 +374,7 @@ def test_loading_needs_the_same_objective(tiny_config, tiny_table, word_vocabula
     other = build_objective(train_config_from(tiny_table), word_vocabulary)
     with pytest.raises(CheckpointError, match="fit the config"):
         load_checkpoint(
-            checkpoints_in(config.run.output / "checkpoints")[-1],
+            newest(config.run.output),
             other,
             build_optimizer(other, config.optimizer),
         )
@@ -434,18 +401,9 @@ def test_means_go_on_over_an_interruption(tiny_config, tmp_path):
         tiny_config(output=str(tmp_path / name), logging_steps=5) for name in ("whole", "stopped")
     )
     train(whole, progress=False)
-
-    def interrupt(encoder, step):
-        if step == 6:
-            os.kill(os.getpid(), signal.SIGINT)
-        return {}
-
-    assert train(config, evaluate=interrupt, progress=False).step == 6
+    assert train(config, evaluate=stop_at(6), progress=False).step == 6
     train(config, progress=False)
-    found = [
-        [record["loss"] for record in records(run.run.output, "train")] for run in (whole, config)
-    ]
-    assert found[0] == found[1]
+    assert losses(config.run.output) == losses(whole.run.output)
 
 
 def test_an_unknown_metric_is_found_before_the_first_step(tiny_config):
@@ -461,13 +419,7 @@ def stopped(tiny_table, prepared, tmp_path):
     shutil.copytree(prepared, tmp_path / "corpus")
     tiny_table["data"]["corpus"] = str(tmp_path / "corpus")
     config = train_config_from(tiny_table)
-
-    def interrupt(encoder, step):
-        if step == 6:
-            os.kill(os.getpid(), signal.SIGINT)
-        return {}
-
-    assert train(config, evaluate=interrupt, progress=False).step == 6
+    assert train(config, evaluate=stop_at(6), progress=False).step == 6
     return config, tmp_path / "corpus"
 
 

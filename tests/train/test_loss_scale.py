@@ -13,6 +13,7 @@ from torch import nn
 from interlingua.train.checkpoint import TrainState, checkpoints_in
 from interlingua.train.loop import train
 from interlingua.train.loss_scale import GROWTH_STEPS, LossScale
+from tests.train.runs import losses, newest
 
 
 def test_steps_and_numbers_are_those_of_torchs_scaler(monkeypatch):
@@ -69,11 +70,6 @@ def test_a_sparse_gradient_is_unscaled():
     assert table.weight.grad.to_dense()[1].tolist() == [2.0, 2.0]
 
 
-def losses(run):
-    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    return [record["loss"] for record in map(json.loads, lines) if record["kind"] == "train"]
-
-
 def test_a_run_in_fp16_has_the_losses_of_fp32(tiny_config, tmp_path):
     found = {}
     for precision in ("fp32", "fp16"):
@@ -98,5 +94,5 @@ def test_a_run_that_skips_steps_is_repeated_by_a_resumed_one(tiny_config, tmp_pa
     assert states[-1]["loss_scale"] < large / 2**4
     resumed = tiny_config(precision="fp16", output=str(tmp_path / "resumed"))
     train(resumed, resume=folders[1], progress=False)
-    ends = [folders[-1], checkpoints_in(resumed.run.output / "checkpoints")[-1]]
+    ends = [folders[-1], newest(resumed.run.output)]
     assert len({(folder / "model.safetensors").read_bytes() for folder in ends}) == 1

@@ -43,10 +43,7 @@ print(default, kept, held - left, faults(64), [faults(20) for _ in range(3)][-1]
 
 @pytest.mark.skipif(memory._glibc() is None, reason="needs glibc")
 def test_freed_memory_is_used_again_until_it_is_given_back():
-    done = subprocess.run(
-        [sys.executable, "-c", WORKER], check=True, capture_output=True, text=True, timeout=120
-    )
-    default, kept, released, after, small = map(int, done.stdout.split())
+    default, kept, released, after, small = map(int, run_python("-c", WORKER).stdout.split())
     assert min(default, after) > 10 * kept  # pages of 64 MiB, each to be requested
     assert released > 60 << 20  # though an error was the end
     assert (
@@ -64,6 +61,7 @@ def test_without_glibc_nothing_happens(monkeypatch):
 SETTINGS = """
 import torch
 from interlingua.train.memory import use_expandable_segments
+from tests.train.runs import run_python
 
 use_expandable_segments()
 print(torch._C._accelerator_getAllocatorSettings())

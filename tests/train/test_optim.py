@@ -1,8 +1,3 @@
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -214,6 +209,7 @@ from interlingua.train.engine import Engine
 from interlingua.train.optim import build_optimizer
 from interlingua.train.step import gradients
 from tests.methods.harness import tiny_batch, tiny_objective
+from tests.train.runs import run_python
 
 strategy, path = sys.argv[1:]
 options = {"device": "cpu", "precision": "fp32", "threads": 1, "devices": 2, "strategy": strategy}
@@ -237,15 +233,9 @@ with Engine(RunConfig(output=Path("unused"), max_steps=1, **options)) as engine:
 @pytest.mark.slow
 def test_lars_takes_the_norms_of_whole_tensors_where_they_are_sharded(tmp_path):
     (tmp_path / "worker.py").write_text(WORKER)
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-    }
     found = []
     for strategy in ("ddp", "fsdp"):
-        command = [sys.executable, tmp_path / "worker.py", strategy, tmp_path / strategy]
-        subprocess.run(command, check=True, env=environment, timeout=280, capture_output=True)
+        run_python(tmp_path / "worker.py", strategy, tmp_path / strategy)
         found.append(load_file(tmp_path / strategy))
     assert found[0].keys() == found[1].keys()
     for name, weight in found[0].items():

@@ -21,6 +21,7 @@ from interlingua.files import sha256_tree
 from interlingua.locks import exclusive
 from interlingua.train.stages import is_staged, load_stages, run_stages
 from tests.conftest import translate
+from tests.train.runs import stop_at
 
 RUN = """
 [data]
@@ -157,9 +158,7 @@ def test_interrupted_in_a_later_stage_it_goes_on_there(staged, tmp_path):
     whole = models(run(staged, f"output={tmp_path / 'whole'}")[0])
 
     def interrupt(model, step):
-        if isinstance(model, Encoder) and step == 3:
-            os.kill(os.getpid(), signal.SIGINT)
-        return {}
+        return stop_at(3)(model, step) if isinstance(model, Encoder) else {}
 
     output, results = run(staged, "run.eval_steps=3", evaluate=interrupt)
     assert [result.interrupted for result in results] == [False, True]  # in sts; main was not begun

@@ -3,20 +3,20 @@ a run changed."""
 
 from __future__ import annotations
 
-import json
 import math
 
 import pytest
 import torch
 
 from interlingua.encoder.encoder import Encoder
-from interlingua.train.checkpoint import checkpoints_in
 from interlingua.train.config import train_config_from
 from interlingua.train.engine import Engine
 from interlingua.train.loop import train
 from interlingua.train.term_gradients import TermGradients
 from tests.methods.harness import optimizer_of, tiny_batch, tiny_objective
 from tests.methods.test_every_method import CASES, NAMES, digest
+from tests.train.runs import digest as run_digest
+from tests.train.runs import records
 
 
 @pytest.fixture
@@ -89,13 +89,8 @@ def test_a_run_records_them_and_is_the_same_run(tiny_config, tmp_path, monkeypat
     train(runs["with"], progress=False)
     monkeypatch.setattr(TermGradients, "measure", lambda *_: {})
     train(runs["without"], progress=False)
-    files = []
-    for config in runs.values():
-        checkpoint = checkpoints_in(config.run.output / "checkpoints")[-1]
-        files.append({path.name: path.read_bytes() for path in checkpoint.glob("*.safetensors")})
-    assert files[0] == files[1] != {}
-    lines = (runs["with"].run.output / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    evaluations = [record for record in map(json.loads, lines) if record["kind"] == "evaluation"]
+    assert run_digest(runs["with"].run.output) == run_digest(runs["without"].run.output)
+    evaluations = records(runs["with"].run.output, "evaluation")
     assert len(evaluations) == 2
     assert all(set(record["term_grad_norms"]) == {"xtr", "contrastive"} for record in evaluations)
     assert all(norm > 0 for record in evaluations for norm in record["term_grad_norms"].values())
