@@ -52,8 +52,8 @@ REFUSED = {
         ({"languages": ("de",)}, "languages .*direction = 'to_pivot'"),
     ],
     "distill": [
-        ({"translation_weight": 0.0, "original_weight": 0.0}, "one of them"),
-        ({"original_weight": -1.0}, "must be at least 0"),
+        ({"translation_weight": 0.0, "original_weight": 0.0}, "leaves no loss"),
+        ({"original_weight": -1.0}, "original_weight is -1.0; it must be at least 0"),
     ],
     "ems": [
         ({"generative": "none", "contrastive": "none"}, "leaves no loss"),
@@ -100,7 +100,7 @@ REFUSED = {
     ],
     "mexma": [
         ({"mlm_weight": -1.0}, "mlm_weight is -1.0; .*at least 0"),
-        ({"mlm_weight": 0, "align_weight": 0}, "leaves nothing to learn"),
+        ({"mlm_weight": 0, "align_weight": 0}, "leaves no loss"),
         ({"mask_ratio": 0.0}, "mask_ratio is 0.0"),
         ({"mask_ratio": 1.1}, "mask_ratio is 1.1"),
         ({"temperature": 0.0, "alignment": "contrastive"}, "temperature is 0.0"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.train.config import train_config_from
+from interlingua.train.config import RunConfig, train_config_from
+from interlingua.train.engine import Engine
 
 
 @pytest.fixture
@@ -41,3 +42,11 @@ def tiny_config(tiny_table):
         return train_config_from({**tiny_table, "run": section})
 
     return make
+
+
+@pytest.fixture
+def engine(tmp_path):
+    """One process in float32 on the CPU."""
+    return Engine(
+        RunConfig(output=tmp_path, max_steps=1, device="cpu", precision="fp32", threads=1)
+    )

@@ -6,12 +6,19 @@ import pytest
 
 from interlingua.errors import ConfigError
 from interlingua.registry import METHODS, resolve
-from interlingua.train.bounds import METHOD_BOUNDS, OPTIMIZER_BOUNDS, RUN_BOUNDS, check_method
-from interlingua.train.config import OptimizerConfig, RunConfig
+from interlingua.train.bounds import (
+    METHOD_BOUNDS,
+    OPTIMIZER_BOUNDS,
+    RUN_BOUNDS,
+    SCHEDULE_BOUNDS,
+    check_method,
+)
+from interlingua.train.config import OptimizerConfig, RunConfig, ScheduleConfig
 
 
 def test_bounds_name_fields_that_there_are():
     assert set(RUN_BOUNDS) <= {field.name for field in dataclasses.fields(RunConfig)}
+    assert set(SCHEDULE_BOUNDS) <= {field.name for field in dataclasses.fields(ScheduleConfig)}
     assert set(OPTIMIZER_BOUNDS) <= {field.name for field in dataclasses.fields(OptimizerConfig)}
     names = [
         field.name

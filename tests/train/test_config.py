@@ -16,11 +16,18 @@ from interlingua.train.config import (
 )
 
 
-def test_written_file_reads_back_to_the_same_config(tiny_config, tmp_path):
-    config = tiny_config(max_grad_norm=1.5, metric_for_best_model="tatoeba_accuracy")
+@pytest.fixture
+def written(tiny_config, tmp_path):
+    """The file of the tiny run."""
     path = tmp_path / "config.toml"
-    path.write_text(config.to_toml(), encoding="utf-8")
-    assert load_train_config(path) == config
+    path.write_text(tiny_config().to_toml(), encoding="utf-8")
+    return path
+
+
+def test_written_file_reads_back_to_the_same_config(tiny_config, written):
+    config = tiny_config(max_grad_norm=1.5, metric_for_best_model="tatoeba_accuracy")
+    written.write_text(config.to_toml(), encoding="utf-8")
+    assert load_train_config(written) == config
 
 
 def test_method_section_is_the_method_s_own_config(tiny_config):
@@ -29,14 +36,12 @@ def test_method_section_is_the_method_s_own_config(tiny_config):
     assert config.method.options.projection_dim == 16
 
 
-def test_prefixes_stand_beside_the_method_s_own_options(tiny_config, tmp_path):
-    path = tmp_path / "config.toml"
-    path.write_text(tiny_config().to_toml(), encoding="utf-8")
+def test_prefixes_stand_beside_the_method_s_own_options(tiny_config, written):
     overrides = ["method.matryoshka=[32, 8]", "method.matryoshka_weights=[1, 0.5]"]
-    config = load_train_config(path, overrides=overrides)
+    config = load_train_config(written, overrides=overrides)
     assert config.method.prefixes == Matryoshka(dims=(32, 8), weights=(1.0, 0.5))
-    path.write_text(config.to_toml(), encoding="utf-8")
-    assert load_train_config(path) == config
+    written.write_text(config.to_toml(), encoding="utf-8")
+    assert load_train_config(written) == config
     assert differences(config.to_mapping(), tiny_config().to_mapping()) == [
         "method.matryoshka ([32, 8], None)",
         "method.matryoshka_weights ([1.0, 0.5], None)",
@@ -68,20 +73,16 @@ def test_prefixes_stand_beside_the_method_s_own_options(tiny_config, tmp_path):
         ("method.matryoshka_weights=[1.0]", "matryoshka_weights is set"),
     ],
 )
-def test_slips_name_what_is_wrong(tiny_config, tmp_path, override, message):
-    path = tmp_path / "config.toml"
-    path.write_text(tiny_config().to_toml(), encoding="utf-8")
+def test_slips_name_what_is_wrong(written, override, message):
     with pytest.raises(ConfigError, match=message):
-        load_train_config(path, overrides=[override] if isinstance(override, str) else override)
+        load_train_config(written, overrides=[override] if isinstance(override, str) else override)
 
 
-def test_an_override_of_the_length_takes_its_place(tiny_config, tmp_path):
-    path = tmp_path / "config.toml"
-    path.write_text(tiny_config().to_toml(), encoding="utf-8")
-    run = load_train_config(path, overrides=["run.budget_seconds=60"]).run
+def test_an_override_of_the_length_takes_its_place(written):
+    run = load_train_config(written, overrides=["run.budget_seconds=60"]).run
     assert (run.max_steps, run.num_train_epochs, run.budget_seconds) == (None, None, 60.0)
     with pytest.raises(ConfigError, match="exactly one of"):
-        load_train_config(path, overrides=["run.budget_seconds=60", "run.max_steps=5"])
+        load_train_config(written, overrides=["run.budget_seconds=60", "run.max_steps=5"])
 
 
 def test_method_must_be_named(tiny_table):

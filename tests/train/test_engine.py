@@ -11,6 +11,7 @@ from interlingua.one_pass import switch
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine, _precision, same_bytes_each_time
 from interlingua.train.memory import TORCH_VARIABLES
+from tests.train.runs import run_python
 
 
 def make(**options):
@@ -218,7 +219,6 @@ from pathlib import Path
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine
 from tests.methods.harness import tiny_objective
-from tests.train.runs import run_python
 
 options = {"device": "cpu", "precision": "fp32", "threads": 1, "devices": 2}
 run = RunConfig(output=Path("unused"), max_steps=1, **options)

@@ -9,7 +9,6 @@ from rich.console import Console
 
 from interlingua.errors import DataError
 from interlingua.train.checkpoint import TrainState
-from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine
 from interlingua.train.log import (
     Meter,
@@ -21,13 +20,6 @@ from interlingua.train.log import (
     warn,
 )
 from interlingua.train.run_folder import RunFolder
-
-
-@pytest.fixture
-def engine(tmp_path):
-    return Engine(
-        RunConfig(output=tmp_path, max_steps=1, device="cpu", precision="fp32", threads=1)
-    )
 
 
 def tensors(**values):

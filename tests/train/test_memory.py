@@ -10,6 +10,7 @@ import torch
 
 from interlingua.train import memory
 from interlingua.train.memory import TORCH_VARIABLES, freed_memory_kept, use_expandable_segments
+from tests.train.runs import run_python
 
 WORKER = """
 import ctypes, resource
@@ -61,7 +62,6 @@ def test_without_glibc_nothing_happens(monkeypatch):
 SETTINGS = """
 import torch
 from interlingua.train.memory import use_expandable_segments
-from tests.train.runs import run_python
 
 use_expandable_segments()
 print(torch._C._accelerator_getAllocatorSettings())

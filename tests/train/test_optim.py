@@ -7,6 +7,7 @@ from interlingua.errors import ConfigError
 from interlingua.train.checkpoint import TrainState, load_checkpoint, save_checkpoint
 from interlingua.train.config import OptimizerConfig
 from interlingua.train.optim import build_optimizer, parameter_groups, set_learning_rate
+from tests.train.runs import run_python
 
 
 @pytest.fixture
@@ -209,7 +210,6 @@ from interlingua.train.engine import Engine
 from interlingua.train.optim import build_optimizer
 from interlingua.train.step import gradients
 from tests.methods.harness import tiny_batch, tiny_objective
-from tests.train.runs import run_python
 
 strategy, path = sys.argv[1:]
 options = {"device": "cpu", "precision": "fp32", "threads": 1, "devices": 2, "strategy": strategy}

@@ -1,8 +1,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -12,6 +10,7 @@ from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.train import run_folder
 from interlingua.train.checkpoint import TrainState, save_checkpoint
 from interlingua.train.run_folder import RunFolder, Start, versions
+from tests.train.runs import run_python
 
 
 @pytest.fixture
@@ -191,7 +190,7 @@ def left_by_a_killed_process(folder):
         "import os, sys; from interlingua.files import atomic_write\nwith"
         " atomic_write(sys.argv[1]): os._exit(1)"
     )
-    subprocess.run([sys.executable, "-c", code, str(folder / "some.file")], check=False)
+    run_python("-c", code, folder / "some.file", check=False)
     return next(path.name for path in folder.iterdir() if path.name.startswith(".some.file."))
 
 

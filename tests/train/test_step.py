@@ -5,8 +5,6 @@ import torch
 from torch import nn
 
 from interlingua.methods.objective import LossOutput
-from interlingua.train.config import RunConfig
-from interlingua.train.engine import Engine
 from interlingua.train.step import gradients
 
 
@@ -23,13 +21,6 @@ class Square(nn.Module):
     def forward(self, batch):
         parts = self.dropout(self.layer(batch)).square().mean(0)
         return LossOutput(parts.sum(), {"first": parts[0].detach(), "second": parts[1].detach()})
-
-
-@pytest.fixture
-def engine(tmp_path):
-    return Engine(
-        RunConfig(output=tmp_path, max_steps=1, device="cpu", precision="fp32", threads=1)
-    )
 
 
 def run(engine, module, batches, *, step=0):

@@ -10,18 +10,12 @@ import torch
 
 from interlingua.encoder.encoder import Encoder
 from interlingua.train.config import train_config_from
-from interlingua.train.engine import Engine
 from interlingua.train.loop import train
 from interlingua.train.term_gradients import TermGradients
 from tests.methods.harness import optimizer_of, tiny_batch, tiny_objective
 from tests.methods.test_every_method import CASES, NAMES, digest
 from tests.train.runs import digest as run_digest
 from tests.train.runs import records
-
-
-@pytest.fixture
-def engine(tiny_config):
-    return Engine(tiny_config().run)
 
 
 def norms_by_backward(objective, batch):

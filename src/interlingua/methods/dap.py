@@ -28,7 +28,7 @@ from interlingua.functional.contrastive import bidirectional_contrastive, infonc
 from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.languages import resolve
 from interlingua.methods.matryoshka import full_width
-from interlingua.methods.objective import LossOutput, Objective, need
+from interlingua.methods.objective import LossOutput, Objective, need, need_a_loss
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,13 +66,9 @@ class DAPConfig:
     corpus's."""
 
     def __post_init__(self) -> None:
-        need(self, "at least 0", "rtl_weight", "tr_weight")
+        need_a_loss(self, "rtl_weight", "tr_weight")
         need(self, "positive", "temperature", "head_layers")
         need(self, "above 0 and at most 1", "reconstruct")
-        if not self.rtl_weight and not self.tr_weight:
-            raise ConfigError(
-                "rtl_weight and tr_weight are both 0, which leaves no loss; raise one"
-            )
         token = ("direction", "head_layers", "reconstruct", "languages")
         sentence = ("temperature", "ranking", "projection", "negatives")
         refuse_unread(self, *token, reason="rtl_weight = 0", when=not self.rtl_weight)

@@ -23,7 +23,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.functional.distillation import mean_squared_error
 from interlingua.languages import resolve
-from interlingua.methods.objective import LossOutput, Objective, Term, need
+from interlingua.methods.objective import LossOutput, Objective, Term, need, need_a_loss
 
 PROBE = "The mayor of Bonn (67) says: it's 7 o'clock - why don't we start?"
 """Read back from the student's tokens, it must have the teacher's tokens that it has by itself."""
@@ -48,12 +48,7 @@ class DistillConfig:
     teacher puts them; 0 = there is no such feed."""
 
     def __post_init__(self) -> None:
-        weights = (self.translation_weight, self.original_weight)
-        if min(weights) < 0 or not any(weights):
-            raise ConfigError(
-                "translation_weight and original_weight must be at least 0, and one of them above"
-                " it"
-            )
+        need_a_loss(self, "translation_weight", "original_weight")
         need(self, "at least 0", "replay_weight")
 
 

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from interlingua.batches.masking import coin_flips, one_token_mask
-from interlingua.batches.sentences import join, same_meaning
+from interlingua.batches.sentences import join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
 from interlingua.encoder.encoder import Encoder
@@ -206,9 +206,7 @@ class EMS(Objective):
             uv = self.project(full_width(uv, self.encoder.dim))  # Eq. (10)-(11)
         h_a, h_b = uv.chunk(2)
         gather = self.choose_gather(config.negatives)
-        excluded = None
-        if config.exclude_repeats:
-            excluded = same_meaning(batch.a, batch.b, gather)
+        excluded = self.repeats(batch.a, batch.b, gather)
         h_a, h_b = gather(h_a), gather(h_b)
         self.need_others(len(h_a), "pair of translations")
         if config.contrastive == "softmax":  # Eq. (8)-(9)

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from interlingua.batches.feeds import FeedName, SentenceBatch
-from interlingua.batches.sentences import join, same_meaning
+from interlingua.batches.sentences import join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.encoder.encoder import Encoder
 from interlingua.functional.contrastive import (
@@ -93,9 +93,7 @@ class InfoNCE(Objective):
         """-log e^(cos(h_i, h_i+) / T) / sum_j e^(cos(h_i, h_j+) / T), a mean over i."""
         config = self.config
         gather = self.choose_gather(config.negatives)
-        excluded = None
-        if config.exclude_repeats:
-            excluded = same_meaning(a, b, gather)
+        excluded = self.repeats(a, b, gather)
         if config.projection:
             embeddings = self.project(full_width(embeddings, self.encoder.dim))
         h, positive = (gather(side) for side in embeddings.chunk(2))

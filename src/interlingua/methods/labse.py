@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from interlingua.batches.sentences import join, same_meaning
+from interlingua.batches.sentences import join
 from interlingua.batches.tokens import ParallelBatch
 from interlingua.functional.contrastive import additive_margin_softmax
 from interlingua.methods.objective import LossOutput, Objective, need
@@ -55,14 +55,11 @@ class LaBSE(Objective):
         gather = self.choose_gather(config.negatives)
         x, y = (gather(side) for side in self.encoder(join(batch.a, batch.b)).chunk(2))
         self.need_others(len(x), "pair of translations")
-        excluded = None
-        if config.exclude_repeats:
-            excluded = same_meaning(batch.a, batch.b, gather)
         rank = partial(
             additive_margin_softmax,
             margin=config.margin,
             temperature=config.temperature,
             margin_after_temperature=config.margin_after_temperature,
-            excluded=excluded,
+            excluded=self.repeats(batch.a, batch.b, gather),
         )
         return self.weighted(ranking=self.nested(rank, x, y))  # Eq. (1) + its reverse

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from interlingua.batches.masking import IGNORED, MaskedTokens, coin_flips
-from interlingua.batches.sentences import first_occurrences, join, same_meaning, take
+from interlingua.batches.sentences import first_occurrences, join, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
 from interlingua.devices import gathered
@@ -30,7 +30,7 @@ from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import infonce
 from interlingua.functional.masked_lm import group_means, linear_cross_entropy
 from interlingua.functional.uniformity import koleo
-from interlingua.methods.objective import LossOutput, Objective, need
+from interlingua.methods.objective import LossOutput, Objective, need, need_a_loss
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,13 +84,10 @@ class MEXMAConfig:
     """Shape of the unmasking head."""
 
     def __post_init__(self) -> None:
-        need(self, "at least 0", "mlm_weight", "align_weight", "koleo_weight")
+        need_a_loss(self, "mlm_weight", "align_weight")
+        need(self, "at least 0", "koleo_weight")
         need(self, "positive", "temperature")
         need(self, "above 0 and at most 1", "mask_ratio")
-        if not self.mlm_weight and not self.align_weight:
-            raise ConfigError(
-                "mlm_weight and align_weight are both 0, which leaves nothing to learn; raise one"
-            )
         if not self.symmetrical and (self.align_weight or self.koleo_weight):
             raise ConfigError(
                 "symmetrical = false leaves one clean side; set align_weight = 0 and koleo_weight"
@@ -212,14 +209,11 @@ class MEXMA(Objective):
         """L_alignment: the mean squared error, or InfoNCE both ways (section 5.2 of the paper)."""
         if self.config.alignment != "contrastive":
             return F.mse_loss(a, b)  # mean over B and d, of vectors of any length
-        excluded = None
-        if self.config.exclude_repeats:
-            excluded = same_meaning(batch.a, batch.b, self.all_gather)
         find = partial(
             infonce,
             temperature=self.config.temperature,
             cosine=self.config.cosine,
-            excluded=excluded,
+            excluded=self.repeats(batch.a, batch.b, self.all_gather),
         )
         a, b = self.all_gather(a), self.all_gather(b)
         self.need_others(len(a), "pair of translations")

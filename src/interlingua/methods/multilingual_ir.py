@@ -21,7 +21,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from interlingua.batches.feeds import FeedName, QuestionBatch, SentenceBatch
-from interlingua.batches.sentences import join, same_meaning, sentence_keys
+from interlingua.batches.sentences import join, sentence_keys
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
 from interlingua.encoder.dual_encoder import DualEncoder
@@ -165,9 +165,7 @@ class MultilingualIR(Objective):
         """L_semaCL: translations are close, and far from all other sentences of the batch."""
         z_i, z_j = self.passages(batch.a, batch.b)
         self.need_others(len(z_i), "pair of translations", "data.batch_size")
-        excluded = None
-        if self.config.exclude_repeats:
-            excluded = same_meaning(batch.a, batch.b, self.all_gather)
+        excluded = self.repeats(batch.a, batch.b, self.all_gather)
         contrast = partial(
             semantic_contrastive, temperature=self.config.semantic_temperature, excluded=excluded
         )

@@ -16,11 +16,13 @@ from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from interlingua.batches.feeds import FeedName
 from interlingua.batches.masking import MaskedTokens, mlm_mask
+from interlingua.batches.sentences import same_meaning
+from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.errors import ConfigError
@@ -182,6 +184,14 @@ class Objective(nn.Module, ABC):
             return self.all_gather
         return itself
 
+    def repeats(
+        self, a: TokenBatch, b: TokenBatch, gather: Callable[[Tensor], Tensor]
+    ) -> Bool[Tensor, "n n"] | None:
+        """Pairs that say the same and are no negatives of one another, with ``exclude_repeats``."""
+        if not self.config.exclude_repeats:
+            return None
+        return same_meaning(a, b, gather)
+
     def need_others(self, count: int, what: str, key: str = "run.global_batch_size") -> None:
         """Refuses a batch of one, which a contrast has nothing to compare with.
 
@@ -293,6 +303,13 @@ def need(config: Any, expected: Range, *names: str) -> None:
         }
         if not is_within[expected]:
             raise ConfigError(f"{name} is {number}; it must be {expected}")
+
+
+def need_a_loss(config: Any, *weights: str) -> None:
+    """Refuses weights below 0, and a loss of which all terms are switched off."""
+    need(config, "at least 0", *weights)
+    if not any(getattr(config, name) for name in weights):
+        raise ConfigError(f"{' and '.join(weights)} are 0, which leaves no loss; raise one")
 
 
 def itself(tensor: Tensor) -> Tensor:

@@ -23,8 +23,8 @@ from interlingua.config import refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pooling import HiddenStates
 from interlingua.encoder.token_heads import MaskedTokenHead
-from interlingua.errors import ConfigError, DataError
-from interlingua.methods.objective import LossOutput, Objective, need
+from interlingua.errors import DataError
+from interlingua.methods.objective import LossOutput, Objective, need, need_a_loss
 
 Chain = tuple[Int64[Tensor, " t"], Int64[Tensor, " b+1"], Int64[Tensor, " t"] | None]
 """Order of the tokens, boundaries of the sequences, and positions where they do not run on."""
@@ -57,10 +57,7 @@ class TLMConfig:
 
     def refuse_unread(self) -> None:
         """Refuses options that nothing would read."""
-        if not self.tlm_weight and not self.mlm_weight:
-            raise ConfigError(
-                "tlm_weight and mlm_weight are both 0, which leaves no loss; raise one"
-            )
+        need_a_loss(self, "tlm_weight", "mlm_weight")
         refuse_unread(self, "mlm_text", reason="mlm_weight = 0", when=not self.mlm_weight)
         refuse_unread(self, "reset_positions", reason="tlm_weight = 0", when=not self.tlm_weight)
 
