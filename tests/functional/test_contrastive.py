@@ -174,8 +174,7 @@ def test_excluded_pairs_get_no_gradient_and_the_others_theirs(loss):
     )
     everything = torch.ones(4, 4, dtype=torch.bool)
     torch.testing.assert_close(
-        loss(x, y, temperature=0.5, excluded=everything),
-        torch.zeros((), dtype=torch.float64),
+        loss(x, y, temperature=0.5, excluded=everything), torch.zeros((), dtype=torch.float64)
     )
 
 

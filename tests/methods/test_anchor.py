@@ -11,13 +11,12 @@ import torch
 
 from interlingua.batches.sentences import join, sentence_keys
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.teacher_bank import BankRecord, TeacherBank, write_bank
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.methods.anchor import Anchor, AnchorConfig
 from interlingua.methods.matryoshka import Matryoshka
 from tests.methods.conftest import tiny_encoder, tiny_pairs
-from tests.methods.harness import alone, cosine, optimizer_of, token_lists
+from tests.methods.harness import alone, cosine, token_lists
 from tests.methods.test_distill import saved_teacher
 
 TEMPERATURE, SOFT = 0.3, 0.2
@@ -286,30 +285,6 @@ def test_repeats_of_a_translation_are_no_negatives():
     same = pairs._replace(a=TokenBatch.from_lists([[6, 7], [6, 7]], ["deu_Latn"] * 2))
     assert float(objective(same).loss.detach()) == pytest.approx(0, abs=1e-6)
     assert float(objective(pairs).loss.detach()) > 0.1
-
-
-def test_the_teacher_never_moves_and_never_drops_out(tmp_path):
-    objective, pairs = (
-        build(teachers=(saved_teacher(tmp_path / "teacher"),), dropout=0.5),
-        tiny_pairs(),
-    )
-    teacher = objective.anchors.teacher
-    before, target = teacher.digest(), objective.anchors.vectors(pairs.b)
-    optimizer = optimizer_of(objective)
-    assert sum(len(group["params"]) for group in optimizer.param_groups) == len(
-        list(objective.encoder.parameters())
-    )
-    objective(pairs).loss.backward()
-    optimizer.step()
-    assert teacher.digest() == before == Encoder.load(tmp_path / "teacher").digest()
-    assert torch.equal(objective.train().anchors.vectors(pairs.b), target)
-    assert not any(module.training for module in teacher.modules())
-
-
-def test_the_student_alone_is_exported(tmp_path):
-    objective = build()
-    objective.save(tmp_path / "model")
-    assert Encoder.load(tmp_path / "model").digest() == objective.encoder.digest()
 
 
 def test_several_teachers_without_a_bank_are_an_error(tmp_path):

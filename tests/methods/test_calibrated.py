@@ -155,10 +155,6 @@ def test_a_run_too_short_for_its_product_has_the_student_for_teacher():
     assert objective.notes()[0].endswith("becomes 0 in 5 (not below 0)")
 
 
-def test_a_frozen_teacher_says_so():
-    assert tiny_objective("calibrated", {"teacher": "frozen"}).notes() == ["the teacher is frozen"]
-
-
 def test_an_unknown_pivot():
     with pytest.raises(DataError, match="unknown language"):
         Calibrated(CalibratedConfig(pivot="Nonesuch"), tiny_encoder())

@@ -15,7 +15,7 @@ from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.methods.distill import PROBE, Distill, DistillConfig
 from tests.methods.conftest import tiny_encoder, tiny_pairs
-from tests.methods.harness import alone, optimizer_of, token_lists
+from tests.methods.harness import alone, token_lists
 
 TEXTS = [
     PROBE,
@@ -141,32 +141,6 @@ def test_without_the_original_s_term_the_student_does_not_read_it():
     assert list(output.terms) == ["translation"]
     assert read == [pairs.a.input_ids.tolist()]
     assert list(build(translation_weight=0.0)(pairs).terms) == ["original", "translation"]
-
-
-def test_the_teacher_never_moves_and_never_drops_out(tmp_path):
-    objective, pairs = build(teacher=saved_teacher(tmp_path / "teacher"), dropout=0.5), tiny_pairs()
-    before = objective.teacher.digest()
-    target = objective.teach(pairs.b)
-    optimizer = optimizer_of(objective)
-    assert sum(len(group["params"]) for group in optimizer.param_groups) == len(
-        list(objective.encoder.parameters())
-    )
-    objective(pairs).loss.backward()
-    optimizer.step()
-    assert objective.teacher.digest() == before == Encoder.load(tmp_path / "teacher").digest()
-    assert torch.equal(objective.train().teach(pairs.b), target)
-    assert objective.encoder.training
-    assert not any(module.training for module in objective.teacher.modules())
-
-
-def test_the_student_alone_is_exported(tmp_path):
-    objective = build(teacher=saved_teacher(tmp_path / "teacher"))
-    objective.save(tmp_path / "model")
-    assert (
-        Encoder.load(tmp_path / "model").digest()
-        == objective.encoder.digest()
-        != objective.teacher.digest()
-    )
 
 
 @torch.no_grad()

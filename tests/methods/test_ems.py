@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 import torch
 
+from interlingua.batches.sentences import take
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.encoder import Encoder
@@ -187,17 +188,12 @@ def test_the_sides_of_the_pairs_can_be_exchanged():
 def test_only_the_contrastive_term_sees_the_rest_of_the_batch():
     objective, pairs = build(), tiny_pairs(6)
     halves = [
-        pairs._replace(a=part(pairs.a, rows), b=part(pairs.b, rows))
-        for rows in (range(3), range(3, 6))
+        pairs._replace(a=take(pairs.a, rows), b=take(pairs.b, rows))
+        for rows in ([0, 1, 2], [3, 4, 5])
     ]
     whole, parts = objective(pairs).terms, [objective(half).terms for half in halves]
     torch.testing.assert_close(whole["xtr"], (parts[0]["xtr"] + parts[1]["xtr"]) / 2)
     assert whole["contrastive"] > (parts[0]["contrastive"] + parts[1]["contrastive"]) / 2
-
-
-def part(batch, rows):
-    ids = token_lists(batch)
-    return TokenBatch.from_lists([ids[row] for row in rows], [batch.languages[row] for row in rows])
 
 
 @torch.no_grad()

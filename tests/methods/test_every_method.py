@@ -232,3 +232,25 @@ def test_every_option_is_read(method):
     names = [option.name for option in fields(classes[0].Config)]
     unread = [name for name in names if f"config.{name}" not in body]
     assert [name for name in unread if not name.endswith("_weight")] == []
+
+
+@pytest.mark.parametrize("method", ["distill", "anchor"])
+def test_a_frozen_teacher_never_moves_and_never_drops_out(method):
+    objective, batch = tiny_objective(method, dropout=0.5), tiny_batch(method)
+    teacher = objective.teacher if method == "distill" else objective.anchors.teacher
+    before, target = teacher.digest(), teacher(batch.b)
+    list(_training(objective, optimizer_of(objective), method, {}, range(2)))
+    assert objective.encoder.digest() != teacher.digest() == before
+    objective.train()
+    assert objective.encoder.training
+    assert torch.equal(teacher(batch.b), target)
+    assert not any(module.training for module in teacher.modules())
+    assert not any(weight.requires_grad for weight in teacher.parameters())
+
+
+@pytest.mark.parametrize("method", [name for name in NAMES if name != "cross_encoder"])
+def test_the_encoder_is_exported(method, tmp_path):
+    objective = tiny_objective(method)
+    list(_training(objective, optimizer_of(objective), method, {}, range(1)))
+    objective.save(tmp_path / "model")
+    assert Encoder.load(tmp_path / "model").digest() == objective.encoder.digest()

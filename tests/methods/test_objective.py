@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pytest
 import torch
 
 from interlingua.methods.objective import LossOutput, Objective
@@ -57,12 +56,3 @@ def test_processes_share_a_mean_over_tokens_however_many_each_has(encoder):
     assert float(objective.mean_of_tokens(there)) == 2 * 3 / 4
     objective.all_gather = lambda count: torch.zeros(2, dtype=torch.long)
     assert float(objective.mean_of_tokens(here[:0])) == 0
-
-
-def test_an_objective_needs_a_forward_pass(encoder):
-    with pytest.raises(TypeError, match="abstract"):
-        Objective(Config(), encoder)
-
-
-def test_an_objective_takes_its_class_s_feeds_unless_it_says_otherwise(encoder):
-    assert Toy.feeds_for(Config()) == Toy.feeds == ("parallel",)

@@ -32,14 +32,8 @@ REFUSED = {
         ({"decay": 1.1}, "decay is 1.1"),
         ({"decay_steps": -1}, "decay_steps is -1"),
         ({"distillation_weight": 0}, "must be positive"),
-        (
-            {"teacher": "frozen", "decay": 0.9},
-            "decay is set, .*teacher = 'frozen'",
-        ),
-        (
-            {"english_weight": 0.5},
-            "english_weight .*english_through_student = false",
-        ),
+        ({"teacher": "frozen", "decay": 0.9}, "decay is set, .*teacher = 'frozen'"),
+        ({"english_weight": 0.5}, "english_weight .*english_through_student = false"),
     ],
     "dap": [
         ({"tr_weight": 0.0, "rtl_weight": 0.0}, "leaves no loss"),
@@ -70,10 +64,7 @@ REFUSED = {
         ({"contrastive": "none", "temperature": 0.2}, "temperature is set"),
         ({"margin": 0.2}, "margin .*contrastive .*'ams'"),
         ({"mlp": False, "projection_dim": 64}, "projection_dim .*mlp = false"),
-        (
-            {"language_tag": False, "languages": ("deu_Latn",)},
-            "languages .*language_tag = false",
-        ),
+        ({"language_tag": False, "languages": ("deu_Latn",)}, "languages .*language_tag = false"),
     ],
     "infoxlm": [
         ({"xlco_weight": 0.0}, "xlco_weight is 0.0"),
@@ -91,10 +82,7 @@ REFUSED = {
         ({"language_dim": -1}, "language_dim is -1"),
         ({"dropout": 1.0}, "dropout is 1.0"),
         ({"autoregressive": False}, "set decoder = 'transformer'"),
-        (
-            {"decoder": "transformer", "output_dim": 8},
-            "output_dim .*decoder = 'transformer'",
-        ),
+        ({"decoder": "transformer", "output_dim": 8}, "output_dim .*decoder = 'transformer'"),
         ({"decoder_heads": 4}, "decoder_heads .*decoder = 'lstm'"),
         ({"language_dim": 0, "languages": ("de",)}, "languages .*language_dim = 0"),
     ],
@@ -106,10 +94,7 @@ REFUSED = {
         ({"temperature": 0.0, "alignment": "contrastive"}, "temperature is 0.0"),
         ({"symmetrical": False}, "symmetrical = false"),
         ({"symmetrical": False, "align_weight": 0}, "symmetrical = false"),
-        (
-            {"align_weight": 0, "alignment": "contrastive"},
-            "alignment .*align_weight = 0",
-        ),
+        ({"align_weight": 0, "alignment": "contrastive"}, "alignment .*align_weight = 0"),
         ({"temperature": 0.1}, "temperature .*alignment .*'contrastive'"),
         (
             {"koleo_weight": 0, "koleo_distinct": True},
@@ -130,10 +115,7 @@ REFUSED = {
             {"semantic_weight": 0.0, "semantic_temperature": 0.2},
             "semantic_temperature is set, but with semantic_weight",
         ),
-        (
-            {"language_weight": 0.0, "monolingual": True},
-            "monolingual .*language_weight = 0",
-        ),
+        ({"language_weight": 0.0, "monolingual": True}, "monolingual .*language_weight = 0"),
         ({"language_weight": 0.0, "language_reduction": "literal"}, "language_reduction is set"),
     ],
     "retromae": [

@@ -106,10 +106,7 @@ def test_micro_batches_are_the_global_batch_in_order(tiny_config, monkeypatch):
 def test_a_feed_that_micro_batches_can_t_share(table_of_feeds):
     config = train_config_from(table_of_feeds)
     sources = open_data(config, ("questions", "parallel")).train
-    with pytest.raises(
-        ConfigError,
-        match=r"5 rows .* 2 micro-batches",
-    ):
+    with pytest.raises(ConfigError, match=r"5 rows .* 2 micro-batches"):
         MicroBatches(config, sources, 120, Engine(config.run))
 
 
@@ -195,10 +192,7 @@ def test_a_method_that_calls_the_backbone_itself_can_t_be_computed_in_parts(
     tiny_table["method"] = {"name": "tlm"}
     build_objective(train_config_from(tiny_table), word_vocabulary)
     tiny_table["run"]["gradcache_sentences"] = 5
-    with pytest.raises(
-        ConfigError,
-        match=r"gradcache_sentences .*tlm",
-    ):
+    with pytest.raises(ConfigError, match=r"gradcache_sentences .*tlm"):
         build_objective(train_config_from(tiny_table), word_vocabulary)
 
 

@@ -175,10 +175,7 @@ def test_chosen_language_pairs(tiny_table):
     ]
     assert [plan.epoch_size for plan in plans] == [50, 50]
     assert set(plans[1].batch_at(0).a.languages) == {"deu_Latn"}
-    with pytest.raises(
-        ConfigError,
-        match=r"en-ko .*deu_Latn-eng_Latn",
-    ):
+    with pytest.raises(ConfigError, match=r"en-ko .*deu_Latn-eng_Latn"):
         opened("en-ko")
 
 

@@ -84,13 +84,7 @@ def test_the_weight_that_is_not_finite_is_named(engine, tmp_path, bad):
 
 def test_a_full_disk_is_one_line(tmp_path):
     _, log = log_of(tmp_path / "metrics.jsonl")
-    with (
-        pytest.raises(
-            DataError,
-            match=r"metrics\.jsonl: .*No space",
-        ),
-        log,
-    ):
+    with pytest.raises(DataError, match=r"metrics\.jsonl: .*No space"), log:
         log._file.close()
         log._file = open("/dev/full", "ab", buffering=0)  # noqa: SIM115
         log.train(50, {"loss": 3.0}, **RATES)

@@ -21,7 +21,7 @@ from interlingua.methods.ems import EMS
 from interlingua.train import config as configs
 from interlingua.train import memory
 from interlingua.train.build import build_objective
-from interlingua.train.checkpoint import checkpoints_in, load_checkpoint
+from interlingua.train.checkpoint import checkpoints_in
 from interlingua.train.config import train_config_from
 from interlingua.train.feeds import open_data
 from interlingua.train.log import NotFiniteError
@@ -364,30 +364,11 @@ def test_a_budget_is_fixed_once(tiny_config):
     assert second.max_steps == second.step == first.max_steps
 
 
-def test_loading_needs_the_same_objective(tiny_config, tiny_table, word_vocabulary):
-    from interlingua.train.build import build_objective
-    from interlingua.train.optim import build_optimizer
-
-    config = tiny_config()
-    train(config, progress=False)
-    tiny_table["method"]["projection_dim"] = 24
-    other = build_objective(train_config_from(tiny_table), word_vocabulary)
-    with pytest.raises(CheckpointError, match="fit the config"):
-        load_checkpoint(
-            newest(config.run.output),
-            other,
-            build_optimizer(other, config.optimizer),
-        )
-
-
 def test_a_checkpoint_never_holds_what_is_no_number(tiny_config, tiny_table):
     """The loss of a step is of the weights before it: these are looked at themselves."""
     tiny_table["optimizer"]["learning_rate"], tiny_table["schedule"]["warmup_steps"] = 1e38, 0
     config = train_config_from(tiny_table).replace_run(save_steps=1, logging_steps=50, eval_steps=1)
-    with pytest.raises(
-        NotFiniteError,
-        match=r"weight .*step 1; .*no checkpoint",
-    ):
+    with pytest.raises(NotFiniteError, match=r"weight .*step 1; .*no checkpoint"):
         train(config, progress=False)
     assert checkpoints_in(config.run.output / "checkpoints") == []
     assert not (config.run.output / "best").exists()

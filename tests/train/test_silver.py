@@ -3,7 +3,7 @@ import json
 import pytest
 
 from interlingua.encoder.pair_scorer import PairScorer
-from interlingua.errors import CheckpointError, ConfigError
+from interlingua.errors import CheckpointError
 from interlingua.files import sha256_tree
 from interlingua.train.silver import SilverConfig, silver
 from tests.methods.conftest import tiny_encoder
@@ -58,8 +58,3 @@ def test_a_plain_encoder_can_not_score(gold, tmp_path):
 
 def test_ten_neighbors_unless_asked_otherwise():
     assert SilverConfig(gold=(), sentence_encoder="x", cross_encoder="y").neighbors == 10
-
-
-def test_no_neighbors():
-    with pytest.raises(ConfigError, match=r"neighbors .* 1 or more"):
-        SilverConfig(gold=(), sentence_encoder="x", cross_encoder="y", neighbors=0)

@@ -266,10 +266,7 @@ SILVER = (
         (SILVER + "set.x = 1", "set changes"),
         (RUN_A + 'set.encoder.path = "{b.best}"', r"\{b\.best\} does not name"),
         (RUN_A + 'set.encoder.path = "{a.best}"', r"\{a\.best\} does not name"),
-        (
-            SILVER + RUN_A + 'set.encoder.path = "{s.best}"',
-            r"\{s\.silver\}",
-        ),
+        (SILVER + RUN_A + 'set.encoder.path = "{s.best}"', r"\{s\.silver\}"),
         (RUN_A.replace("sts", "none"), r"none\.toml: no such file"),
         (RUN_A + "set.run.max_stpes = 3", "unknown key 'max_stpes'"),
         (SILVER.replace('"y"', '"y", neighbors = 0'), "neighbors is 0, expected 1"),
@@ -291,8 +288,5 @@ def test_the_record_keeps_what_was_asked(staged):
 def test_one_run_of_the_stages_at_a_time(staged):
     output, stages = load_stages(staged)
     lock = exclusive(output, remedy="x")
-    with (
-        lock,
-        pytest.raises(ConfigError, match=r"in use .*set output to"),
-    ):
+    with lock, pytest.raises(ConfigError, match=r"in use .*set output to"):
         run_stages(output, stages, evaluator=lambda run: None, progress=False)
