@@ -9,7 +9,7 @@ import torch
 
 from interlingua.batches.masking import IGNORED
 from interlingua.batches.sentences import take
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import DataError
 from interlingua.methods.tlm import TLM, TLMConfig
 from tests.encoder.naive import naive_backbone, naive_cross_entropy
 from tests.methods.conftest import tiny_encoder
@@ -144,11 +144,3 @@ def test_two_sentences_that_don_t_fit_are_an_error():
     with pytest.raises(DataError, match=r"12 positions; .*reset_positions"):
         objective(framed_pairs())
     build(framed_encoder(max_position_embeddings=12))(framed_pairs())
-
-
-def test_a_vocabulary_without_a_mask_is_an_error():
-    encoder = tiny_encoder()
-    encoder.vocabulary.special_tokens.pop("mask_token")
-    encoder.vocabulary.__dict__.pop("mask_id", None)
-    with pytest.raises(ConfigError, match="mask"):
-        TLM(TLMConfig(), encoder)

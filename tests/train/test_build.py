@@ -259,6 +259,7 @@ def test_what_was_learned_of_cut_vectors_ends_with_the_weights(
         {"name": "dap"},
         {"name": "ems", "generative": "ugt"},
         {"name": "tlm"},
+        {"name": "retromae"},
     ],
 )
 def test_a_vocabulary_without_a_mask_is_refused_at_once(tiny_table, word_vocabulary, method):

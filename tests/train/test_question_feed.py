@@ -49,6 +49,10 @@ def file(tmp_path):
     )
 
 
+def opened(vocabulary, path, **options):
+    return open_questions(QuestionsConfig(paths=(path,), **options), vocabulary)
+
+
 def texts(column, vocabulary, rows):
     batch = column.read(np.asarray(rows))
     return [
@@ -58,7 +62,7 @@ def texts(column, vocabulary, rows):
 
 
 def test_what_is_read(file, word_vocabulary):
-    rows, valid = open_questions(QuestionsConfig(paths=(file,), hard_negatives=5), word_vocabulary)
+    rows, valid = opened(word_vocabulary, file, hard_negatives=5)
     assert valid is None
     assert (len(rows), rows.hard_negatives) == (COUNT, 2)
     assert texts(rows.questions, word_vocabulary, [3]) == ["en3 en0"]
@@ -71,7 +75,7 @@ def test_what_is_read(file, word_vocabulary):
 
 
 def test_hard_negatives_are_not_even_tokenized_where_none_are_wanted(file, word_vocabulary):
-    rows, _ = open_questions(QuestionsConfig(paths=(file,)), word_vocabulary)
+    rows, _ = opened(word_vocabulary, file)
     assert (rows.hard_negatives, len(rows.passages), len(rows.negatives)) == (0, 6, 0)
 
 
@@ -79,7 +83,7 @@ def test_of_several_answers_the_first_is_learned_and_none_is_a_negative(word_voc
     answers, wrong = [passage(1), passage(5)], [passage(5), passage(9), passage(1)]
     items = [{"question": "en1", "positive_ctxs": answers, "hard_negative_ctxs": wrong}]
     path = write(tmp_path / "nq.json", items)
-    rows, _ = open_questions(QuestionsConfig(paths=(path,), hard_negatives=2), word_vocabulary)
+    rows, _ = opened(word_vocabulary, path, hard_negatives=2)
     assert texts(rows.passages, word_vocabulary, range(len(rows.passages))) == [
         "en1 en2 en3",
         "en9 en10 en11",
@@ -93,10 +97,7 @@ def test_a_hard_negative_that_reads_as_the_answer_is_none(word_vocabulary, tmp_p
     items = [
         {"question": "en3", "positive_ctxs": [right], "hard_negative_ctxs": [wrong, passage(9)]}
     ]
-    rows, _ = open_questions(
-        QuestionsConfig(paths=(write(tmp_path / "nq.json", items),), hard_negatives=2),
-        word_vocabulary,
-    )
+    rows, _ = opened(word_vocabulary, write(tmp_path / "nq.json", items), hard_negatives=2)
     assert texts(rows.passages, word_vocabulary, rows.negatives) == ["en9 en10 en11"]
 
 
@@ -133,15 +134,13 @@ def test_a_text_in_two_languages_is_two_passages(word_vocabulary, tmp_path):
         {"question": "en1", "language": code, "positive_ctxs": [passage(1)]}
         for code in ("en", "de", "en")
     ]
-    rows, _ = open_questions(
-        QuestionsConfig(paths=(write(tmp_path / "nq.json", items),)), word_vocabulary
-    )
+    rows, _ = opened(word_vocabulary, write(tmp_path / "nq.json", items))
     assert rows.positives.tolist() == [0, 1, 0]
     assert rows.passages.languages == ("eng_Latn", "deu_Latn")
 
 
 def test_what_is_held_out_may_have_no_hard_negatives(word_vocabulary, tmp_path):
-    def opened(with_negatives):
+    def open_with(with_negatives):
         items = [
             {
                 "question": f"en{row}",
@@ -151,15 +150,13 @@ def test_what_is_held_out_may_have_no_hard_negatives(word_vocabulary, tmp_path):
             for row in range(6)
         ]
         path = write(tmp_path / "nq.json", items)
-        return open_questions(
-            QuestionsConfig(paths=(path,), held_out=3, hard_negatives=1), word_vocabulary
-        )
+        return opened(word_vocabulary, path, held_out=3, hard_negatives=1)
 
-    _, valid = opened(range(6))
+    _, valid = open_with(range(6))
     held_out = {
         int(text.removeprefix("en")) for text in texts(valid.questions, word_vocabulary, range(3))
     }
-    rows, valid = opened(set(range(6)) - held_out)
+    rows, valid = open_with(set(range(6)) - held_out)
     assert (rows.hard_negatives, valid.hard_negatives) == (1, 0)
 
 
@@ -181,7 +178,7 @@ def test_a_title_is_parted_from_its_text_by_the_vocabulary_s_separator(
     file, word_vocabulary, monkeypatch
 ):
     monkeypatch.setitem(word_vocabulary.special_tokens, "sep_token", "<MASK>")
-    rows, _ = open_questions(QuestionsConfig(paths=(file,)), word_vocabulary)
+    rows, _ = opened(word_vocabulary, file)
     (ids,) = [rows.passages.read(rows.positives[:1]).input_ids.tolist()]
     assert ids[1] == word_vocabulary.mask_id
     assert len(ids) == 5
@@ -191,9 +188,7 @@ def test_a_title_is_parted_from_its_text_by_the_vocabulary_s_separator(
 def test_questions_are_held_out_by_whole_passages(file, word_vocabulary, count):
     section = QuestionsConfig(paths=(file,), held_out=count, hard_negatives=2)
     rows, valid = open_questions(section, word_vocabulary)
-    everything, _ = open_questions(
-        QuestionsConfig(paths=(file,), hard_negatives=2), word_vocabulary
-    )
+    everything, _ = opened(word_vocabulary, file, hard_negatives=2)
     assert len(valid) == count + count % 2
     assert len(rows) + len(valid) == COUNT
     assert not set(rows.positives) & set(valid.positives)
@@ -223,7 +218,7 @@ def test_questions_are_held_out_by_whole_passages(file, word_vocabulary, count):
 
 def test_what_is_held_out_grows_and_does_not_depend_on_the_order(file, word_vocabulary, tmp_path):
     def held_out(path, count):
-        _, valid = open_questions(QuestionsConfig(paths=(path,), held_out=count), word_vocabulary)
+        _, valid = opened(word_vocabulary, path, held_out=count)
         return set(texts(valid.questions, word_vocabulary, range(len(valid))))
 
     turned = write(tmp_path / "turned.json", json.loads(file.read_text())[::-1])
@@ -233,9 +228,7 @@ def test_what_is_held_out_grows_and_does_not_depend_on_the_order(file, word_voca
 
 def test_validation_files(file, word_vocabulary, tmp_path):
     dev = write(tmp_path / "dev.json", [{"question": "en1", "positive_ctxs": [passage(1)]}])
-    rows, valid = open_questions(
-        QuestionsConfig(paths=(file,), valid=(dev,), hard_negatives=1), word_vocabulary
-    )
+    rows, valid = opened(word_vocabulary, file, valid=(dev,), hard_negatives=1)
     assert (len(rows), len(valid)) == (COUNT, 1)
     assert (rows.hard_negatives, valid.hard_negatives) == (1, 0)
 
@@ -247,7 +240,7 @@ def test_what_is_left_out_is_said(word_vocabulary, tmp_path, caplog):
         {"question": "de1", "language": "de", "positive_ctxs": [passage(2)]},
     ]
     path = write(tmp_path / "nq.json", items)
-    rows, _ = open_questions(QuestionsConfig(paths=(path,), languages=("en",)), word_vocabulary)
+    rows, _ = opened(word_vocabulary, path, languages=("en",))
     assert len(rows) == 1
     assert {record.getMessage().split(": ", 1)[1] for record in caplog.records} == {
         "left out 1: question without a passage that answers it",
@@ -257,9 +250,9 @@ def test_what_is_left_out_is_said(word_vocabulary, tmp_path, caplog):
 
 def test_nothing_to_train_on(file, word_vocabulary):
     with pytest.raises(DataError, match=r"train.json: no question"):
-        open_questions(QuestionsConfig(paths=(file,), languages=("ko",)), word_vocabulary)
+        opened(word_vocabulary, file, languages=("ko",))
     with pytest.raises(ConfigError, match=r"held_out = 11 .*12 questions"):
-        open_questions(QuestionsConfig(paths=(file,), held_out=11), word_vocabulary)
+        opened(word_vocabulary, file, held_out=11)
 
 
 def test_the_feed_opens_them(file, tiny_table):
