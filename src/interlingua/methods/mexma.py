@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from interlingua.batches.masking import IGNORED, MaskedTokens, coin_flips
-from interlingua.batches.sentences import first_occurrences, join, take
+from interlingua.batches.sentences import first_occurrences, join, same_meaning, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
 from interlingua.devices import gathered
@@ -209,11 +209,14 @@ class MEXMA(Objective):
         """L_alignment: the mean squared error, or InfoNCE both ways (section 5.2 of the paper)."""
         if self.config.alignment != "contrastive":
             return F.mse_loss(a, b)  # mean over B and d, of vectors of any length
+        excluded = None
+        if self.config.exclude_repeats:
+            excluded = same_meaning(batch.a, batch.b, self.all_gather)
         find = partial(
             infonce,
             temperature=self.config.temperature,
             cosine=self.config.cosine,
-            excluded=self.repeats(batch.a, batch.b, self.all_gather),
+            excluded=excluded,
         )
         a, b = self.all_gather(a), self.all_gather(b)
         self.need_others(len(a), "pair of translations")
