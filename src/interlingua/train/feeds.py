@@ -206,7 +206,7 @@ def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName
 
 def own_batch_sizes(data: DataConfig) -> dict[FeedName, int]:
     """Rows of a step that the feeds' own keys give; 0 where one gives none."""
-    sections = {
+    sections: dict[FeedName, Any] = {
         "parallel": data,
         "labeled": data.labeled,
         "questions": data.questions,
