@@ -197,6 +197,7 @@ def test_negatives_are_those_of_all_processes(method, options, terms):
         ("dap", {}, "pair of translations"),
         ("mexma", {"alignment": "contrastive", "koleo_weight": 0.0}, "pair of translations"),
         ("anchor", {}, "pair of translations"),
+        ("anchor", {"student_reads": "both"}, "pair of translations"),
     ],
 )
 def test_a_single_row_has_nothing_to_be_compared_with(method, options, what):

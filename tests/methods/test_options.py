@@ -88,6 +88,7 @@ REFUSED = {
     ],
     "mexma": [
         ({"mlm_weight": -1.0}, "mlm_weight is -1.0; .*at least 0"),
+        ({"koleo_weight": -0.1}, "koleo_weight is -0.1"),
         ({"mlm_weight": 0, "align_weight": 0}, "leaves no loss"),
         ({"mask_ratio": 0.0}, "mask_ratio is 0.0"),
         ({"mask_ratio": 1.1}, "mask_ratio is 1.1"),
