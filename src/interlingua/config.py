@@ -254,6 +254,10 @@ def _changed(config: Any, names: Sequence[str], when: bool) -> Iterator[str]:
             yield field.name
 
 
+ABOVE_ZERO = 1e-30
+"""The smallest value of what has to be above 0."""
+
+
 def check_bounds(config: Any, section: str, bounds: Mapping[str, tuple[float, float]]) -> None:
     """Refuses numbers out of range, beyond what any machine or method can use as well.
 
@@ -274,8 +278,9 @@ def check_bounds(config: Any, section: str, bounds: Mapping[str, tuple[float, fl
         for number in numbers:
             # Written so that NaN, which compares as neither, is refused as well.
             if number is not None and not low <= number <= high:
+                least = "above 0, up" if low == ABOVE_ZERO else f"{low:.15g}"
                 raise ConfigError(
-                    f"{place}{name} is {number:.15g}, expected {low:.15g} to {high:.15g}"
+                    f"{place}{name} is {number:.15g}, expected {least} to {high:.15g}"
                 )
 
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from interlingua.config import check_bounds
+from interlingua.config import ABOVE_ZERO, check_bounds
 
 MANY = 10**12
 """Steps, sentences or seconds: more than any run has."""
-LEAST = 1e-30
-"""Of what has to be above 0."""
 RUN_BOUNDS: dict[str, tuple[float, float]] = {
     "max_steps": (1, MANY),
     "num_train_epochs": (0, 1e9),
@@ -25,20 +23,20 @@ RUN_BOUNDS: dict[str, tuple[float, float]] = {
     "devices": (1, 256),
     "threads": (1, 1024),  # torch starts them all, and dies of a million
     "save_total_limit": (1, MANY),
-    "max_grad_norm": (LEAST, 1e38),
-    "logging_steps": (LEAST, MANY),
-    "eval_steps": (LEAST, MANY),
-    "save_steps": (LEAST, MANY),
+    "max_grad_norm": (ABOVE_ZERO, 1e38),
+    "logging_steps": (ABOVE_ZERO, MANY),
+    "eval_steps": (ABOVE_ZERO, MANY),
+    "save_steps": (ABOVE_ZERO, MANY),
     "early_stopping_patience": (1, MANY),
 }
 OPTIMIZER_BOUNDS: dict[str, tuple[float, float]] = {
-    "learning_rate": (LEAST, 1e38),
+    "learning_rate": (ABOVE_ZERO, 1e38),
     "learning_rate_steps": (0, MANY),
     "betas": (0, 1 - 1e-9),
-    "eps": (LEAST, 1),
+    "eps": (ABOVE_ZERO, 1),
     "weight_decay": (0, 1e6),
     "momentum": (0, 1 - 1e-9),
-    "trust_coefficient": (LEAST, 1e6),
+    "trust_coefficient": (ABOVE_ZERO, 1e6),
 }
 SCHEDULE_BOUNDS: dict[str, tuple[float, float]] = {
     "warmup_steps": (0, MANY),
