@@ -33,6 +33,8 @@ PathText = Annotated[str, "path"]
 HUB_PREFIX = "hf:"
 MAX_WHOLE_NUMBER = 2**63 - 1
 """What torch, numpy and the files of a run hold."""
+ABOVE_ZERO = 1e-30
+"""The smallest value of what has to be above 0."""
 MAX_KEY_PARTS = 100
 """Of a dotted key; Python's parser takes time that grows with their square."""
 # Possessive quantifiers (++, *+) give nothing back, so that a hostile file can't make the search
@@ -252,10 +254,6 @@ def _changed(config: Any, names: Sequence[str], when: bool) -> Iterator[str]:
             default = field.default_factory()
         if field.name in names and getattr(config, field.name) != default:
             yield field.name
-
-
-ABOVE_ZERO = 1e-30
-"""The smallest value of what has to be above 0."""
 
 
 def check_bounds(config: Any, section: str, bounds: Mapping[str, tuple[float, float]]) -> None:

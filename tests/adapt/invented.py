@@ -12,15 +12,17 @@ from interlingua.encoder.encoder import Encoder
 from tests.encoder.growing import unigram
 from tests.prepare.conftest import NOUNS, VERBS
 
-ENGLISH = ["▁the", "▁", *(f"▁{word}" for word in (*NOUNS, *VERBS)), *string.ascii_lowercase, "."]
+WORDS = [*NOUNS.split(), *VERBS.split()]
+ENGLISH = ["▁the", "▁", *(f"▁{word}" for word in WORDS), *string.ascii_lowercase, "."]
 
 
 def sentences(count, *, seed=0):
     """Distinct English sentences and their translations, each word turned round with an ending."""
     draw = random.Random(seed)
+    nouns, verbs = NOUNS.split(), VERBS.split()
     found = {}
     while len(found) < count:
-        words = [draw.choice(part) for part in (NOUNS, VERBS, NOUNS, NOUNS, VERBS)]
+        words = [draw.choice(part) for part in (nouns, verbs, nouns, nouns, verbs)]
         found[" ".join(["the", *words])] = " ".join(f"{word[::-1]}ak" for word in words)
     return [(other, english) for english, other in found.items()]
 
