@@ -79,8 +79,11 @@ def _state(backbone: Backbone) -> _State | None:
 
 def _weights(module: nn.Module) -> list[Tensor]:
     """As ``parameters()``, which takes several times as long: a short text would wait for it."""
-    weights: list[Tensor] = [weight for weight in module._parameters.values() if weight is not None]
-    for child in module._modules.values():
-        if child is not None:
-            weights += _weights(child)
-    return weights
+    weights: list[Tensor | None] = []
+    modules: list[nn.Module | None] = [module]
+    # The list grows while it is gone through.
+    for one in modules:
+        if one is not None:
+            weights += one._parameters.values()
+            modules += one._modules.values()
+    return [weight for weight in weights if weight is not None]
