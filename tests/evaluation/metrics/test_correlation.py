@@ -90,3 +90,7 @@ def test_chunks_hold_a_bounded_number_of_items():
     draws = resample_counts(np.ones(400_000), resamples=5, rng=np.random.default_rng(0))
     shapes = [counts.shape for counts in draws]
     assert shapes == [(2, 400_000), (2, 400_000), (1, 400_000)]
+
+
+def test_an_interval_leaves_out_as_much_on_either_side():
+    assert interval(np.arange(1001.0)) == pytest.approx((25, 975))

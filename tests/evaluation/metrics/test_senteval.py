@@ -106,3 +106,11 @@ def test_a_class_smaller_than_the_folds(noisy):
     y[:7] = 1
     with pytest.raises(DataError, match=r"7 examples, .*10 folds"):
         nested_cross_validation(x, y, classes=2)
+
+
+def test_a_class_as_large_as_the_folds_is_enough(noisy):
+    x, _ = noisy
+    y = np.zeros(len(x), dtype=np.int64)
+    # Without one of three folds, three or four are left.
+    y[:5] = 1
+    assert len(nested_cross_validation(x, y, classes=2, settings=SETTINGS).right) == len(x)
