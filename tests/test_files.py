@@ -208,6 +208,12 @@ def test_what_could_not_be_put_in_place_leaves_the_old_folder(tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_a_reader_that_left_is_an_error_of_a_folder(tmp_path):
+    with pytest.raises(DataError, match="write"), files.atomic_directory(tmp_path / "m"):
+        raise BrokenPipeError
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_that_another_made_meanwhile_is_not_replaced(tmp_path):
     with pytest.raises(DataError, match="made it meanwhile"):  # noqa: SIM117
         with files.atomic_directory(tmp_path / "m") as folder:

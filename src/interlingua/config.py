@@ -35,6 +35,8 @@ MAX_WHOLE_NUMBER = 2**63 - 1
 """What torch, numpy and the files of a run hold."""
 ABOVE_ZERO = 1e-30
 """The smallest value of what has to be above 0."""
+BELOW_ONE = 1 - 1e-9
+"""The largest value of what has to be below 1."""
 MAX_KEY_PARTS = 100
 """Of a dotted key; Python's parser takes time that grows with their square."""
 # Possessive quantifiers (++, *+) give nothing back, so that a hostile file can't make the search
@@ -276,10 +278,12 @@ def check_bounds(config: Any, section: str, bounds: Mapping[str, tuple[float, fl
         for number in numbers:
             # Written so that NaN, which compares as neither, is refused as well.
             if number is not None and not low <= number <= high:
-                least = "above 0, up" if low == ABOVE_ZERO else f"{low:.15g}"
-                raise ConfigError(
-                    f"{place}{name} is {number:.15g}, expected {least} to {high:.15g}"
-                )
+                expected = f"{low:.15g} to {high:.15g}"
+                if low == ABOVE_ZERO:
+                    expected = f"above 0, up to {high:.15g}"
+                elif high == BELOW_ONE:
+                    expected = f"at least {low:.15g} and below 1"
+                raise ConfigError(f"{place}{name} is {number:.15g}, expected {expected}")
 
 
 def apply_override(table: dict[str, Any], override: str) -> None:

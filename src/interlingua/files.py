@@ -53,7 +53,7 @@ def atomic_write(path: PathLike, mode: str = "w") -> Iterator[IO[Any]]:
     text: Any = {}
     if "b" not in mode:
         text = {"encoding": "utf-8", "newline": "\n"}
-    with _disk_errors(path):
+    with _disk_errors(path, has_reader=True):
         # A pipe or a device can't be replaced by a rename.
         if is_special(path):
             with open(path, mode, **text) as file:
@@ -77,14 +77,19 @@ def atomic_write(path: PathLike, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 @contextlib.contextmanager
-def _disk_errors(path: PathLike) -> Iterator[None]:
-    """Turns what the disk refuses into one line."""
+def _disk_errors(path: PathLike, *, has_reader: bool = False) -> Iterator[None]:
+    """Turns what the disk refuses into one line.
+
+    Args:
+        path: what is written.
+        has_reader: another program may read it as it is written.
+    """
     try:
         yield
-    # Who reads our output went away: no fault of the disk, and the command line ends quietly.
-    except BrokenPipeError:
-        raise
     except OSError as error:
+        # The reader went away: no fault of the disk, and the command line ends quietly.
+        if has_reader and isinstance(error, BrokenPipeError):
+            raise
         raise DataError(
             f"can't write: {error.strerror or error}; free some space or choose another place",
             path=path,

@@ -152,7 +152,7 @@ def json_values(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
                 value = parse_json(line)
             except ValueError as error:
                 raise DataError(
-                    f"not JSON ({error}); expected one object a line", path=path, line=number
+                    f"not JSON ({error}); correct or remove the line", path=path, line=number
                 ) from error
             yield number, value
 

@@ -15,6 +15,7 @@ from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from tests.analysis.conftest import LINES, fixed_subject, random_vectors
+from tests.encoder.builders import static_of
 
 # Two heads; bos t t t eos.
 ROWS = torch.tensor([[0.5, 0.2], [0.1, 0.2], [0.1, 0.2], [0.05, 0.2], [0.25, 0.2]])
@@ -129,3 +130,9 @@ def short_words(word_vocabulary):
     encoder = Encoder.from_scratch(config, word_vocabulary).eval()
     own = OwnEncoder(encoder, name="words")
     return Subject(own, own.info, "", encoder)
+
+
+def test_token_vectors_have_no_attention(framed_encoder):
+    static = static_of(framed_encoder.vocabulary, 8)
+    own = OwnEncoder(static)
+    assert "no layers" in AttentionEntropy().unfit(Subject(own, own.info, "", static))

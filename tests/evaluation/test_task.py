@@ -167,6 +167,19 @@ def test_options_are_what_their_types_and_metadata_say(task, options, message):
         task(**options)
 
 
+def test_a_type_that_is_not_there_leaves_the_other_checks():
+    class Elsewhere(BuccMargin):
+        names: Missing = ()
+
+    with pytest.raises(ConfigError, match="retrieval 'both"):
+        Elsewhere(retrieval="both")
+
+
+def test_a_task_without_files_is_named(tmp_path):
+    with pytest.raises(NotImplementedError, match="Bare needs reader, or files"):
+        type("Bare", (Task,), {})().files(tmp_path)
+
+
 def test_a_folder_to_write_to_is_no_setting():
     found = options(TyDiGoldP(runs=Path("somewhere"), bm25=True))
     assert "runs" not in found["settings"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -10,7 +11,7 @@ from interlingua.registry import BACKENDS, CHECKS, DEFAULT_MODEL
 from interlingua.verbs.evaluate import MeasuredModelOptions
 from interlingua.verbs.mine import MineOptions
 from interlingua.verbs.score import ScoreOptions, score
-from interlingua.verbs.shared import ModelOptions, as_path, joined
+from interlingua.verbs.shared import ModelOptions, as_path, joined, overridden
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,12 @@ def test_names_come_with_commas_or_as_a_list(names, expected):
 )
 def test_limits_come_as_text_or_as_a_mapping(names, expected):
     assert joined(names) == expected
+
+
+def test_overrides_leave_the_tables_of_any_kind_as_they_are():
+    given = MappingProxyType({"data": MappingProxyType({"corpus": "a", "max_tokens": 8})})
+    assert overridden(given, ["data.corpus=b"]) == {"data": {"corpus": "b", "max_tokens": 8}}
+    assert given["data"]["corpus"] == "a"
 
 
 def test_a_path_may_be_a_text():

@@ -59,6 +59,8 @@ class AttentionEntropy:
         """See ``Analyser.unfit``."""
         if subject.encoder is not None and not subject.encoder.vocabulary.opening_tokens:
             return "its vocabulary puts no token before a text"
+        if subject.encoder is not None and not len(subject.encoder.backbone.layers):
+            return "it has token vectors and no layers"
         return needs_states(subject)
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:

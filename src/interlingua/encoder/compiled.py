@@ -34,7 +34,7 @@ TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.int8: 2}
 WIDENED = 3
 """Weights in bfloat16 for activations in float32; as in kernels/products.h."""
 PAIRS = 4
-"""Float32 weights as sums of two bfloats, which tiles multiply; as in kernels/tiles.h."""
+"""Float32 weights as sums of two bfloats, which tiles multiply; as in kernels/tile_products.h."""
 TILE_HEAD_WIDTH = 32
 TILE_WIDTH = 64
 """What widths of heads and of rows have to be multiples of for products by tiles."""
@@ -367,8 +367,8 @@ class FloatBackbone(CompiledBackbone):
 class ByteMatrixBackbone(CompiledBackbone):
     """The same by the variant ``i8mm``, which no one timed: a trial has to prefer it.
 
-    Its int8 states are those of the variant ``dotprod`` to the last bit; bfloat16, which is float32
-    there, is bfloat16 here.
+    Its int8 states are those of the variant ``dotprod`` to the last bit. In bfloat16 activations,
+    which are float32 there, are bfloat16 here.
     """
 
     @staticmethod

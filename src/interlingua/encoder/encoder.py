@@ -460,7 +460,8 @@ def choose_device(name: str | None = None) -> torch.device:
     try:
         torch.empty(1, device=name)
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        # torch goes on with a list of all kinds of devices
+        reason = str(error).splitlines()[0][:100]
         raise ConfigError(
             f"device {name!r} can't be used ({reason}); there is always: cpu"
         ) from error

@@ -29,7 +29,7 @@ def ids_in_use(
     for chunk in portions(texts, CHUNK_TEXTS):
         encoded = vocabulary.encode(chunk, language=language)
         used.update(*encoded)
-        if model["type"] != "WordPiece" or vocabulary.unk_id not in used:
+        if vocabulary.model_type != "WordPiece" or vocabulary.unk_id not in used:
             continue
         for text, ids in zip(chunk, encoded, strict=True):
             if vocabulary.unk_id in ids:

@@ -11,8 +11,10 @@ scores all of its data together, such as a pool of all languages, replaces ``run
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import functools
+import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +28,6 @@ from typing import (
     TypeVar,
     get_args,
     get_origin,
-    get_type_hints,
 )
 
 from jaxtyping import Float64
@@ -164,7 +165,7 @@ class Findings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class Task(abc.ABC):
     """An evaluation protocol; its fields are its options. One file in ``evaluation/tasks`` each.
 
     A task with an option ``languages`` is a ``LanguageTask``. An option may only have the values
@@ -252,7 +253,10 @@ class Task:
 
     def files(self, folder: Path) -> Any:
         """What ``reader`` finds in a folder, by what tells it apart; nothing in another layout."""
-        return type(self).reader(folder)
+        reader = getattr(type(self), "reader", None)
+        if reader is None:
+            raise NotImplementedError(f"{type(self).__name__} needs reader, or files")
+        return reader(folder)
 
     def units(self, folder: Path) -> Iterable[Unit[Any]]:
         """Reads what is scored on its own."""
@@ -285,7 +289,7 @@ class Task:
         for option in dataclasses.fields(self):
             value = getattr(self, option.name)
             if "words" in option.metadata and value != option.default:
-                shown = "+".join(value) if isinstance(value, tuple) else value
+                shown = "+".join(value) if isinstance(value, tuple | list) else value
                 parts.append(option.metadata["words"].format(shown))
         return "_".join(parts)
 
@@ -432,13 +436,18 @@ def options(task: Any) -> dict[str, Any]:
 @functools.cache
 def _choices(kind: type[Task]) -> dict[str, tuple[str, ...]]:
     """The options for which the type lists texts."""
-    try:
-        hints = get_type_hints(kind)
-    # names that a module imports for type checkers alone
-    except NameError:
-        return {}
-    listed = {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
-    return {name: values for name, values in listed.items() if isinstance(values[0], str)}
+    choices: dict[str, tuple[str, ...]] = {}
+    for base in reversed(kind.__mro__):
+        try:
+            hints = inspect.get_annotations(base, eval_str=True)
+        # names that a module imports for type checkers alone
+        except (NameError, AttributeError, TypeError):
+            continue
+        for name, hint in hints.items():
+            choices.pop(name, None)
+            if get_origin(hint) is Literal and isinstance(get_args(hint)[0], str):
+                choices[name] = get_args(hint)
+    return choices
 
 
 def _names(subsets: Sequence[SubsetScores]) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ int64_t panel_columns(void) { return PANEL; }
 /* Bytes of an output's inputs that stand side by side in a panel, where weights are bytes. */
 int64_t bytes_together(void) { return BYTES_TOGETHER; }
 
-/* Whether there are products of bfloats; without, weights and activations are to be float32. */
+/* Whether there are products of bfloats; without, activations are to be float32, and weights that or WIDENED. */
 int has_bfloats(void) { return BFLOATS; }
 
 /* Whether products of bytes give bfloats; without, activations are to be float32 where weights are bytes. */

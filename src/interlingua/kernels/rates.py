@@ -25,7 +25,7 @@ import torch
 from interlingua import __version__
 from interlingua.errors import InterlinguaError
 from interlingua.files import atomic_write
-from interlingua.kernels import variant
+from interlingua.kernels import digest, variant
 
 VARIABLE = "INTERLINGUA_EXECUTOR"
 FIRST = "first"
@@ -70,9 +70,11 @@ def measured(
         measure: gives the rate of each.
     """
     kernel = variant(source) or "no kernel"
+    # Rates of an older source of the same version would be wrong now.
+    code = f"{digest(Path(__file__).with_name(f'{source}.c')):08x}"
     # A home folder may be shared by machines of several kinds.
     # Rates by another clock are not comparable.
-    machine = (processor(), kernel, torch.__version__, __version__, CLOCK.__name__)
+    machine = (processor(), kernel, code, torch.__version__, __version__, CLOCK.__name__)
     key = " | ".join((*machine, *facts))
     with _LOCK:
         known = _MEASURED.get(key) or remembered().get(key, {})

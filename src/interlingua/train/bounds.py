@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from interlingua.config import ABOVE_ZERO, check_bounds
+from interlingua.config import ABOVE_ZERO, BELOW_ONE, check_bounds
 
 MANY = 10**12
 """Steps, sentences or seconds: more than any run has."""
@@ -32,10 +32,10 @@ RUN_BOUNDS: dict[str, tuple[float, float]] = {
 OPTIMIZER_BOUNDS: dict[str, tuple[float, float]] = {
     "learning_rate": (ABOVE_ZERO, 1e38),
     "learning_rate_steps": (0, MANY),
-    "betas": (0, 1 - 1e-9),
+    "betas": (0, BELOW_ONE),
     "eps": (ABOVE_ZERO, 1),
     "weight_decay": (0, 1e6),
-    "momentum": (0, 1 - 1e-9),
+    "momentum": (0, BELOW_ONE),
     "trust_coefficient": (ABOVE_ZERO, 1e6),
 }
 SCHEDULE_BOUNDS: dict[str, tuple[float, float]] = {
@@ -50,7 +50,7 @@ METHOD_BOUNDS: dict[str, tuple[float, float]] = {
     "_steps": (0, MANY),
     "_weight": (-1e6, 1e6),
     "temperature": (1e-6, 1e6),
-    "dropout": (0, 1 - 1e-9),
+    "dropout": (0, BELOW_ONE),
     "decay": (0, 1),
     "margin": (-1e6, 1e6),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import glob
 import os
@@ -69,10 +68,17 @@ def as_text(path: PathLike | None) -> str | None:
 
 def overridden(config: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
     """A copy of a config's table with overrides, ``section.key=value``, in it."""
-    table = copy.deepcopy(dict(config))
+    table = _copied(config)
     for override in overrides:
         apply_override(table, override)
     return table
+
+
+def _copied(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table whose tables are copied too, as overrides are set in them."""
+    return {
+        key: _copied(value) if isinstance(value, Mapping) else value for key, value in table.items()
+    }
 
 
 def embedding_function(encoder: Any) -> Callable[..., Any]:

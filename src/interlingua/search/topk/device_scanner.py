@@ -13,6 +13,7 @@ some out.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import NamedTuple
 
@@ -112,12 +113,15 @@ class DeviceScanner:
 
     def _tile(self, left: _DeviceBlock, right: _DeviceBlock, rows: slice, columns: slice) -> None:
         """Brings the lists up to date with a tile's pairs, or with those of its two halves."""
-        try:
-            row, column = self._near(left, right, rows, columns)
-        except TooManyPairsError:
+        pairs = None
+        with contextlib.suppress(TooManyPairsError):
+            pairs = self._near(left, right, rows, columns)
+        # Not in an "except": the error would keep this tile's tensors in memory meanwhile.
+        if pairs is None:
             for smaller in _halves(rows, columns):
                 self._tile(left, right, *smaller)
             return
+        row, column = pairs
         values = exact_products(left.block.vectors, right.block.vectors, row, column)
         left.add(rows, row, values, column + right.block.start)
         right.add(columns, column, values, row + left.block.start)
