@@ -134,5 +134,5 @@ def short_words(word_vocabulary):
 
 def test_token_vectors_have_no_attention(framed_encoder):
     static = static_of(framed_encoder.vocabulary, 8)
-    own = OwnEncoder(static)
+    own = OwnEncoder(static, name="tokens")
     assert "no layers" in AttentionEntropy().unfit(Subject(own, own.info, "", static))

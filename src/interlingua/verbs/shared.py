@@ -75,7 +75,7 @@ def overridden(config: Mapping[str, Any], overrides: Iterable[str]) -> dict[str,
 
 
 def _copied(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A table whose tables are copied too, as overrides are set in them."""
+    """A copy of a table and of the tables in it, as overrides are set in them."""
     return {
         key: _copied(value) if isinstance(value, Mapping) else value for key, value in table.items()
     }
