@@ -439,7 +439,7 @@ def _choices(kind: type[Task]) -> dict[str, tuple[str, ...]]:
     choices: dict[str, tuple[str, ...]] = {}
     for base in reversed(kind.__mro__):
         try:
-            hints = inspect.get_annotations(base, eval_str=True)
+            hints: dict[str, Any] = inspect.get_annotations(base, eval_str=True)
         # names that a module imports for type checkers alone
         except (NameError, AttributeError, TypeError):
             continue
