@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import functools
 
 import pytest
 
@@ -43,16 +43,10 @@ def texts(tmp_path):
 
 
 @pytest.fixture
-def command_line(done, tmp_path):
+def command_line(written_rows, tmp_path):
     """The rows that the command writes."""
     command = f"mine {FUNCTION} {tmp_path}/a.de {tmp_path}/a.en --backend function"
-    output = tmp_path / "p.jsonl"
-
-    def rows(*options):
-        done(command, f"-o {output} --quiet", *options)
-        return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
-
-    return rows
+    return functools.partial(written_rows, command)
 
 
 @pytest.mark.parametrize(

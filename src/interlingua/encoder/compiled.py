@@ -153,7 +153,7 @@ class CompiledBackbone:
     """
 
     widens_bfloats = False
-    """Whether what would be bfloat16 is float32, also where the kernel multiplies bfloats."""
+    """Whether bfloats are multiplied as float32, also where the kernel could multiply them."""
 
     def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
         config = backbone.config
