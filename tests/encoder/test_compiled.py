@@ -6,7 +6,13 @@ from torch.nn import functional as F
 
 from interlingua.encoder import compiled
 from interlingua.encoder.backbone import ACTIVATIONS
-from interlingua.encoder.compiled import CompiledBackbone, WeightLayout, fits_tiles, layout_of
+from interlingua.encoder.compiled import (
+    CompiledBackbone,
+    Int16Backbone,
+    WeightLayout,
+    fits_tiles,
+    layout_of,
+)
 from interlingua.encoder.executors import freeze
 from interlingua.encoder.inference import FrozenBackbone
 from interlingua.kernels import VARIANTS, library
@@ -98,6 +104,58 @@ def test_fewer_bits_are_close(dtype, bound, activation, shape, random_batch):
     assert 1 - bound < cosines.min() < 1 - 1e-7
 
 
+@pytest.fixture
+def int16(variant):
+    """The snapshot in int16, in each variant of the kernel that multiplies that."""
+    if Int16Backbone.refusal(backbone_with(), torch.bfloat16) is not None:
+        pytest.skip(f"{variant} multiplies no int16")
+    return Int16Backbone
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *({"hidden_act": activation} for activation in ACTIVATIONS),
+        sized(16, 1, 16),
+        sized(80, 5, 208),
+        sized(384, 24, 1536),
+        sized(256, 16, 512),
+    ],
+)
+def test_int16_is_nearer_to_float32_than_bfloats(shape, int16, random_batch):
+    backbone, batch = backbone_with(**shape), random_batch([17, 1, 64, 5, 12, 13, 33])
+    expected = states_of(backbone, batch)
+    gaps = [
+        (states_of(form(backbone, torch.bfloat16), batch) - expected).norm() / expected.norm()
+        for form in (int16, CompiledBackbone)
+    ]
+    assert 1e-6 < gaps[0] < min(1e-3, gaps[1] / 2)
+
+
+def test_int16_takes_the_place_of_bfloats_in_int8(int16, random_batch):
+    backbone, batch = backbone_with(num_hidden_layers=3), random_batch([17, 1, 64, 5])
+    alone = states_of(int16(backbone, torch.int8), batch)
+    assert not torch.equal(alone, states_of(CompiledBackbone(backbone, torch.int8), batch))
+    assert F.cosine_similarity(alone, states_of(backbone, batch)).min() > 1 - 2e-4
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+@pytest.mark.parametrize("where", ["word", "query.weight", "output.weight"])
+def test_int16_passes_on_what_is_no_number(where, bad, int16, random_batch):
+    backbone, batch = backbone_with(), random_batch([7, 20, 5])
+    has_bad = torch.ones(len(batch.input_ids), dtype=torch.bool)
+    with torch.no_grad():
+        if where == "word":
+            word = batch.input_ids[10]
+            backbone.word_embeddings.weight[word] = bad
+            with_word = (batch.input_ids == word).split(batch.lengths.tolist())
+            has_bad = torch.cat([part.any().expand(len(part)) for part in with_word])
+        else:
+            backbone.layers[0].get_parameter(where)[3, 2] = bad
+    states = states_of(int16(backbone, torch.bfloat16), batch)
+    assert torch.equal(states.isfinite().all(1), ~has_bad)
+
+
 @both_shapes
 @needs_kernel
 def test_bfloats_are_widened_where_they_are_not_multiplied(shape, random_batch):
@@ -131,11 +189,21 @@ def test_bytes_are_those_of_plain_torch(shape, random_batch):
 
 @needs_kernel
 @both_shapes
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int8])
-def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(dtype, shape, random_batch):
+@pytest.mark.parametrize(
+    ("form", "dtype"),
+    [
+        (CompiledBackbone, torch.float32),
+        (CompiledBackbone, torch.bfloat16),
+        (CompiledBackbone, torch.int8),
+        (Int16Backbone, torch.int8),
+    ],
+)
+def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(form, dtype, shape, random_batch):
     lengths = [7, 300, 250, 2, 96, 97, 33]  # more than one group of sentences
     backbone, batch = backbone_with(**shape), random_batch(lengths)
-    frozen = CompiledBackbone(backbone, dtype)
+    if form.refusal(backbone, dtype) is not None:
+        pytest.skip("this variant multiplies no int16, or this shape by tiles")
+    frozen = form(backbone, dtype)
     together = states_of(frozen, batch)
     for start, stop in zip(
         batch.cu_seqlens[:-1].tolist(), batch.cu_seqlens[1:].tolist(), strict=True
@@ -148,12 +216,12 @@ def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(dtype, shape, ran
 def states_by(use_variant):
     """A function that computes with each of the variants that this processor runs."""
 
-    def compute(variants, backbone, dtype, batch):
+    def compute(variants, backbone, dtype, batch, form=CompiledBackbone):
         found = []
         for name in variants:
             use_variant(name)
-            if library("layers") is not None:
-                found.append(states_of(CompiledBackbone(backbone, dtype), batch))
+            if form.refusal(backbone, dtype) is None:
+                found.append(states_of(form(backbone, dtype), batch))
         if len(found) < 2:
             pytest.skip(f"needs a processor that runs two of {variants}")
         return found
@@ -166,6 +234,14 @@ def test_variants_give_the_same_float32_to_the_last_bit(shape, states_by, random
     """They add in the same order; what stays out is one processor against another."""
     batch = random_batch([7, 300, 1, 33, 16])
     first, *others = states_by(VARIANTS, backbone_with(**shape), torch.float32, batch)
+    assert all(torch.equal(states, first) for states in others)
+
+
+@pytest.mark.parametrize("shape", [{}, sized(80, 5, 208)])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.int8])
+def test_variants_give_the_same_int16_to_the_last_bit(dtype, shape, states_by, random_batch):
+    batch = random_batch([7, 300, 1, 33, 16])
+    first, *others = states_by(VARIANTS, backbone_with(**shape), dtype, batch, Int16Backbone)
     assert all(torch.equal(states, first) for states in others)
 
 

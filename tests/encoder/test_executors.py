@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from interlingua.encoder import compiled, executors
-from interlingua.encoder.compiled import FloatBackbone, WeightLayout
+from interlingua.encoder.compiled import Int16Backbone, WeightLayout
 from interlingua.encoder.encode import automatic_dtype_name
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.executors import (
@@ -25,7 +25,6 @@ from interlingua.encoder.static import StaticBackbone, static_config
 from interlingua.errors import ConfigError
 from interlingua.kernels import library, rates
 from interlingua.kernels.rates import VARIABLE, cache_file, remembered
-from tests.encoder.naive import with_rounded_matrices
 from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT, states_of, tiny_backbone
 
 MULTIPLES_OF_16 = {"hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 112}
@@ -170,42 +169,31 @@ def test_an_untimed_kernel_is_tried_where_it_differs(untimed, random_batch):
 
 
 @pytest.fixture
-def multiplies_bfloats():
-    """A backbone that the kernel takes, where the kernel multiplies bfloats."""
+def multiplies_int16():
+    """A backbone that the kernel takes, where the kernel multiplies int16."""
     backbone = made(**MULTIPLES_OF_16)
-    if not compiled.layout_of(library("layers")).bfloats or FloatBackbone.refusal(
-        backbone, torch.int8
-    ):
+    if Int16Backbone.refusal(backbone, torch.int8) is not None:
         pytest.skip("no such kernel here")
     return backbone
 
 
-@pytest.mark.parametrize(
-    ("name", "exact", "shape", "copied"),
-    [
-        ("kernel-float32", "kernel", MULTIPLES_OF_16, with_rounded_matrices),
-        ("onednn-float32", "onednn", MODERNBERT, copy.deepcopy),
-    ],
-)
-def test_bfloat16_by_a_float32_executor(name, exact, shape, copied, random_batch):
-    backbone, batch = made(**shape), random_batch([3, 12, 5], high=60)
-    if EXECUTORS[name].refusal(backbone, torch.bfloat16) is not None:
-        pytest.skip(f"no {name} here")
-    assert "float" in EXECUTORS[name].refusal(backbone, torch.float32)
-    frozen = EXECUTORS[name](backbone, torch.bfloat16)
+def test_bfloat16_by_the_float32_executor(random_batch):
+    backbone, batch = made(**MODERNBERT), random_batch([3, 12, 5], high=60)
+    executor = EXECUTORS["onednn-float32"]
+    if executor.refusal(backbone, torch.bfloat16) is not None:
+        pytest.skip("no oneDNN here")
+    assert "float" in executor.refusal(backbone, torch.float32)
+    frozen = executor(backbone, torch.bfloat16)
     assert frozen.dtype == torch.bfloat16
-    expected = states_of(EXECUTORS[exact](copied(backbone), torch.float32), batch)
+    expected = states_of(EXECUTORS["onednn"](copy.deepcopy(backbone), torch.float32), batch)
     assert torch.equal(states_of(frozen, batch), expected)
 
 
-def test_int8_by_the_float32_kernel_is_nearer_to_float32(multiplies_bfloats, random_batch):
-    batch = random_batch([3, 12, 5, 30, 7], high=60)
-    exact = states_of(multiplies_bfloats, batch)
-    gaps = []
-    for name in ("kernel-float32", "kernel"):
-        frozen = EXECUTORS[name](multiplies_bfloats, torch.int8)
-        gaps.append((states_of(frozen, batch) - exact).abs().mean().item())
-    assert 0 < gaps[0] < gaps[1]
+def test_the_kernel_in_int16_is_tried_where_it_differs(multiplies_int16):
+    for dtype in (torch.bfloat16, torch.int8):
+        assert {"kernel", "kernel-int16"} <= choose(multiplies_int16, dtype).rates.keys()
+        assert EXECUTORS["kernel-int16"](multiplies_int16, dtype).dtype == dtype
+    assert "float32" in choose(multiplies_int16, torch.float32).refused["kernel-int16"]
 
 
 @pytest.mark.parametrize("rate", [1.04, 1.06])
@@ -213,7 +201,7 @@ def test_int8_by_the_float32_kernel_is_nearer_to_float32(multiplies_bfloats, ran
     ("name", "dtype", "fixture"),
     [
         ("kernel-i8mm", torch.int8, "untimed"),
-        ("kernel-float32", torch.bfloat16, "multiplies_bfloats"),
+        ("kernel-int16", torch.bfloat16, "multiplies_int16"),
     ],
 )
 def test_a_later_kernel_has_to_be_faster_by_the_margin(
@@ -228,17 +216,17 @@ def test_a_later_kernel_has_to_be_faster_by_the_margin(
     assert type(freeze(backbone, dtype)) is EXECUTORS[expected]
 
 
-def test_tiles_and_kernels_without_bfloats_refuse_float32(monkeypatch):
+def test_tiles_and_kernels_without_int16_refuse_it(monkeypatch):
     backbone = made(hidden_size=128, num_attention_heads=4, intermediate_size=128)
-    monkeypatch.setattr(FloatBackbone, "_library", staticmethod(lambda: object()))
+    monkeypatch.setattr(Int16Backbone, "_library", staticmethod(lambda: object()))
     layouts = {
-        "by tiles": WeightLayout(panel=16, bfloats=True, tiles=True, bytes_to_bfloats=True),
-        "what the executor kernel does": WeightLayout(panel=16, bfloats=False),
+        "tiles": WeightLayout(panel=32, bfloats=True, tiles=True, int16s=True),
+        "no int16": WeightLayout(panel=16, bfloats=False),
     }
     for reason, layout in layouts.items():
         monkeypatch.setattr(compiled, "layout_of", lambda kernel, layout=layout: layout)
-        assert reason in FloatBackbone.refusal(backbone, torch.bfloat16)
-        assert "kernel does" in FloatBackbone.refusal(backbone, torch.float32)
+        assert reason in Int16Backbone.refusal(backbone, torch.bfloat16)
+        assert "kernel does" in Int16Backbone.refusal(backbone, torch.float32)
 
 
 def test_first_measures_nothing(monkeypatch):

@@ -76,6 +76,31 @@ def test_a_channel_that_stands_out_costs_little():
     assert (turned - exact).norm() < 0.5 * (plain - exact).norm()
 
 
+@pytest.mark.parametrize("width", [*WIDTHS, 4096, 16384])
+@pytest.mark.parametrize("kind", ["random", "even", "one"])
+def test_int16_weights_are_as_large_as_their_sums_allow(kind, width):
+    torch.manual_seed(1)
+    turned = {
+        "random": torch.randn(3, width),
+        "even": torch.full((3, width), -0.7),
+        "one": torch.nn.functional.one_hot(torch.tensor([0, 1, 2]), width).float(),
+    }[kind]
+    numbers, scales = quantize.quantize_to_int16(rotate(turned))
+    assert numbers.dtype == torch.int16
+    largest, sums = numbers.long().abs().amax(1), numbers.long().abs().sum(1)
+    assert (sums * quantize.LARGEST_INT16 < 2**31).all()
+    full = sums * quantize.LARGEST_INT16 > 2**31 - 2**12 * width
+    assert (full | (largest == 32767)).all()
+    assert ((numbers * scales - turned).abs() <= 0.51 * scales).all()
+
+
+def test_int16_weights_pass_on_what_is_no_number():
+    weight = torch.ones(3, 32)
+    weight[0, 3], weight[1, 4] = float("nan"), float("inf")
+    _, scales = quantize.quantize_to_int16(weight)
+    assert scales[:, 0].isfinite().tolist() == [False, False, True]
+
+
 @pytest.mark.parametrize("rows", [1, 5, 40])
 @pytest.mark.parametrize("there", [True, False])
 def test_whole_products_are_exact(rows, there, monkeypatch):

@@ -109,6 +109,31 @@ static int dots(void) {
         }
     return 0;
 }
+#if INT16S
+static int dots_of_int16s(void) {
+    uint32_t state = 7;
+    for (int round = 0; round < 1000; round++) {
+        int32_t wide[2][16], found[16];
+        int16_t narrow[2][16], y[32], x[32];
+        EACH {
+            wide[0][i] = (int32_t)(state = state * 1664525u + 1013904223u) >> (round % 16); /* most do not fit */
+            wide[1][i] = (int32_t)(state = state * 1664525u + 1013904223u) >> 16;
+        }
+        for (int half = 0; half < 2; half++) {
+            write_int16s16((char *)narrow[half], read_ints16(wide[half]));
+            EACH CHECK(narrow[half][i] == (wide[half][i] > 32767 ? 32767 : wide[half][i] < -32768 ? -32768 : wide[half][i]));
+        }
+        for (int i = 0; i < 32; i++) y[i] = narrow[0][i / 2] / 2, x[i] = narrow[1][15 - i / 2] / (1 + i % 2);
+        Ints sums = dot_int16s16(set_ints16(-9), read_ints16(y), read_ints16(x));
+        settle16(&sums);
+        write_ints16(found, sums);
+        EACH CHECK(found[i] == -9 + y[2 * i] * x[2 * i] + y[2 * i + 1] * x[2 * i + 1]);
+    }
+    return 0;
+}
+#else
+static int dots_of_int16s(void) { return 0; }
+#endif
 #if BFLOATS
 static int dots_of_bfloats(void) {
     uint32_t state = 5;
@@ -189,5 +214,5 @@ int main(void) {
     }
     float odd[16] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 3e38f, 1.0f, -1.0f, number(0x3F808000), number(0x3F818000),
                      number(0x7F800001), number(0x3F80FFFF), number(0xBF808001), 2.5f, 1e30f, 1e-30f};
-    return bfloats(odd) || dots() || dots_of_bfloats() || matrices() || masks_and_columns();
+    return bfloats(odd) || dots() || dots_of_bfloats() || dots_of_int16s() || matrices() || masks_and_columns();
 }

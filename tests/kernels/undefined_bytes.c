@@ -4,6 +4,7 @@
 #include <string.h>
 #define LANES 16
 #define OFFSET 128
+#define LARGEST_BYTE 127.0f
 typedef struct { float at[16]; } Floats;
 typedef struct { int32_t at[16]; } Ints;
 #define EACH for (int i = 0; i < 16; i++)
@@ -31,7 +32,7 @@ static float rotate(const char *x, int64_t type, int64_t inputs, float *to) {
     for (int64_t d = 0; d < inputs; d++) most = isnan(to[d]) ? to[d] : fmaxf(most, fabsf(to[d]));
     return most;
 }
-/* HERE STANDS to_bytes OF bytes.h */
+/* HERE STANDS to_bytes OF whole_rows.h */
 int main(void) {
     float x[32], turned[32], scale;
     char to[32];

@@ -4,7 +4,7 @@ The kernel ``layers`` takes a batch through all layers. What lies between two pr
 activations, residual sums, norms, softmax) is done while the rows are in the cache. This module
 lays out its weights: matrices in panels, with the numbers in the order that the kernel reads them,
 and everything in ``struct``s of pointers. A panel is a group of outputs. Within it, four bytes of
-inputs (one float32, two bfloat16, four int8) of each output follow one another, as one instruction
+inputs (one float32, two bfloat16 or int16, four int8) of each output follow one another, as one instruction
 multiplies that many; a variant may take eight int8 at once.
 """
 
@@ -24,7 +24,7 @@ from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.fused import LANES, fields_of
 from interlingua.encoder.layer import Layer
 from interlingua.encoder.layer_weights import ACTIVATIONS
-from interlingua.encoder.quantize import layer_dtypes, mixed, quantize
+from interlingua.encoder.quantize import layer_dtypes, mixed, quantize, quantize_to_int16
 from interlingua.kernels import find_unmeasured, library
 from interlingua.portions import ceil_div
 
@@ -33,7 +33,9 @@ ALIGNMENT = 64
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.int8: 2}
 WIDENED = 3
 """Weights in bfloat16 for activations in float32; as in kernels/products.h."""
-PAIRS = 4
+INT16 = 4
+"""Weights as quantize_to_int16 gives them; as in kernels/products.h."""
+PAIRS = 5
 """Float32 weights as sums of two bfloats, which tiles multiply; as in kernels/tile_products.h."""
 TILE_HEAD_WIDTH = 32
 TILE_WIDTH = 64
@@ -84,6 +86,7 @@ class WeightLayout(NamedTuple):
         bytes_together: inputs of an output that stand side by side where weights are int8.
         bytes_to_bfloats: whether products of bytes give bfloats; without, what is not int8 in an
             int8 encoder is float32.
+        int16s: whether it multiplies int16, by activations that are float32 between products.
     """
 
     panel: int
@@ -91,6 +94,7 @@ class WeightLayout(NamedTuple):
     tiles: bool = False
     bytes_together: int = 4
     bytes_to_bfloats: bool = False
+    int16s: bool = False
 
     def between(self, dtype: torch.dtype) -> torch.dtype:
         """What activations are between products, and the type of products that are not in bytes.
@@ -126,6 +130,7 @@ def layout_of(kernel: ctypes.CDLL | None) -> WeightLayout:
         tiles=bool(kernel.has_tiles()),
         bytes_together=kernel.bytes_together(),
         bytes_to_bfloats=bool(kernel.has_bytes_to_bfloats()),
+        int16s=bool(kernel.has_int16s()),
     )
 
 
@@ -152,8 +157,8 @@ class CompiledBackbone:
         dtype: float32, bfloat16 or int8.
     """
 
-    widens_bfloats = False
-    """Whether bfloats are multiplied as float32, also where the kernel could multiply them."""
+    multiplies_int16 = False
+    """Whether int16 is multiplied where bfloats would be."""
 
     def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
         config = backbone.config
@@ -163,13 +168,16 @@ class CompiledBackbone:
         self._kept: list[Any] = []
         self._kernel = self._library()
         self._layout = layout_of(self._kernel)
-        if self.widens_bfloats:
+        if self.multiplies_int16:
             self._layout = self._layout._replace(bfloats=False)
         self._by_tiles = self._layout.tiles and fits_tiles(config)
         layers = [layer for layer in backbone.layers if isinstance(layer, Layer)]
         self._between = self._layout.between(dtype)
         finer = torch.bfloat16 if dtype == torch.int8 else dtype
-        dtypes = layer_dtypes(dtype, finer, len(layers))
+        if self.multiplies_int16:
+            finer = torch.int16
+        coarser = torch.int8 if dtype == torch.int8 else finer
+        dtypes = layer_dtypes(coarser, finer, len(layers))
         self._layers = (_Layer * len(layers))(*map(self._layer, layers, dtypes))
         self._model = _Model(
             width=config.hidden_size,
@@ -272,21 +280,26 @@ class CompiledBackbone:
             return PAIRS
         if dtype == torch.bfloat16 and self._between == torch.float32:
             return WIDENED
+        if dtype == torch.int16:
+            return INT16
         return TYPES[dtype]
 
     def _linear(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> _Linear:
         """The weights in panels, and what belongs to them."""
         outputs, inputs = weight.shape
-        scales = None
+        factors, scales = None, None
         if dtype == torch.int8:
             rounded, factors = quantize(weight.detach())
             # By way of 16 bits: a signed byte has no room for what is added.
             matrix = (rounded.short() + UNSIGNED).to(torch.uint8)
-            # The kernel's Hadamard matrix H is of +-1, that of `quantize` has rows of length 1.
-            factors = factors[:, 0] / math.prod(mixed(inputs)) ** 0.5
-            scales = self._floats(self._filled(factors))
+        elif dtype == torch.int16:
+            matrix, factors = quantize_to_int16(weight.detach())
         else:
             matrix = weight.detach().to(dtype)
+        if factors is not None:
+            # The kernel's Hadamard matrix H is of +-1, that of `rotate` has rows of length 1.
+            factors = factors[:, 0] / math.prod(mixed(inputs)) ** 0.5
+            scales = self._floats(self._filled(factors))
         if self._type(dtype) == PAIRS:
             # high + low has about 16 bits of the 24 that a float32 has.
             high = matrix.bfloat16()
@@ -338,15 +351,16 @@ class CompiledBackbone:
         return buffer.ctypes.data + start
 
 
-class FloatBackbone(CompiledBackbone):
-    """The same without products of bfloats: a trial has to prefer it.
+class Int16Backbone(CompiledBackbone):
+    """The same with products of int16 where bfloats would be: a trial has to prefer it.
 
-    Intel's processors without tiles multiply bfloats more slowly than float32. So weights in
-    bfloat16 are multiplied as float32 here, also in the last layers of an int8 encoder, and
-    activations are float32. Vectors are nearer to those in float32.
+    Most processors multiply two int16 in the time of one float32; Intel's without tiles have an
+    instruction for bfloats that takes longer than float32. Activations are float32, and rounded to
+    int16 for each product. Vectors are several times as near to those in float32 as by bfloats, and
+    int8 encoders have the last layers in int16.
     """
 
-    widens_bfloats = True
+    multiplies_int16 = True
 
     @classmethod
     def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
@@ -354,13 +368,13 @@ class FloatBackbone(CompiledBackbone):
         reason = super().refusal(backbone, dtype)
         if reason is not None:
             return reason
+        if dtype == torch.float32:
+            return "in float32 it does what the executor kernel does"
         layout = layout_of(cls._library())
-        if layout.between(dtype) == torch.float32:
-            name = str(dtype).removeprefix("torch.")
-            return f"in {name} it does what the executor kernel does"
-        # Tiles compute float32 as three products of bfloats.
+        if not layout.int16s:
+            return "here it multiplies no int16"
         if layout.tiles and fits_tiles(backbone.config):
-            return "by tiles float32 takes longer than bfloat16"
+            return "tiles multiply bfloats and bytes only"
         return None
 
 

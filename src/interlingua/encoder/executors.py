@@ -1,6 +1,6 @@
 """Which executor encodes, and in which dtype: measured once, and remembered.
 
-A backbone has up to six forms for inference: the compiled kernel, the same with float32 in place of
+A backbone has up to six forms for inference: the compiled kernel, the same with int16 in place of
 bfloats, a variant of it that no one timed yet, torch with matrices packed for oneDNN, the same in
 float32 where bfloat16 is requested, and plain torch. Which one is fastest depends on the
 processor, the dtype and the widths. So the forms that can be made are tried on the model's
@@ -24,7 +24,7 @@ from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import Backbone
-from interlingua.encoder.compiled import ByteMatrixBackbone, CompiledBackbone, FloatBackbone
+from interlingua.encoder.compiled import ByteMatrixBackbone, CompiledBackbone, Int16Backbone
 from interlingua.encoder.inference import FloatFrozenBackbone, FrozenBackbone, PlainBackbone
 from interlingua.encoder.quantize import PRECISE_LAYERS
 from interlingua.errors import ConfigError
@@ -48,7 +48,7 @@ Frozen = FrozenBackbone | CompiledBackbone
 
 EXECUTORS: dict[str, type[Frozen]] = {
     "kernel": CompiledBackbone,
-    "kernel-float32": FloatBackbone,
+    "kernel-int16": Int16Backbone,
     "kernel-i8mm": ByteMatrixBackbone,
     "onednn": FrozenBackbone,
     "onednn-float32": FloatFrozenBackbone,

@@ -1,4 +1,4 @@
-"""Rows of bytes in place of floats: rotated, then rounded by a scale of each row.
+"""Rows of whole numbers in place of floats: rotated, then rounded by a scale of each row.
 
 Rotation removes outliers. A few channels of a transformer's activations are many times as large as
 the others, and a scale that fits the large ones rounds the others to few steps. A product does not
@@ -11,15 +11,17 @@ from __future__ import annotations
 import functools
 
 import torch
-from jaxtyping import Float, Float32, Int8
+from jaxtyping import Float, Float32, Int8, Int16
 from torch import Tensor
 
 from interlingua.portions import ceil_div
 
 LANES = 16
 MOST = 32
-"""As in kernels/bytes.h."""
+"""As in kernels/whole_rows.h."""
 LARGEST = 127
+LARGEST_INT16 = 2047
+"""Of activations that int16 weights are multiplied by; as in kernels/whole_rows.h."""
 PRECISE_LAYERS = 3
 """One in so many layers, the last ones, is computed without bytes."""
 
@@ -82,6 +84,23 @@ def quantize(rows: Float[Tensor, "n d"]) -> tuple[Int8[Tensor, "n d"], Float32[T
     turned = rotate(rows.float())
     scales = turned.abs().amax(1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny) / LARGEST
     return (turned / scales).round().to(torch.int8), scales
+
+
+def quantize_to_int16(
+    weight: Float[Tensor, "o d"],
+) -> tuple[Int16[Tensor, "o d"], Float32[Tensor, "o 1"]]:
+    """Rotated rows of a weight as whole numbers, and what to multiply them by.
+
+    They are as large as an int32 allows that sums up products with up to ``LARGEST_INT16``:
+    a row's absolute values times that fit it together, so that no order of adding overflows.
+    """
+    turned = rotate(weight.float())
+    # Rounding adds up to a half to each number.
+    most = torch.iinfo(torch.int32).max // LARGEST_INT16 - weight.shape[1]
+    sums, largest = turned.abs().sum(1, keepdim=True), turned.abs().amax(1, keepdim=True)
+    scales = torch.maximum(sums / most, largest / torch.iinfo(torch.int16).max)
+    scales = scales.clamp(min=torch.finfo(torch.float32).tiny)
+    return (turned / scales).round().to(torch.int16), scales
 
 
 def whole_product(x: Int8[Tensor, "n d"], weight: Int8[Tensor, "o d"]) -> Float32[Tensor, "n o"]:

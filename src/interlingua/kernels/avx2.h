@@ -1,7 +1,7 @@
 /* Sixteen numbers at a time, each in two registers of AVX2: the functions of avx512.h, with the same results.
 
-   Products of bytes use AVX-VNNI where the compiler may (the variant "avxvnni"). There are no products of bfloats: the
-   encoder's weights are widened to float32 in registers, and its activations stay float32. */
+   Products of bytes and of int16 use AVX-VNNI where the compiler may (the variant "avxvnni"). There are no products of
+   bfloats: the encoder's weights are widened to float32 in registers, and its activations stay float32. */
 #include <cpuid.h>
 #include <immintrin.h>
 #include <stdint.h>
@@ -14,6 +14,7 @@
 #define BYTES_TOGETHER 4 /* of a column side by side, which one instruction multiplies */
 #define TILES 0
 #define BFLOATS 0
+#define INT16S 1  /* products of int16, twice as many at once as of floats */
 #define VECTORS 1 /* of sixteen columns, in a tile of a product */
 #define ROWS 6    /* by one vector: the sums of a product fill 12 of 16 registers */
 #define COLUMNS 1 /* the same, where the tile is so many vectors by six rows */
@@ -31,7 +32,7 @@ typedef struct {
     __m256d low, high;
 } Doubles; /* eight */
 
-enum { FLOAT32, BFLOAT16, BYTES, WIDENED };
+enum { FLOAT32, BFLOAT16, BYTES, WIDENED, INT16 };
 
 /* Leaf 7.1 of cpuid, for compilers that have no name for it; the system's support of AVX is that of AVX2. */
 ALWAYS int has_avxvnni(void) {
@@ -236,8 +237,15 @@ ALWAYS void write_bytes16(char *to, Ints x) {
     _mm_storeu_si128((__m128i *)to, _mm_packs_epi16(low, high));
 }
 
+/* As int16; what does not fit as the nearest that does. */
+ALWAYS void write_int16s16(char *to, Ints x) {
+    __m256i packed = _mm256_packs_epi32(x.low, x.high); /* quarters: low's first, high's first, low's second ... */
+    _mm256_storeu_si256((__m256i *)to, _mm256_permute4x64_epi64(packed, 0xD8));
+}
+
 #ifdef __AVXVNNI__
 ALWAYS __m256i dot_bytes8(__m256i sum, __m256i y, __m256i x) { return _mm256_dpbusd_avx_epi32(sum, y, x); }
+ALWAYS __m256i dot_int16s8(__m256i sum, __m256i y, __m256i x) { return _mm256_dpwssd_avx_epi32(sum, y, x); }
 #else
 /* Exact: with y's sign moved to x, two products are at most 2 * 127 * 127, which the 16 bits in between hold. */
 ALWAYS __m256i dot_bytes8(__m256i sum, __m256i y, __m256i x) {
@@ -245,11 +253,18 @@ ALWAYS __m256i dot_bytes8(__m256i sum, __m256i y, __m256i x) {
     __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(byte), _mm256_sign_epi8(x, byte));
     return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
+
+ALWAYS __m256i dot_int16s8(__m256i sum, __m256i y, __m256i x) { return _mm256_add_epi32(sum, _mm256_madd_epi16(y, x)); }
 #endif
 
 /* sum + y x: four stored bytes y, which are 128 too large, by four signed bytes x. */
 ALWAYS Ints dot_bytes16(Ints sum, Ints y, Ints x) {
     return (Ints){dot_bytes8(sum.low, y.low, x.low), dot_bytes8(sum.high, y.high, x.high)};
+}
+
+/* sum + y x: two int16 by two int16. */
+ALWAYS Ints dot_int16s16(Ints sum, Ints y, Ints x) {
+    return (Ints){dot_int16s8(sum.low, y.low, x.low), dot_int16s8(sum.high, y.high, x.high)};
 }
 
 /* In registers of their own, or GCC copies and spills the sums in the loop before. */

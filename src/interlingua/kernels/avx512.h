@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #define BFLOATS 1   /* products of bfloats */
+#define INT16S 1    /* products of int16, twice as many at once as of floats */
 #if defined(EMULATED_TILES) /* a header of tests, for processors without them */
 #include EMULATED_TILES
 #elif defined(__AMX_BF16__)
@@ -24,7 +25,7 @@ typedef __m512 Floats;
 typedef __m512i Ints;
 typedef __m512d Doubles; /* eight */
 
-enum { FLOAT32, BFLOAT16, BYTES, WIDENED };
+enum { FLOAT32, BFLOAT16, BYTES, WIDENED, INT16 };
 
 ALWAYS int has_instructions(void) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -117,6 +118,9 @@ ALWAYS int32_t sum_ints16(Ints x) { return _mm512_reduce_add_epi32(x); }
 /* As bytes; what does not fit as the nearest that does. */
 ALWAYS void write_bytes16(char *to, Ints x) { _mm_storeu_si128((__m128i *)to, _mm512_cvtsepi32_epi8(x)); }
 
+/* As int16; what does not fit as the nearest that does. */
+ALWAYS void write_int16s16(char *to, Ints x) { _mm256_storeu_si256((__m256i *)to, _mm512_cvtsepi32_epi16(x)); }
+
 /* sum + y x: four stored bytes y, which are 128 too large, by four signed bytes x. */
 ALWAYS Ints dot_bytes16(Ints sum, Ints y, Ints x) { return _mm512_dpbusd_epi32(sum, y, x); }
 
@@ -124,6 +128,9 @@ ALWAYS Ints dot_bytes16(Ints sum, Ints y, Ints x) { return _mm512_dpbusd_epi32(s
 ALWAYS Ints dot_bfloats16(Ints sum, Ints y, Ints x) {
     return (Ints)_mm512_dpbf16_ps((Floats)sum, (__m512bh)y, (__m512bh)x);
 }
+
+/* sum + y x: two int16 by two int16. */
+ALWAYS Ints dot_int16s16(Ints sum, Ints y, Ints x) { return _mm512_dpwssd_epi32(sum, y, x); }
 
 /* Two bfloats in one: of the second the number itself, of the first the part above. */
 ALWAYS Floats pair_bfloats16(Floats first, Floats second) {

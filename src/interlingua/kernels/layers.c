@@ -1,7 +1,7 @@
 /* A BERT-shaped transformer over packed sentences: no padding, each sentence attends to itself.
 
-   Sentences go through all layers in groups that stay in the cache. Products are made in float32, in bfloat16 or in
-   bytes; residual sums, LayerNorm and softmax are float32 throughout, and what one product hands to the next (queries,
+   Sentences go through all layers in groups that stay in the cache. Products are made in float32, in bfloat16, in int16
+   or in bytes; residual sums, LayerNorm and softmax are float32 throughout, and what one product hands to the next (queries,
    keys, values, context, inner activations) is of the model's type, float32 or bfloat16. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #endif
 #include "vectors.h"
 #include "products.h"
-#include "bytes.h"
+#include "whole_rows.h"
 #include "attention.h"
 #if TILES
 #include "tiles.h"
@@ -73,6 +73,9 @@ int has_bfloats(void) { return BFLOATS; }
 /* Whether products of bytes give bfloats; without, activations are to be float32 where weights are bytes. */
 int has_bytes_to_bfloats(void) { return BYTES_TO_BFLOATS; }
 
+/* Whether there are products of int16; activations are to be float32 then. */
+int has_int16s(void) { return INT16S; }
+
 /* Whether there are products by tiles, where float32 weights are to be pairs of bfloats. */
 int has_tiles(void) { return TILES; }
 
@@ -84,6 +87,9 @@ static Rows convert(const Linear *linear, const char *x, int64_t from, int64_t l
         char *to = room->rows + r * stride;
         if (type == BYTES)
             to_bytes(x, from, inputs, room->turned, to, room->scales + r, room->starts + r);
+#if INT16S
+        else if (type == INT16) to_int16s(x, from, inputs, room->turned, to, room->scales + r);
+#endif
         else
             for (int64_t d = 0; d < inputs; d += LANES) store(to + d * bytes_of(type), type, load(x + d * size, from));
     }

@@ -20,6 +20,7 @@
 #else
 #define BFLOATS 0
 #endif
+#define INT16S 0
 #define VECTORS 1 /* of sixteen columns, in a tile of a product */
 #define ROWS 6    /* by one vector: the sums of a product fill 24 of 32 registers */
 #define COLUMNS 1 /* the same, where the tile is so many vectors by six rows */
@@ -44,7 +45,7 @@ typedef struct {
     float64x2_t a, b, c, d;
 } Doubles; /* eight */
 
-enum { FLOAT32, BFLOAT16, BYTES, WIDENED };
+enum { FLOAT32, BFLOAT16, BYTES, WIDENED, INT16 };
 
 #if defined(__linux__)
 #define HAS_DOT_PRODUCT (1UL << 20)   /* HWCAP_ASIMDDP, for systems that have no name for it */

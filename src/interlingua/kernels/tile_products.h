@@ -8,7 +8,7 @@
    than 2^-16 of the whole. Each row and each panel has its high bfloats first, then its low ones. */
 #define BLOCK 32
 
-enum { PAIRS = 4 };
+enum { PAIRS = 5 };
 enum { ADDED = 2 }; /* where a product goes: float32, added to what is there. FLOAT32, BFLOAT16 and PAIRS overwrite. */
 
 /* Sums of a block, and what is made of them. */

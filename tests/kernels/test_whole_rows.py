@@ -1,5 +1,5 @@
-"""``bytes.h`` under the sanitizer of undefined behavior, its instructions spelled out so that any
-processor runs it."""
+"""Rows to bytes, of ``whole_rows.h``, under the sanitizer of undefined behavior, its instructions
+spelled out so that any processor runs it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PROGRAM = (Path(__file__).parent / "undefined_bytes.c").read_text(encoding="utf-
 @pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
 def test_rows_to_bytes_have_no_undefined_behavior(tmp_path):
     """The sums of bytes overflowed where a row holds NaN."""
-    header = Path(kernels.__file__).with_name("bytes.h").read_text(encoding="utf-8")
+    header = Path(kernels.__file__).with_name("whole_rows.h").read_text(encoding="utf-8")
     function = re.search(r"^static void to_bytes\(.*?^}", header, re.MULTILINE | re.DOTALL)[0]
     (tmp_path / "t.c").write_text(
-        PROGRAM.replace("/* HERE STANDS to_bytes OF bytes.h */", function)
+        PROGRAM.replace("/* HERE STANDS to_bytes OF whole_rows.h */", function)
     )
     flags = [
         "-O1",
