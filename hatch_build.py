@@ -14,12 +14,21 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FLAGS = ("-O3", "-shared", "-fPIC", "-fno-strict-aliasing")
-AVX512 = ("-mfma", "-mavx512f", "-mavx512vnni", "-mavx512bf16", "-mavx512bw", "-mavx512vl")
+AVX512 = (
+    "-mfma",
+    "-mavx512f",
+    "-mavx512vnni",
+    "-mavx512bw",
+    "-mavx512vl",
+    "-mprefer-vector-width=512",
+)
+BF16 = ("-mavx512bf16",)
 AMX = ("-mamx-tile", "-mamx-bf16", "-mamx-int8")
 VARIANTS = {
     "x86_64": {
-        "amx": (*AVX512, "-mprefer-vector-width=512", *AMX),
-        "avx512": (*AVX512, "-mprefer-vector-width=512"),
+        "amx": (*AVX512, *BF16, *AMX),
+        "avx512": (*AVX512, *BF16),
+        "avx512vnni": AVX512,
         "avxvnni": ("-mfma", "-mavx2", "-mavxvnni"),
         "avx2": ("-mfma", "-mavx2"),
     },

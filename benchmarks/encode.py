@@ -6,6 +6,7 @@ All have the same weights, texts and threads.
     python benchmarks/encode.py --model MODEL --threads 2 --busy --output encode.json
     python benchmarks/encode.py --model MODEL --engines st int8 --sets tatoeba --limit 50 \
         --repeats 1
+    python benchmarks/encode.py --model MODEL --instructions avx2
 
 Texts are sentences of several languages and of English, which is what each language's neighbors are
 searched among: ``tatoeba`` short ones, ``flores`` long ones, in random order. Every engine has a
@@ -22,11 +23,10 @@ several wall time: look at that on an idle machine only.
 - memory: the most the process ever had; busy: the share of its throughput that is left while one
   core has other work.
 
-An engine of ours with a variant in its name (amx, avxvnni, avx2) is that variant of the encoding
-kernel and nothing else; where this machine does not run it, it is shown as not on this machine, and
-is in no ratio. Engines with a name that ends in avx2 or avxvnni use no AVX-512 on a processor that
-has it: what a laptop or an older server would give, compared with others that do use it where those
-can't be limited.
+An engine of ours with amx in its name is that variant of the encoding kernel and nothing else;
+where this machine does not run it, it is shown as not on this machine, and is in no ratio.
+With ``--instructions`` no engine, ours or another, finds more than those: what a laptop or an older
+server would give, see ``lesser_processor.py``.
 
 The ratios of the medians come last, with the targets; those of speed are for the kind of processor
 that they were set for, and left out elsewhere.
@@ -50,26 +50,17 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import lesser_processor
 import numpy as np
 import peers
 
 OURS = ("float32", "bfloat16", "int8")
-VARIANTS = ("avxvnni", "avx2")
+NARROW_VARIANTS = ("avxvnni", "avx2")
 """Of our kernels, for processors without AVX-512."""
 WIDE_VARIANTS = ("amx", "avx512")
 """Of our kernels, with registers of 512 bits, which the targets were set for."""
 TILES = tuple(f"{dtype} amx" for dtype in OURS)
 """Our kernels on AMX's tiles, and on nothing else."""
-LIMITED = (
-    *(f"{dtype} {variant}" for variant in VARIANTS for dtype in ("float32", "int8")),
-    "st avx2",
-)
-NO_AVX512 = {
-    "ATEN_CPU_CAPABILITY": "avx2",
-    "ONEDNN_MAX_CPU_ISA": "AVX2",
-    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
-}
-"""What keeps torch from instructions beyond AVX2; onnxruntime and OpenVINO know no such thing."""
 SETS = {
     "tatoeba": ("deu", "fra", "rus", "cmn", "ara", "tha", "tur", "swh"),
     "flores": (
@@ -177,9 +168,8 @@ def load(engine: str, options: Options) -> peers.Encode:
     import torch
 
     torch.set_num_threads(options.threads)
-    if engine in peers.PEERS or engine == "st avx2":
-        peer = engine.removesuffix(" avx2")
-        return peers.load(peer, options.model, options.graphs, options.threads)
+    if engine in peers.PEERS:
+        return peers.load(engine, options.model, options.graphs, options.threads)
     from interlingua.encoder.encoder import Encoder
 
     encoder = Encoder.load(options.model)
@@ -264,12 +254,9 @@ class Engine:
             name,
         ]
         limits = {name: str(options.threads) for name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS")}
-        variant = name.rpartition(" ")[2]
-        if name in LIMITED:
-            limits |= NO_AVX512
-        if name in (*LIMITED, *TILES):
+        if name in TILES:
             # The kernel also where a trial finds another executor faster: its rate is wanted.
-            limits |= {"INTERLINGUA_KERNELS": variant, "INTERLINGUA_EXECUTOR": "kernel"}
+            limits |= {"INTERLINGUA_KERNELS": "amx", "INTERLINGUA_EXECUTOR": "kernel"}
         environment = (
             os.environ | limits | {"TOKENIZERS_PARALLELISM": str(options.threads > 1).lower()}
         )
@@ -416,7 +403,7 @@ def checks(table: Any, variant: str | None) -> list[Check]:
     Args:
         table: by set and engine.
         variant: of the encoding kernel that this machine runs. README.md has targets of speed for
-            registers of 512 bits, and for the limited engines on machines without them.
+            registers of 512 bits, and others for AVX2.
     """
     is_wide = variant in WIDE_VARIANTS
     first = next(iter(table.values()))
@@ -463,15 +450,9 @@ def checks(table: Any, variant: str | None) -> list[Check]:
                     Check(f"{engine}: memory / sentence-transformers", {}, memory, 1.0, most=True)
                 )
     for engine, peer, target in (("float32", "onnx", 1.3), ("int8", "onnx int8", 1.0)):
-        for limited in VARIANTS:
-            if {f"{engine} {limited}", peer} <= there:
-                # onnxruntime can't be kept from AVX-512, so this is no fair race where that is.
-                goal = None if is_wide else target
-                name = f"{engine} {limited}"
-                found.append(ratio(f"{name} / {peer}", table, goal, name, peer))
-    if {"float32 avx2", "st avx2"} <= there:
-        found.append(ratio("float32 avx2 / st avx2", table, 1.0, "float32 avx2", "st avx2"))
-    others = there - set(OURS) - set(LIMITED) - set(TILES)
+        if variant in NARROW_VARIANTS and {engine, peer} <= there:
+            found.append(ratio(f"{engine} / {peer}", table, target, engine, peer))
+    others = there - set(OURS) - set(TILES)
     for engine in OURS:
         if engine in there and others:
             quickest = min(others, key=lambda other: first[other]["query_milliseconds"])
@@ -583,7 +564,7 @@ def main() -> None:
     parser.add_argument(
         "--engines",
         nargs="+",
-        choices=[*peers.PEERS, *OURS, *LIMITED, *TILES],
+        choices=[*peers.PEERS, *OURS, *TILES],
         default=[peer for peer in peers.PEERS if peer != "openvino fp32"] + list(OURS),
     )
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
@@ -605,6 +586,11 @@ def main() -> None:
         type=Path,
         default=Path(os.environ.get("INTERLINGUA_DATA", "~/.cache/interlingua/data")),
     )
+    parser.add_argument(
+        "--instructions",
+        choices=lesser_processor.LEVELS,
+        help="what all engines find at most, on a processor with more",
+    )
     parser.add_argument("--engine", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.model = str(locate(options.model))
@@ -614,6 +600,9 @@ def main() -> None:
         return
     if options.busy and options.threads < 2:
         parser.error("--busy needs --threads 2: what matters is how they share the work")
+    if options.instructions:
+        with tempfile.TemporaryDirectory() as folder:
+            lesser_processor.run_again(options.instructions, Path(folder))
     numbers = run(options, sys.argv[1:])
     if options.output:
         options.output.write_text(json.dumps(numbers, indent=1), encoding="utf-8")

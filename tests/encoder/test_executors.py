@@ -23,7 +23,7 @@ from interlingua.encoder.executors import (
 from interlingua.encoder.inference import PlainBackbone
 from interlingua.encoder.static import StaticBackbone, static_config
 from interlingua.errors import ConfigError
-from interlingua.kernels import library, rates
+from interlingua.kernels import rates
 from interlingua.kernels.rates import VARIABLE, cache_file, remembered
 from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT, states_of, tiny_backbone
 

@@ -207,6 +207,19 @@ def test_the_build_compiles_each_source_without_a_warning(sources, monkeypatch):
             assert ctypes.CDLL(str(library)).supported() in (0, 1)
 
 
+@pytest.mark.skipif(shutil.which("objdump") is None, reason="needs objdump")
+def test_no_instruction_for_bfloats_is_in_avx512vnni():
+    libraries = list(Path(kernels.__file__).parent.glob("*.avx512vnni.so"))
+    for library in libraries:
+        shown = subprocess.run(
+            ["objdump", "-d", library], check=True, capture_output=True, text=True
+        )
+        assert "zmm" in shown.stdout
+        assert not re.search("vdpbf16ps|vcvtneps2bf16|vcvtne2ps2bf16", shown.stdout)
+    if not libraries:
+        pytest.skip("not built")
+
+
 @NEEDS_COMPILER
 def test_a_variant_that_the_compiler_does_not_know_costs_no_other(source, monkeypatch):
     script = cross.build_script()
@@ -234,7 +247,7 @@ def test_no_instruction_of_avx512_is_in_other_variants(variant):
         ).stdout
         assert "ymm15" in text
         assert not re.search(r"%zmm|%k[0-7]|%[xy]mm(1[6-9]|2\d|3[01])", text)
-        dots = [line for line in text.splitlines() if "vpdpbusd" in line]
+        dots = [line for line in text.splitlines() if re.search("vpdp(busd|wssd)", line)]
         assert bool(dots) == (variant == "avxvnni" and not library.name.startswith("training."))
         assert all("{vex}" in line for line in dots)
     if not libraries:

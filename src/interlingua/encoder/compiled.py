@@ -4,8 +4,8 @@ The kernel ``layers`` takes a batch through all layers. What lies between two pr
 activations, residual sums, norms, softmax) is done while the rows are in the cache. This module
 lays out its weights: matrices in panels, with the numbers in the order that the kernel reads them,
 and everything in ``struct``s of pointers. A panel is a group of outputs. Within it, four bytes of
-inputs (one float32, two bfloat16 or int16, four int8) of each output follow one another, as one instruction
-multiplies that many; a variant may take eight int8 at once.
+inputs (one float32, two bfloat16 or int16, four int8) of each output follow one another, as one
+instruction multiplies that many; a variant may take eight int8 at once.
 """
 
 from __future__ import annotations

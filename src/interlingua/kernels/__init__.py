@@ -22,10 +22,10 @@ from interlingua.errors import ConfigError
 from interlingua.registry import did_you_mean
 
 VARIABLE = "INTERLINGUA_KERNELS"
-VARIANTS = ("amx", "avx512", "avxvnni", "avx2", "i8mm", "dotprod", "neon")
-"""Best first. For x86-64: AVX-512 with VNNI and BF16, with AMX's tiles and without; AVX2 with
-AVX-VNNI; AVX2 alone. For AArch64: NEON with products of small matrices of bytes and of bfloats;
-with the dot product of bytes; NEON alone."""
+VARIANTS = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2", "i8mm", "dotprod", "neon")
+"""Best first. For x86-64: AVX-512 with VNNI and BF16, with AMX's tiles and without; AVX-512 with
+VNNI alone; AVX2 with AVX-VNNI; AVX2 alone. For AArch64: NEON with products of small matrices of
+bytes and of bfloats; with the dot product of bytes; NEON alone."""
 ELF_HEAD_BYTES = 64
 ELF_CLASS = b"\x02\x01"
 """64 bits, the lowest byte first."""

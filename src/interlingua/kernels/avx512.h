@@ -1,10 +1,15 @@
-/* Sixteen numbers at a time, each in a register of AVX-512. avx2.h and neon.h have the same functions for processors
-   without. */
+/* Sixteen numbers at a time, each in a register of AVX-512: avx2.h and neon.h have the same functions for processors
+   without. There are products of bfloats where the compiler may; elsewhere (the variant "avx512vnni") the encoder's
+   weights are widened to float32 in registers, and its activations stay float32. */
 #include <cpuid.h>
 #include <immintrin.h>
 #include <stdint.h>
 
+#ifdef __AVX512BF16__
 #define BFLOATS 1   /* products of bfloats */
+#else
+#define BFLOATS 0
+#endif
 #define INT16S 1    /* products of int16, twice as many at once as of floats */
 #if defined(EMULATED_TILES) /* a header of tests, for processors without them */
 #include EMULATED_TILES
@@ -29,8 +34,8 @@ enum { FLOAT32, BFLOAT16, BYTES, WIDENED, INT16 };
 
 ALWAYS int has_instructions(void) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bf16") &&
-           __builtin_cpu_supports("avx512vnni") && tiles_allowed();
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni") &&
+           (!BFLOATS || __builtin_cpu_supports("avx512bf16")) && tiles_allowed();
 }
 
 ALWAYS Floats set16(float x) { return _mm512_set1_ps(x); }
@@ -98,9 +103,22 @@ ALWAYS Floats load(const char *from, int64_t type) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
 
+/* To the nearest bfloat, of two that are equally near to the even one; what is no number stays none. */
+ALWAYS __m256i narrow16(Floats x) {
+#if BFLOATS
+    return (__m256i)_mm512_cvtneps_pbh(x);
+#else
+    __m512i bits = _mm512_castps_si512(x), last = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7FFF)), last);
+    __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
+    __mmask16 is_number = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_mask_mov_epi32(quiet, is_number, rounded), 16));
+#endif
+}
+
 ALWAYS void store(char *to, int64_t type, Floats x) {
     if (type == FLOAT32) _mm512_storeu_ps(to, x);
-    else _mm256_storeu_si256((__m256i *)to, (__m256i)_mm512_cvtneps_pbh(x));
+    else _mm256_storeu_si256((__m256i *)to, narrow16(x));
 }
 
 ALWAYS Ints set_ints16(int32_t x) { return _mm512_set1_epi32(x); }
@@ -124,10 +142,12 @@ ALWAYS void write_int16s16(char *to, Ints x) { _mm256_storeu_si256((__m256i *)to
 /* sum + y x: four stored bytes y, which are 128 too large, by four signed bytes x. */
 ALWAYS Ints dot_bytes16(Ints sum, Ints y, Ints x) { return _mm512_dpbusd_epi32(sum, y, x); }
 
+#if BFLOATS
 /* sum + y x: two bfloats by two bfloats. */
 ALWAYS Ints dot_bfloats16(Ints sum, Ints y, Ints x) {
     return (Ints)_mm512_dpbf16_ps((Floats)sum, (__m512bh)y, (__m512bh)x);
 }
+#endif
 
 /* sum + y x: two int16 by two int16. */
 ALWAYS Ints dot_int16s16(Ints sum, Ints y, Ints x) { return _mm512_dpwssd_epi32(sum, y, x); }

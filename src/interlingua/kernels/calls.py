@@ -46,7 +46,7 @@ rows x columns.
 The two numbers stand before the first tensor. Those of ``attention`` are in its own struct, see
 ``encoder/fused.py``.
 """
-MEASURED = ("amx", "avx512", "avxvnni", "avx2")
+MEASURED = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2")
 """Variants that were seen to be no slower than torch; another one is used where
 ``INTERLINGUA_KERNELS`` names it."""
 MIN_ELEMENTS = 1 << 17
