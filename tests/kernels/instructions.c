@@ -94,6 +94,9 @@ static int dots(void) {
     for (int first = 0; first < 256; first++)
         for (int value = -127; value <= 127; value++) {
             int weights[4] = {first, 255 - first, 255, 0}, values[4] = {value, -value, 127, -127};
+#ifdef BYTES_IN_PAIRS /* together at most 128 */
+            values[1] = abs(value) - 128, values[2] = 64, values[3] = first % 2 ? 64 : -64;
+#endif
             uint8_t y[64];
             int8_t x[64];
             int32_t found[16], expected = 5;

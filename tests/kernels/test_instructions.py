@@ -23,6 +23,14 @@ def test_every_function_is_the_loop_over_sixteen_numbers(machine, variant, tmp_p
     assert ran.returncode == 0, ran.stdout
 
 
+def test_products_of_bytes_in_pairs_are_the_loop_too(tmp_path):
+    program = "#define BYTES_IN_PAIRS\n" + PROGRAM
+    ran = cross.run(program, "x86_64", "avx2", tmp_path)
+    if ran.returncode == cross.NOT_HERE:
+        pytest.skip("this processor does not run avx2")
+    assert ran.returncode == 0, ran.stdout
+
+
 AVX2 = pytest.mark.skipif(not cross.emulates_avx2(), reason="needs qemu-x86_64 7.2 or later")
 
 
@@ -63,12 +71,10 @@ def test_whole_kernels_without_avx512_are_the_same_under_qemu(name, tmp_path):
     assert here.stdout == emulated.stdout
 
 
-@pytest.mark.parametrize(
-    ("machine", "variant"),
-    [(machine, variant) for machine in cross.FLAGS for variant in cross.FLAGS[machine]],
-)
-def test_bfloats_widened_in_registers_are_the_same_floats(machine, variant, tmp_path):
-    program = (Path(__file__).parent / "encode_widened.c").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["encode_widened.c", "rows.c"])
+@pytest.mark.parametrize(("machine", "variant"), VARIANTS)
+def test_weights_and_rows_are_what_they_were_rounded_from(machine, variant, name, tmp_path):
+    program = (Path(__file__).parent / name).read_text(encoding="utf-8")
     ran = cross.run(program, machine, variant, tmp_path)
     if ran.returncode == cross.NOT_HERE:
         pytest.skip(f"this processor does not run {variant}")

@@ -5,6 +5,7 @@
 #define LANES 16
 #define OFFSET 128
 #define LARGEST_BYTE 127.0f
+#define IN_PAIRS 0
 typedef struct { float at[16]; } Floats;
 typedef struct { int32_t at[16]; } Ints;
 #define EACH for (int i = 0; i < 16; i++)
@@ -26,7 +27,7 @@ static void write_bytes16(char *to, Ints x) {
 }
 static void write_ints16(void *to, Ints x) { memcpy(to, x.at, 64); }
 /* without the rotation */
-static float rotate(const char *x, int64_t type, int64_t inputs, float *to) {
+static float rotate(const char *x, int64_t type, int64_t inputs, float *to, int pairs) {
     float most = 0;
     memcpy(to, x, sizeof(float) * inputs);
     for (int64_t d = 0; d < inputs; d++) most = isnan(to[d]) ? to[d] : fmaxf(most, fabsf(to[d]));

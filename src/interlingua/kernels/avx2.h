@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-#ifdef __AVXVNNI__
+#if defined(__AVXVNNI__) || defined(BYTES_IN_PAIRS)
 #define OFFSET 128 /* the instruction multiplies signed bytes by unsigned ones, so the stored bytes + 128 */
 #else
 #define OFFSET 0   /* dot_bytes16 takes the 128 away again */
@@ -41,7 +41,9 @@ ALWAYS int has_avxvnni(void) {
 }
 
 ALWAYS int has_instructions(void) {
-    if (OFFSET && !has_avxvnni()) return 0;
+#ifdef __AVXVNNI__
+    if (!has_avxvnni()) return 0;
+#endif
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
@@ -247,10 +249,15 @@ ALWAYS void write_int16s16(char *to, Ints x) {
 ALWAYS __m256i dot_bytes8(__m256i sum, __m256i y, __m256i x) { return _mm256_dpbusd_avx_epi32(sum, y, x); }
 ALWAYS __m256i dot_int16s8(__m256i sum, __m256i y, __m256i x) { return _mm256_dpwssd_avx_epi32(sum, y, x); }
 #else
-/* Exact: with y's sign moved to x, two products are at most 2 * 127 * 127, which the 16 bits in between hold. */
 ALWAYS __m256i dot_bytes8(__m256i sum, __m256i y, __m256i x) {
+#ifdef BYTES_IN_PAIRS
+    /* Exact: two neighboring x are together at most 128, so that 255 of each fit the 16 bits in between. */
+    __m256i pairs = _mm256_maddubs_epi16(y, x);
+#else
+    /* Exact: with y's sign moved to x, two products are at most 2 * 127 * 127, which fit the 16 bits in between. */
     __m256i byte = _mm256_xor_si256(y, _mm256_set1_epi8(-128));
     __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(byte), _mm256_sign_epi8(x, byte));
+#endif
     return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 

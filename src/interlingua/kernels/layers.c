@@ -10,6 +10,9 @@
 #if defined(__AVX512F__)
 #include "avx512.h"
 #elif defined(__AVX2__)
+#ifndef __AVXVNNI__
+#define BYTES_IN_PAIRS /* see whole_rows.h */
+#endif
 #include "avx2.h"
 #else
 #include "neon.h"
