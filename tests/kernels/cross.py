@@ -1,5 +1,5 @@
 """Small C programs for any processor: those of another one are cross-compiled, and qemu runs them
-(apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)."""
+(apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross clang qemu-user)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,16 @@ def emulates_avx2():
     return (int(major), int(minor)) >= (7, 2)
 
 
-def run(program, machine, variant, folder, *, emulated_cpu=None):
+def compiler_for(machine, *, uses_clang):
+    """The command that compiles for a machine, or None; clang needs gcc's libraries for it."""
+    gcc = shutil.which("gcc" if machine == HERE else f"{machine}-linux-gnu-gcc")
+    if not uses_clang or gcc is None:
+        return gcc and [gcc]
+    clang = shutil.which("clang")
+    return clang and [clang, f"--target={machine}-linux-gnu"]
+
+
+def run(program, machine, variant, folder, *, emulated_cpu=None, uses_clang=False):
     """Compiles a program with the flags of a variant, and runs it.
 
     The test is skipped where there is no compiler for the machine, or nothing that runs what it
@@ -64,8 +73,9 @@ def run(program, machine, variant, folder, *, emulated_cpu=None):
         folder: for the program.
         emulated_cpu: the processor that qemu is to be, also where this machine could run the
             program.
+        uses_clang: it compiles in place of gcc, as on Macs.
     """
-    compiler = shutil.which("gcc" if machine == HERE else f"{machine}-linux-gnu-gcc")
+    compiler = compiler_for(machine, uses_clang=uses_clang)
     emulator = []
     if machine != HERE or emulated_cpu is not None:
         emulator = [find_emulator(machine)]
@@ -84,7 +94,7 @@ def run(program, machine, variant, folder, *, emulated_cpu=None):
     sources = Path(kernels.__file__).parent
     binary = folder / variant
     folders = [f"-I{sources}", f"-I{Path(__file__).parent}"]
-    command = [compiler, *flags, *folders, str(source), "-o", str(binary), "-lm"]
+    command = [*compiler, *flags, *folders, str(source), "-o", str(binary), "-lm"]
     built = subprocess.run(command, check=False, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     return subprocess.run([*emulator, str(binary)], check=False, capture_output=True, text=True)

@@ -81,6 +81,17 @@ def test_weights_and_rows_are_what_they_were_rounded_from(machine, variant, name
     assert ran.returncode == 0
 
 
+@pytest.mark.parametrize("name", ["encode.c", "search.c"])
+@pytest.mark.parametrize(("machine", "variant"), VARIANTS)
+def test_clang_s_kernels_give_the_bits_of_gcc_s(machine, variant, name, tmp_path):
+    program = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    by_clang = cross.run(program, machine, variant, tmp_path, uses_clang=True)
+    if by_clang.returncode == cross.NOT_HERE:
+        pytest.skip(f"this processor does not run {variant}")
+    assert by_clang.returncode == 0
+    assert by_clang.stdout == cross.run(program, machine, variant, tmp_path).stdout
+
+
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_programs_of_this_machine_need_no_static_library(tmp_path, monkeypatch):
     """As in the images that wheels are built in, which have none of the C library."""

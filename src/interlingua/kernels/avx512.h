@@ -13,7 +13,7 @@
 #define INT16S 1    /* products of int16, twice as many at once as of floats */
 #if defined(EMULATED_TILES) /* a header of tests, for processors without them */
 #include EMULATED_TILES
-#elif defined(__AMX_BF16__)
+#elif defined(__AMX_BF16__) || defined(__AMXBF16__) /* as older clangs call it */
 #include "amx.h"
 #else
 #define TILES 0
