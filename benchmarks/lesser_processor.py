@@ -30,7 +30,7 @@ def run_again(level: str, folder: Path) -> None:
         folder: for the library, and for the rates that interlingua remembers of its executors.
 
     Raises:
-        SystemExit: always but within that run; 77 where the processor can't be asked in this way.
+        SystemExit: with the run's status; with 77 where the processor hides nothing.
     """
     if os.environ.get(VARIABLE) == level:
         return
