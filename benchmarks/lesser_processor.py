@@ -9,15 +9,18 @@ caches and clock, and the C library's own choice of how memory is copied.
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-LEVELS = ("avx512vnni", "avxvnni", "avx2")
+LEVELS = {"avx512vnni": ["-DHAS_AVX512"], "avxvnni": ["-DHAS_AVXVNNI"], "avx2": []}
 """The most that programs may find: AVX-512 with VNNI as in Intel's servers before AMX, AVX2 with
-AVX-VNNI as in its laptops, AVX2 alone."""
-VARIABLE = "LESSER_PROCESSOR"
+AVX-VNNI as in its laptops, AVX2 alone. With each, what the compiler is to be given."""
+LIBRARY = "lesser_processor.so"
+NOT_HERE = 77
+"""As in ``lesser_processor.c``."""
 
 
 def run_again(level: str, folder: Path) -> None:
@@ -27,24 +30,27 @@ def run_again(level: str, folder: Path) -> None:
 
     Args:
         level: one of ``LEVELS``.
-        folder: for the library, and for the rates that interlingua remembers of its executors.
+        folder: for the library.
 
     Raises:
-        SystemExit: with the run's status; with 77 where the processor hides nothing.
+        SystemExit: with the run's status; with ``NOT_HERE`` where nothing can be hidden.
     """
-    if os.environ.get(VARIABLE) == level:
+    preloaded = os.environ.get("LD_PRELOAD", "").split()
+    if any(Path(name).name == LIBRARY for name in preloaded):
         return
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        print("instructions can be hidden on Linux for x86-64 only", file=sys.stderr)
+        raise SystemExit(NOT_HERE)
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         raise SystemExit("hiding instructions needs a C compiler: apt-get install gcc")
-    library = folder / "lesser_processor.so"
+    library = folder / LIBRARY
     source = Path(__file__).with_suffix(".c")
-    command = [compiler, "-O2", "-shared", "-fPIC", str(source), "-o", str(library)]
-    subprocess.run(command, check=True)
-    environment = {
-        **os.environ,
-        VARIABLE: level,
-        "LD_PRELOAD": str(library),
-        "XDG_CACHE_HOME": str(folder),
-    }
+    # initfirst: before the libraries that the program is linked with.
+    flags = ["-O2", "-shared", "-fPIC", "-Wl,-z,initfirst", *LEVELS[level]]
+    subprocess.run([compiler, *flags, str(source), "-o", str(library)], check=True)
+    environment = dict(os.environ)
+    # It would handle SIGSEGV in place of the library.
+    environment.pop("PYTHONFAULTHANDLER", None)
+    environment["LD_PRELOAD"] = " ".join([str(library), *preloaded])
     raise SystemExit(subprocess.run([sys.executable, *sys.argv], env=environment).returncode)

@@ -54,10 +54,15 @@ def emulates_avx2():
 def compiler_for(machine, *, uses_clang):
     """The command that compiles for a machine, or None; clang needs gcc's libraries for it."""
     gcc = shutil.which("gcc" if machine == HERE else f"{machine}-linux-gnu-gcc")
-    if not uses_clang or gcc is None:
-        return gcc and [gcc]
+    if gcc is None:
+        return None
+    if not uses_clang:
+        return [gcc]
     clang = shutil.which("clang")
-    return clang and [clang, f"--target={machine}-linux-gnu"]
+    if clang is None:
+        return None
+    # This machine's own system need not be Linux.
+    return [clang] if machine == HERE else [clang, f"--target={machine}-linux-gnu"]
 
 
 def run(program, machine, variant, folder, *, emulated_cpu=None, uses_clang=False):

@@ -95,7 +95,9 @@ static int dots(void) {
         for (int value = -127; value <= 127; value++) {
             int weights[4] = {first, 255 - first, 255, 0}, values[4] = {value, -value, 127, -127};
 #ifdef BYTES_IN_PAIRS /* together at most 128 */
-            values[1] = abs(value) - 128, values[2] = 64, values[3] = first % 2 ? 64 : -64;
+            values[1] = abs(value) - 128, values[2] = first % 2 ? 64 : -64, values[3] = values[2];
+            if (first < 128) weights[3] = 255; /* the most that two products can be */
+            if (first < 64) values[2] = -128, values[3] = 0;
 #endif
             uint8_t y[64];
             int8_t x[64];

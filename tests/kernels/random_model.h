@@ -24,6 +24,8 @@ static Linear linear(int64_t type, int64_t inputs, int64_t outputs) {
             memcpy(&bits, &number, 4);
             uint16_t upper = bits >> 16;
             if (type == BYTES) ((uint8_t *)panels)[place] = value;
+            int16_t whole = 8 * (value - 128); /* so small that no sum of these widths overflows */
+            if (type == INT16) memcpy(panels + 2 * place, &whole, 2);
             if (type == FLOAT32) memcpy(panels + 4 * place, &bits, 4);
             if (type == BFLOAT16 || type == WIDENED) memcpy(panels + 2 * place, &upper, 2);
         }

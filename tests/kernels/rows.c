@@ -40,8 +40,8 @@ static int check(int64_t inputs, int kind) {
 
 int main(void) {
     if (!supported()) return 77;
-    int64_t widths[] = {16, 32, 80, 96, 384, 1024, MOST};
-    for (int i = 0; i < 7; i++)
+    int64_t widths[] = {16, 32, 64, 80, 96, 256, 384, 768, 1024, MOST}; /* blocks of every order */
+    for (int i = 0; i < 10; i++)
         for (int kind = 0; kind < 3; kind++)
             for (int round = 0; round < 20; round++)
                 if (check(widths[i], kind)) return 1 + i;

@@ -13,6 +13,8 @@ static Floats set16(float x) { Floats v; EACH v.at[i] = x; return v; }
 static Ints set_ints16(int32_t x) { Ints v; EACH v.at[i] = x; return v; }
 static Floats read16(const float *x) { Floats v; memcpy(v.at, x, 64); return v; }
 static Floats mul16(Floats a, Floats b) { EACH a.at[i] *= b.at[i]; return a; }
+static Floats fmadd16(Floats a, Floats b, Floats c) { EACH a.at[i] = a.at[i] * b.at[i] + c.at[i]; return a; }
+static float sum16(Floats x) { float sum = 0; EACH sum += x.at[i]; return sum; }
 static Ints to_ints16(Floats x) {
     Ints v;
     EACH v.at[i] = x.at[i] >= -2147483648.0f && x.at[i] < 2147483648.0f ? (int32_t)lrintf(x.at[i]) : INT32_MIN;

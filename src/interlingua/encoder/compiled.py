@@ -356,8 +356,8 @@ class Int16Backbone(CompiledBackbone):
 
     Most processors multiply two int16 in the time of one float32; Intel's without tiles have an
     instruction for bfloats that takes longer than float32. Activations are float32, and rounded to
-    int16 for each product. Vectors are several times as near to those in float32 as by bfloats, and
-    int8 encoders have the last layers in int16.
+    int16 for each product. Vectors in bfloat16 are several times as near to those in float32 as by
+    bfloats. Of an int8 encoder the last layers are in int16.
     """
 
     multiplies_int16 = True

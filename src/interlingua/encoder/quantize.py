@@ -97,7 +97,8 @@ def quantize_to_int16(
     turned = rotate(weight.float())
     # Rounding adds up to a half to each number.
     most = torch.iinfo(torch.int32).max // LARGEST_INT16 - weight.shape[1]
-    sums, largest = turned.abs().sum(1, keepdim=True), turned.abs().amax(1, keepdim=True)
+    sums = turned.abs().sum(1, keepdim=True)
+    largest = turned.abs().amax(1, keepdim=True)
     scales = torch.maximum(sums / most, largest / torch.iinfo(torch.int16).max)
     scales = scales.clamp(min=torch.finfo(torch.float32).tiny)
     return (turned / scales).round().to(torch.int16), scales

@@ -1,8 +1,8 @@
 /* A BERT-shaped transformer over packed sentences: no padding, each sentence attends to itself.
 
    Sentences go through all layers in groups that stay in the cache. Products are made in float32, in bfloat16, in int16
-   or in bytes; residual sums, LayerNorm and softmax are float32 throughout, and what one product hands to the next (queries,
-   keys, values, context, inner activations) is of the model's type, float32 or bfloat16. */
+   or in bytes; residual sums, LayerNorm and softmax are float32 throughout, and what one product hands to the next
+   (queries, keys, values, context, inner activations) is of the model's type, float32 or bfloat16. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

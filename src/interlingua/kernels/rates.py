@@ -74,7 +74,9 @@ def measured(
     code = f"{digest(Path(__file__).with_name(f'{source}.c')):08x}"
     # A home folder may be shared by machines of several kinds.
     # Rates by another clock are not comparable.
-    machine = (processor(), kernel, code, torch.__version__, __version__, CLOCK.__name__)
+    # Torch may be kept from instructions that the processor has.
+    used = torch.backends.cpu.get_cpu_capability()
+    machine = (processor(), used, kernel, code, torch.__version__, __version__, CLOCK.__name__)
     key = " | ".join((*machine, *facts))
     with _LOCK:
         known = _MEASURED.get(key) or remembered().get(key, {})
