@@ -102,10 +102,15 @@ def test_int16_weights_pass_on_what_is_no_number():
 
 
 @pytest.mark.parametrize("rows", [1, 5, 40])
-@pytest.mark.parametrize("there", [True, False])
-def test_whole_products_are_exact(rows, there, monkeypatch):
-    if not there:
+@pytest.mark.parametrize("lacks", [None, "_int_mm", "probe", "instructions"])
+def test_whole_products_are_exact(rows, lacks, monkeypatch):
+    if lacks == "_int_mm":
         monkeypatch.delattr(torch, "_int_mm", raising=False)
+    elif lacks == "probe":
+        monkeypatch.delattr(torch.cpu, "_is_vnni_supported", raising=False)
+    elif lacks == "instructions":
+        monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
+        monkeypatch.setattr(torch, "_int_mm", lambda x, y: pytest.fail("it would be slow"))
     torch.manual_seed(3)
     x, weight = (torch.randint(-127, 128, (n, 24), dtype=torch.int8) for n in (rows, 7))
     assert torch.equal(whole_product(x, weight).long(), x.long() @ weight.long().T)
