@@ -25,8 +25,8 @@ several wall time: look at that on an idle machine only.
 
 An engine of ours with amx in its name is that variant of the encoding kernel and nothing else;
 where this machine does not run it, it is shown as not on this machine, and is in no ratio.
-With ``--instructions`` no engine, ours or another, finds more than those: what a laptop or an older
-server would give, see ``lesser_processor.py``.
+With ``--instructions`` no engine, ours or another, finds more than the named ones: what a laptop or
+an older server would give, see ``lesser_processor.py``.
 
 The ratios of the medians come last, with the targets; those of speed are for the kind of processor
 that they were set for, and left out elsewhere.
@@ -403,7 +403,7 @@ def checks(table: Any, variant: str | None) -> list[Check]:
     Args:
         table: by set and engine.
         variant: of the encoding kernel that this machine runs. README.md has targets of speed for
-            registers of 512 bits, and others for AVX2.
+            registers of 512 bits where bfloats gain by them, and others for AVX2.
     """
     is_wide = variant in WIDE_VARIANTS
     first = next(iter(table.values()))

@@ -2,8 +2,8 @@
 
 torch can be kept from AVX-512 by variables; onnxruntime and OpenVINO look at the processor itself.
 So ``lesser_processor.c`` answers in its place. It works on Linux, on processors that let the system
-intercept the question: Intel's from Ivy Bridge on, and AMD's newest. What stays is this processor's
-caches and clock, and the C library's own choice of how memory is copied.
+intercept the question (``cpuid_fault`` in ``/proc/cpuinfo``). What stays is this processor's caches
+and clock, and the C library's own choice of how memory is copied.
 """
 
 from __future__ import annotations

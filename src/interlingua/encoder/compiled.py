@@ -169,6 +169,7 @@ class CompiledBackbone:
         self._kernel = self._library()
         self._layout = layout_of(self._kernel)
         if self.multiplies_int16:
+            # Then activations are float32.
             self._layout = self._layout._replace(bfloats=False)
         self._by_tiles = self._layout.tiles and fits_tiles(config)
         layers = [layer for layer in backbone.layers if isinstance(layer, Layer)]
@@ -176,8 +177,9 @@ class CompiledBackbone:
         finer = torch.bfloat16 if dtype == torch.int8 else dtype
         if self.multiplies_int16:
             finer = torch.int16
-        coarser = torch.int8 if dtype == torch.int8 else finer
-        dtypes = layer_dtypes(coarser, finer, len(layers))
+        dtypes = [finer] * len(layers)
+        if dtype == torch.int8:
+            dtypes = layer_dtypes(dtype, finer, len(layers))
         self._layers = (_Layer * len(layers))(*map(self._layer, layers, dtypes))
         self._model = _Model(
             width=config.hidden_size,
@@ -287,7 +289,8 @@ class CompiledBackbone:
     def _linear(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> _Linear:
         """The weights in panels, and what belongs to them."""
         outputs, inputs = weight.shape
-        factors, scales = None, None
+        factors = None
+        scales = None
         if dtype == torch.int8:
             rounded, factors = quantize(weight.detach())
             # By way of 16 bits: a signed byte has no room for what is added.
