@@ -13,7 +13,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FLAGS = ("-O3", "-shared", "-fPIC", "-fno-strict-aliasing")
+FLAGS = ("-O3", "-shared", "-fPIC", "-pthread", "-fno-strict-aliasing")
 AVX512 = (
     "-mfma",
     "-mavx512f",

@@ -225,6 +225,58 @@ def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(form, dtype, shap
         assert torch.equal(alone, together[start:stop])
 
 
+@needs_kernel
+@both_shapes
+@pytest.mark.parametrize(
+    ("form", "dtype"),
+    [
+        (CompiledBackbone, torch.float32),
+        (CompiledBackbone, torch.bfloat16),
+        (CompiledBackbone, torch.int8),
+        (Int16Backbone, torch.bfloat16),
+        (Int16Backbone, torch.int8),
+    ],
+)
+def test_several_threads_change_no_bit(
+    form, dtype, shape, random_batch, set_threads, monkeypatch
+):
+    """Also where there are more of them than cores, tokens or heads."""
+    backbone = backbone_with(**shape)
+    if form.refusal(backbone, dtype) is not None:
+        pytest.skip("this variant multiplies no int16, or this shape by tiles")
+    frozen = form(backbone, dtype)
+    monkeypatch.setattr(compiled, "MIN_PRODUCTS", 1)
+    # One token; more than one group of sentences.
+    for lengths, counts in (([1], [16]), ([7, 297, 2, 97, 130], [2, 5])):
+        batch = random_batch(lengths)
+        set_threads(1)
+        alone = states_of(frozen, batch)
+        for threads in counts:
+            set_threads(threads)
+            assert torch.equal(states_of(frozen, batch), alone)
+
+
+@needs_kernel
+def test_a_batch_has_as_many_threads_as_it_is_worth(random_batch, set_threads, monkeypatch):
+    backbone = backbone_with(num_hidden_layers=2)
+    frozen = CompiledBackbone(backbone, torch.float32)
+    asked = []
+    kernel = frozen._kernel
+
+    class Kernel:
+        def encode(self, *arguments):
+            asked.append(arguments[-1].value)
+            return kernel.encode(*arguments)
+
+    frozen._kernel = Kernel()
+    set_threads(5)
+    # Two layers of 4 x 96 x 96 and 2 x 96 x 144 weights.
+    monkeypatch.setattr(compiled, "MIN_PRODUCTS", 2 * (4 * 96 * 96 + 2 * 96 * 144) * 10)
+    for length in (9, 10, 29, 300):
+        states_of(frozen, random_batch([length]))
+    assert asked == [1, 1, 2, 5]
+
+
 @pytest.fixture
 def states_by(use_variant):
     """A function that computes with each of the variants that this processor runs."""

@@ -43,7 +43,9 @@ def test_every_pooling_is_the_training_path_s(framed_encoder, sentences, pooling
         assert np.abs(difference).max() < 1e-5
 
 
-def test_several_threads_give_the_same(encoder, sentences, set_threads):
+@pytest.mark.parametrize("least", [10, 10**6], ids=["a batch each", "one batch for all"])
+def test_several_threads_give_the_same(encoder, sentences, set_threads, least, monkeypatch):
+    monkeypatch.setattr(encode_module, "MIN_SHARE_TOKENS", least)
     alone = encoder.encode(sentences * 5, batch_tokens=20)
     set_threads(3)
     together = encoder.encode(sentences * 5, batch_tokens=20)
@@ -216,6 +218,20 @@ def test_threads_have_several_batches_each(encoder, sentences, monkeypatch, set_
     encoder.encode(sentences * 5)
     assert sum(made) == 40
     assert len(made) >= 2 * encode_module.SHARES
+
+
+def test_few_sentences_are_one_batch_for_all_threads(encoder, sentences, monkeypatch, set_threads):
+    """That has the threads of torch, and is not cut into one for each."""
+    seen = []
+    original = encode_module._BatchRunner.pooled
+    monkeypatch.setattr(
+        encode_module._BatchRunner,
+        "pooled",
+        lambda *given: seen.append((len(given[2]), torch.get_num_threads())) or original(*given),
+    )
+    set_threads(3)
+    encoder.encode(sentences)
+    assert seen == [(len(sentences), 3)]
 
 
 def test_progress_counts_every_text(encoder, sentences, capsys):

@@ -91,7 +91,7 @@ def run(program, machine, variant, folder, *, emulated_cpu=None, uses_clang=Fals
     source = folder / f"{variant}.c"
     source.write_text(program)
     # no contraction of the loops' own products and sums, with which they are compared
-    flags = ["-O2", "-ffp-contract=off", "-fno-strict-aliasing", *FLAGS[machine][variant]]
+    flags = ["-O2", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing", *FLAGS[machine][variant]]
     # qemu does not find the libraries of another machine. Those of this one are there for certain,
     # and need not be there for static linking: the images that wheels are built in have none.
     if machine != HERE:

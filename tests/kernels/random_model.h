@@ -4,6 +4,8 @@
 #define TOKENS 240
 #define SENTENCES 6
 
+static int64_t threads = 1; /* that compute the states */
+
 /* Where the weight of an output and an input stands in the variant's panels; `together` inputs stand side by side. */
 static int64_t place_of(int64_t output, int64_t input, int64_t inputs, int64_t together) {
     int64_t unit = output / PANEL * inputs / together + input / together;
@@ -54,6 +56,6 @@ static float *states_of(int64_t weights, int64_t type, int64_t width, int64_t he
     float *words = numbers(50 * width, 1.0f), *positions = numbers(100 * width, 1.0f);
     Model model = {width, heads, inner, 2, type, activation, 0, 0, 1e-5f, words, positions, norm(width), layers};
     float *states = numbers(TOKENS * width, 0.0f);
-    if (encode(&model, ids, starts, SENTENCES, states)) exit(1);
+    if (encode(&model, ids, starts, SENTENCES, states, threads)) exit(1);
     return states;
 }

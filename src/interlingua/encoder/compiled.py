@@ -42,6 +42,9 @@ TILE_WIDTH = 64
 """What widths of heads and of rows have to be multiples of for products by tiles."""
 UNSIGNED = 128
 """Added to weights in bytes: the instruction multiplies unsigned by signed ones."""
+MIN_PRODUCTS = 1 << 24
+"""Multiplications of weights by activations that are worth a thread: a quarter of a millisecond or
+so."""
 
 
 # The four structures repeat those of the kernel, field by field and in the same order.
@@ -256,10 +259,18 @@ class CompiledBackbone:
             ctypes.c_void_p(starts.ctypes.data),
             ctypes.c_int64(len(starts) - 1),
             ctypes.c_void_p(states.ctypes.data),
+            ctypes.c_int64(self._threads(len(ids))),
         )
         if failed:
             raise MemoryError("no memory for a batch; lower batch_tokens")
         return torch.from_numpy(states)
+
+    def _threads(self, tokens: int) -> int:
+        """As many as torch may use here and the work is worth; their number changes no bit."""
+        config = self.config
+        weights = config.hidden_size * (4 * config.hidden_size + 2 * config.intermediate_size)
+        products = tokens * weights * config.num_hidden_layers
+        return max(1, min(torch.get_num_threads(), products // MIN_PRODUCTS))
 
     def _layer(self, layer: Layer, dtype: torch.dtype) -> _Layer:
         weight, bias = layer.joint_projection()

@@ -52,7 +52,7 @@ CPU_BATCH_TOKENS = 4096
 MIN_SHARE_TOKENS = 512
 SHARES = 4
 """A batch for a thread has so many tokens at least, and there are so many for each, so that none
-waits for long."""
+waits for long. With fewer tokens all threads work at one batch."""
 Dtype = Literal["float32", "tf32", "bfloat16", "float16", "int8", "auto"]
 DTYPES: Mapping[str, torch.dtype] = {
     "float32": torch.float32,
@@ -367,7 +367,8 @@ class _BatchRunner:
     """Runs the batches of a window.
 
     On the CPU each thread has batches of its own, and products use one thread: where another
-    process keeps a core busy, one batch is slowed, not all.
+    process keeps a core busy, one batch is slowed, not all. A few sentences are one batch for all
+    threads.
     """
 
     def __init__(
@@ -400,23 +401,26 @@ class _BatchRunner:
         lengths = [len(ids) for ids in window]
         if self.on_cpu:
             batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)
-        if self.threads > 1:
-            # Several batches for each thread, so that no thread idles at the end of the window.
-            share = sum(lengths) // (SHARES * self.threads)
+        tokens = sum(lengths)
+        has_shares = self.threads > 1 and tokens >= MIN_SHARE_TOKENS * self.threads
+        if has_shares:
+            share = tokens // (SHARES * self.threads)
             batch_tokens = min(batch_tokens, max(MIN_SHARE_TOKENS, share))
         batches = list(token_budget_batches(lengths, batch_tokens))
         vectors = np.empty((len(window), self.encoder.full_dim), dtype=np.float32)
-        results = self._results(window, batches)
+        results = self._results(window, batches, in_threads=has_shares)
         for rows, result in zip(batches, results, strict=True):
             vectors[rows] = result
             advance(len(rows))
         return vectors
 
-    def _results(self, window: list[list[int]], batches: list[list[int]]) -> Iterator[Vectors]:
-        """The vectors of batches, in the order of the batches."""
+    def _results(
+        self, window: list[list[int]], batches: list[list[int]], *, in_threads: bool
+    ) -> Iterator[Vectors]:
+        """The vectors of batches, in the order of the batches; on a CPU each by one thread or all."""
         if not self.on_cpu:
             return self._computed_ahead(window, batches)
-        if self.pool is None and self.threads > 1 and len(batches) > 1:
+        if self.pool is None and in_threads:
             self.pool = ThreadPoolExecutor(
                 self.threads, "encode", initializer=lambda: torch.set_num_threads(1)
             )
@@ -425,7 +429,7 @@ class _BatchRunner:
             vectors: Vectors = self.pooled(window, rows).numpy()
             return vectors
 
-        if self.pool is None:
+        if self.pool is None or not in_threads:
             return map(run, batches)
         return self.pool.map(run, batches)
 

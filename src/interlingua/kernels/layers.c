@@ -2,7 +2,9 @@
 
    Sentences go through all layers in groups that stay in the cache. Products are made in float32, in bfloat16, in int16
    or in bytes; residual sums, LayerNorm and softmax are float32 throughout, and what one product hands to the next
-   (queries, keys, values, context, inner activations) is of the model's type, float32 or bfloat16. */
+   (queries, keys, values, context, inner activations) is of the model's type, float32 or bfloat16.
+
+   One thread takes a group through, or several do together (team.h). */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@
 #include "neon.h"
 #endif
 #include "vectors.h"
+#include "team.h"
 #include "products.h"
 #include "whole_rows.h"
 #include "attention.h"
@@ -48,7 +51,7 @@ typedef struct {
     const Layer *layer;
 } Model;
 
-/* Memory of a group of sentences. */
+/* Memory of a group of sentences, as a thread sees it: turned and what attention needs are its own. */
 typedef struct {
     char *qkv, *context, *inner, *rows;
     float *sum, *turned, *scales;
@@ -57,6 +60,7 @@ typedef struct {
 #if TILES
     TileAttention tile_attention;
 #endif
+    Member member;
 } Room;
 
 /* Of this file and its headers, so that a library of older ones is noticed; given at compilation. */
@@ -82,27 +86,36 @@ int has_int16s(void) { return INT16S; }
 /* Whether there are products by tiles, where float32 weights are to be pairs of bfloats. */
 int has_tiles(void) { return TILES; }
 
-/* Rows of activations, ld numbers apart, in the type that a product takes, and with room behind. */
-static Rows convert(const Linear *linear, const char *x, int64_t from, int64_t ld, int64_t rows, const Room *room) {
-    int64_t inputs = linear->inputs, type = type_of_rows(linear->type);
-    int64_t stride = inputs * bytes_of(type), size = bytes_of(from);
-    for (int64_t r = 0; r < rows; r++, x += ld * size) {
-        char *to = room->rows + r * stride;
+/* Some rows of activations, ld numbers apart, to the type that a product takes. */
+static void convert(const Linear *linear, const char *x, int64_t from, int64_t ld, int64_t first, int64_t end,
+                    const Room *room) {
+    int64_t inputs = linear->inputs, type = type_of_rows(linear->type), size = bytes_of(from);
+    for (int64_t r = first; r < end; r++) {
+        const char *row = x + r * ld * size;
+        char *to = room->rows + r * inputs * bytes_of(type);
         if (type == BYTES)
-            to_bytes(x, from, inputs, room->turned, to, room->scales + r, room->starts + r);
+            to_bytes(row, from, inputs, room->turned, to, room->scales + r, room->starts + r);
 #if INT16S
-        else if (type == INT16) to_int16s(x, from, inputs, room->turned, to, room->scales + r);
+        else if (type == INT16) to_int16s(row, from, inputs, room->turned, to, room->scales + r);
 #endif
         else
-            for (int64_t d = 0; d < inputs; d += LANES) store(to + d * bytes_of(type), type, load(x + d * size, from));
+            for (int64_t d = 0; d < inputs; d += LANES) store(to + d * bytes_of(type), type, load(row + d * size, from));
     }
+}
+
+/* What convert has made, with room behind. */
+static Rows converted(const Linear *linear, const Room *room) {
+    int64_t stride = linear->inputs * bytes_of(type_of_rows(linear->type));
     return (Rows){room->rows, stride, room->scales, room->starts};
 }
 
-/* The same of rows that have room behind, so that they can stay where they are. */
+/* Whether rows of a type, with room behind, can stay where they are. */
+static int takes(const Linear *linear, int64_t type) { return type == type_of_rows(linear->type); }
+
 static Rows in_place(const Linear *linear, const char *x, int64_t from, int64_t ld, int64_t rows, const Room *room) {
-    if (from == type_of_rows(linear->type)) return (Rows){x, ld * bytes_of(from), NULL, NULL};
-    return convert(linear, x, from, ld, rows, room);
+    if (takes(linear, from)) return (Rows){x, ld * bytes_of(from), NULL, NULL};
+    convert(linear, x, from, ld, 0, rows, room);
+    return converted(linear, room);
 }
 
 /* x = LayerNorm(x + y). */
@@ -134,35 +147,41 @@ static void block(const Model *model, const Layer *layer, float *x, const char *
     multiply(&layer->attention_output, from, rows, NONE, FLOAT32, (char *)room->sum);
     for (int64_t r = 0; r < rows; r++)
         normalize(x + r * width, room->sum + r * ld, width, &layer->attention_norm, model->eps);
-    from = convert(&layer->intermediate, (char *)x, FLOAT32, width, rows, room);
-    multiply(&layer->intermediate, from, rows, model->activation, model->type, room->inner);
+    convert(&layer->intermediate, (char *)x, FLOAT32, width, 0, rows, room);
+    multiply(&layer->intermediate, converted(&layer->intermediate, room), rows, model->activation, model->type, room->inner);
     from = in_place(&layer->output, room->inner, model->type, inner, rows, room);
     multiply(&layer->output, from, rows, NONE, FLOAT32, (char *)room->sum);
     for (int64_t r = 0; r < rows; r++)
         normalize(x + r * width, room->sum + r * ld, width, &layer->output_norm, model->eps);
 }
 
+/* The vectors of some tokens, by their words and their places in the sentences that begin at `starts`. */
+static void embed(const Model *model, const int64_t *ids, const int64_t *starts, int64_t first, int64_t end, float *x) {
+    int64_t width = model->width;
+    const int64_t *sentence = starts;
+    for (int64_t t = first; t < end; t++) {
+        while (sentence[1] <= t) sentence++;
+        float *row = x + (t - starts[0]) * width;
+        memcpy(row, model->words + ids[t] * width, width * sizeof(float));
+        normalize(row, model->positions + (t - *sentence + model->first_position) * width, width, &model->norm,
+                  model->eps);
+    }
+}
+
 static void group(const Model *model, const int64_t *ids, const int64_t *starts, int64_t sentences, float *x,
                   Room *room) {
     int64_t width = model->width, first = starts[0], tokens = starts[sentences] - first, ld = up(3 * width, PANEL);
     int64_t size = bytes_of(model->type);
-    for (int64_t s = 0; s < sentences; s++) {
-        for (int64_t t = starts[s]; t < starts[s + 1]; t++) {
-            float *row = x + (t - first) * width;
-            memcpy(row, model->words + ids[t] * width, width * sizeof(float));
-            normalize(row, model->positions + (t - starts[s] + model->first_position) * width, width, &model->norm,
-                      model->eps);
-        }
-    }
+    embed(model, ids, starts, first, starts[sentences], x);
     for (const Layer *layer = model->layer; layer < model->layer + model->layers; layer++) {
         for (int64_t i = 0; i < tokens; i += BLOCK_ROWS) {
             int64_t rows = least(BLOCK_ROWS, tokens - i);
-            Rows from = convert(&layer->qkv, (char *)(x + i * width), FLOAT32, width, rows, room);
-            multiply(&layer->qkv, from, rows, NONE, model->type, room->qkv + i * ld * size);
+            convert(&layer->qkv, (char *)(x + i * width), FLOAT32, width, 0, rows, room);
+            multiply(&layer->qkv, converted(&layer->qkv, room), rows, NONE, model->type, room->qkv + i * ld * size);
         }
         for (int64_t s = 0; s < sentences; s++)
-            attend(&room->attention, room->qkv + (starts[s] - first) * ld * size, ld, starts[s + 1] - starts[s],
-                   room->context + (starts[s] - first) * width * size);
+            attend(&room->attention, room->qkv + (starts[s] - first) * ld * size, ld, starts[s + 1] - starts[s], 0,
+                   model->heads, room->context + (starts[s] - first) * width * size);
         for (int64_t i = 0; i < tokens; i += BLOCK_ROWS)
             block(model, layer, x + i * width, room->context + i * width * size, least(BLOCK_ROWS, tokens - i), room);
     }
@@ -174,28 +193,32 @@ static void *take(char **memory, int64_t bytes) {
     return part;
 }
 
+#include "shared_layers.h"
 #if TILES
 #include "tile_layers.h"
 #endif
 
-/* Makes rooms of a memory; returns how many bytes they take. */
-static int64_t divide(char *memory, const Model *model, int64_t tokens, int64_t longest, Room *room) {
+/* Makes rooms of a memory, one for each thread; returns how many bytes they take. */
+static int64_t divide(char *memory, const Model *model, int64_t tokens, int64_t longest, int64_t threads, Room *rooms) {
     int64_t width = model->width, size = bytes_of(model->type), inner = up(model->inner, PANEL);
-    int64_t wide = width > inner ? width : inner, rows = least(tokens, BLOCK_ROWS) + ROWS;
+    int64_t wide = width > inner ? width : inner, rows = (threads > 1 ? tokens : least(tokens, BLOCK_ROWS)) + ROWS;
     int64_t head = width / model->heads, keys = up(longest, PANEL);
     char *left = memory;
-    room->qkv = take(&left, (tokens + ROWS) * up(3 * width, PANEL) * size);
-    room->context = take(&left, (tokens + ROWS) * width * size);
-    room->inner = take(&left, rows * inner * size);
-    room->rows = take(&left, rows * wide * 4);
-    room->sum = take(&left, rows * up(width, PANEL) * 4);
-    room->turned = take(&left, wide * 4);
-    room->scales = take(&left, rows * 4);
-    room->starts = take(&left, rows * 4);
-    room->attention = (Attention){.width = width, .heads = model->heads, .type = model->type};
-    room->attention.keys = take(&left, keys * head * size);
-    room->attention.values = take(&left, keys * head * size);
-    room->attention.scores = take(&left, ROWS * keys * 4);
+    Room room = {.qkv = take(&left, (tokens + ROWS) * up(3 * width, PANEL) * size)};
+    room.context = take(&left, (tokens + ROWS) * width * size);
+    room.inner = take(&left, rows * inner * size);
+    room.rows = take(&left, rows * wide * 4);
+    room.sum = take(&left, rows * up(width, PANEL) * 4);
+    room.scales = take(&left, rows * 4);
+    room.starts = take(&left, rows * 4);
+    room.attention = (Attention){.width = width, .heads = model->heads, .type = model->type};
+    for (int64_t t = 0; t < threads; t++) {
+        room.turned = take(&left, wide * 4);
+        room.attention.keys = take(&left, keys * head * size);
+        room.attention.values = take(&left, keys * head * size);
+        room.attention.scores = take(&left, ROWS * keys * 4);
+        rooms[t] = room;
+    }
     return left - memory;
 }
 
@@ -206,38 +229,72 @@ static int64_t longest_of(const int64_t *starts, int64_t sentences) {
     return longest;
 }
 
-typedef int64_t (*Divide)(char *, const Model *, int64_t tokens, int64_t longest, Room *);
-typedef void (*Group)(const Model *, const int64_t *ids, const int64_t *starts, int64_t sentences, float *x, Room *);
+/* How sentences go through the layers. */
+typedef struct {
+    int64_t (*divide)(char *, const Model *, int64_t tokens, int64_t longest, int64_t threads, Room *);
+    void (*group)(const Model *, const int64_t *ids, const int64_t *starts, int64_t sentences, float *x, Room *);
+    int64_t tokens; /* of a group, or one sentence */
+} Way;
 
-static int encode_by(Divide divide, Group group, int64_t group_tokens, const Model *model, const int64_t *ids,
-                     const int64_t *starts, int64_t sentences, float *states) {
-    int64_t longest = longest_of(starts, sentences), most = longest > group_tokens ? longest : group_tokens;
-    int64_t tokens = least(starts[sentences] - starts[0], most);
+/* What a thread has to do: all of it, or its share. */
+typedef struct {
+    const Model *model;
+    const int64_t *ids, *starts;
+    int64_t sentences;
+    float *states;
+    Way way;
     Room room;
-    int64_t bytes = divide(NULL, model, tokens, longest, &room);
-    char *memory = aligned_alloc(64, bytes);
-    if (!memory) return 1;
-    memset(memory, 0, bytes);
-    divide(memory, model, tokens, longest, &room);
-    for (int64_t s = 0; s < sentences;) {
+} Task;
+
+static void work(void *tasks, int64_t thread) {
+    Task *task = (Task *)tasks + thread;
+    const int64_t *starts = task->starts;
+#if TILES
+    if (task->model->by_tiles) begin_tiles();
+#endif
+    for (int64_t s = 0; s < task->sentences;) {
         int64_t end = s + 1;
-        while (end < sentences && starts[end + 1] - starts[s] <= group_tokens) end++;
-        group(model, ids, starts + s, end - s, states + (starts[s] - starts[0]) * model->width, &room);
+        while (end < task->sentences && starts[end + 1] - starts[s] <= task->way.tokens) end++;
+        float *x = task->states + (starts[s] - starts[0]) * task->model->width;
+        task->way.group(task->model, task->ids, starts + s, end - s, x, &task->room);
         s = end;
     }
-    free(memory);
-    return 0;
+#if TILES
+    if (task->model->by_tiles) end_tiles();
+#endif
 }
 
-/* Hidden states of the last layer, (tokens, width). Returns 0, or 1 where there is no memory. */
-int encode(const Model *model, const int64_t *ids, const int64_t *starts, int64_t sentences, float *states) {
+static Way way_of(const Model *model, int64_t threads) {
 #if TILES
-    if (model->by_tiles) {
-        begin_tiles();
-        int problem = encode_by(divide_for_tiles, tile_group, TILE_TOKENS, model, ids, starts, sentences, states);
-        end_tiles();
-        return problem;
-    }
+    if (model->by_tiles) return (Way){divide_for_tiles, tile_group, TILE_TOKENS};
 #endif
-    return encode_by(divide, group, GROUP_TOKENS, model, ids, starts, sentences, states);
+    return (Way){divide, threads > 1 ? shared_group : group, GROUP_TOKENS};
+}
+
+/* Hidden states of the last layer, (tokens, width), by up to so many threads, which changes no bit of them. Returns 0, or
+   1 where there is no memory. */
+int encode(const Model *model, const int64_t *ids, const int64_t *starts, int64_t sentences, float *states,
+           int64_t threads) {
+    threads = least(threads, MOST_THREADS);
+    Way way = way_of(model, threads);
+    int64_t longest = longest_of(starts, sentences), most = longest > way.tokens ? longest : way.tokens;
+    int64_t tokens = least(starts[sentences] - starts[0], most);
+    Room rooms[MOST_THREADS];
+    int64_t bytes = way.divide(NULL, model, tokens, longest, threads, rooms);
+    char *memory = aligned_alloc(64, bytes);
+    Team *team = memory ? new_team(threads) : NULL;
+    if (!team) {
+        free(memory);
+        return 1;
+    }
+    memset(memory, 0, bytes);
+    way.divide(memory, model, tokens, longest, threads, rooms);
+    Task tasks[MOST_THREADS];
+    for (int64_t t = 0; t < threads; t++) {
+        rooms[t].member = (Member){team, 0};
+        tasks[t] = (Task){model, ids, starts, sentences, states, way, rooms[t]};
+    }
+    work_together(team, work, tasks);
+    free(memory);
+    return 0;
 }

@@ -166,14 +166,16 @@ ALWAYS void head_by_tiles(int type, int halves, const TileAttention *to, const c
     }
 }
 
-/* Every head; rows of qkv and of context have the high bfloats first, in PAIRS. Up to 31 rows more are read. */
-ALWAYS void attend_in(int type, const TileAttention *to, const char *qkv, int64_t length, char *context) {
+/* Some heads; rows of qkv and of context have the high bfloats first, in PAIRS. Up to 31 rows more are read. */
+ALWAYS void attend_in(int type, const TileAttention *to, const char *qkv, int64_t length, int64_t first, int64_t end,
+                      char *context) {
     int64_t width = to->width, head = width / to->heads, tiles_low = up(length, 32) * head * 2;
     int64_t both = type == PAIRS ? 2 : 1, stride = 6 * width * both, low = 6 * width;
     float scale = first_lane16(div16(set16(1.0f), sqrt16(set16((float)head))));
     char ones[TILE_BYTES] __attribute__((aligned(64)));
     for (int i = 0; i < TILE_BYTES; i += 32) store(ones + i, BFLOAT16, set16(1.0f));
-    for (const char *q = qkv; q < qkv + width * 2; q += head * 2, context += head * 2) {
+    context += first * head * 2;
+    for (const char *q = qkv + first * head * 2; q < qkv + end * head * 2; q += head * 2, context += head * 2) {
         for (int64_t part = 0; part < both; part++) {
             tiles_of_keys(q + width * 2 + part * low, stride, length, head, to->keys + part * tiles_low);
             tiles_of_values(q + 4 * width + part * low, stride, length, head, to->values + part * tiles_low);
@@ -187,7 +189,8 @@ ALWAYS void attend_in(int type, const TileAttention *to, const char *qkv, int64_
     }
 }
 
-static void attend_by_tiles(int64_t type, const TileAttention *to, const char *qkv, int64_t length, char *context) {
-    if (type == PAIRS) attend_in(PAIRS, to, qkv, length, context);
-    else attend_in(BFLOAT16, to, qkv, length, context);
+static void attend_by_tiles(int64_t type, const TileAttention *to, const char *qkv, int64_t length, int64_t first,
+                            int64_t end, char *context) {
+    if (type == PAIRS) attend_in(PAIRS, to, qkv, length, first, end, context);
+    else attend_in(BFLOAT16, to, qkv, length, first, end, context);
 }

@@ -31,27 +31,52 @@ ALWAYS void normalize_to(int type, float *x, int64_t width, const Norm *norm, fl
 }
 
 /* Rows that the product before has written: those of bytes are made now, others are of the product's type already. */
-static Rows tile_rows(const Linear *linear, const char *x, int64_t rows, const Room *room) {
-    int64_t inputs = linear->inputs;
+static Rows tile_rows(const Linear *linear, const char *x, int64_t rows, Room *room) {
+    int64_t inputs = linear->inputs, size = part_size(room->member.team, rows, 1);
     if (linear->type != BYTES) return (Rows){x, inputs * tile_size(linear->type), NULL, NULL};
-    for (int64_t r = 0; r < rows; r++)
-        to_bytes(x + r * inputs * 2, BFLOAT16, inputs, room->turned, room->rows + r * inputs, room->scales + r,
-                 room->starts + r);
+    EACH_PART(part, &room->member, (rows + size - 1) / size)
+        for (int64_t r = part * size; r < least(part * size + size, rows); r++)
+            to_bytes(x + r * inputs * 2, BFLOAT16, inputs, room->turned, room->rows + r * inputs, room->scales + r,
+                     room->starts + r);
     return (Rows){room->rows, inputs, room->scales, room->starts};
 }
 
-/* LayerNorm of the rows of x, and what the next product takes; after the last layer there is none. */
+/* LayerNorm of a row of x, and what the next product takes; after the last layer there is none. */
+static void tile_norm_row(const Model *model, const Linear *next, float *x, const Norm *norm, int64_t r, Room *room) {
+    int64_t width = model->width, type = next ? next->type : FLOAT32;
+    float *row = x + r * width;
+    char *to = room->rows + r * width * tile_size(type);
+    if (type == BFLOAT16) normalize_to(BFLOAT16, row, width, norm, model->eps, to);
+    else if (type == PAIRS) normalize_to(PAIRS, row, width, norm, model->eps, to);
+    else normalize_to(FLOAT32, row, width, norm, model->eps, to);
+    if (type == BYTES) to_bytes((char *)row, FLOAT32, width, room->turned, to, room->scales + r, room->starts + r);
+}
+
 static Rows tile_norm(const Model *model, const Linear *next, float *x, const Norm *norm, int64_t rows, Room *room) {
-    int64_t width = model->width, type = next ? next->type : FLOAT32, size = tile_size(type);
-    for (int64_t r = 0; r < rows; r++) {
-        float *row = x + r * width;
-        char *to = room->rows + r * width * size;
-        if (type == BFLOAT16) normalize_to(BFLOAT16, row, width, norm, model->eps, to);
-        else if (type == PAIRS) normalize_to(PAIRS, row, width, norm, model->eps, to);
-        else normalize_to(FLOAT32, row, width, norm, model->eps, to);
-        if (type == BYTES) to_bytes((char *)row, FLOAT32, width, room->turned, to, room->scales + r, room->starts + r);
+    int64_t size = part_size(room->member.team, rows, 1), type = next ? next->type : FLOAT32;
+    EACH_PART(part, &room->member, (rows + size - 1) / size)
+        for (int64_t r = part * size; r < least(part * size + size, rows); r++)
+            tile_norm_row(model, next, x, norm, r, room);
+    return (Rows){room->rows, model->width * tile_size(type), room->scales, room->starts};
+}
+
+static void tile_product(const Linear *linear, Rows x, int64_t rows, int64_t activation, int64_t to, char *y,
+                         const char *after, Room *room) {
+    int64_t panels = up(linear->outputs, PANEL) / PANEL, size = part_size(room->member.team, panels, 1);
+    EACH_PART(part, &room->member, (panels + size - 1) / size) {
+        int64_t first = part * size, end = least(first + size, panels);
+        multiply_by_tiles(linear, x, rows, first * PANEL, end * PANEL, activation, to, y, end < panels ? NULL : after);
     }
-    return (Rows){room->rows, width * size, room->scales, room->starts};
+}
+
+static void tile_attend(const Model *model, const int64_t *starts, int64_t sentences, Room *room) {
+    int64_t width = model->width, bytes = tile_size(model->type), heads = model->heads;
+    int64_t size = part_size(room->member.team, heads, sentences), parts = (heads + size - 1) / size;
+    EACH_PART(part, &room->member, parts * sentences) {
+        int64_t s = part / parts, first = part % parts * size, row = starts[s] - starts[0];
+        attend_by_tiles(model->type, &room->tile_attention, room->qkv + row * 3 * width * bytes, starts[s + 1] - starts[s],
+                        first, least(first + size, heads), room->context + row * width * bytes);
+    }
 }
 
 /* Sums of the vectors of words and positions. */
@@ -64,49 +89,51 @@ static void tile_embed(const Model *model, const int64_t *ids, int64_t length, f
     }
 }
 
+/* By one thread or several, which share the outputs of a product. */
 static void tile_group(const Model *model, const int64_t *ids, const int64_t *starts, int64_t sentences, float *x,
                        Room *room) {
-    int64_t width = model->width, first = starts[0], tokens = starts[sentences] - first, size = tile_size(model->type);
-    for (int64_t s = 0; s < sentences; s++)
+    int64_t width = model->width, first = starts[0], tokens = starts[sentences] - first;
+    EACH_PART(s, &room->member, sentences)
         tile_embed(model, ids + starts[s], starts[s + 1] - starts[s], x + (starts[s] - first) * width);
     const Layer *layer = model->layer, *end = layer + model->layers;
     Rows from = tile_norm(model, &layer->qkv, x, &model->norm, tokens, room);
     for (; layer < end; layer++) {
         const Layer *next = layer + 1 < end ? layer + 1 : NULL, *following = next ? next : model->layer;
-        multiply_by_tiles(&layer->qkv, from, tokens, NONE, model->type, room->qkv, layer->attention_output.weights);
-        for (int64_t s = 0; s < sentences; s++) {
-            const char *qkv = room->qkv + (starts[s] - first) * 3 * width * size;
-            char *context = room->context + (starts[s] - first) * width * size;
-            attend_by_tiles(model->type, &room->tile_attention, qkv, starts[s + 1] - starts[s], context);
-        }
+        tile_product(&layer->qkv, from, tokens, NONE, model->type, room->qkv, layer->attention_output.weights, room);
+        tile_attend(model, starts, sentences, room);
         from = tile_rows(&layer->attention_output, room->context, tokens, room);
-        multiply_by_tiles(&layer->attention_output, from, tokens, NONE, ADDED, (char *)x, layer->intermediate.weights);
+        tile_product(&layer->attention_output, from, tokens, NONE, ADDED, (char *)x, layer->intermediate.weights, room);
         from = tile_norm(model, &layer->intermediate, x, &layer->attention_norm, tokens, room);
-        multiply_by_tiles(&layer->intermediate, from, tokens, model->activation, model->type, room->inner,
-                          layer->output.weights);
+        tile_product(&layer->intermediate, from, tokens, model->activation, model->type, room->inner,
+                     layer->output.weights, room);
         from = tile_rows(&layer->output, room->inner, tokens, room);
-        multiply_by_tiles(&layer->output, from, tokens, NONE, ADDED, (char *)x, following->qkv.weights);
+        tile_product(&layer->output, from, tokens, NONE, ADDED, (char *)x, following->qkv.weights, room);
         from = tile_norm(model, next ? &next->qkv : NULL, x, &layer->output_norm, tokens, room);
     }
 }
 
 /* As divide(). What is not needed at the same time lies in the same place: queries, keys and values where inner
-   activations are later, the context where rows of products are. Rows of bytes are made of the context in that place:
-   they are half as long, and each row of it is read before it is overwritten. */
-static int64_t divide_for_tiles(char *memory, const Model *model, int64_t tokens, int64_t longest, Room *room) {
+   activations are later and, for one thread, the context where rows of products are. Rows of bytes are made of the context
+   in that place: they are half as long, and each row of it is read before it is overwritten. */
+static int64_t divide_for_tiles(char *memory, const Model *model, int64_t tokens, int64_t longest, int64_t threads,
+                                Room *rooms) {
     int64_t width = model->width, inner = model->inner, size = tile_size(model->type), rows = tokens + BLOCK;
     int64_t wide = width > inner ? width : inner, wider = 3 * width > inner ? 3 * width : inner;
     int64_t keys = up(longest, PANEL), head = width / model->heads;
     char *left = memory;
-    room->qkv = room->inner = take(&left, rows * wider * size);
-    room->context = room->rows = take(&left, rows * (wide > size * width ? wide : size * width));
-    room->turned = take(&left, wide * 4);
-    room->scales = take(&left, rows * 4);
-    room->starts = take(&left, rows * 4);
-    room->tile_attention = (TileAttention){.width = width, .heads = model->heads};
-    room->tile_attention.keys = take(&left, keys * head * size);
-    room->tile_attention.values = take(&left, keys * head * size);
-    room->tile_attention.scores = take(&left, BLOCK * keys * 4);
-    room->tile_attention.low = take(&left, BLOCK * keys * 4);
+    Room room = {.tile_attention = {.width = width, .heads = model->heads}};
+    room.qkv = room.inner = take(&left, rows * wider * size);
+    room.context = room.rows = take(&left, rows * (wide > size * width ? wide : size * width));
+    if (threads > 1) room.context = take(&left, rows * size * width);
+    room.scales = take(&left, rows * 4);
+    room.starts = take(&left, rows * 4);
+    for (int64_t t = 0; t < threads; t++) {
+        room.turned = take(&left, wide * 4);
+        room.tile_attention.keys = take(&left, keys * head * size);
+        room.tile_attention.values = take(&left, keys * head * size);
+        room.tile_attention.scores = take(&left, BLOCK * keys * 4);
+        room.tile_attention.low = take(&left, BLOCK * keys * 4);
+        rooms[t] = room;
+    }
     return left - memory;
 }

@@ -132,9 +132,10 @@ static void block_sums_of(int64_t type, int64_t rows, const char *x, int64_t str
 #undef SUMS
 }
 
-/* activation(x W' + b) of some rows. Rows are read up to a multiple of 16; `after` are the weights needed next. */
-static void multiply_by_tiles(const Linear *linear, Rows x, int64_t rows, int64_t activation, int64_t to, char *y,
-                              const char *after) {
+/* activation(x W' + b) of some rows, of the panels from output `first` to `end`. Rows are read up to a multiple of 16;
+   `after` are the weights needed next. */
+static void multiply_by_tiles(const Linear *linear, Rows x, int64_t rows, int64_t first, int64_t end, int64_t activation,
+                              int64_t to, char *y, const char *after) {
     int64_t type = linear->type, depth = linear->inputs * (type == BYTES ? 1 : 2), steps = depth / 64;
     int64_t ld = up(linear->outputs, PANEL), stride = ld * (to == BFLOAT16 ? 2 : 4), size = to == ADDED ? 4 : 2;
     int64_t panel_bytes = PANEL * depth * (type == PAIRS ? 2 : 1), blocks = (rows + BLOCK - 1) / BLOCK;
@@ -142,9 +143,9 @@ static void multiply_by_tiles(const Linear *linear, Rows x, int64_t rows, int64_
     Block pair[2], *block = pair, *last = pair + 1; /* in turns */
     last->rows = last->done = 0;
     Finish finish = finish_for(type, to, activation);
-    for (int64_t j = 0; j < ld; j += PANEL) {
+    for (int64_t j = first; j < end; j += PANEL) {
         const char *panel = (const char *)linear->weights + j / PANEL * panel_bytes;
-        const char *next = j + PANEL < ld ? panel + panel_bytes : after;
+        const char *next = j + PANEL < end ? panel + panel_bytes : after;
         for (int64_t i = 0; i < rows; i += BLOCK) {
             const char *ahead = next ? next + i / BLOCK * 64 * lines * steps : NULL;
             int64_t count = least(BLOCK, rows - i);

@@ -1,0 +1,22 @@
+"""The threads that encode a batch together, in programs of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.kernels import cross
+
+PROGRAM = (Path(__file__).parent / "team.c").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("machine", "variant"), [("x86_64", "avx512"), ("x86_64", "avx2"), ("aarch64", "neon")]
+)
+def test_threads_may_be_few_or_late_and_change_no_bit(machine, variant, tmp_path):
+    """The program's exit status is the number of the case that failed."""
+    ran = cross.run(PROGRAM, machine, variant, tmp_path)
+    if ran.returncode == cross.NOT_HERE:
+        pytest.skip(f"this processor does not run {variant}")
+    assert ran.returncode == 0, ran.stderr
