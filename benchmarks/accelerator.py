@@ -226,7 +226,7 @@ def topk(report: Report) -> None:
 
     n, m, width = (300, 500, 40) if report.tiny else (20_000, 30_000, 384)
     x, y = (_unit_vectors(size, width, seed) for seed, size in enumerate((n, m)))
-    expected = mutual_topk(x, y, k=4)
+    expected = mutual_topk(x, y, k=4, device="cpu")
     scanner = DeviceScanner(make_frame(x, y), device=report.device)
     found = NeighborLists.empty(n, 4), NeighborLists.empty(m, 4)
     left = scanner.prepare(read_block(x, 0, n), of_x=True)

@@ -74,7 +74,7 @@ def search(engine: str, x: np.ndarray, y: np.ndarray, k: int) -> tuple[np.ndarra
         return np.array(of_x), np.array(of_y)
     from interlingua.search.topk.exact import mutual_topk
 
-    of_x, of_y = mutual_topk(x, y, k=k)
+    of_x, of_y = mutual_topk(x, y, k=k, device="cpu")
     return of_x.indices.numpy(), of_y.indices.numpy()
 
 

@@ -265,7 +265,12 @@ class Device(TorchDispatchMode):
         ):
             self.note("repeat_interleave without a size")
         if index and any(each is not None and each.dtype == torch.bool for each in args[1]):
-            fills = name != "aten::index" and args[2].numel() == 1  # this is masked_fill
+            # with one value on the host CUDA's index_put is masked_fill
+            fills = (
+                name != "aten::index"
+                and args[2].numel() == 1
+                and not isinstance(args[2], DeviceTensor)
+            )
             if not fills:
                 self.note("boolean index")
 

@@ -25,6 +25,7 @@ def test_device_operation_on_a_host_tensor_raises(cuda: Device):
         ("cpu", lambda x: x.cpu()),
         ("nonzero", lambda x: x.nonzero()),
         ("boolean index", lambda x: x[x > 1]),
+        ("boolean index", lambda x: x.index_put_((x > 1,), x.sum())),
         ("index on the host", lambda x: x[torch.tensor([0])]),
         ("unique", lambda x: torch.unique(x)),
         ("repeat_interleave without a size", lambda x: torch.repeat_interleave(x.long())),

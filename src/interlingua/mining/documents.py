@@ -192,6 +192,7 @@ def document_pairs(
     margin: Margin,
     retrieval: Retrieval,
     background: int,
+    device: str | None = None,
     refuses: Refuses | None = None,
     progress: Counted = silent,
 ) -> tuple[NDArray[np.void], str]:
@@ -211,6 +212,7 @@ def document_pairs(
         margin: which score.
         retrieval: within each pair of documents.
         background: size of the sample; 0 for the documents alone.
+        device: see ``search_device``.
         refuses: see ``retrieve``; with ``max``.
         progress: called with the pairs of documents that are done, and all.
 
@@ -233,7 +235,7 @@ def document_pairs(
             (sides[0].texts_of(a), sides[1].texts_of(b)) for a, b in matches[start:stop].tolist()
         ]
         found += _pairs_of_group(
-            texts, (x_vectors, y_vectors), samples, k, margin, retrieval, refuses
+            texts, (x_vectors, y_vectors), samples, k, margin, retrieval, device, refuses
         )
         progress(stop, len(matches))
     sizes = [f"{len(side.keys):,}" for side in sides]
@@ -251,17 +253,18 @@ def _pairs_of_group(
     k: int,
     margin: Margin,
     retrieval: Retrieval,
+    device: str | None,
     refuses: Refuses | None,
 ) -> Iterator[NDArray[np.void]]:
     """The pairs of some matched documents, document by document."""
     # One search in the background for the texts of all documents of the group together.
     xs = np.unique(np.concatenate([own_x for own_x, _ in texts]))
     ys = np.unique(np.concatenate([own_y for _, own_y in texts]))
-    behind_x = _Background.of(xs, vectors[0], samples[1], vectors[1], k)
-    behind_y = _Background.of(ys, vectors[1], samples[0], vectors[0], k)
+    behind_x = _Background.of(xs, vectors[0], samples[1], vectors[1], k, device)
+    behind_y = _Background.of(ys, vectors[1], samples[0], vectors[0], k, device)
     for own_x, own_y in texts:
         own = np.asarray(vectors[0][own_x]), np.asarray(vectors[1][own_y])
-        of_x, of_y = mutual_topk(*own, k=k)
+        of_x, of_y = mutual_topk(*own, k=k, device=device)
         means = {
             "x": behind_x.means(own_x, own_y, of_x, k),
             "y": behind_y.means(own_y, own_x, of_y, k),
@@ -373,11 +376,12 @@ class _Background(NamedTuple):
         sample: Int64[ndarray, " s"],
         others: Float32[ndarray, "b d"],
         k: int,
+        device: str | None,
     ) -> _Background:
         if not len(sample):
             shape = (len(texts), 0)
             return cls(texts, np.zeros(shape, np.float32), np.zeros(shape, np.int64))
-        found = exact_topk(vectors[texts], others[sample], k=k)
+        found = exact_topk(vectors[texts], others[sample], k=k, device=device)
         return cls(texts, found.similarities.numpy(), sample[found.indices.numpy()])
 
     def means(

@@ -191,7 +191,8 @@ class MineConfig:
         background: texts of the other side that the margins within documents are also taken over.
         approximate: search by FAISS or among codes, in place of exactly.
         like_laser: as LASER's mine_bitexts does it with ``--unify``, see docs/methods/mining.md.
-        device: where the products are made, except within documents, where matrices are small.
+        device: where the products are made; within documents and among codes only those of large
+            searches.
     """
 
     k: int = defaults.K
@@ -302,19 +303,7 @@ def mine_files(
     # Search and choose.
     by_number = _by_number(sides, refuses)
     if config.documents is not None:
-        pairs, note = document_pairs(
-            sides["x"],
-            sides["y"],
-            load_vectors(work / "x"),
-            load_vectors(work / "y"),
-            config.documents,
-            k=config.k,
-            margin=config.margin,
-            retrieval=config.retrieval,
-            background=config.background,
-            refuses=by_number,
-            progress=functools.partial(progress, "documents"),
-        )
+        pairs, note = _search_documents(sides, config.documents, work, config, by_number, progress)
     else:
         plan, folder, note = _search(work, config, shard, workers, progress)
         if shard is not None:
@@ -325,6 +314,31 @@ def mine_files(
     if note:
         notes.append(note)
     return Mined(sides["x"], sides["y"], pairs, notes)
+
+
+def _search_documents(
+    sides: Mapping[str, NumberedTexts],
+    match: DocumentMatch,
+    work: Path,
+    config: MineConfig,
+    refuses: Refuses | None,
+    progress: Progress,
+) -> tuple[NDArray[np.void], str]:
+    """The pairs within matched documents, and a note."""
+    return document_pairs(
+        sides["x"],
+        sides["y"],
+        load_vectors(work / "x"),
+        load_vectors(work / "y"),
+        match,
+        k=config.k,
+        margin=config.margin,
+        retrieval=config.retrieval,
+        background=config.background,
+        device=config.device,
+        refuses=refuses,
+        progress=functools.partial(progress, "documents"),
+    )
 
 
 def _check_parts(
@@ -471,7 +485,9 @@ def _search(
         join_shards(plan, shards, folder)
     report = functools.partial(progress, "nearest neighbors")
     if how is not None:
-        note = find_approximately(x, y, plan, folder, how, memory=config.memory, progress=report)
+        note = find_approximately(
+            x, y, plan, folder, how, memory=config.memory, device=config.device, progress=report
+        )
         return plan, folder, note
     search_tiles(
         x,

@@ -73,6 +73,8 @@ class ScoreConfig:
     """Neighbors that the margin's means are taken over."""
     window: int = defaults.WINDOW
     """Pairs with the texts among which neighbors are searched."""
+    device: str | None = None
+    """Where large windows are searched; see ``search_device``."""
 
     def __post_init__(self) -> None:
         check_choice("margin", self.margin, MARGINS)
@@ -114,7 +116,9 @@ class ScoreConfig:
         return cls(margin=margin, k=int(found["k"]), window=int(found["window"]))
 
 
-def score_config(margin: str, *, k: int, window: int, cosine: bool) -> ScoreConfig:
+def score_config(
+    margin: str, *, k: int, window: int, cosine: bool, device: str | None = None
+) -> ScoreConfig:
     """From options; plain cosines only where they are requested.
 
     Raises:
@@ -126,7 +130,7 @@ def score_config(margin: str, *, k: int, window: int, cosine: bool) -> ScoreConf
     kind: Any = margin
     if cosine:
         kind = "absolute"
-    return ScoreConfig(margin=kind, k=k, window=window)
+    return ScoreConfig(margin=kind, k=k, window=window, device=device)
 
 
 class _WindowVectors:
@@ -245,7 +249,9 @@ class BitextScorer:
         for own, side, other in ((x, *sides), (y, *sides[::-1])):
             # A text that stands in several pairs is searched for once.
             queries, place = np.unique(own, return_inverse=True)
-            similar, indices = exact_topk(side.vectors[queries], other.vectors, k=self.config.k)
+            similar, indices = exact_topk(
+                side.vectors[queries], other.vectors, k=self.config.k, device=self.config.device
+            )
             means.append(similar.double().mean(dim=1)[torch.from_numpy(place)])
             hubs.append(np.bincount(indices[:, 0].numpy(), minlength=len(other.rows)))
         scores = margin_score(

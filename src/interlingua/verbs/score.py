@@ -236,7 +236,11 @@ def score_job(options: ScoreOptions) -> ScoreJob:
         input=file,
         columns=listed(options.columns),
         config=score_config(
-            options.margin, k=options.k, window=options.window, cosine=options.cosine
+            options.margin,
+            k=options.k,
+            window=options.window,
+            cosine=options.cosine,
+            device=options.device,
         ),
         selection=filled(Selection, options, checks=checks),
     )

@@ -6,7 +6,6 @@ import torch
 
 from interlingua.search.topk import bounds
 from interlingua.search.topk.bounds import (
-    Block,
     Frame,
     Precision,
     dot_float32,
@@ -15,8 +14,6 @@ from interlingua.search.topk.bounds import (
     product_error,
     view,
 )
-
-CPU = torch.device("cpu")
 
 
 def sides(seed, n=40, m=60, d=33, shift=2.0):
@@ -33,8 +30,8 @@ def sides(seed, n=40, m=60, d=33, shift=2.0):
 def test_the_terms_make_up_the_inner_product(turned):
     x, y, frame = sides(0)
     frame = frame if turned else frame._replace(axes=None)
-    of_x = view(Block(x, 0), frame, of_x=True, device=CPU)
-    of_y = view(Block(y, 0), frame, of_x=False, device=CPU)
+    of_x = view(torch.from_numpy(x), frame, of_x=True)
+    of_y = view(torch.from_numpy(y), frame, of_x=False)
     total = of_x.rest @ of_y.rest.T + of_x.term[:, None] + of_y.term
     np.testing.assert_allclose(total.numpy(), x @ y.T, rtol=1e-4, atol=1e-3)
     for seen, factor, other in ((of_x, x, frame.y), (of_y, y - frame.y, frame.x)):
@@ -58,9 +55,8 @@ def test_stages_are_of_64_coordinates_and_there_is_one_where_there_are_no_axes()
 def test_no_bound_of_any_stage_is_passed_and_no_product_is_farther_off_than_the_slack(step):
     x, y, frame = sides(1)
     stages = [5, 20, 33]
-    parts = [
-        view(Block(side, 0), frame, of_x=of_x, device=CPU) for side, of_x in ((x, True), (y, False))
-    ]
+    parts = [view(torch.from_numpy(x), frame, of_x=True)]
+    parts += [view(torch.from_numpy(y), frame, of_x=False)]
     rounded = [(seen.rest / step).round() * step for seen in parts]
     own, other = (
         Precision.of(seen, near, stages) for seen, near in zip(parts, rounded, strict=True)
@@ -119,7 +115,8 @@ def test_products_in_float32_are_as_near_as_is_said(size):
 @pytest.mark.parametrize("size", [1e-25, 1e-20])
 def test_lengths_whose_squares_are_lost_are_no_nothing(size):
     x, _, frame = sides(3, shift=0.0)
-    tiny = view(Block(x * np.float32(size), 0), Frame(0 * frame.x, frame.y), of_x=True, device=CPU)
+    vectors = torch.from_numpy(x * np.float32(size))
+    tiny = view(vectors, Frame(0 * frame.x, frame.y), of_x=True)
     own = Precision.of(tiny, torch.zeros_like(tiny.rest), [5, 33])
     assert (own.errors[:, -1] >= np.linalg.norm(x.astype(np.float64) * size, axis=1)).all()
     assert (own.tails[:, 0] >= np.linalg.norm(x[:, 5:].astype(np.float64) * size, axis=1)).all()

@@ -5,7 +5,9 @@ sentence is a query against the sentences of every language, its own included, i
 query's candidates are of two kinds: its translations (the same line in another language) and all
 other lines. Of each language the pass keeps the cosine of the translation and the highest cosine of
 another line; all that is measured compares these numbers. The similarities are made in tiles and
-dropped, so that 200 languages of 1,000 lines need no table of 200,000 by 200,000.
+dropped, so that 200 languages of 1,000 lines need no table of 200,000 by 200,000. They are made on
+the CPU even where there is a GPU: it adds up float32 in another order, and then other sentences
+would be nearest where cosines are almost equal.
 """
 
 from __future__ import annotations

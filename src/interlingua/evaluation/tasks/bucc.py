@@ -44,7 +44,7 @@ from interlingua.functional.margin import Margin
 from interlingua.mining.candidates import Candidates, Retrieval, best_both_ways, retrieve
 from interlingua.mining.gold import Extraction, at_threshold, best_threshold, cross_validated
 from interlingua.runtime import Progress, silent
-from interlingua.search.topk.exact import exact_topk, search_device
+from interlingua.search.topk.exact import exact_topk
 
 DATASET = "bucc2018_zh_en"
 
@@ -293,7 +293,7 @@ class BuccMTEB(BuccTask):
         queries, candidates = self.texts(pair.data)
         x = _embed(encoder, queries, pair.languages[0])
         y = _embed(encoder, candidates, pair.languages[1])
-        nearest = exact_topk(x, y, k=1, device=search_device(len(x), len(y))).indices[:, 0].numpy()
+        nearest = exact_topk(x, y, k=1).indices[:, 0].numpy()
         f1, precision = weighted_scores(nearest, gold)
         right = nearest == gold
         scores = {

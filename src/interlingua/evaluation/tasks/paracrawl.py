@@ -29,7 +29,7 @@ from interlingua.evaluation.task import Findings, Scored, StreamedTask, Unit
 from interlingua.files import files_in
 from interlingua.languages import find_code
 from interlingua.mining.candidates import best_both_ways
-from interlingua.search.topk.exact import exact_topk, search_device
+from interlingua.search.topk.exact import exact_topk
 
 Direction = Literal["en-x", "x-en"]
 LANGUAGES = "bg cs da de el es et fi fr hr hu it lt lv nl pl pt ro sk sl sv"
@@ -156,7 +156,7 @@ class ParaCrawlRetrieval(StreamedTask):
         y = stream_vectors(encode_target, sample.candidates, normalize=True)
         by_margin, _ = best_both_ways(x, y, k=self.k)
         right = is_right(by_margin.y)
-        nearest = exact_topk(x, y, k=1, device=search_device(len(x), len(y)))
+        nearest = exact_topk(x, y, k=1)
         by_cosine = is_right(nearest.indices[:, 0].numpy())
         scores = {"accuracy": float(right.mean()), "accuracy_cosine": float(by_cosine.mean())}
         wrong = wrong_neighbors(

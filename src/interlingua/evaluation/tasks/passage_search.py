@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from interlingua.evaluation.metrics.ranking import DEPTH, Qrels, Run, top
 from interlingua.evaluation.streams import KeptVectors
-from interlingua.search.topk.exact import Neighbors, exact_topk, search_device
+from interlingua.search.topk.exact import Neighbors, exact_topk
 
 
 class EmbeddedPassages(NamedTuple):
@@ -48,7 +48,7 @@ class Questions(NamedTuple):
 
 def exact_nearest(queries: Float32[ndarray, "n d"], passages: Any) -> Neighbors:
     """The 100 nearest passages of each query; passages as in ``EmbeddedPassages``."""
-    return exact_topk(queries, passages, k=DEPTH, device=search_device(len(queries), len(passages)))
+    return exact_topk(queries, passages, k=DEPTH)
 
 
 def search(

@@ -124,7 +124,7 @@ def rescored_topk(
     rescore: int = 0,
     signs: bool = False,
     ranges: Int8Ranges | None = None,
-    device: str | torch.device = "cpu",
+    device: str | torch.device | None = None,
 ) -> Neighbors:
     """The k candidates of largest inner product for every query, searched among codes.
 
@@ -139,7 +139,7 @@ def rescored_topk(
         signs: look among bits with the queries' signs alone, which ranks them by their Hamming
             distance.
         ranges: of int8 codes.
-        device: where the codes are searched.
+        device: for a large search, see ``search_device``.
 
     Raises:
         DataError: codes or vectors do not go with the queries, or with each other.
@@ -257,6 +257,7 @@ def find_approximately(
     approximate: Approximate,
     *,
     memory: int,
+    device: str | None = None,
     progress: Counted = silent,
 ) -> str:
     """Neighbors both ways, in the files of ``search_tiles``.
@@ -270,6 +271,7 @@ def find_approximately(
         folder: of lists and journal; created.
         approximate: how to search.
         memory: bytes that the indexes of both sides may take.
+        device: see ``search_device``; FAISS itself stays on the CPU.
         progress: called after each tile.
 
     Returns:
@@ -298,14 +300,14 @@ def find_approximately(
             # A block is searched against all of the other side at once, by the first of its tiles;
             # the others find its lists full. Indexes are made when they are needed.
             if (known.indices < 0).all():
-                indexes[name] = indexes.get(name) or _index(other, approximate)
+                indexes[name] = indexes.get(name) or _index(other, approximate, device)
                 queries = read_block(own, start, size).vectors
                 count = approximate.candidates(plan.k)
-                known = _search(indexes[name], queries, other, plan.k, count)
+                known = _search(indexes[name], queries, other, plan.k, count, device)
             lists.append(known)
         journal.write(tile, *lists)
     shares = [
-        recall(own, other, plan.k, neighbor_blocks(plan, folder, name))
+        recall(own, other, plan.k, neighbor_blocks(plan, folder, name), device)
         for name, (own, other, _) in sides.items()
     ]
     return (
@@ -320,6 +322,7 @@ def recall(
     other: NDArray[np.float32],
     k: int,
     found: Iterable[tuple[int, Neighbors]],
+    device: str | None = None,
 ) -> float:
     """Share of the k nearest that are among those found, for some vectors drawn at random.
 
@@ -328,11 +331,12 @@ def recall(
         other: the neighbors' side.
         k: of each.
         found: in blocks, with the number of the first vector of each.
+        device: see ``search_device``.
     """
     rng = np.random.default_rng(0)
     rows = np.sort(rng.choice(len(own), min(MEASURED, len(own)), replace=False))
     # By similarity and not by index: of several equal neighbors any may be found.
-    kth_best = exact_topk(own[rows], other, k=k).similarities[:, -1:]
+    kth_best = exact_topk(own[rows], other, k=k, device=device).similarities[:, -1:]
     hits = 0
     for start, near in found:
         is_here = (rows >= start) & (rows < start + len(near.indices))
@@ -341,7 +345,12 @@ def recall(
 
 
 def _search(
-    index: Any, queries: Float32[ndarray, "n d"], other: NDArray[np.float32], k: int, count: int
+    index: Any,
+    queries: Float32[ndarray, "n d"],
+    other: NDArray[np.float32],
+    k: int,
+    count: int,
+    device: str | None,
 ) -> NeighborLists:
     """The nearest of what the index finds, by exact similarities.
 
@@ -352,7 +361,7 @@ def _search(
     # FAISS gives -1 where the cells looked at hold too few vectors.
     short = np.flatnonzero(lists.indices[:, -1] < 0)
     if len(short):
-        near = exact_topk(queries[short], other, k=k)
+        near = exact_topk(queries[short], other, k=k, device=device)
         lists.values[short], lists.indices[short] = near.similarities.numpy(), near.indices.numpy()
     return lists
 
@@ -363,9 +372,16 @@ class CodedIndex:
     Args:
         vectors: in memory or mapped.
         kind: binary or int8.
+        device: see ``search_device``.
     """
 
-    def __init__(self, vectors: NDArray[np.float32], kind: Literal["binary", "int8"]) -> None:
+    def __init__(
+        self,
+        vectors: NDArray[np.float32],
+        kind: Literal["binary", "int8"],
+        device: str | None = None,
+    ) -> None:
+        self.device = device
         precision: Precision = "int8"
         if kind == "binary":
             precision = "ubinary"
@@ -379,14 +395,14 @@ class CodedIndex:
         They come as an index of FAISS gives them.
         """
         table: Any = self.table
-        found = exact_topk(queries, table, k=count)
+        found = exact_topk(queries, table, k=count, device=self.device)
         return found.similarities.numpy(), found.indices.numpy()
 
 
-def _index(vectors: NDArray[np.float32], approximate: Approximate) -> Any:
+def _index(vectors: NDArray[np.float32], approximate: Approximate, device: str | None) -> Any:
     """Of vectors in bits or bytes, or rounded to float16."""
     if approximate.kind == "binary" or approximate.kind == "int8":
-        return CodedIndex(vectors, approximate.kind)
+        return CodedIndex(vectors, approximate.kind, device)
     faiss = import_extra("faiss", package="faiss-cpu", extra="faiss")
     faiss.omp_set_num_threads(torch.get_num_threads())
     size, width = vectors.shape

@@ -12,6 +12,7 @@ product.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -21,6 +22,7 @@ from jaxtyping import Float32, Int64
 from numpy import ndarray
 from torch import Tensor
 
+from interlingua.devices import on_device
 from interlingua.portions import ceil_div
 from interlingua.search.topk.lists import NeighborLists
 
@@ -106,13 +108,13 @@ class View(NamedTuple):
     error: Float32[Tensor, " n"]
 
 
-def view(block: Block, frame: Frame, *, of_x: bool, device: torch.device) -> View:
-    """Looks at a block from a frame."""
-    own = torch.from_numpy(frame.x).to(device)
-    other = torch.from_numpy(frame.y).to(device)
+def view(vectors: Float32[Tensor, "n d"], frame: Frame, *, of_x: bool) -> View:
+    """Looks at vectors from a frame, on their device."""
+    device = vectors.device
+    own = on_device(torch.from_numpy(frame.x), device)
+    other = on_device(torch.from_numpy(frame.y), device)
     if not of_x:
         own, other = other, own
-    vectors = torch.from_numpy(block.vectors).to(device)
     rest = vectors - own
     # x . y = (x - mu) . (y - nu) + x . nu + mu . (y - nu): the second term belongs to x, the third
     # to y.
@@ -125,7 +127,7 @@ def view(block: Block, frame: Frame, *, of_x: bool, device: torch.device) -> Vie
         return View(rest, term, size, torch.zeros_like(term))
     # u = Q^T (x - mu). Turning rounds d sums of d products: sqrt(d) times the error of one sum,
     # d steps, relative to the vector's length.
-    rest = rest @ torch.from_numpy(frame.axes).to(device)
+    rest = rest @ on_device(torch.from_numpy(frame.axes), device)
     return View(rest, term, size, rest.shape[1] ** 1.5 * FLOAT32_STEP * lengths(rest))
 
 
@@ -148,6 +150,18 @@ class Precision:
     @classmethod
     def of(cls, seen: View, rounded: Float32[Tensor, "n d"], stages: list[int]) -> Precision:
         """Measures it."""
+        return cls.joined([cls.measured(seen, rounded, stages)])
+
+    @classmethod
+    def joined(cls, parts: Iterable[tuple[Tensor, ...]]) -> Precision:
+        """That of several parts as they were measured, brought from their device at once."""
+        return cls(*(torch.cat(of).cpu().numpy() for of in zip(*parts, strict=True)))
+
+    @staticmethod
+    def measured(
+        seen: View, rounded: Float32[Tensor, "n d"], stages: list[int]
+    ) -> tuple[Tensor, ...]:
+        """The fields of a part, on its device."""
         rest = seen.rest
         width = rounded.shape[1]
         parts = np.diff([0, *stages]).tolist()
@@ -159,8 +173,7 @@ class Precision:
         behind = squares_behind.sqrt() * (1 + width * FLOAT32_STEP) + lost
         # Behind the last stage there is nothing.
         tails = torch.cat([behind, torch.zeros_like(errors[:, :1])], dim=1)
-        parts_of_bound = (lengths(rounded), errors, tails, seen.size)
-        return cls(*(part.cpu().numpy() for part in parts_of_bound))
+        return lengths(rounded), errors, tails, seen.size
 
     @classmethod
     def empty(cls, n: int, stages: int) -> Precision:

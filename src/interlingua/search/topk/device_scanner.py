@@ -23,6 +23,7 @@ from jaxtyping import Float, Float32, Int, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
+from interlingua.devices import on_device
 from interlingua.portions import ceil_div
 from interlingua.search.topk.bounds import LANES, Block, Frame, Precision
 from interlingua.search.topk.lists import NeighborLists
@@ -89,9 +90,9 @@ class DeviceScanner:
 
     def prepare(self, block: Block, *, of_x: bool) -> Resident:
         """See ``Scanner``; the block's own memory is not kept."""
-        rounded = self.plain.prepare(block, of_x=of_x)
-        vectors = torch.from_numpy(block.vectors).to(self.device)
-        return Resident(vectors, rounded.matrix, rounded.precision, block.start)
+        vectors = on_device(torch.from_numpy(block.vectors), self.device)
+        matrix, precision = self.plain.rounded(vectors, of_x=of_x)
+        return Resident(vectors, matrix, precision, block.start)
 
     @torch.inference_mode()
     def scan(
@@ -177,13 +178,13 @@ class _DeviceBlock:
         device: torch.device,
     ) -> None:
         self.block = block
-        self.slack = torch.from_numpy(slack).to(device)
+        self.slack = on_device(torch.from_numpy(slack), device)
         self.values: Tensor | None = None
         self.indices: Tensor | None = None
         if lists is not None:
             # Copies, as on the CPU these would be the lists themselves.
-            self.values = torch.tensor(lists.values, device=device)
-            self.indices = torch.tensor(lists.indices, device=device)
+            self.values = on_device(torch.tensor(lists.values), device)
+            self.indices = on_device(torch.tensor(lists.indices), device)
 
     def write(self, lists: NeighborLists) -> None:
         """Brings the lists back to the host."""

@@ -60,7 +60,7 @@ def exact_topk(
     k: int,
     rows: int = BLOCK,
     columns: int = BLOCK,
-    device: str | torch.device = "cpu",
+    device: str | torch.device | None = None,
 ) -> Neighbors:
     """The k candidates of largest inner product for every query.
 
@@ -70,7 +70,7 @@ def exact_topk(
         k: neighbors per query; m where there are fewer candidates.
         rows: queries in a block, at most; blocks are of one size, as nearly as can be.
         columns: candidates in a block, at most.
-        device: where the products are made.
+        device: for a large search, see ``search_device``.
 
     Raises:
         DataError: a side is empty, widths differ, or a vector is not finite.
@@ -88,7 +88,7 @@ def mutual_topk(
     k: int,
     rows: int = BLOCK,
     columns: int = BLOCK,
-    device: str | torch.device = "cpu",
+    device: str | torch.device | None = None,
 ) -> tuple[Neighbors, Neighbors]:
     """Nearest neighbors of x in y and of y in x; every similarity is computed once.
 
@@ -98,7 +98,7 @@ def mutual_topk(
         k: neighbors per vector; fewer where the other side is smaller than k.
         rows: vectors of x in a block, at most; blocks are of one size, as nearly as can be.
         columns: vectors of y in a block, at most.
-        device: where the products are made.
+        device: for a large search, see ``search_device``.
 
     Returns:
         ``(of_x, of_y)``: indices of ``of_x`` point into y, those of ``of_y`` into x.
@@ -117,11 +117,12 @@ def _search(
     k: int,
     rows: int,
     columns: int,
-    device: str | torch.device,
+    device: str | torch.device | None,
     both: bool,
 ) -> tuple[Neighbors, Neighbors]:
     """The neighbors of x, and those of y; without ``both`` of no vector of y."""
     check_sides(x, y, k)
+    device = search_device(len(x), len(y), device)
     of_x = NeighborLists.empty(len(x), min(k, len(y)))
     of_y: NeighborLists | None = None
     if both:
@@ -132,7 +133,7 @@ def _search(
     scanner = make_scanner(frame, device=device, pairs=len(x) * len(y))
     # Every block of y meets every block of x: where there are several of these, and memory for all
     # of y, its blocks are made ready once.
-    keep = len(x) > rows and prepared_bytes(*y.shape) <= kept_bytes(torch.device(device))
+    keep = len(x) > rows and prepared_bytes(*y.shape) <= kept_bytes(device)
     kept: dict[int, Any] = {}
     for i in range(0, len(x), rows):
         left = scanner.prepare(read_block(x, i, rows), of_x=True)
@@ -159,16 +160,22 @@ def prepared_bytes(count: int, width: int) -> int:
     return 8 * count * width
 
 
-def search_device(queries: int, candidates: int) -> torch.device:
-    """Where to do a search: on a GPU if there is one and the search is large enough.
+def search_device(
+    queries: int, candidates: int, given: str | torch.device | None = None
+) -> torch.device:
+    """Where to do a search, which finds the same on every device.
 
     Args:
         queries: how many.
         candidates: how many.
+        given: the device of a large search; a GPU where there is one by default. A small search is
+            on the CPU, as it would be over before a GPU has begun.
     """
-    if queries * candidates >= LARGE and torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("cpu")
+    if queries * candidates < LARGE:
+        return torch.device("cpu")
+    if given is not None:
+        return torch.device(given)
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def kept_bytes(device: torch.device) -> int:

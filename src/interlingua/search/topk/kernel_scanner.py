@@ -30,7 +30,6 @@ ALIGNMENT = 64
 """As in kernels/neighbors.c."""
 ROWS_AT_ONCE = 1024
 """Their bytes stay in the second-level cache."""
-CPU = torch.device("cpu")
 
 
 class Bytes(NamedTuple):
@@ -148,7 +147,7 @@ class CompiledScanner:
         n = len(block.vectors)
         for start in range(0, n, PART):
             at = slice(start, min(start + PART, n))
-            seen = view(Block(block.vectors[at], 0), self.frame, of_x=of_x, device=CPU)
+            seen = view(torch.from_numpy(block.vectors[at]), self.frame, of_x=of_x)
             # A vector of zeros has a step too: nothing is divided by zero.
             scale = seen.rest.abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127
             signed = (seen.rest / scale[:, None]).round_().to(torch.int8)

@@ -19,6 +19,7 @@ from jaxtyping import Float, Float32, Int, Int64
 from numpy import ndarray
 from torch import Tensor
 
+from interlingua.devices import on_device
 from interlingua.portions import ceil_div
 from interlingua.search.topk.bounds import (
     PART,
@@ -93,18 +94,30 @@ class TorchScanner:
         self.room = torch.empty(0, device=self.device, dtype=self.dtype)
 
     def prepare(self, block: Block, *, of_x: bool) -> Rounded:
-        """See ``Scanner``.
+        """See ``Scanner``."""
+        vectors = torch.from_numpy(block.vectors)
+        matrix, precision = self.rounded(vectors, of_x=of_x)
+        longest = max(float(lengths(part).max()) for part in torch.split(vectors, PART))
+        return Rounded(block, matrix, precision, longest)
+
+    def rounded(
+        self, vectors: Float32[Tensor, "n d"], *, of_x: bool
+    ) -> tuple[Float[Tensor, "padded 4+d"], Precision]:
+        """The matrix of ``Rounded``, and how well it holds the vectors.
 
         The similarity of the means is left out of the products, so that little is rounded away.
+
+        Args:
+            vectors: on the device, or still on the host.
+            of_x: which side they are of.
         """
-        n, d = block.vectors.shape
+        n, d = vectors.shape
         padded = ceil_div(n, CHUNK) * CHUNK
         matrix = torch.zeros(padded, 4 + d, device=self.device, dtype=self.dtype)
-        precision = Precision.empty(n, len(self.stages))
-        longest = 0.0
+        measured = []
         for start in range(0, n, PART):
             at = slice(start, min(start + PART, n))
-            seen = view(Block(block.vectors[at], 0), self.frame, of_x=of_x, device=self.device)
+            seen = view(on_device(vectors[at], self.device), self.frame, of_x=of_x)
             if of_x:
                 term = seen.term - self.middle
                 seen = seen._replace(term=term, size=seen.size + abs(self.middle))
@@ -119,9 +132,9 @@ class TorchScanner:
                 terms = [high, low, one, one]
             matrix[at, :4] = torch.stack(terms, dim=1)
             matrix[at, 4:] = rounded
-            precision.put(at, Precision.of(seen, rounded.float(), self.stages))
-            longest = max(longest, float(lengths(torch.from_numpy(block.vectors[at])).max()))
-        return Rounded(block, matrix, precision, longest)
+            measured.append(Precision.measured(seen, rounded.float(), self.stages))
+        # The host waits for a GPU here alone, however many parts there are.
+        return matrix, Precision.joined(measured)
 
     @torch.inference_mode()
     def scan(self, x: Rounded, y: Rounded, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
