@@ -98,7 +98,7 @@ def kernels_of(engine: str) -> dict[str, str]:
 
 
 def one(engine: str, options: argparse.Namespace) -> dict[str, float] | None:
-    """Seconds and memory of an engine, whose neighbors go to a file; None if it is not here."""
+    """Seconds and memory of an engine; None if it is not here. Its neighbors go to a file."""
     import torch
 
     from interlingua.kernels import variant

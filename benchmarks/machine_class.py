@@ -1,7 +1,7 @@
 """The kind of processor that this is, for which targets of speed were set, or not.
 
 A variant of the encoding kernel runs only where the processor has its instructions, and they are
-not hidden (``lesser_processor.py``). What the variant does not say is whose processor it is: AMD's
+not hidden (``lesser_processor.py``). What the variant does not say is who made the processor: AMD's
 gain by products of bfloats in AVX-512, Intel's are slower by them than in float32, unless by tiles.
 """
 
