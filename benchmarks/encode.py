@@ -29,7 +29,7 @@ With ``--instructions`` no engine, ours or another, finds more than the named on
 an older server would give, see ``lesser_processor.py``.
 
 The ratios of the medians come last, with the targets; those of speed are for the kind of processor
-that they were set for, and left out elsewhere.
+that they were set for (``machine_class.py``), and left out elsewhere.
 """
 
 from __future__ import annotations
@@ -46,19 +46,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import lesser_processor
 import numpy as np
 import peers
+from machine_class import AMX, AVX2, OTHER, ZEN, machine_class
 
 OURS = ("float32", "bfloat16", "int8")
-NARROW_VARIANTS = ("avxvnni", "avx2")
-"""Of our kernels, for processors without AVX-512."""
-WIDE_VARIANTS = ("amx", "avx512")
-"""Of our kernels, with registers of 512 bits, which the targets were set for."""
 TILES = tuple(f"{dtype} amx" for dtype in OURS)
 """Our kernels on AMX's tiles, and on nothing else."""
 SETS = {
@@ -80,6 +78,32 @@ MEBIBYTE = 2**20
 EXACT = (0.9999, 0.999)
 """Mean and lowest cosine with float32 of what counts as the same vectors."""
 Options = argparse.Namespace
+
+
+class Targets(NamedTuple):
+    """How many times as fast as another engine ours should be; None where no one set that."""
+
+    over_sentence_transformers: Mapping[str, float]
+    """Of our engines."""
+    stream: float | None = None
+    """The same of bfloat16, in a stream."""
+    int8_over_bfloat16: float | None = None
+    over_onnxruntime: Mapping[str, float] = MappingProxyType({})
+    """Of our engines, over onnxruntime in the same dtype."""
+
+
+TARGETS = {
+    AMX: Targets({"float32": 2.8, "bfloat16": 7.5, "int8": 9.0}, int8_over_bfloat16=1.0),
+    ZEN: Targets({"float32": 3.5, "bfloat16": 7.0, "int8": 9.0}, 9.0, int8_over_bfloat16=1.5),
+    AVX2: Targets({}, over_onnxruntime={"float32": 1.3, "int8": 1.0}),
+    OTHER: Targets({}),
+}
+"""By class of the machine."""
+ONNXRUNTIME = {"float32": "onnx", "int8": "onnx int8"}
+EXACT_GRAPH = 1.3
+"""How many times as fast as the fastest graph that gives the same vectors bfloat16 should be."""
+OPENVINO_ON_TILES = 2.0
+"""The same of OpenVINO in bfloat16, where both may use tiles."""
 
 
 class Texts(NamedTuple):
@@ -397,62 +421,106 @@ def ratio(
     return Check(words, by_set, math.exp(statistics.fmean(map(math.log, by_set.values()))), target)
 
 
-def checks(table: Any, variant: str | None) -> list[Check]:
+def checks(table: Any, machine: str) -> list[Check]:
     """What holds of the engines that were measured, with the targets.
 
     Args:
         table: by set and engine.
-        variant: of the encoding kernel that this machine runs. README.md has targets of speed for
-            registers of 512 bits where bfloats gain by them, and others for AVX2.
+        machine: its class.
     """
-    is_wide = variant in WIDE_VARIANTS
-    first = next(iter(table.values()))
-    there = set(first)
+    there = set(next(iter(table.values())))
+    found = speed_over_sentence_transformers(table, there, TARGETS[machine])
+    found += speed_over_graphs(table, there, machine)
+    if {"int8", "bfloat16"} <= there:
+        goal = TARGETS[machine].int8_over_bfloat16
+        between = ratio("int8 / bfloat16", table, goal, "int8", "bfloat16")
+        # On tiles int8 is never to be the slower one, in no set.
+        if machine == AMX:
+            lowest = min(between.by_set.values())
+            between = between._replace(words="int8 / bfloat16, lowest", overall=lowest)
+        found.append(between)
+    found += closeness(table, there) + memory(table, there)
+    for engine, target in TARGETS[machine].over_onnxruntime.items():
+        peer = ONNXRUNTIME[engine]
+        if {engine, peer} <= there:
+            found.append(ratio(f"{engine} / {peer}", table, target, engine, peer))
+    return found + one_query(table, there)
+
+
+def speed_over_sentence_transformers(table: Any, there: set[str], targets: Targets) -> list[Check]:
+    """Of each dtype, and of a stream."""
     found = []
-
-    def worst(words: str, engine: str, key: str, target: float, most: bool = False) -> None:
-        by_set = {name: rows[engine][key] for name, rows in table.items()}
-        found.append(Check(words, by_set, (max if most else min)(by_set.values()), target, most))
-
-    for engine, target in (("float32", 3.5), ("bfloat16", 7.0), ("int8", 9.0)):
+    for engine in OURS:
         if {engine, "st"} <= there:
-            goal = target if is_wide else None
+            goal = targets.over_sentence_transformers.get(engine)
             found.append(ratio(f"{engine} / sentence-transformers", table, goal, engine, "st"))
     if {"bfloat16", "st"} <= there:
         key = "stream_sentences_per_second"
-        goal = 9.0 if is_wide else None
-        found.append(
-            ratio("bfloat16 / sentence-transformers, stream", table, goal, "bfloat16", "st", key)
-        )
+        words = "bfloat16 / sentence-transformers, stream"
+        found.append(ratio(words, table, targets.stream, "bfloat16", "st", key))
+    return found
+
+
+def speed_over_graphs(table: Any, there: set[str], machine: str) -> list[Check]:
+    """Of bfloat16: OpenVINO's bfloat16 on tiles, else the fastest that gives the same vectors."""
+    if "bfloat16" not in there:
+        return []
+    if machine == AMX:
+        peer = "openvino bf16"
+        if peer not in there:
+            return []
+        return [ratio(f"bfloat16 / {peer}", table, OPENVINO_ON_TILES, "bfloat16", peer)]
     graphs = [engine for engine in there if engine.partition(" ")[0] in ("onnx", "openvino")]
     exact = [
         graph
         for graph in graphs
         if all(rows[graph]["cosine_mean"] >= EXACT[0] for rows in table.values())
     ]
-    if exact and "bfloat16" in there:
-        best = max(exact, key=lambda graph: ratio("", table, 0, graph, "bfloat16").overall)
-        found.append(ratio(f"bfloat16 / {best}", table, 1.3, "bfloat16", best))
+    if not exact:
+        return []
+    best = max(exact, key=lambda graph: ratio("", table, 0, graph, "bfloat16").overall)
+    return [ratio(f"bfloat16 / {best}", table, EXACT_GRAPH, "bfloat16", best)]
+
+
+def closeness(table: Any, there: set[str]) -> list[Check]:
+    """Share of the roofline, and how near vectors are to those of sentence-transformers."""
+    found = []
+
+    def worst(words: str, engine: str, key: str, target: float, most: bool = False) -> None:
+        by_set = {name: rows[engine][key] for name, rows in table.items()}
+        found.append(Check(words, by_set, (max if most else min)(by_set.values()), target, most))
+
     if "bfloat16" in there:
         worst("bfloat16: share of the roofline", "bfloat16", "roofline", 0.7)
-    if "st" in there:
-        if "bfloat16" in there:
-            worst("bfloat16: mean cosine with float32", "bfloat16", "cosine_mean", EXACT[0])
-            worst("bfloat16: lowest cosine", "bfloat16", "cosine_lowest", EXACT[1])
-        if "float32" in there:
-            worst("float32: largest difference", "float32", "largest_difference", 1e-5, most=True)
-        if "int8" in there:
-            worst("int8: same nearest neighbors", "int8", "same_nearest", 0.995)
-        for engine in OURS:
-            if engine in there:
-                memory = first[engine]["memory_mebibytes"] / first["st"]["memory_mebibytes"]
-                found.append(
-                    Check(f"{engine}: memory / sentence-transformers", {}, memory, 1.0, most=True)
-                )
-    for engine, peer, target in (("float32", "onnx", 1.3), ("int8", "onnx int8", 1.0)):
-        if variant in NARROW_VARIANTS and {engine, peer} <= there:
-            found.append(ratio(f"{engine} / {peer}", table, target, engine, peer))
+    if "st" not in there:
+        return found
+    if "bfloat16" in there:
+        worst("bfloat16: mean cosine with float32", "bfloat16", "cosine_mean", EXACT[0])
+        worst("bfloat16: lowest cosine", "bfloat16", "cosine_lowest", EXACT[1])
+    if "float32" in there:
+        worst("float32: largest difference", "float32", "largest_difference", 1e-5, most=True)
+    if "int8" in there:
+        worst("int8: same nearest neighbors", "int8", "same_nearest", 0.995)
+    return found
+
+
+def memory(table: Any, there: set[str]) -> list[Check]:
+    """Next to that of sentence-transformers."""
+    first = next(iter(table.values()))
+    found = []
+    for engine in OURS:
+        if {engine, "st"} <= there:
+            share = first[engine]["memory_mebibytes"] / first["st"]["memory_mebibytes"]
+            words = f"{engine}: memory / sentence-transformers"
+            found.append(Check(words, {}, share, 1.0, most=True))
+    return found
+
+
+def one_query(table: Any, there: set[str]) -> list[Check]:
+    """Milliseconds next to those of the quickest peer."""
+    first = next(iter(table.values()))
     others = there - set(OURS) - set(TILES)
+    found = []
     for engine in OURS:
         if engine in there and others:
             quickest = min(others, key=lambda other: first[other]["query_milliseconds"])
@@ -466,7 +534,7 @@ def show(
     texts: dict[str, Texts],
     tokens: dict[str, int],
     missing: dict[str, str],
-    variant: str | None,
+    machine: str,
 ) -> None:
     """A table for each set, then the ratios."""
     for name, rows in table.items():
@@ -495,7 +563,7 @@ def show(
         for engine, reason in missing.items():
             print(f"  {engine:<18} not on this machine: {reason}")
     print()
-    for check in checks(table, variant):
+    for check in checks(table, machine):
         by_set = ", ".join(f"{name} {value:.4g}" for name, value in check.by_set.items())
         target = "no target here"
         if check.target is not None:
@@ -508,7 +576,6 @@ def run(options: Options, arguments: Sequence[str]) -> dict[str, Any]:
     """Measures, shows and returns all numbers."""
     from interlingua.encoder.directory import read_json
     from interlingua.encoder.vocabulary import Vocabulary
-    from interlingua.kernels import variant
 
     texts = {name: read_texts(name, options) for name in options.sets}
     folder = Path(options.model)
@@ -543,7 +610,7 @@ def run(options: Options, arguments: Sequence[str]) -> dict[str, Any]:
         )
     rate, words = statistics.median(found["product_rate"]) / 1e9, f"{options.threads} thread(s)"
     print(f"{options.model}, {words}; torch's product in bfloat16 here and now: {rate:.0f} GFLOP/s")
-    show(table, texts, tokens, missing, variant("layers"))
+    show(table, texts, tokens, missing, machine_class())
     return {
         "model": options.model,
         "threads": options.threads,

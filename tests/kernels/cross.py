@@ -32,8 +32,13 @@ def build_script():
     return module
 
 
-FLAGS = build_script().VARIANTS
+BUILD = build_script()
+FLAGS = BUILD.VARIANTS
 """What the build gives the compiler, by processor and variant."""
+EXACT = ("-O2", "-ffp-contract=off", "-fno-strict-aliasing")
+"""Without contraction of the loops' own products and sums, with which they are compared."""
+SHIPPED = tuple(flag for flag in BUILD.FLAGS if flag not in ("-shared", "-fPIC"))
+"""What the build gives it for all of them, but for those that make a library of a program."""
 
 
 def find_emulator(machine):
@@ -65,7 +70,9 @@ def compiler_for(machine, *, uses_clang):
     return [clang] if machine == HERE else [clang, f"--target={machine}-linux-gnu"]
 
 
-def run(program, machine, variant, folder, *, emulated_cpu=None, uses_clang=False):
+def run(
+    program, machine, variant, folder, *, emulated_cpu=None, uses_clang=False, optimization=EXACT
+):
     """Compiles a program with the flags of a variant, and runs it.
 
     The test is skipped where there is no compiler for the machine, or nothing that runs what it
@@ -79,6 +86,7 @@ def run(program, machine, variant, folder, *, emulated_cpu=None, uses_clang=Fals
         emulated_cpu: the processor that qemu is to be, also where this machine could run the
             program.
         uses_clang: it compiles in place of gcc, as on Macs.
+        optimization: the compiler's other flags, ``EXACT`` or ``SHIPPED``.
     """
     compiler = compiler_for(machine, uses_clang=uses_clang)
     emulator = []
@@ -90,8 +98,7 @@ def run(program, machine, variant, folder, *, emulated_cpu=None, uses_clang=Fals
         emulator += ["-cpu", emulated_cpu]
     source = folder / f"{variant}.c"
     source.write_text(program)
-    # no contraction of the loops' own products and sums, with which they are compared
-    flags = ["-O2", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing", *FLAGS[machine][variant]]
+    flags = ["-pthread", *optimization, *FLAGS[machine][variant]]
     # qemu does not find the libraries of another machine. Those of this one are there for certain,
     # and need not be there for static linking: the images that wheels are built in have none.
     if machine != HERE:

@@ -78,26 +78,58 @@ def test_the_process_of_an_engine_reports_first_whether_it_is_here(benchmark):
 def test_what_is_missing_is_shown_and_in_no_ratio(benchmark, capsys):
     table = {"tatoeba": {"st": ROW, "int8": ROW, "onnx int8": ROW}}
     texts = {"tatoeba": benchmark.Texts(["a"], [])}
-    benchmark.show(table, texts, {"tatoeba": 1}, {"int8 amx": "no kernel"}, "avx512")
+    benchmark.show(table, texts, {"tatoeba": 1}, {"int8 amx": "no kernel"}, "other")
     shown = capsys.readouterr().out
     [line] = [line for line in shown.splitlines() if "amx" in line]
     assert "not on this machine: no kernel" in line
 
 
-@pytest.mark.parametrize(
-    ("variant", "of_int8", "without_avx512"),
-    [
-        ("amx", 9.0, False),
-        ("avx512", 9.0, False),
-        ("avxvnni", None, True),
-        ("avx2", None, True),
-        (None, None, False),
-    ],
-)
-def test_targets_are_those_of_the_kind_of_processor(benchmark, variant, of_int8, without_avx512):
-    table = {"tatoeba": {"st": ROW, "int8": ROW, "onnx int8": ROW}}
-    found = {check.words: check for check in benchmark.checks(table, variant)}
-    assert found["int8 / sentence-transformers"].target == of_int8
-    assert ("int8 / onnx int8" in found) == without_avx512
-    for check in found.values():
+SPEED_TARGETS = {
+    "amx": {
+        "float32 / sentence-transformers": 2.8,
+        "bfloat16 / sentence-transformers": 7.5,
+        "int8 / sentence-transformers": 9.0,
+        "bfloat16 / openvino bf16": 2.0,
+        "int8 / bfloat16, lowest": 1.0,
+    },
+    "zen": {
+        "float32 / sentence-transformers": 3.5,
+        "bfloat16 / sentence-transformers": 7.0,
+        "int8 / sentence-transformers": 9.0,
+        "bfloat16 / sentence-transformers, stream": 9.0,
+        "bfloat16 / onnx": 1.3,
+        "int8 / bfloat16": 1.5,
+    },
+    "avx2": {"bfloat16 / onnx": 1.3, "float32 / onnx": 1.3, "int8 / onnx int8": 1.0},
+    "other": {"bfloat16 / onnx": 1.3},
+}
+
+
+@pytest.mark.parametrize("machine", SPEED_TARGETS)
+def test_targets_are_those_of_the_kind_of_processor(benchmark, machine):
+    engines = ("st", "onnx", "onnx int8", "openvino bf16", "float32", "bfloat16", "int8")
+    others = {
+        "openvino bf16": {**ROW, "sentences_per_second": 1.0},
+        "onnx int8": {**ROW, "cosine_mean": 0.99, "query_milliseconds": 2.0},
+    }
+    table = {"tatoeba": dict.fromkeys(engines, ROW) | others}
+    found = {check.words: check for check in benchmark.checks(table, machine)}
+    speeds = {}
+    for words, check in found.items():
         assert (check.met is None) == (check.target is None)
+        # "int8 / onnx", but no memory, closeness, or "int8: one query / onnx"
+        if " / " in words and ":" not in words and check.target is not None:
+            speeds[words] = check.target
+    assert speeds == SPEED_TARGETS[machine]
+    assert found["int8: one query / onnx int8"].target == 1.0
+
+
+def test_on_tiles_int8_is_never_the_slower_one(benchmark):
+    faster, slower = ({**ROW, "sentences_per_second": rate} for rate in (4.0, 1.8))
+    table = {
+        "tatoeba": {"bfloat16": ROW, "int8": faster},
+        "flores": {"bfloat16": ROW, "int8": slower},
+    }
+    [on_tiles] = [check for check in benchmark.checks(table, "amx") if "int8 / b" in check.words]
+    assert on_tiles.overall == 0.9
+    assert on_tiles.met is False

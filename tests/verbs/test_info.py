@@ -55,6 +55,8 @@ def test_without_a_model_it_is_the_machine():
     assert (found.executors, found.dtype) == ({}, None)
     assert f"{rates.VARIABLE}: first" in found.lines
     assert any(rates.processor() in line for line in found.lines)
+    # choice and reason, which the tests' environment decides
+    assert any(line.startswith("exact search on the CPU: ") for line in found.lines)
 
 
 def test_the_variable_is_named_as_the_reason(monkeypatch, model):

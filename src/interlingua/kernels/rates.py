@@ -69,6 +69,34 @@ def measured(
         names: of the ways.
         measure: gives the rate of each.
     """
+    key = " | ".join((_machine(source), *facts))
+    with _LOCK:
+        rates = _MEASURED.get(key) or remembered().get(key, {})
+        # Other names than those remembered: a kernel may have been built meanwhile.
+        if rates.keys() != set(names):
+            rates = dict(measure())
+            _remember(key, rates)
+        _MEASURED[key] = rates
+    return {name: rates[name] for name in names}
+
+
+def known(source: str, first_fact: str) -> dict[str, dict[str, float]]:
+    """Rates that were measured on this machine already, by the facts that they depend on.
+
+    Args:
+        source: of the kernel that is one of the ways.
+        first_fact: how the facts begin.
+    """
+    start = f"{_machine(source)} | {first_fact}"
+    by_facts = {}
+    for key, rates in {**remembered(), **_MEASURED}.items():
+        if key.startswith(start):
+            by_facts[key.removeprefix(f"{_machine(source)} | ")] = rates
+    return by_facts
+
+
+def _machine(source: str) -> str:
+    """What every speed depends on: the machine, the kernel and the versions."""
     kernel = variant(source) or "no kernel"
     # Rates of an older source of the same version would be wrong now.
     code = f"{digest(Path(__file__).with_name(f'{source}.c')):08x}"
@@ -76,16 +104,8 @@ def measured(
     # Rates by another clock are not comparable.
     # Torch may be kept from instructions that the processor has.
     used = torch.backends.cpu.get_cpu_capability()
-    machine = (processor(), used, kernel, code, torch.__version__, __version__, CLOCK.__name__)
-    key = " | ".join((*machine, *facts))
-    with _LOCK:
-        known = _MEASURED.get(key) or remembered().get(key, {})
-        # Other names than those remembered: a kernel may have been built meanwhile.
-        if known.keys() != set(names):
-            known = dict(measure())
-            _remember(key, known)
-        _MEASURED[key] = known
-    return {name: known[name] for name in names}
+    parts = (processor(), used, kernel, code, torch.__version__, __version__, CLOCK.__name__)
+    return " | ".join(parts)
 
 
 def least_seconds(ways: Mapping[str, Callable[[], object]]) -> dict[str, float]:

@@ -68,6 +68,7 @@ def _machine() -> list[str]:
     from interlingua.kernels import SOURCES, variant
     from interlingua.kernels import VARIABLE as KERNELS_VARIABLE
     from interlingua.kernels.rates import VARIABLE, cache_file, processor
+    from interlingua.search.topk.scanner_choice import describe_choices
 
     kernels = ", ".join([f"{name} {variant(name) or 'does not run here'}" for name in SOURCES])
     gpus = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
@@ -80,6 +81,7 @@ def _machine() -> list[str]:
         f"{VARIABLE}: {os.environ.get(VARIABLE) or 'not set'}",
         f"{KERNELS_VARIABLE}: {os.environ.get(KERNELS_VARIABLE) or 'not set'}",
         _training_precision(),
+        *describe_choices(),
     ]
 
 

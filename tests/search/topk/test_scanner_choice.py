@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from interlingua import kernels
 from interlingua.kernels import rates
@@ -11,7 +12,7 @@ from interlingua.search.topk import exact, scanner_choice
 from interlingua.search.topk.bounds import Frame
 from interlingua.search.topk.exact import make_frame, make_scanner, mutual_topk
 from interlingua.search.topk.kernel_scanner import CompiledScanner
-from interlingua.search.topk.scanner_choice import TRIED_PAIRS, choose_scanner
+from interlingua.search.topk.scanner_choice import TRIED_PAIRS, choose_scanner, describe_choices
 from interlingua.search.topk.torch_scanner import TorchScanner
 from tests.search.topk.scanners import assert_equal, crowded
 
@@ -124,3 +125,39 @@ def test_widths_and_stages_have_rates_of_their_own(monkeypatch):
     for frame in frames:
         assert choose_scanner(frame, TRIED_PAIRS) == "kernel"
     assert len(measured) == 3
+
+
+@needs_kernel
+def test_the_description_names_choices_and_every_rate(monkeypatch):
+    [unmeasured] = describe_choices()
+    assert f"{TRIED_PAIRS:,}" in unmeasured
+    assert unmeasured.endswith("not measured yet")
+    found = {16: {"kernel": 1000.0, "torch": 2000.0}, 128: {"kernel": 1000.0, "torch": 1049.0}}
+    monkeypatch.setattr(scanner_choice, "_rates", lambda frame: found[len(frame.x)])
+    wide = np.zeros(128, np.float32)
+    for frame in (FRAME, Frame(wide, wide)):
+        choose_scanner(frame, TRIED_PAIRS)
+    expected = [
+        "  width=128 stages=1: kernel, measured: kernel 1,000, torch 1,049",
+        "  width=16 stages=1: torch, measured: kernel 1,000, torch 2,000",
+    ]
+    assert sorted(describe_choices()[1:]) == expected
+    rates._MEASURED.clear()  # another process
+    assert sorted(describe_choices()[1:]) == expected
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "another machine")
+    assert describe_choices() == [unmeasured]
+
+
+@needs_kernel
+def test_the_description_names_the_variable_that_decides(monkeypatch):
+    for value, expected in (("torch", "torch"), ("first", "kernel")):
+        monkeypatch.setenv(rates.VARIABLE, value)
+        [line] = describe_choices()
+        assert f": {expected}, {rates.VARIABLE}" in line
+    monkeypatch.delenv(rates.VARIABLE)
+    monkeypatch.setenv(kernels.VARIABLE, kernels.variant("neighbors"))
+    [line] = describe_choices()
+    assert f": kernel, {kernels.VARIABLE}" in line
+    monkeypatch.setattr(CompiledScanner, "available", lambda: False)
+    [line] = describe_choices()
+    assert ": torch, the kernel" in line

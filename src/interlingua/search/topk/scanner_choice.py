@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float32
@@ -19,7 +19,7 @@ from numpy import ndarray
 
 from interlingua import kernels
 from interlingua.arrays import unit_rows
-from interlingua.kernels.rates import FIRST, VARIABLE, fastest, least_seconds, measured
+from interlingua.kernels.rates import FIRST, VARIABLE, fastest, known, least_seconds, measured
 from interlingua.search.topk.bounds import STAGE, Block, Frame, Scanner
 from interlingua.search.topk.kernel_scanner import CompiledScanner
 from interlingua.search.topk.lists import NeighborLists
@@ -36,6 +36,15 @@ ROWS = 1024
 COLUMNS = 2048
 NEIGHBORS = 4
 """Sizes of the trial's tile: several rounds of it take less than a second."""
+FACT = "neighbors"
+"""How what the rates are remembered by begins, but for the machine."""
+
+
+class Decision(NamedTuple):
+    """A choice without a trial, and why."""
+
+    scanner: str
+    reason: str
 
 
 def choose_scanner(frame: Frame, pairs: int) -> str:
@@ -45,17 +54,50 @@ def choose_scanner(frame: Frame, pairs: int) -> str:
         frame: of both sides.
         pairs: how many there will be.
     """
+    decided = _decided()
+    if decided is not None:
+        return decided.scanner
+    if pairs < TRIED_PAIRS:
+        return "kernel"
+    facts = [f"{FACT} width={len(frame.x)} stages={len(frame.stages)}"]
+    return fastest(measured("neighbors", facts, list(SCANNERS), lambda: _rates(frame)))
+
+
+def _decided() -> Decision | None:
+    """What takes no trial to know, or None."""
     if not CompiledScanner.available():
-        return "torch"
+        return Decision("torch", "the kernel does not run here")
     wanted = os.environ.get(VARIABLE, "")
     # Other names are of executors for encoding, and say nothing of a search.
     if wanted in SCANNERS:
-        return wanted
-    is_variant_named = os.environ.get(kernels.VARIABLE) in kernels.VARIANTS
-    if wanted == FIRST or is_variant_named or pairs < TRIED_PAIRS:
-        return "kernel"
-    facts = [f"neighbors width={len(frame.x)} stages={len(frame.stages)}"]
-    return fastest(measured("neighbors", facts, list(SCANNERS), lambda: _rates(frame)))
+        return Decision(wanted, f"{VARIABLE} names it")
+    if wanted == FIRST:
+        return Decision("kernel", f"{VARIABLE} asks for no measurement")
+    if os.environ.get(kernels.VARIABLE) in kernels.VARIANTS:
+        return Decision("kernel", f"{kernels.VARIABLE} names its variant")
+    return None
+
+
+def describe_choices() -> list[str]:
+    """For people: which scanner takes exact searches on this CPU, why, and every measured rate."""
+    decided = _decided()
+    title = "exact search on the CPU"
+    if decided is not None:
+        return [f"{title}: {decided.scanner}, {decided.reason}"]
+    smaller = f"kernel for fewer than {TRIED_PAIRS:,} pairs, without a trial"
+    by_facts = {}
+    for facts, rates in known("neighbors", FACT).items():
+        # The user can edit the file.
+        if rates.keys() == SCANNERS.keys():
+            # In the order of the scanners, of which a later one must be faster by a margin.
+            by_facts[facts] = {name: rates[name] for name in SCANNERS}
+    if not by_facts:
+        return [f"{title}: {smaller}; larger ones are not measured yet"]
+    lines = [f"{title}: {smaller}; for more (pairs per second, on one thread):"]
+    for facts, rates in by_facts.items():
+        shown = ", ".join([f"{name} {rate:,.0f}" for name, rate in rates.items()])
+        lines.append(f"  {facts.removeprefix(FACT).strip()}: {fastest(rates)}, measured: {shown}")
+    return lines
 
 
 def _rates(frame: Frame) -> dict[str, float]:
