@@ -177,6 +177,8 @@ class Device(TorchDispatchMode):
         waits: how often the host waited, by kind and line of this project's code.
         launches: operations on the device, by name.
         pinned: tensors in page-locked memory.
+        events: what was done with each event, in order. A wait for one is none of ``waits``, as
+            the host goes on at once if there is work enough before it.
     """
 
     now: Device
@@ -186,6 +188,7 @@ class Device(TorchDispatchMode):
         self.waits: Counter[tuple[str, str]] = Counter()
         self.launches: Counter[str] = Counter()
         self.pinned: list[Tensor] = []
+        self.events: list[tuple[Event, str]] = []
 
     def note(self, kind: str) -> None:
         """Writes down a wait; the trial of a kernel, once in a process, is none of a step's."""
@@ -197,6 +200,7 @@ class Device(TorchDispatchMode):
         """In this block operations go to the device; gives the waits of the block."""
         self.waits.clear()
         self.launches.clear()
+        self.events.clear()
         with self:
             yield self.waits
 
@@ -297,9 +301,11 @@ class Event:
 
     def record(self) -> None:
         """See ``torch.cuda.Event``."""
+        Device.now.events.append((self, "recorded"))
 
     def synchronize(self) -> None:
         """See ``torch.cuda.Event``."""
+        Device.now.events.append((self, "awaited"))
 
 
 def where() -> str:
