@@ -177,6 +177,8 @@ class Device(TorchDispatchMode):
         waits: how often the host waited, by kind and line of this project's code.
         launches: operations on the device, by name.
         pinned: tensors in page-locked memory.
+        differentiates_on_host: whether backward passes are of the CPU's tensors; false unless a
+            test says so.
         events: what was done with each event, in order. A wait for one is none of ``waits``, as
             the host goes on at once if there is work enough before it.
     """
@@ -188,6 +190,7 @@ class Device(TorchDispatchMode):
         self.waits: Counter[tuple[str, str]] = Counter()
         self.launches: Counter[str] = Counter()
         self.pinned: list[Tensor] = []
+        self.differentiates_on_host = False
         self.events: list[tuple[Event, str]] = []
 
     def note(self, kind: str) -> None:
@@ -229,7 +232,8 @@ class Device(TorchDispatchMode):
             made = operation(*args, **kwargs)
             # where a result has no gradient, C++ makes zeros, on what it takes for the tensor's
             # device
-            fills = name == "aten::zeros" and torch._C._current_graph_task_id() != -1
+            backward = torch._C._current_graph_task_id() != -1
+            fills = name == "aten::zeros" and backward and not self.differentiates_on_host
             return DeviceTensor(made) if fills else made
         self.launches[name] += 1
         self._check(operation, name, args, kwargs, tensors)
