@@ -211,6 +211,8 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
                     log.warn(line)
             if measured.spread is not None and (warning := measured.spread.warning()):
                 log.warn(warning)
+            # Waited for here, in the group of all: that of the shards may have a shorter timeout.
+            engine.barrier()
             pace.evaluation_seconds = clock.seconds - began
             return measured.metrics
 
