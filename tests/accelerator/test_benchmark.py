@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from benchmarks import accelerator as benchmark
 
+from interlingua.errors import ConfigError
+from interlingua.one_pass import switch
 from interlingua.registry import METHODS
 from tests.accelerator.simulated import CUDA, Device
 
@@ -48,3 +51,23 @@ def test_attention_is_checked_with_flash_and_without(cuda: Device, monkeypatch, 
     }
     assert report.checks["attention bfloat16"][1].startswith("one kernel")
     assert set(report.measures) == set(holds)
+
+
+def test_all_measures_are_taken_without_a_compiler_too(cuda: Device, monkeypatch, capsys):
+    def no_compiler(*, on, device):
+        if on:
+            raise ConfigError("no compiler")
+
+    monkeypatch.setattr(switch, "set", no_compiler)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(benchmark, "_sentence_transformers", lambda *_: None)
+    report = benchmark.Report(CUDA, tiny=True, peak=1e15)
+    with cuda.recorded():
+        benchmark._run_parts(report, ["topk", "encode", "train", "mining"], 540)
+    assert {name for name, (holds, _) in report.checks.items() if not holds} == set()
+    assert "encode tf32" in report.checks
+    trained = {f"train {method} tiny" for method in benchmark.BATCHES}
+    assert set(report.measures) == {"device", "encode tiny", "mining", *trained}
+    for name in ("encode tiny", *trained):
+        assert 0 < report.measures[name]["of_peak"] < 1
+    assert capsys.readouterr().out.count("no compiler") == len(trained)

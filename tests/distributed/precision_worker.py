@@ -1,5 +1,5 @@
 """Two processes on machines that are fastest in different precisions: each writes what it computes
-in, and what torch has been asked for."""
+in, and how torch is configured."""
 
 from __future__ import annotations
 
