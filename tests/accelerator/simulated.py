@@ -177,6 +177,10 @@ class Device(TorchDispatchMode):
         waits: how often the host waited, by kind and line of this project's code.
         launches: operations on the device, by name.
         pinned: tensors in page-locked memory.
+        differentiates_on_host: whether backward passes are of the CPU's tensors; false unless a
+            test says so.
+        events: what was done with each event, in order. A wait for one is none of ``waits``, as
+            the host goes on at once if there is work enough before it.
     """
 
     now: Device
@@ -186,6 +190,8 @@ class Device(TorchDispatchMode):
         self.waits: Counter[tuple[str, str]] = Counter()
         self.launches: Counter[str] = Counter()
         self.pinned: list[Tensor] = []
+        self.differentiates_on_host = False
+        self.events: list[tuple[Event, str]] = []
 
     def note(self, kind: str) -> None:
         """Writes down a wait; the trial of a kernel, once in a process, is none of a step's."""
@@ -197,6 +203,7 @@ class Device(TorchDispatchMode):
         """In this block operations go to the device; gives the waits of the block."""
         self.waits.clear()
         self.launches.clear()
+        self.events.clear()
         with self:
             yield self.waits
 
@@ -225,7 +232,8 @@ class Device(TorchDispatchMode):
             made = operation(*args, **kwargs)
             # where a result has no gradient, C++ makes zeros, on what it takes for the tensor's
             # device
-            fills = name == "aten::zeros" and torch._C._current_graph_task_id() != -1
+            backward = torch._C._current_graph_task_id() != -1
+            fills = name == "aten::zeros" and backward and not self.differentiates_on_host
             return DeviceTensor(made) if fills else made
         self.launches[name] += 1
         self._check(operation, name, args, kwargs, tensors)
@@ -302,9 +310,11 @@ class Event:
 
     def record(self) -> None:
         """See ``torch.cuda.Event``."""
+        Device.now.events.append((self, "recorded"))
 
     def synchronize(self) -> None:
         """See ``torch.cuda.Event``."""
+        Device.now.events.append((self, "awaited"))
 
 
 def where() -> str:

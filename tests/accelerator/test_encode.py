@@ -1,6 +1,7 @@
 """Encoding on the simulated device."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -51,6 +52,19 @@ def test_order_of_texts_stays_with_many_batches(cuda: Device):
         one_by_one = encoder.encode(TEXTS, batch_tokens=1)
         together = encoder.encode(TEXTS)
     assert np.allclose(one_by_one, together, atol=1e-5)
+
+
+def test_the_next_batch_is_launched_before_the_host_waits_for_one(cuda: Device):
+    encoder = moved(tiny_encoder().eval())
+    with cuda.recorded():
+        encoder.encode(TEXTS, batch_tokens=50)
+    # An event is recorded behind the last launch of its batch.
+    batches = [event for event, what in cuda.events if what == "recorded"]
+    assert len(batches) > 3
+    for batch, following in itertools.pairwise(batches):
+        launched = cuda.events.index((following, "recorded"))
+        assert launched < cuda.events.index((batch, "awaited"))
+    assert cuda.events[-1] == (batches[-1], "awaited")
 
 
 def test_int8_on_cuda_is_refused(cuda: Device):

@@ -2,6 +2,7 @@
 for the device."""
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,15 +16,15 @@ from interlingua.train.engine import Engine
 from interlingua.train.log import Meter
 from interlingua.train.loss_scale import LossScale
 from interlingua.train.optim import build_optimizer
-from interlingua.train.step import gradients
+from interlingua.train.step import TrainingStep, gradients
 from tests.accelerator.simulated import CUDA, Device, host, moved
 from tests.methods.harness import tiny_batch, tiny_objective
 
-WAITS: dict[str, set[tuple[str, str]]] = {
-    "bf16": set(),
-    "fp16": {("item", "train/loss_scale.py: return bool(norm.isfinite())")},
+WAITS: dict[str, Counter[tuple[str, str]]] = {
+    "bf16": Counter(),
+    "fp16": Counter({("item", "train/loss_scale.py: return bool(norm.isfinite())"): 1}),
 }
-"""By precision: what a step of any method may wait for."""
+"""By precision: what a step of any method waits for, and how often."""
 HALF = ("calibrated", "labse", "laser")
 """Also tried in fp16, which changes the loop and no method."""
 DTYPES = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -88,48 +89,48 @@ class StandIn:
         return torch.autocast(self.device.type, dtype=dtype, enabled=dtype is not None)
 
 
-def step(
-    objective: Any, engine: Any, *batches: Any, loss_scale: LossScale | None = None
-) -> dict[str, torch.Tensor]:
-    """Gradients of micro-batches."""
+def step(objective: Any, engine: Any, batch: Any) -> dict[str, torch.Tensor]:
+    """Gradients of a batch."""
 
     def model(batch: Any, **part: Any) -> Any:
         with engine.autocast():
             return objective(batch, **part)
 
-    return gradients(model, objective, batches, engine, seed=0, step=0, loss_scale=loss_scale)
+    return gradients(model, objective, [batch], engine, seed=0, step=0)
 
 
 def waits_of_a_step(
     cuda: Device, objective: Any, precision: str, micro_batches: Callable[[int], list[Any]]
-) -> set[tuple[str, str]]:
-    """Where the second of two steps waits, which is like all others: the first makes the
-    optimizer's state.
+) -> Counter[tuple[str, str]]:
+    """How often and where the second of two of the loop's steps waits, which is like all others.
 
-    As ``train/loop.py`` makes them.
+    The first makes the optimizer's state.
     """
     engine = StandIn(CUDA, precision)
-    optimizer = build_optimizer(objective, OptimizerConfig(learning_rate=1e-3))
-    meter = Meter(engine, None)
     loss_scale = LossScale(enabled=precision == "fp16")
     loss_scale.value = min(loss_scale.value, 16.0)  # with the first one a run skips some steps
+    made = loss_scale.value
+
+    def model(batch: Any, **part: Any) -> Any:
+        with engine.autocast():
+            return objective(batch, **part)
+
+    make_step = TrainingStep(
+        model=model,
+        objective=objective,
+        optimizer=build_optimizer(objective, OptimizerConfig(learning_rate=1e-3)),
+        engine=engine,
+        meter=Meter(engine, None),
+        loss_scale=loss_scale,
+        seed=0,
+        max_grad_norm=1.0,
+    )
     for number in range(2):
         batches = micro_batches(number)
         with cuda.recorded() as waits:
-            losses = step(objective, engine, *batches, loss_scale=loss_scale)
-            loss_scale.unscale(objective)
-            grad_norm = engine.clip(objective, 1.0)
-            finite = loss_scale.is_finite(grad_norm)
-            if finite:
-                losses["grad_norm"] = grad_norm
-            meter.add(number, losses)
-            if finite:
-                optimizer.step()
-            optimizer.zero_grad()
-            loss_scale.adapt(finite=finite)
-            objective.after_step(number)
-    assert finite, "a step that is made"
-    return set(waits)
+            make_step(number, batches, learning_rate=1e-3, logs=True)
+    assert loss_scale.value == made, "no step was skipped"
+    return Counter(waits)
 
 
 @pytest.mark.parametrize("name", sorted([*METHODS, *VARIANTS]))

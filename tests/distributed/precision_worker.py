@@ -1,14 +1,17 @@
 """Two processes on machines that are fastest in different precisions: each writes what it computes
-in."""
+in, and how torch is configured."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
 
 import torch
+from torch import distributed as dist
 from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 from interlingua.train import engine as engine_module
 from interlingua.train.config import RunConfig
@@ -29,6 +32,17 @@ class Product(nn.Module):
         return product.square(), x.double()
 
 
+def settings(model: nn.Module) -> dict[str, object]:
+    """Of the group of all processes, and of DDP where that averages the gradients."""
+    group = dist.group.WORLD._get_backend(torch.device("cpu"))
+    found = {"timeout_seconds": group.options._timeout.total_seconds()}
+    for part in model.modules():
+        if isinstance(part, DistributedDataParallel):
+            found["broadcast_buffers"] = part.broadcast_buffers
+            found["gradient_as_bucket_view"] = part.gradient_as_bucket_view
+    return found
+
+
 def main() -> None:
     folder, strategy, *fastest = sys.argv[1:]
     own = fastest[int(os.environ.get("LOCAL_RANK", "0"))]
@@ -38,9 +52,11 @@ def main() -> None:
     )
     with Engine(config) as engine:
         product = Product()
-        losses, doubles = engine._fabric.setup_module(product)(torch.ones(2, 2))
-        found = [own, engine.precision, product.dtype, losses.dtype, doubles.dtype]
-        Path(folder, str(engine.rank)).write_text(" ".join(map(str, found)), encoding="utf-8")
+        model = engine._fabric.setup_module(product)
+        losses, doubles = model(torch.ones(2, 2))
+        computed = [own, engine.precision, product.dtype, losses.dtype, doubles.dtype]
+        found = {"computed": " ".join(map(str, computed)), "settings": settings(model)}
+        Path(folder, f"{engine.rank}.json").write_text(json.dumps(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,11 +6,13 @@ import pytest
 import torch
 from torch import nn
 
+from interlingua.batches.sentences import join
 from interlingua.errors import ConfigError
 from interlingua.one_pass import switch
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine, _precision, same_bytes_each_time
 from interlingua.train.memory import TORCH_VARIABLES
+from tests.methods.harness import tiny_batch, tiny_objective
 from tests.train.runs import run_python
 
 
@@ -153,6 +155,19 @@ def test_bf16_computes_in_bfloat16_and_keeps_float32_weights():
     )
     with engine.autocast():
         assert net.layer(torch.randn(2, 4)).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_labels_are_not_rounded_to_16_bits(precision):
+    engine = make(precision=precision)
+    objective = tiny_objective("sts")
+    labels = torch.tensor([0.123456789, 0.987654321, 1 / 3, 2 / 3, 0.1, 0.7])
+    batch = tiny_batch("sts")._replace(labels=labels)
+    model = engine.setup(objective)
+    with engine.autocast():
+        u, v = objective.encoder(join(batch.a, batch.b)).chunk(2)
+    expected = (nn.functional.cosine_similarity(u.float(), v.float()) - labels).square().mean()
+    torch.testing.assert_close(model(batch).loss, expected, rtol=1e-6, atol=0)
 
 
 def test_what_the_machine_decides_is_written_out(tiny_config):

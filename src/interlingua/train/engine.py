@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import datetime
 import logging
 import os
 from collections.abc import Iterable, Iterator
@@ -46,6 +47,10 @@ from interlingua.train.precision import fastest_on_cpu
 
 T = TypeVar("T")
 Precision = Literal["fp32", "bf16", "fp16"]
+TIMEOUT = datetime.timedelta(hours=6)
+"""How long processes wait for one another before they give up. All wait while the main process
+evaluates, with FSDP on its CPU, which may take hours: Fabric's half an hour would end such a run.
+Longer still, and processes that wait for one that died would hold their GPUs."""
 AGREE_EVERY_STEPS = 8
 """Steps between two questions of the processes to one another, see ``Engine.any_at``."""
 
@@ -386,8 +391,10 @@ def _strategy(strategy: str, processes: int) -> Any:
         return "auto"
     if strategy != "fsdp":
         # Buffers, such as a queue of keys, need no broadcast: all processes do the same to them.
-        return _Averaging(broadcast_buffers=False, gradient_as_bucket_view=True)
-    return ModelParallelStrategy(_shard, data_parallel_size=processes, tensor_parallel_size=1)
+        return _Averaging(timeout=TIMEOUT, broadcast_buffers=False, gradient_as_bucket_view=True)
+    return ModelParallelStrategy(
+        _shard, data_parallel_size=processes, tensor_parallel_size=1, timeout=TIMEOUT
+    )
 
 
 def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:

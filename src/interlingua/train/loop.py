@@ -35,12 +35,12 @@ from interlingua.train.interrupts import Interrupts
 from interlingua.train.log import Meter, in_words_of_training, open_log, require_finite, warn
 from interlingua.train.loss_scale import LossScale
 from interlingua.train.memory import freed_memory_kept
-from interlingua.train.optim import build_optimizer, set_learning_rate
+from interlingua.train.optim import build_optimizer
 from interlingua.train.pace import Pace
 from interlingua.train.result import Clock, TrainResult, read_result, result_of
 from interlingua.train.run_folder import RunFolder, Start
 from interlingua.train.schedules import due, learning_rate_factor, notes, peak_learning_rate
-from interlingua.train.step import gradients
+from interlingua.train.step import TrainingStep
 from interlingua.train.term_gradients import TermGradients
 from interlingua.train.validation import (
     Evaluate,
@@ -168,6 +168,16 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
     stop = False
     meter.load(state)
     loss_scale.load(state)
+    make_step = TrainingStep(
+        model=model,
+        objective=objective,
+        optimizer=optimizer,
+        engine=engine,
+        meter=meter,
+        loss_scale=loss_scale,
+        seed=run.seed,
+        max_grad_norm=run.max_grad_norm,
+    )
     first_step = state.step
 
     with (
@@ -201,6 +211,8 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
                     log.warn(line)
             if measured.spread is not None and (warning := measured.spread.warning()):
                 log.warn(warning)
+            # Waited for here, in the group of all: that of the shards may have a shorter timeout.
+            engine.barrier()
             pace.evaluation_seconds = clock.seconds - began
             return measured.metrics
 
@@ -220,33 +232,7 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
             learning_rate = peak * learning_rate_factor(
                 position, config=config.schedule, max_steps=max_steps
             )
-            set_learning_rate(optimizer, learning_rate)
-
-            # The step: gradients, their norm where it is needed, and the weights.
-            losses = gradients(
-                model,
-                objective,
-                micro_batches,
-                engine,
-                seed=run.seed,
-                step=step,
-                loss_scale=loss_scale,
-            )
-            loss_scale.unscale(objective)
-            # In fp16 a norm that is not finite means a loss scale too large: the step is skipped,
-            # and its norm kept from the meter, for which it would be the end of the run.
-            finite = True
-            if run.max_grad_norm is not None or logs or loss_scale.enabled:
-                grad_norm = engine.clip(objective, run.max_grad_norm)
-                finite = loss_scale.is_finite(grad_norm)
-                if finite:
-                    losses["grad_norm"] = grad_norm
-            meter.add(step, losses)
-            if finite:
-                optimizer.step()
-            optimizer.zero_grad()
-            loss_scale.adapt(finite=finite)
-            objective.after_step(step)
+            make_step(step, micro_batches, learning_rate=learning_rate, logs=logs)
 
             # Known after the first step only: whether the loss compares the rows of a batch.
             if step == first_step and (warning := fewer_negatives(config, batches, engine)):

@@ -1,16 +1,85 @@
-"""One step's gradients: forward and backward over its micro-batches and the parts of the loss."""
+"""One step of training: gradients of its micro-batches, their norm, and the weights."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from interlingua.methods.objective import Objective
 from interlingua.train.engine import Engine
+from interlingua.train.log import Meter
 from interlingua.train.loss_scale import LossScale
+from interlingua.train.optim import set_learning_rate
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingStep:
+    """Makes the steps of a run. On a GPU nothing in it waits for the device, but in fp16 the norm.
+
+    Attributes:
+        model: the objective as the engine has set it up.
+        objective: the objective itself.
+        optimizer: of the objective's weights.
+        engine: this process's.
+        meter: receives the losses of each step.
+        loss_scale: of fp16.
+        seed: of the run.
+        max_grad_norm: to which gradients are clipped; None = not at all.
+    """
+
+    model: nn.Module
+    objective: Objective
+    optimizer: torch.optim.Optimizer
+    engine: Engine
+    meter: Meter
+    loss_scale: LossScale
+    seed: int
+    max_grad_norm: float | None
+
+    def __call__(
+        self, step: int, micro_batches: Sequence[Any], *, learning_rate: float, logs: bool
+    ) -> None:
+        """Moves the weights once.
+
+        Args:
+            step: of the run.
+            micro_batches: of this process.
+            learning_rate: of this step.
+            logs: whether the norm of the gradients is measured even if nothing else needs it.
+
+        Raises:
+            NotFiniteError: see ``Meter.add``.
+        """
+        set_learning_rate(self.optimizer, learning_rate)
+        losses = gradients(
+            self.model,
+            self.objective,
+            micro_batches,
+            self.engine,
+            seed=self.seed,
+            step=step,
+            loss_scale=self.loss_scale,
+        )
+        self.loss_scale.unscale(self.objective)
+        # In fp16 a norm that is not finite means a loss scale too large: the step is skipped,
+        # and its norm kept from the meter, for which it would be the end of the run.
+        finite = True
+        if self.max_grad_norm is not None or logs or self.loss_scale.enabled:
+            grad_norm = self.engine.clip(self.objective, self.max_grad_norm)
+            finite = self.loss_scale.is_finite(grad_norm)
+            if finite:
+                losses["grad_norm"] = grad_norm
+        self.meter.add(step, losses)
+        if finite:
+            self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.loss_scale.adapt(finite=finite)
+        self.objective.after_step(step)
 
 
 def gradients(
