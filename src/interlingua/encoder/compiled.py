@@ -42,9 +42,9 @@ TILE_WIDTH = 64
 """What widths of heads and of rows have to be multiples of for products by tiles."""
 UNSIGNED = 128
 """Added to weights in bytes: the instruction multiplies unsigned by signed ones."""
-MIN_PRODUCTS = 1 << 24
-"""Multiplications of weights by activations that are worth a thread: a quarter of a millisecond or
-so."""
+MIN_PRODUCTS = 1 << 25
+"""Multiplications of weights by activations that are worth a thread: a fifth of a millisecond to
+one, by dtype."""
 
 
 # The four structures repeat those of the kernel, field by field and in the same order.
