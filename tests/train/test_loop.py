@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -104,6 +105,21 @@ def test_loss_curve_of_ems_is_as_it_was(tiny_config):
     assert len(found) == len(expected) == 20
     for one, other in zip(found, expected, strict=True):
         assert one == pytest.approx(other, rel=1e-4)
+
+
+def test_what_a_step_needs_is_made_in_the_thread_of_the_batches(tiny_config, monkeypatch):
+    calls = set()
+    prepare = EMS.prepare
+
+    def noted(self, batch):
+        calls.add((threading.current_thread().name, self.training))
+        return prepare(self, batch)
+
+    monkeypatch.setattr(EMS, "prepare", noted)
+    train(tiny_config(), progress=False)
+    # Validation batches, of which the main thread has a few, are made when they are measured.
+    assert ("prefetch", True) in calls
+    assert ("MainThread", True) not in calls
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
