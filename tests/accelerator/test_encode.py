@@ -1,12 +1,14 @@
 """Encoding on the simulated device."""
 
 import dataclasses
+import threading
 
 import numpy as np
 import pytest
 import torch
 
 import interlingua
+from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.inference import PlainBackbone
 from interlingua.errors import ConfigError
@@ -51,6 +53,24 @@ def test_order_of_texts_stays_with_many_batches(cuda: Device):
         one_by_one = encoder.encode(TEXTS, batch_tokens=1)
         together = encoder.encode(TEXTS)
     assert np.allclose(one_by_one, together, atol=1e-5)
+
+
+def test_batches_are_packed_in_a_thread_and_pinned_there(cuda: Device, monkeypatch):
+    packed_by = set()
+    pack = TokenBatch.from_lists
+
+    def noted(*arguments):
+        packed_by.add(threading.current_thread().name)
+        return pack(*arguments)
+
+    monkeypatch.setattr(TokenBatch, "from_lists", noted)
+    encoder = moved(tiny_encoder().eval())
+    with cuda.recorded():
+        encoder.encode(TEXTS, batch_tokens=50)
+        assert packed_by == {"prefetch"}
+        assert "encoder/inference.py" not in cuda.pins, "the ids are pinned where they are packed"
+        encoder.encode(TEXTS[:1])
+    assert packed_by == {"prefetch", "MainThread"}, "one batch needs no thread"
 
 
 def test_int8_on_cuda_is_refused(cuda: Device):
