@@ -15,7 +15,7 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Float, Int, Int64
+from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -25,7 +25,7 @@ from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
 from interlingua.devices import gathered
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.unmasking_head import UnmaskingHead, UnmaskingHeadConfig
+from interlingua.encoder.unmasking_head import Arrangement, UnmaskingHead, UnmaskingHeadConfig
 from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import infonce
 from interlingua.functional.masked_lm import group_means, linear_cross_entropy
@@ -119,8 +119,10 @@ class MEXMAConfig:
 class HiddenTokens(NamedTuple):
     """What the head has to predict."""
 
-    cu_seqlens: Int[Tensor, " n+1"]
-    """Boundaries of the masked sentences, which stand first in what is read."""
+    tokens: int
+    """Of the masked sentences, which stand first in what is read."""
+    arrangement: Arrangement
+    """Of these sentences and the vectors in the head."""
     at: Int64[Tensor, " h"]
     """Where the hidden tokens are."""
     ids: Int64[Tensor, " h"]
@@ -205,14 +207,22 @@ class MEXMA(Objective):
         distinct = None
         if self.config.koleo_distinct:
             distinct = first_occurrences(batch.a), first_occurrences(batch.b)
-        masked, clean = self.views(batch)
-        if masked is None:
-            return MEXMAInputs(clean, clean.batch_size, None, distinct)
+        masked, read = self.views(batch)
+        clean_size = read.batch_size
+        hidden = None
+        if masked is not None:
+            read = join(masked.batch, read)
+            if self.head is not None:
+                hidden = self.hidden_tokens(self.head, masked)
+        return MEXMAInputs(read, clean_size, hidden, distinct)
+
+    def hidden_tokens(self, head: UnmaskingHead, masked: MaskedTokens) -> HiddenTokens:
+        """Where tokens are hidden, and how the head reads the sentences."""
         at = (masked.labels != IGNORED).nonzero()[:, 0]
         # 0 for tokens of the first half of the sentences, which is side A, and 1 for the others
         side = masked.batch.sequence_ids()[at] * self.sides // masked.batch.batch_size
-        hidden = HiddenTokens(masked.batch.cu_seqlens, at, masked.labels[at], side)
-        return MEXMAInputs(join(masked.batch, clean), clean.batch_size, hidden, distinct)
+        arrangement = head.arranged(masked.batch.cu_seqlens)
+        return HiddenTokens(len(masked.labels), arrangement, at, masked.labels[at], side)
 
     def views(self, batch: ParallelBatch) -> tuple[MaskedTokens | None, TokenBatch]:
         """What is read masked and what clean: A and B both ways.
@@ -268,12 +278,12 @@ class MEXMA(Objective):
 
         The mean of the two sides, each a mean over its own hidden tokens.
         """
-        states = states[: int(hidden.cu_seqlens[-1])]  # those of the masked passes
+        states = states[: hidden.tokens]  # those of the masked passes, which stand first
         if not self.config.token_gradients:
             # Table 11, rows 1-4. The tied word embeddings and the vectors still learn.
             states = states.detach()
         # The head reads [S_B; states of A]: the other side's vector in place of the first state.
-        states = head(states, hidden.cu_seqlens, vectors)
+        states = head(states, hidden.arrangement, vectors)
         words = self.encoder.backbone.word_embeddings.weight  # tied, as in the released code
         losses = linear_cross_entropy(gathered(states, hidden.at), words, head.bias, hidden.ids)
         return group_means(losses, hidden.side, self.sides).mean()
