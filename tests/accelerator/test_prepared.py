@@ -22,6 +22,19 @@ from tests.methods.harness import tiny_batch, tiny_objective
 DRAWING = {"combination", "dap both", "ems generative", "infoxlm", "mexma", "retromae", "tlm"}
 """Of the methods and variants, some that hide tokens or throw coins."""
 
+NOTHING_PINNED = {
+    "calibrated",
+    "distill",
+    "infonce",
+    "infoxlm alone",
+    "labse",
+    "mexma",
+    "mexma asymmetrical",
+    "nli",
+    "sts",
+}
+"""Where no other part of a step pins anything either: heads and losses of others do."""
+
 
 class TwoMicroBatches(MicroBatches):
     """Those of a tiny method, for the simulated device."""
@@ -63,8 +76,10 @@ def test_a_step_draws_nothing_and_pins_nothing_of_its_method(cuda: Device, name,
         for number, made in enumerate(prefetcher):
             with cuda.recorded():
                 step(objective, StandIn(CUDA, "bf16"), *made)
-            of_method = {file for file in cuda.pins if file.startswith("methods/")}
-            assert not of_method, number
+            found = set(cuda.pins)
+            if name not in NOTHING_PINNED:
+                found = {file for file in found if file.startswith("methods/")}
+            assert not found, number
     assert drawn_by <= {"prefetch"}
     assert drawn_by or name not in DRAWING
 
