@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from interlingua.batches import masking
-from interlingua.batches.feeds import Prepared
+from interlingua.batches.feeds import PreparedBatch
 from interlingua.batches.prefetch import Prefetcher
 from interlingua.methods.objective import Objective
 from interlingua.registry import METHODS
@@ -98,7 +98,7 @@ def test_prepared_batches_are_pinned_and_lose_nothing(cuda: Device, name):
     assert found
     assert all(cuda.is_pinned(tensor) for tensor in found)
     assert all(torch.equal(*pair) for pair in zip(found, expected, strict=True))
-    assert isinstance(made, Prepared) == (type(objective).prepare is not Objective.prepare)
+    assert isinstance(made, PreparedBatch) == (type(objective).prepare is not Objective.prepare)
 
 
 @pytest.mark.parametrize("name", sorted(DRAWING))

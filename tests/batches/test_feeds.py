@@ -1,6 +1,12 @@
 import torch
 
-from interlingua.batches.feeds import LabeledBatch, Prepared, SentenceBatch, rows, token_batches
+from interlingua.batches.feeds import (
+    LabeledBatch,
+    PreparedBatch,
+    SentenceBatch,
+    rows,
+    token_batches,
+)
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
 
 SHORT = TokenBatch.from_lists([[1, 2], [3]], ["eng_Latn"] * 2)
@@ -22,7 +28,7 @@ def test_rows_are_counted_once_a_feed():
 
 
 def test_what_is_prepared_of_a_batch_is_not_counted():
-    prepared = Prepared(PAIRS, inputs=[LONG, LONG])
+    prepared = PreparedBatch(PAIRS, inputs=[LONG, LONG])
     assert rows(prepared) == 2
     assert list(token_batches([prepared])) == [SHORT, SHORT]
 

@@ -59,7 +59,7 @@ class SentenceBatch(NamedTuple):
         return Place(self.seed, self.step, "a", self.first_row)
 
 
-class Prepared(NamedTuple):
+class PreparedBatch(NamedTuple):
     """A batch, and what its method has made of it ahead of the step."""
 
     batch: Any
@@ -93,7 +93,7 @@ def token_batches(batch: Any) -> Iterator[TokenBatch]:
     # These are tuples themselves, so they are looked for first.
     if isinstance(batch, TokenBatch):
         yield batch
-    elif isinstance(batch, Prepared):
+    elif isinstance(batch, PreparedBatch):
         yield from token_batches(batch.batch)
     elif isinstance(batch, Mapping):
         yield from token_batches(tuple(batch.values()))
@@ -104,7 +104,7 @@ def token_batches(batch: Any) -> Iterator[TokenBatch]:
 
 def rows(batch: Any) -> int:
     """Rows of a batch: those of its feeds together."""
-    if isinstance(batch, Prepared):
+    if isinstance(batch, PreparedBatch):
         return rows(batch.batch)
     if isinstance(batch, Mapping):
         return sum(rows(part) for part in batch.values())

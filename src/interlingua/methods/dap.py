@@ -79,7 +79,7 @@ class DAPConfig:
         )
 
 
-class Direction(NamedTuple):
+class PredictedSide(NamedTuple):
     """Sentences to be predicted from their translations."""
 
     read: range
@@ -97,7 +97,7 @@ class DAPInputs(NamedTuple):
 
     read: TokenBatch
     """[x; y], x in other languages and y in the pivot."""
-    directions: list[Direction]
+    directions: list[PredictedSide]
 
 
 class DAP(Objective):
@@ -171,7 +171,7 @@ class DAP(Objective):
             # A pair has the same place whichever of its sides is predicted.
             first_row = place.first_row + rows.start % x.batch_size
             labels = self.labels(targets, place._replace(first_row=first_row))
-            directions.append(Direction(sources, rows, targets, labels))
+            directions.append(PredictedSide(sources, rows, targets, labels))
         return DAPInputs(read, directions)
 
     def rank(self, vectors: Float[Tensor, "2*b d"]) -> Float[Tensor, ""]:
@@ -191,7 +191,7 @@ class DAP(Objective):
         head: TranslationHead,
         hidden: HiddenStates,
         both: TokenBatch,
-        directions: Sequence[Direction],
+        directions: Sequence[PredictedSide],
     ) -> Float[Tensor, ""]:
         """L_RTL: CE(g(f_*(x), y)_i, y_i), a mean over the predicted tokens, Eq. (6).
 

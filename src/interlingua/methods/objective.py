@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from interlingua.batches.feeds import FeedName, Prepared
+from interlingua.batches.feeds import FeedName, PreparedBatch
 from interlingua.batches.masking import MaskedTokens, mlm_mask
 from interlingua.batches.sentences import same_meaning
 from interlingua.batches.tokens import TokenBatch
@@ -134,10 +134,10 @@ class Objective(nn.Module, ABC):
 
         A method that does begins its ``forward`` with this call, so that it can be given either.
         """
-        if isinstance(batch, Prepared):
+        if isinstance(batch, PreparedBatch):
             return batch  # a run has made it in advance
         inputs = self.prepare(batch)
-        return batch if inputs is None else Prepared(batch, inputs)
+        return batch if inputs is None else PreparedBatch(batch, inputs)
 
     @abstractmethod
     def forward(self, batch: Any) -> LossOutput:
