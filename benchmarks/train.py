@@ -192,7 +192,9 @@ def ours(options: Options, pairs: Pairs) -> Iterator[float]:
     batches = list(token_batches(encoder, pairs, options.batch))
     with (
         freed_memory_kept(),
-        Prefetcher(lambda step: [batches[step]], stop_step=len(batches)) as prefetched,
+        Prefetcher(
+            lambda step: [objective.prepared(batches[step])], stop_step=len(batches)
+        ) as prefetched,
     ):
         for step, made in enumerate(prefetched):
             losses = gradients(model, objective, made, engine, seed=0, step=step)

@@ -3,7 +3,9 @@
 Where sentences begin, which tokens are hidden and how batches are joined decide the sizes of
 tensors. On a GPU the host would have to wait for each such number, and the GPU then for the host.
 So masks, joins and lists of indices are made on the host from the batch, and copied to the device
-where states are gathered by them.
+where states are gathered by them. A run makes those of a method ahead of its steps, in page-locked
+memory (``Objective.prepare``). What follows from the boundaries of sentences alone, with a size
+that the host knows, such as positions, is computed where it is needed.
 """
 
 from __future__ import annotations

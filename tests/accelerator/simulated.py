@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import threading
 import traceback
 from collections import Counter
 from collections.abc import Iterator
@@ -181,6 +182,7 @@ class Device(TorchDispatchMode):
             test says so.
         events: what was done with each event, in order. A wait for one is none of ``waits``, as
             the host goes on at once if there is work enough before it.
+        pins: how often the main thread brought one there, by file of this project's code.
     """
 
     now: Device
@@ -192,11 +194,27 @@ class Device(TorchDispatchMode):
         self.pinned: list[Tensor] = []
         self.differentiates_on_host = False
         self.events: list[tuple[Event, str]] = []
+        self.pins: Counter[str] = Counter()
 
     def note(self, kind: str) -> None:
         """Writes down a wait; the trial of a kernel, once in a process, is none of a step's."""
         if not (place := where()).startswith("encoder/efficient.py"):
             self.waits[kind, place] += 1
+
+    def is_pinned(self, tensor: Tensor) -> bool:
+        """Whether its memory is page-locked; that of a part of a pinned tensor is."""
+        memory = tensor.untyped_storage().data_ptr()
+        return any(one.untyped_storage().data_ptr() == memory for one in self.pinned)
+
+    def pin(self, tensor: Tensor) -> Tensor:
+        """A copy in page-locked memory, or the tensor itself if it is there."""
+        if self.is_pinned(tensor):
+            return tensor
+        copied = tensor.clone()
+        self.pinned.append(copied)
+        if threading.current_thread() is threading.main_thread():
+            self.pins[where(skipped="devices.py").split(":")[0]] += 1
+        return copied
 
     @contextlib.contextmanager
     def recorded(self) -> Iterator[Counter[tuple[str, str]]]:
@@ -204,6 +222,7 @@ class Device(TorchDispatchMode):
         self.waits.clear()
         self.launches.clear()
         self.events.clear()
+        self.pins.clear()
         with self:
             yield self.waits
 
@@ -247,7 +266,7 @@ class Device(TorchDispatchMode):
         source = args[0]
         if not kwargs.get("non_blocking"):
             self.note("copy to the device that blocks")
-        elif not any(source is one for one in self.pinned):
+        elif not self.is_pinned(source):
             self.note("copy to the device from pageable memory")
         return DeviceTensor(operation(source, **kwargs).clone())
 
@@ -317,11 +336,17 @@ class Event:
         Device.now.events.append((self, "awaited"))
 
 
-def where() -> str:
-    """The innermost line of this project that is being executed: file, and what is on the line."""
+def where(skipped: str = "") -> str:
+    """The innermost line of this project that is being executed: file, and what is on the line.
+
+    Args:
+        skipped: a file to look further out from.
+    """
     for frame in reversed(traceback.extract_stack()):
         if frame.filename.startswith(SOURCES):
-            return f"{Path(frame.filename).relative_to(SOURCES)}: {frame.line}"
+            file = str(Path(frame.filename).relative_to(SOURCES))
+            if file != skipped:
+                return f"{file}: {frame.line}"
     return "outside of the project"
 
 
@@ -573,6 +598,4 @@ def _tensor(tensor: Any) -> Any:
 
 
 def _pin_memory(self: Tensor, *_: Any) -> Tensor:
-    copied = self.clone()
-    Device.now.pinned.append(copied)
-    return copied
+    return Device.now.pin(self)

@@ -2,12 +2,14 @@
 
 import dataclasses
 import itertools
+import threading
 
 import numpy as np
 import pytest
 import torch
 
 import interlingua
+from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.inference import PlainBackbone
 from interlingua.errors import ConfigError
@@ -65,6 +67,24 @@ def test_the_next_batch_is_launched_before_the_host_waits_for_one(cuda: Device):
         launched = cuda.events.index((following, "recorded"))
         assert launched < cuda.events.index((batch, "awaited"))
     assert cuda.events[-1] == (batches[-1], "awaited")
+
+
+def test_batches_are_packed_in_a_thread_and_pinned_there(cuda: Device, monkeypatch):
+    packed_by = set()
+    pack = TokenBatch.from_lists
+
+    def noted(*arguments):
+        packed_by.add(threading.current_thread().name)
+        return pack(*arguments)
+
+    monkeypatch.setattr(TokenBatch, "from_lists", noted)
+    encoder = moved(tiny_encoder().eval())
+    with cuda.recorded():
+        encoder.encode(TEXTS, batch_tokens=50)
+        assert packed_by == {"prefetch"}
+        assert "encoder/inference.py" not in cuda.pins, "the ids are pinned where they are packed"
+        encoder.encode(TEXTS[:1])
+    assert packed_by == {"prefetch", "MainThread"}, "one batch needs no thread"
 
 
 def test_int8_on_cuda_is_refused(cuda: Device):

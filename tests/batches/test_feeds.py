@@ -1,6 +1,12 @@
 import torch
 
-from interlingua.batches.feeds import LabeledBatch, SentenceBatch, rows, token_batches
+from interlingua.batches.feeds import (
+    LabeledBatch,
+    PreparedBatch,
+    SentenceBatch,
+    rows,
+    token_batches,
+)
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
 
 SHORT = TokenBatch.from_lists([[1, 2], [3]], ["eng_Latn"] * 2)
@@ -19,6 +25,12 @@ def test_token_batches_of_any_kind_in_order():
 def test_rows_are_counted_once_a_feed():
     assert rows(PAIRS) == 2
     assert rows({"labeled": LABELED, "parallel": PAIRS}) == 5
+
+
+def test_what_is_prepared_of_a_batch_is_not_counted():
+    prepared = PreparedBatch(PAIRS, inputs=[LONG, LONG])
+    assert rows(prepared) == 2
+    assert list(token_batches([prepared])) == [SHORT, SHORT]
 
 
 def test_places():

@@ -237,9 +237,7 @@ def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(form, dtype, shap
         (Int16Backbone, torch.int8),
     ],
 )
-def test_several_threads_change_no_bit(
-    form, dtype, shape, random_batch, set_threads, monkeypatch
-):
+def test_several_threads_change_no_bit(form, dtype, shape, random_batch, set_threads, monkeypatch):
     """Also where there are more of them than cores, tokens or heads."""
     backbone = backbone_with(**shape)
     if form.refusal(backbone, dtype) is not None:

@@ -80,7 +80,7 @@ def test_it_is_torchs_padded_transformer(one):
     head, states, cu_seqlens, vectors = case(one)
     inputs = [tensor.clone().requires_grad_() for tensor in (states, vectors)]
     expected = padded_reference(head, inputs[0], cu_seqlens, inputs[1])
-    found = head(states.requires_grad_(), cu_seqlens, vectors.requires_grad_())
+    found = head(states.requires_grad_(), head.arranged(cu_seqlens), vectors.requires_grad_())
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
     upstream = torch.randn_like(found)
     wanted = torch.autograd.grad(expected, inputs, upstream)
@@ -94,18 +94,20 @@ def test_the_vector_stands_in_for_the_opening_token(framed_encoder, encoder):
         head, states, cu_seqlens, vectors = case(given)
         changed = states.clone()
         changed[cu_seqlens[:-1].long()] += 1
-        same = torch.allclose(head(changed, cu_seqlens, vectors), head(states, cu_seqlens, vectors))
+        whole = head.arranged(cu_seqlens)
+        same = torch.allclose(head(changed, whole, vectors), head(states, whole, vectors))
         assert same is replaces
 
 
 @torch.no_grad()
 def test_only_the_own_sentence_and_vector_matter(one):
     head, states, cu_seqlens, vectors = case(one)
-    whole = head(states, cu_seqlens, vectors)
+    whole = head(states, head.arranged(cu_seqlens), vectors)
     for row, (start, end) in enumerate(
         zip(cu_seqlens[:-1].tolist(), cu_seqlens[1:].tolist(), strict=True)
     ):
-        alone = head(states[start:end], torch.tensor([0, end - start]), vectors[row : row + 1])
+        one_sentence = head.arranged(torch.tensor([0, end - start]))
+        alone = head(states[start:end], one_sentence, vectors[row : row + 1])
         torch.testing.assert_close(alone, whole[start:end], rtol=1e-4, atol=1e-5)
 
 

@@ -111,12 +111,12 @@ def test_only_translation_modeling_looks_at_the_translation():
     shown = ((labels == IGNORED) & (ids > 4)).nonzero()[0]
     ids[shown] += 1
     other = pairs._replace(b=pairs.b._replace(input_ids=ids))
+    one, changed = (objective.masked_pairs(batch) for batch in (pairs, other))
     assert not torch.equal(
-        objective.translation_modeling(other), objective.translation_modeling(pairs)
+        objective.translation_modeling(changed), objective.translation_modeling(one)
     )
-    assert torch.equal(
-        objective.alone(pairs.a, pairs.place("a")), objective.alone(other.a, other.place("a"))
-    )
+    one, same = (objective.mask(batch.a, batch.place("a")) for batch in (pairs, other))
+    assert torch.equal(objective.alone(one), objective.alone(same))
 
 
 @torch.no_grad()

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -106,6 +107,21 @@ def test_loss_curve_of_ems_is_as_it_was(tiny_config):
         assert one == pytest.approx(other, rel=1e-4)
 
 
+def test_what_a_step_needs_is_made_in_the_thread_of_the_batches(tiny_config, monkeypatch):
+    calls = set()
+    prepare = EMS.prepare
+
+    def noted(self, batch):
+        calls.add((threading.current_thread().name, self.training))
+        return prepare(self, batch)
+
+    monkeypatch.setattr(EMS, "prepare", noted)
+    train(tiny_config(), progress=False)
+    # Validation batches, of which the main thread has a few, are made when they are measured.
+    assert ("prefetch", True) in calls
+    assert ("MainThread", True) not in calls
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_saves_and_the_same_call_goes_on(tiny_config, uninterrupted, number):
     config = tiny_config()
@@ -189,8 +205,9 @@ def test_a_term_that_is_not_finite_stops_the_run(tiny_config, monkeypatch):
     whole = EMS.forward
 
     def broken(self, batch):
+        batch = self.prepared(batch)  # validation batches come bare
         output = whole(self, batch)
-        if batch.step < 9:
+        if batch.batch.step < 9:
             return output
         terms = {**output.terms, "contrastive": output.terms["contrastive"] * float("nan")}
         return output._replace(loss=output.loss * float("nan"), terms=terms)

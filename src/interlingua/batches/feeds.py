@@ -59,6 +59,15 @@ class SentenceBatch(NamedTuple):
         return Place(self.seed, self.step, "a", self.first_row)
 
 
+class PreparedBatch(NamedTuple):
+    """A batch, and what its method has made of it ahead of the step."""
+
+    batch: Any
+    """As its feed has it, or a dict of the feeds' batches."""
+    inputs: Any
+    """What ``Objective.prepare`` returned."""
+
+
 class Plan(Protocol):
     """Batches of one feed, each a pure function of (seed, step)."""
 
@@ -81,9 +90,11 @@ class Plan(Protocol):
 
 def token_batches(batch: Any) -> Iterator[TokenBatch]:
     """All token batches inside a batch of whatever kind, in order."""
-    # A ``TokenBatch`` is a tuple itself, so it is looked for first.
+    # These are tuples themselves, so they are looked for first.
     if isinstance(batch, TokenBatch):
         yield batch
+    elif isinstance(batch, PreparedBatch):
+        yield from token_batches(batch.batch)
     elif isinstance(batch, Mapping):
         yield from token_batches(tuple(batch.values()))
     elif isinstance(batch, tuple | list):
@@ -93,7 +104,24 @@ def token_batches(batch: Any) -> Iterator[TokenBatch]:
 
 def rows(batch: Any) -> int:
     """Rows of a batch: those of its feeds together."""
+    if isinstance(batch, PreparedBatch):
+        return rows(batch.batch)
     if isinstance(batch, Mapping):
         return sum(rows(part) for part in batch.values())
     # the first token batch has one sequence a row: a pair's first side, or the question
     return next(token_batches(batch)).batch_size
+
+
+def pinned(batch: Any) -> Any:
+    """A batch of whatever kind with all its tensors in page-locked memory."""
+    if isinstance(batch, Tensor):
+        return batch.pin_memory()
+    if isinstance(batch, TokenBatch):
+        return batch.pinned()
+    if isinstance(batch, Mapping):
+        return {key: pinned(part) for key, part in batch.items()}
+    if isinstance(batch, tuple | list):
+        parts = [pinned(part) for part in batch]
+        # A named tuple is made of its fields, any other of one list.
+        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
+    return batch

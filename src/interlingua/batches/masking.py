@@ -83,11 +83,14 @@ def mlm_mask(
         kind = _draws(batch, place, "kind")
     replaced = torch.where(chosen & (kind < int(0.8 * 2**BITS)), mask_id, ids)
     at_random = chosen & (kind >= int(0.8 * 2**BITS)) & (kind < int(0.9 * 2**BITS))
-    allowed = torch.arange(vocab_size, device=ids.device)
-    if not random_specials:
-        allowed = allowed[~torch.isin(allowed, special)]
     # A draw in [0, 2^31) times n, over 2^31, is an index in [0, n).
-    random_ids = allowed[(_draws(batch, place, "id") * len(allowed)) >> BITS]
+    draws = _draws(batch, place, "id")
+    if random_specials:
+        random_ids = (draws * vocab_size) >> BITS
+    else:
+        allowed = torch.arange(vocab_size, device=ids.device)
+        allowed = allowed[~torch.isin(allowed, special)]
+        random_ids = allowed[(draws * len(allowed)) >> BITS]
     replaced = torch.where(at_random, random_ids, replaced)
     return MaskedTokens(batch._replace(input_ids=replaced), torch.where(chosen, ids, IGNORED))
 

@@ -111,6 +111,12 @@ class TokenBatch(NamedTuple):
             cu_seqlens=on_device(self.cu_seqlens, device),
         )
 
+    def pinned(self) -> TokenBatch:
+        """The same batch in page-locked memory, from which a GPU copies while the host goes on."""
+        return self._replace(
+            input_ids=self.input_ids.pin_memory(), cu_seqlens=self.cu_seqlens.pin_memory()
+        )
+
     def padded(self, pad_id: int) -> tuple[Int64[Tensor, "b l"], Bool[Tensor, "b l"]]:
         """The batch as a rectangle.
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Int64, Shaped
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -77,15 +77,14 @@ class Layout:
         """
         if device is None:
             device = cu_seqlens.device
-        # Each token's number in the batch minus that of its sentence's first token.
-        starts = torch.repeat_interleave(cu_seqlens[:-1].long(), cu_seqlens.diff())
-        positions = torch.arange(len(starts), device=starts.device) - starts
         if flash:
             # Before the boundaries are moved: reading a number from the device would wait for it.
             longest = int(cu_seqlens.diff().max())
+            tokens = int(cu_seqlens[-1])
             boundaries = on_device(cu_seqlens.int(), device)
-            return cls(on_device(positions, device), None, boundaries, longest)
+            return cls(_places(boundaries, tokens), None, boundaries, longest)
         by_length = length_groups(cu_seqlens)
+        positions = _places(cu_seqlens, int(cu_seqlens[-1]))
         positions = on_device(positions[by_length.permutation], device)
         # Groups are sorted by length, so that the last one is the longest.
         return cls(positions, by_length.to(device), cu_seqlens, by_length.groups[-1].length)
@@ -133,6 +132,16 @@ class Layout:
         if self.by_length is None:
             return x
         return _permute(x, self.by_length.inverse, self.by_length.permutation)
+
+
+def _places(cu_seqlens: Int[Tensor, " b+1"], tokens: int) -> Int64[Tensor, " t"]:
+    """For each of so many tokens its number in the batch minus that of its sentence's first one.
+
+    Made where the boundaries are; with the number of tokens given, a GPU need not be waited for.
+    """
+    lengths = cu_seqlens.diff()
+    starts = torch.repeat_interleave(cu_seqlens[:-1].long(), lengths, output_size=tokens)
+    return torch.arange(tokens, device=cu_seqlens.device) - starts
 
 
 def inverse_frequencies(

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 import torch
@@ -25,6 +25,8 @@ from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from interlingua.batches.feeds import pinned
+from interlingua.batches.prefetch import Prefetcher
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.directory import EncodingSettings
@@ -69,7 +71,8 @@ COMPUTE_DTYPES: Mapping[str, torch.dtype | None] = {
 """tf32: float32 with factors that a GPU rounds to 10 bits in products. None: the fastest dtype that
 keeps vectors close to those in float32, see ``encoder/executors.py``."""
 BATCHES_AHEAD = 2
-"""Batches that a GPU works on while the vectors of an earlier one are being copied."""
+"""Batches that a GPU works on while the vectors of an earlier one are being copied, and that are
+packed for it by then."""
 Vectors = Float32[np.ndarray, "n d"]
 
 
@@ -363,6 +366,14 @@ def _runner(
     return _BatchRunner(encoder, dtype, normalize, shift)
 
 
+class _Packed(NamedTuple):
+    """A batch, on the host."""
+
+    tokens: TokenBatch
+    special: Bool[Tensor, " t"]
+    """Tokens that the tokenizer put around the texts."""
+
+
 class _BatchRunner:
     """Runs the batches of a window.
 
@@ -442,8 +453,8 @@ class _BatchRunner:
         """
         arriving: deque[tuple[Tensor, torch.cuda.Event]] = deque()
         with products_in_tf32(enabled=self.rounds_factors):
-            for rows in batches:
-                result = self.pooled(window, rows).to("cpu", non_blocking=True)
+            for packed in self._packed_ahead(window, batches):
+                result = self._computed(packed).to("cpu", non_blocking=True)
                 # A copy that does not block is complete when this event has passed, not before.
                 arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
                 arrived.record()
@@ -453,14 +464,35 @@ class _BatchRunner:
             while arriving:
                 yield _awaited(*arriving.popleft())
 
-    @torch.inference_mode()
+    def _packed_ahead(self, window: list[list[int]], batches: list[list[int]]) -> Iterator[_Packed]:
+        """The batches in page-locked memory, made by a thread while a GPU is given others."""
+
+        def pack(number: int) -> _Packed:
+            packed: _Packed = pinned(self._packed(window, batches[number]))
+            return packed
+
+        # A single batch has nothing to overlap with, so that one sentence starts no thread.
+        if len(batches) == 1:
+            yield pack(0)
+            return
+        with Prefetcher(pack, stop_step=len(batches), depth=BATCHES_AHEAD) as ready:
+            yield from ready
+
+    def _packed(self, window: list[list[int]], rows: list[int]) -> _Packed:
+        """The texts in these rows of the window."""
+        batch = TokenBatch.from_lists([window[row] for row in rows], ("",) * len(rows))
+        return _Packed(batch, self.encoder.is_special(batch.input_ids))
+
     def pooled(self, window: list[list[int]], rows: list[int]) -> Float32[Tensor, "n d"]:
         """Pooled states of the texts in these rows of the window, where the model is."""
-        encoder = self.encoder
-        batch = TokenBatch.from_lists([window[row] for row in rows], ("",) * len(rows))
+        return self._computed(self._packed(window, rows))
+
+    @torch.inference_mode()
+    def _computed(self, packed: _Packed) -> Float32[Tensor, "n d"]:
+        """Pooled states of a batch."""
+        batch = packed.tokens
         states = self.backbone(batch.input_ids, batch.cu_seqlens)
-        hidden = HiddenStates(states, batch.cu_seqlens, encoder.is_special(batch.input_ids))
-        pooled = encoder.pool(hidden)
+        pooled = self.encoder.pool(HiddenStates(states, batch.cu_seqlens, packed.special))
         # The mean of a language is subtracted from vectors as they are, before they are scaled.
         if self.shift is not None:
             pooled = pooled - self.shift

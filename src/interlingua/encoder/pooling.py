@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Int64, Shaped
 from torch import Tensor
 
 from interlingua.devices import on_device
@@ -33,22 +33,22 @@ class HiddenStates(NamedTuple):
         if not len(self.states):
             return self._zeros()
         # Empty sentences at the end begin behind the last token; what they get is blanked.
-        first = self.cu_seqlens[:-1].long().clamp(max=len(self.states) - 1)
-        return self._blank_empty(self._wide()[self._here(first)])
+        first = self._bounds()[:-1].clamp(max=len(self.states) - 1)
+        return self._blank_empty(self._wide()[first])
 
     def mean(self, *, include_special: bool = True) -> Float[Tensor, "b d"]:
         """Mean state of each sentence's tokens, summed in float32."""
         kept = self._kept(include_special=include_special)
-        sums = kept._zeros().index_add(0, kept._here(kept.sentence_of_token()), kept._wide())
+        sums = kept._zeros().index_add(0, kept.sentence_of_token(), kept._wide())
         # A sentence without tokens is 0 / 1.
-        return sums / kept._here(kept.lengths().clamp(min=1))[:, None]
+        return sums / kept.lengths().clamp(min=1)[:, None]
 
     def max(self, *, include_special: bool = True) -> Float[Tensor, "b d"]:
         """Largest state of each sentence's tokens, per dimension."""
         kept = self._kept(include_special=include_special)
         if not len(kept.states):
             return kept._zeros()
-        rows = kept._here(kept.sentence_of_token())[:, None].expand_as(kept.states)
+        rows = kept.sentence_of_token()[:, None].expand_as(kept.states)
         # Without `include_self` the zeros count only where a sentence has no token.
         return kept._zeros().scatter_reduce(
             0, rows, kept._wide(), reduce="amax", include_self=False
@@ -63,7 +63,7 @@ class HiddenStates(NamedTuple):
 
     def lengths(self) -> Int[Tensor, " b"]:
         """Tokens of each sentence."""
-        return self.cu_seqlens.long().diff()
+        return self._bounds().diff()
 
     def sentence_of_token(self) -> Int[Tensor, " t"]:
         """Index of the sentence that each token belongs to."""
@@ -92,6 +92,10 @@ class HiddenStates(NamedTuple):
         """An index where the states are."""
         return on_device(index, self.states.device)
 
+    def _bounds(self) -> Int64[Tensor, " b+1"]:
+        """The boundaries where the states are."""
+        return self._here(self.cu_seqlens).long()
+
     def _wide(self) -> Float[Tensor, "t d"]:
         """The states in float32 at least: sums over a long sentence need its precision."""
         if self.states.dtype == torch.float64:
@@ -102,4 +106,4 @@ class HiddenStates(NamedTuple):
         return self._wide().new_zeros(len(self.cu_seqlens) - 1, self.states.shape[1])
 
     def _blank_empty(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
-        return vectors * self._here(self.lengths() > 0)[:, None]
+        return vectors * (self.lengths() > 0)[:, None]

@@ -7,9 +7,10 @@ use it only if both say the same: that is what brings the vectors of translation
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 
 from interlingua.batches.sentences import Tails, chained
@@ -39,6 +40,19 @@ class UnmaskingHeadConfig:
                 raise ConfigError(f"head: {name} is {getattr(self, name)}; it must be at least 1")
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"head: dropout is {self.dropout}; it must be at least 0 and below 1")
+
+
+class Arrangement(NamedTuple):
+    """How sentence vectors and token states are put together; lists of indices on the host."""
+
+    kept: Int64[Tensor, " k"] | None
+    """States that stay, where a vector takes the place of its sentence's first one."""
+    order: Int64[Tensor, " n"]
+    """Of [S; H]: each vector in front of its sentence's states."""
+    cu_seqlens: Int[Tensor, " b+1"]
+    """Boundaries of the sentences in this order."""
+    tokens: Int64[Tensor, " t"] | None
+    """Where the tokens' states are in this order, if a vector stands for none of them."""
 
 
 class UnmaskingHead(nn.Module):
@@ -86,35 +100,46 @@ class UnmaskingHead(nn.Module):
         bound = dim**-0.5
         self.bias = nn.Parameter(torch.empty(vocab_size).uniform_(-bound, bound))
 
+    def arranged(self, cu_seqlens: Int[Tensor, " b+1"]) -> Arrangement:
+        """How ``forward`` puts the vectors of packed sentences and the states of tokens together.
+
+        Args:
+            cu_seqlens: where each sentence begins, and the total at the end; best on the host.
+        """
+        one_each = torch.arange(len(cu_seqlens), device=cu_seqlens.device, dtype=cu_seqlens.dtype)
+        if self.replaces_first:
+            # The first token's state goes out, and S stands for it.
+            behind = Tails.of(cu_seqlens, skip=1)
+            order, boundaries = chained(one_each, behind.cu_seqlens)
+            return Arrangement(behind.kept, order, boundaries, None)
+        order, boundaries = chained(one_each, cu_seqlens)
+        return Arrangement(None, order, boundaries, Tails.of(boundaries, skip=1).kept)
+
     def forward(
         self,
         states: Float[Tensor, "t d"],
-        cu_seqlens: Int[Tensor, " b+1"],
+        arrangement: Arrangement,
         vectors: Float[Tensor, "b d"],
     ) -> Float[Tensor, "t d"]:
         """States to multiply the word embeddings by: inner products plus bias are the logits.
 
         Args:
             states: of the masked sentences' tokens, packed.
-            cu_seqlens: where each sentence begins, and the total at the end; best on the host.
+            arrangement: of these sentences, see ``arranged``.
             vectors: the sentence vector that the head is conditioned on.
         """
         device = states.device
-        one_each = torch.arange(len(cu_seqlens), device=cu_seqlens.device, dtype=cu_seqlens.dtype)
-        # S takes the place of the first token's state: that one goes out first.
-        if self.replaces_first:
-            behind = Tails.of(cu_seqlens, skip=1)
-            states = states.index_select(0, on_device(behind.kept, device))
-            cu_seqlens = behind.cu_seqlens
-        order, boundaries = chained(one_each, cu_seqlens)
-        x = torch.cat([vectors.to(states.dtype), states]).index_select(0, on_device(order, device))
-        layout = layout_for(self.layers, boundaries, device)
+        if arrangement.kept is not None:
+            states = states.index_select(0, on_device(arrangement.kept, device))
+        order = on_device(arrangement.order, device)
+        x = torch.cat([vectors.to(states.dtype), states]).index_select(0, order)
+        layout = layout_for(self.layers, arrangement.cu_seqlens, device)
         x = layout.arrange(x)
         for layer in self.layers:
             x = layer(x, layout)
         x = layout.restore(x)
         # One state for each token that was given: the state of S stands for the first one's, or is
         # taken out again.
-        if self.replaces_first:
+        if arrangement.tokens is None:
             return x
-        return x.index_select(0, on_device(Tails.of(boundaries, skip=1).kept, device))
+        return x.index_select(0, on_device(arrangement.tokens, device))

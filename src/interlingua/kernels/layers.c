@@ -264,19 +264,15 @@ static void work(void *tasks, int64_t thread) {
 #endif
 }
 
-static Way way_of(const Model *model, int64_t threads) {
-#if TILES
-    if (model->by_tiles) return (Way){divide_for_tiles, tile_group, TILE_TOKENS};
-#endif
-    return (Way){divide, threads > 1 ? shared_group : group, GROUP_TOKENS};
-}
-
 /* Hidden states of the last layer, (tokens, width), by up to so many threads, which changes no bit of them. Returns 0, or
    1 where there is no memory. */
 int encode(const Model *model, const int64_t *ids, const int64_t *starts, int64_t sentences, float *states,
            int64_t threads) {
     threads = least(threads, MOST_THREADS);
-    Way way = way_of(model, threads);
+    Way way = {divide, threads > 1 ? shared_group : group, GROUP_TOKENS};
+#if TILES
+    if (model->by_tiles) way = (Way){divide_for_tiles, tile_group, TILE_TOKENS};
+#endif
     int64_t longest = longest_of(starts, sentences), most = longest > way.tokens ? longest : way.tokens;
     int64_t tokens = least(starts[sentences] - starts[0], most);
     Room rooms[MOST_THREADS];

@@ -189,8 +189,17 @@ class Combination(Objective):
                 terms[label] = {**terms[label], "languages": list(languages)}
         return dataclasses.replace(config, terms=terms)
 
+    def prepare(self, batch: Any) -> dict[str, Any]:
+        """By label, the batch as the method reads it."""
+        methods: dict[str, Objective] = dict(self.methods.items())  # type: ignore[arg-type]
+        return {
+            label: method.prepared(self.batch_for(method, batch))
+            for label, method in methods.items()
+        }
+
     def forward(self, batch: Any) -> LossOutput:
         """sum_l weight_l L_l, where L_l is the whole loss of the method labeled l."""
+        _, batches = self.prepared(batch)
         terms = {}
         losses = []
         for_term: Callable[[Encoder], AbstractContextManager[Any]] = contextlib.nullcontext
@@ -198,7 +207,7 @@ class Combination(Objective):
             for_term = SharedPasses().for_term
         for label, method in self.parts_by_label().items():
             with for_term(self.encoder):
-                output = method(self.batch_for(method, batch))
+                output = method(batches[label])
             weight = self.weights[label]
             losses.append(weight * output.loss)
             # a term is called as its label, unless its method has several

@@ -8,11 +8,12 @@ So the states of a sentence must hold what its translation says. Only the encode
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from interlingua.batches.masking import IGNORED, mlm_mask
@@ -78,6 +79,27 @@ class DAPConfig:
         )
 
 
+class PredictedSide(NamedTuple):
+    """Sentences to be predicted from their translations."""
+
+    read: range
+    """Rows of the translations in [x; y]."""
+    predicted: range
+    """Rows of the sentences in [x; y]."""
+    targets: TokenBatch
+    """The sentences."""
+    labels: Int64[Tensor, " t"]
+    """Their tokens, ``IGNORED`` at those that are shown."""
+
+
+class DAPInputs(NamedTuple):
+    """What is read of a batch and predicted of it."""
+
+    read: TokenBatch
+    """[x; y], x in other languages and y in the pivot."""
+    directions: list[PredictedSide]
+
+
 class DAP(Objective):
     """Ranks translations, and tells a translation's tokens from the states of a sentence.
 
@@ -124,15 +146,33 @@ class DAP(Objective):
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
         """L_DAP = L_TR + L_RTL, Eq. (7); x in other languages, y in the pivot."""
-        x, y = by_pivot(batch, self.pivot)
-        hidden = self.encoder.tokens(join(x, y))  # f(x), f(y): Eq. (3)
+        _, (read, directions) = self.prepared(batch)
+        hidden = self.encoder.tokens(read)  # f(x), f(y): Eq. (3)
         terms = {}
         if self.config.tr_weight:
             vectors = self.encoder.pool(hidden)
             terms["tr"] = self.nested(self.rank, vectors)  # Eq. (5)
         if self.head is not None:
-            terms["rtl"] = self.reconstruct(self.head, hidden, x, y, batch.place("b"))  # Eq. (6)
+            terms["rtl"] = self.reconstruct(self.head, hidden, read, directions)  # Eq. (6)
         return self.weighted(**terms)
+
+    def prepare(self, batch: ParallelBatch) -> DAPInputs:
+        """The pairs the right way round, and the tokens that are predicted each way."""
+        x, y = by_pivot(batch, self.pivot)
+        read = join(x, y)
+        if self.head is None:
+            return DAPInputs(read, [])
+        place = batch.place("b")
+        directions = []
+        for sources, rows in self.ways(x.batch_size):
+            if not len(rows):  # half of a single pair
+                continue
+            targets = sentences_of(read, rows)
+            # A pair has the same place whichever of its sides is predicted.
+            first_row = place.first_row + rows.start % x.batch_size
+            labels = self.labels(targets, place._replace(first_row=first_row))
+            directions.append(PredictedSide(sources, rows, targets, labels))
+        return DAPInputs(read, directions)
 
     def rank(self, vectors: Float[Tensor, "2*b d"]) -> Float[Tensor, ""]:
         """-log e^phi(x_i, y_i) / sum_j e^phi(x_i, y_j), a mean over i."""
@@ -150,34 +190,24 @@ class DAP(Objective):
         self,
         head: TranslationHead,
         hidden: HiddenStates,
-        x: TokenBatch,
-        y: TokenBatch,
-        place: Place,
+        both: TokenBatch,
+        directions: Sequence[PredictedSide],
     ) -> Float[Tensor, ""]:
         """L_RTL: CE(g(f_*(x), y)_i, y_i), a mean over the predicted tokens, Eq. (6).
 
         Without the first token if it is ``[CLS]``.
         """
-        both = join(x, y)
-        size = x.batch_size
         losses = []
-        for read, predicted in self.ways(size):
-            if not len(read):  # half of a single pair
-                continue
-            source = part(both, hidden, read)[1]
-            targets, states = part(both, hidden, predicted)
-            # A pair has the same place whichever of its sides is predicted.
-            first_row = place.first_row + predicted.start % size
-            labels = self.labels(targets, place._replace(first_row=first_row))
+        for read, predicted, targets, labels in directions:
             language = None
-            if self.tags is not None and predicted.start < size:
+            if self.tags is not None and predicted.stop <= both.batch_size // 2:
                 language = self.tags(targets.languages)
             rows = head(
-                source,
+                states_of(both, hidden, read),
                 targets,
                 labels,
                 self.mask_id,
-                states=states.states,
+                states=states_of(both, hidden, predicted).states,
                 skip=self.encoder.vocabulary.opening_tokens,
                 language=language,
             )
@@ -215,14 +245,20 @@ class DAP(Objective):
         return torch.where(chosen.labels != IGNORED, targets.input_ids, IGNORED)
 
 
-def part(batch: TokenBatch, hidden: HiddenStates, rows: range) -> tuple[TokenBatch, HiddenStates]:
-    """Consecutive sentences, and their states."""
+def sentences_of(batch: TokenBatch, rows: range) -> TokenBatch:
+    """Consecutive sentences."""
     start, end = int(batch.cu_seqlens[rows.start]), int(batch.cu_seqlens[rows.stop])
-    bounds = batch.cu_seqlens[rows.start : rows.stop + 1] - batch.cu_seqlens[rows.start]
-    sentences = TokenBatch(
+    return TokenBatch(
         batch.input_ids[start:end],
-        bounds,
+        batch.cu_seqlens[rows.start : rows.stop + 1] - start,
         batch.max_seqlen,
         batch.languages[rows.start : rows.stop],
     )
-    return sentences, HiddenStates(hidden.states[start:end], bounds)
+
+
+def states_of(batch: TokenBatch, hidden: HiddenStates, rows: range) -> HiddenStates:
+    """The states of consecutive sentences."""
+    start, end = int(batch.cu_seqlens[rows.start]), int(batch.cu_seqlens[rows.stop])
+    return HiddenStates(
+        hidden.states[start:end], batch.cu_seqlens[rows.start : rows.stop + 1] - start
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 from jaxtyping import Float
@@ -50,6 +50,17 @@ class DistillConfig:
     def __post_init__(self) -> None:
         need_a_loss(self, "translation_weight", "original_weight")
         need(self, "at least 0", "replay_weight")
+
+
+class DistillInputs(NamedTuple):
+    """What student and teacher read."""
+
+    student: TokenBatch
+    """[s; t], originals and translations, or the translations alone."""
+    teacher: TokenBatch
+    """The originals, in the teacher's tokens."""
+    replayed: tuple[TokenBatch, TokenBatch] | None
+    """Sentences without a translation, as the student and as the teacher reads them."""
 
 
 class Distill(Objective):
@@ -117,31 +128,44 @@ class Distill(Objective):
 
         With replay of sentences r also (M(r) - M^(r))^2.
         """
+        _, (student, teacher, replayed) = self.prepared(batch)
+        target = self.teach(teacher)  # M(s)
+        terms: dict[str, Term] = {}
+        t = self.encoder(student)  # M^(t)
+        if self.config.original_weight:
+            s, t = t.chunk(2)  # M^(s), M^(t): both sides in one pass
+            terms["original"] = self.nested(mean_squared_error, s, target)
+        terms["translation"] = self.nested(mean_squared_error, t, target)
+        if replayed is not None:  # not in the paper
+            r = self.encoder(replayed[0])  # M^(r)
+            terms["replay"] = self.nested(mean_squared_error, r, self.teach(replayed[1]))
+        return self.weighted(**terms)
+
+    def prepare(self, batch: ParallelBatch | Mapping[str, Any]) -> DistillInputs:
+        """The sentences as they are read, in the tokens of the student and of the teacher."""
         pairs = batch["parallel"] if isinstance(batch, Mapping) else batch
         translations, originals = by_pivot(pairs, self.pivot)
-        target = self.teach(originals)  # M(s)
-        terms: dict[str, Term] = {}
+        student = translations
         if self.config.original_weight:
-            # both sides in one pass
-            s, t = self.encoder(join(originals, translations)).chunk(2)  # M^(s), M^(t)
-            terms["original"] = self.nested(mean_squared_error, s, target)
-        else:
-            t = self.encoder(translations)  # M^(t)
-        terms["translation"] = self.nested(mean_squared_error, t, target)
-        if isinstance(batch, Mapping):  # not in the paper
-            replayed: TokenBatch = batch["monolingual"].sentences
-            r = self.encoder(replayed)  # M^(r)
-            terms["replay"] = self.nested(mean_squared_error, r, self.teach(replayed))
-        return self.weighted(**terms)
+            student = join(originals, translations)
+        replayed = None
+        if isinstance(batch, Mapping):
+            sentences = batch["monolingual"].sentences
+            replayed = sentences, self.for_teacher(sentences)
+        return DistillInputs(student, self.for_teacher(originals), replayed)
+
+    def for_teacher(self, originals: TokenBatch) -> TokenBatch:
+        """The sentences in the teacher's tokens."""
+        if not self.retokenizes and originals.max_seqlen <= self.teacher.max_tokens:
+            return originals
+        # In the same vocabulary too where a sentence is too long: it has to be cut, and closed.
+        sentences = torch.split(originals.input_ids, originals.lengths.tolist())
+        ids = self.in_teacher_tokens([sentence.tolist() for sentence in sentences])
+        return TokenBatch.from_lists(ids, originals.languages)
 
     @torch.no_grad()
     def teach(self, originals: TokenBatch) -> Float[Tensor, "b d"]:
-        """The teacher's embeddings."""
-        if self.retokenizes or originals.max_seqlen > self.teacher.max_tokens:
-            # In the same vocabulary too where a sentence is too long: it has to be cut, and closed.
-            sentences = torch.split(originals.input_ids, originals.lengths.tolist())
-            ids = self.in_teacher_tokens([sentence.tolist() for sentence in sentences])
-            originals = TokenBatch.from_lists(ids, originals.languages)
+        """The teacher's embeddings of sentences in its tokens."""
         embeddings: Tensor = self.teacher(originals)
         return embeddings
 

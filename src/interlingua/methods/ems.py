@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int64
@@ -113,6 +113,17 @@ class EMSConfig:
         refuse_unread(self, *tag, reason="language_tag = false", when=not self.language_tag)
 
 
+class EMSInputs(NamedTuple):
+    """What is read of a batch, and what is predicted."""
+
+    read: TokenBatch
+    """[a; b], with a token of each hidden where the config asks for it."""
+    translations: TokenBatch
+    """[b; a]: row i is the translation of row i of what is read."""
+    hidden: Int64[Tensor, " 2*b"] | None
+    """The hidden tokens, where they are to be predicted."""
+
+
 class EMS(Objective):
     """Cross-lingual token-level reconstruction and sentence-level contrastive learning together.
 
@@ -160,14 +171,10 @@ class EMS(Objective):
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
         """The loss of Eq. (12)."""
-        a, b, hidden = self.masked(batch)
-        uv = self.encoder(join(a, b))  # Eq. (1)
+        batch, (read, translations, hidden) = self.prepared(batch)
+        uv = self.encoder(read)  # Eq. (1)
         terms = {}
         if self.predict is not None:
-            # Row i of [b; a] is the translation of row i of [a; b].
-            translations = join(batch.b, batch.a)
-            if self.config.code_masking:
-                translations = join(b, a)  # the targets hold <MASK> too, as in the released code
             reconstruct = functools.partial(
                 self.reconstruct, self.predict, translations=translations, hidden=hidden
             )
@@ -176,6 +183,14 @@ class EMS(Objective):
             contrast = functools.partial(self.contrast, batch=batch)
             terms["contrastive"] = self.nested(contrast, uv)  # Eq. (8)-(9)
         return self.weighted(**terms)  # Eq. (12)
+
+    def prepare(self, batch: ParallelBatch) -> EMSInputs:
+        """Both sides joined both ways, with their hidden tokens."""
+        a, b, hidden = self.masked(batch)
+        translations = join(batch.b, batch.a)
+        if self.config.code_masking:
+            translations = join(b, a)  # the targets hold <MASK> too, as in the released code
+        return EMSInputs(join(a, b), translations, hidden)
 
     def reconstruct(
         self,

@@ -79,13 +79,20 @@ class InfoNCE(Objective):
 
     def forward(self, batch: ParallelBatch | SentenceBatch) -> LossOutput:
         """The contrast of translations, or of each sentence with itself."""
+        batch, both = self.prepared(batch)
+        contrast = partial(self.contrast, *self.sides(batch))
+        return self.weighted(infonce=self.nested(contrast, self.encoder(both)))
+
+    def prepare(self, batch: ParallelBatch | SentenceBatch) -> TokenBatch:
+        """Both sides in one batch."""
+        return join(*self.sides(batch))
+
+    def sides(self, batch: ParallelBatch | SentenceBatch) -> tuple[TokenBatch, TokenBatch]:
+        """The sentences, and the positive of each."""
         if isinstance(batch, ParallelBatch):
-            sides = (batch.a, batch.b)
-        else:
-            # The batch twice in one pass: each of the two copies has dropout of its own.
-            sides = (batch.sentences, batch.sentences)
-        contrast = partial(self.contrast, *sides)
-        return self.weighted(infonce=self.nested(contrast, self.encoder(join(*sides))))
+            return batch.a, batch.b
+        # The batch twice in one pass: each of the two copies has dropout of its own.
+        return batch.sentences, batch.sentences
 
     def contrast(
         self, a: TokenBatch, b: TokenBatch, embeddings: Float[Tensor, "2*b d"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -26,7 +26,7 @@ from interlingua.encoder.ema import EmaTeacher
 from interlingua.encoder.encoder import Encoder
 from interlingua.functional.momentum_contrast import momentum_contrast
 from interlingua.methods.objective import LossOutput, need
-from interlingua.methods.tlm import TLM, TLMConfig
+from interlingua.methods.tlm import TLM, MaskedText, TLMConfig
 
 INITIAL_STD = 0.02
 """Of the projection's weights, as in the released code."""
@@ -78,6 +78,19 @@ class InfoXLMConfig(TLMConfig):
         refuse_unread(self, "transform", reason="tlm_weight = 0 and mlm_weight = 0", when=neither)
 
 
+View = tuple[TokenBatch, Tensor | None]
+"""What an encoder reads, and its positions where they do not run on in each sequence."""
+
+
+class InfoXLMInputs(NamedTuple):
+    """What a step reads."""
+
+    text: MaskedText
+    """For the language models."""
+    views: tuple[View, View]
+    """For the contrast: the queries' sentences, and the keys'."""
+
+
 class InfoXLM(TLM):
     """XLM's language models, and a contrast with the translations of earlier steps.
 
@@ -118,16 +131,21 @@ class InfoXLM(TLM):
 
     def forward(self, batch: ParallelBatch | Mapping[str, Any]) -> LossOutput:
         """L_MLM + L_TLM + L_XLCo."""
-        pairs, sentences = self.feeds_of(batch)
-        terms = self.language_modeling(pairs, sentences)
-        return self.weighted(**terms, xlco=self.contrast(pairs))
+        _, (text, views) = self.prepared(batch)
+        return self.weighted(**self.language_modeling(text), xlco=self.contrast(*views))
 
-    def contrast(self, pairs: ParallelBatch) -> Float[Tensor, ""]:
+    def prepare(self, batch: ParallelBatch | Mapping[str, Any]) -> InfoXLMInputs:
+        """The text of the language models, and that of the contrast."""
+        pairs, sentences = self.feeds_of(batch)
+        return InfoXLMInputs(self.masked(pairs, sentences), self.views(pairs))
+
+    def contrast(self, queries_of: View, keys_of: View) -> Float[Tensor, ""]:
         """L_XLCo: -log e^(q k+ / tau) / (e^(q k+ / tau) + sum over the queue).
 
         q is of the encoder, k of its slow copy.
         """
-        (a, positions_a), (b, positions_b) = self.views(pairs)
+        a, positions_a = queries_of
+        b, positions_b = keys_of
         states = self.encoder.backbone(
             *a[:2], positions=positions_a, num_layers=self.num_layers
         )  # g_Q(c1)
@@ -145,7 +163,7 @@ class InfoXLM(TLM):
             queries, keys, self.queue[:size], temperature=self.config.temperature
         )
 
-    def views(self, pairs: ParallelBatch) -> list[tuple[TokenBatch, Tensor | None]]:
+    def views(self, pairs: ParallelBatch) -> tuple[View, View]:
         """What the two encoders read: translations, by a coin one way or the other.
 
         Two pairs at a time with mixup.
@@ -167,10 +185,10 @@ class InfoXLM(TLM):
         queries = take(both, [row + size * heads for row, heads in enumerate(swap)])
         keys = take(both, [row + size * (not heads) for row, heads in enumerate(swap)])
         if not self.config.mixup or size < 2:
-            return [(queries, None), (keys, None)]
-        return [self.mixed(queries, order_of_queries), self.mixed(keys, order_of_keys)]
+            return (queries, None), (keys, None)
+        return self.mixed(queries, order_of_queries), self.mixed(keys, order_of_keys)
 
-    def mixed(self, side: TokenBatch, heads: list[bool]) -> tuple[TokenBatch, Tensor | None]:
+    def mixed(self, side: TokenBatch, heads: list[bool]) -> View:
         """Sentences 2i and 2i + 1 in one sequence, ordered by the coin of 2i.
 
         A last odd one stays out.

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Literal
 
 from interlingua.batches.sentences import join
-from interlingua.batches.tokens import ParallelBatch
+from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.functional.contrastive import additive_margin_softmax
 from interlingua.methods.objective import LossOutput, Objective, need
 
@@ -50,10 +50,11 @@ class LaBSE(Objective):
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
         """L + L', the loss of Eq. (1) with the cosine of Eq. (2), in both directions."""
+        batch, both = self.prepared(batch)
         config = self.config
         # section "cross-accelerator negative sampling": many more negatives than one GPU can hold
         gather = self.choose_gather(config.negatives)
-        x, y = (gather(side) for side in self.encoder(join(batch.a, batch.b)).chunk(2))
+        x, y = (gather(side) for side in self.encoder(both).chunk(2))
         self.need_others(len(x), "pair of translations")
         rank = partial(
             additive_margin_softmax,
@@ -63,3 +64,7 @@ class LaBSE(Objective):
             excluded=self.repeats(batch.a, batch.b, gather),
         )
         return self.weighted(ranking=self.nested(rank, x, y))  # Eq. (1) + its reverse
+
+    def prepare(self, batch: ParallelBatch) -> TokenBatch:
+        """Both sides in one batch."""
+        return join(batch.a, batch.b)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 
 from interlingua.batches.sentences import chained, join, take
@@ -76,6 +76,21 @@ class LASERConfig:
         refuse_unread(self, "output_dim", reason="decoder = 'transformer'", when=not is_lstm)
         refuse_unread(self, "decoder_heads", reason="decoder = 'lstm'", when=is_lstm)
         refuse_unread(self, "languages", reason="language_dim = 0", when=not self.language_dim)
+
+
+class LASERInputs(NamedTuple):
+    """What is read of a batch, and what is predicted from it."""
+
+    read: TokenBatch
+    """x."""
+    languages: tuple[str, ...]
+    """Of y, the translations."""
+    inputs: Int64[Tensor, " t"]
+    """Of the decoder: [end; y_1 ... y_n] of each translation."""
+    labels: Int64[Tensor, " t"]
+    """[y_1 ... y_n; end]."""
+    cu_seqlens: Int[Tensor, " b+1"]
+    """Boundaries of the translations in both."""
 
 
 class LASER(Objective):
@@ -143,18 +158,24 @@ class LASER(Objective):
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
         """-log p(y | f(x)) of every target token, a mean over them."""
-        x, y = self.directions(batch)
-        return self.weighted(translation=self.nested(partial(self.translate, y), self.encoder(x)))
+        _, y = self.prepared(batch)
+        x = self.encoder(y.read)
+        return self.weighted(translation=self.nested(partial(self.translate, y), x))
 
-    def translate(self, y: TokenBatch, embeddings: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
+    def prepare(self, batch: ParallelBatch) -> LASERInputs:
+        """What is read, and the decoder's tokens."""
+        x, y = self.directions(batch)
+        return LASERInputs(x, y.languages, *self.shifted(y))
+
+    def translate(self, y: LASERInputs, embeddings: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
         """The decoder's loss, given the embeddings of what it has to translate."""
-        inputs, labels, cu_seqlens = self.shifted(y)
         vectors = full_width(embeddings, self.encoder.dim)
         if self.tags is not None:
             vectors = torch.cat([vectors, self.tags(y.languages)], dim=1)
-        states = self.decoder(inputs, cu_seqlens, vectors)
+        states = self.decoder(y.inputs, y.cu_seqlens, vectors)
         output = self.decoder.output
-        return self.mean_of_tokens(linear_cross_entropy(states, output.weight, output.bias, labels))
+        losses = linear_cross_entropy(states, output.weight, output.bias, y.labels)
+        return self.mean_of_tokens(losses)
 
     def directions(self, batch: ParallelBatch) -> tuple[TokenBatch, TokenBatch]:
         """What is read, and what is predicted from it.

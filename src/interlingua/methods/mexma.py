@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -25,7 +25,7 @@ from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
 from interlingua.devices import gathered
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.unmasking_head import UnmaskingHead, UnmaskingHeadConfig
+from interlingua.encoder.unmasking_head import Arrangement, UnmaskingHead, UnmaskingHeadConfig
 from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import infonce
 from interlingua.functional.masked_lm import group_means, linear_cross_entropy
@@ -116,6 +116,33 @@ class MEXMAConfig:
         refuse_unread(self, *mask_options, reason="mlm_weight = 0", when=masks_nothing)
 
 
+class HiddenTokens(NamedTuple):
+    """What the head has to predict."""
+
+    tokens: int
+    """Of the masked sentences, which stand first in what is read."""
+    arrangement: Arrangement
+    """Of these sentences and the vectors in the head."""
+    at: Int64[Tensor, " h"]
+    """Where the hidden tokens are."""
+    ids: Int64[Tensor, " h"]
+    """What they were."""
+    side: Int64[Tensor, " h"]
+    """0 on side A, 1 on side B; all 0 where a pair has one masked sentence."""
+
+
+class MEXMAInputs(NamedTuple):
+    """What is read of a batch and predicted of it."""
+
+    read: TokenBatch
+    """Masked A, masked B, clean A, clean B; without masks the clean ones alone."""
+    clean_size: int
+    """Sentences that are read clean."""
+    hidden: HiddenTokens | None
+    distinct: tuple[Int64[Tensor, " n"], Int64[Tensor, " m"]] | None
+    """Rows of A and of B without those that repeat one, where KoLeo leaves these out."""
+
+
 class MEXMA(Objective):
     """Predicts masked tokens of one language with the sentence vector of the other.
 
@@ -154,16 +181,12 @@ class MEXMA(Objective):
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
         """L_MEXMA = alpha L_alignment + beta L_mlm + gamma L_K."""
+        batch, (read, clean_size, hidden, distinct) = self.prepared(batch)
         config = self.config
         size = batch.a.batch_size
-        masked, clean = self.views(batch)
-        read = clean
-        if masked is not None:
-            read = join(masked.batch, clean)
-        hidden = self.encoder.tokens(read)  # all passes, side by side
-        vectors = self.encoder.pool(hidden)
-        # Rows: masked A, masked B, clean A, clean B; without masks the clean ones alone.
-        s = vectors[-clean.batch_size :]  # [S_A; S_B]
+        tokens = self.encoder.tokens(read)  # all passes, side by side
+        vectors = self.encoder.pool(tokens)
+        s = vectors[-clean_size:]  # [S_A; S_B]
         terms = {}
         if config.align_weight:
             vectors_a = s
@@ -171,13 +194,35 @@ class MEXMA(Objective):
                 vectors_a = vectors
             align = partial(self.align, batch=batch)
             terms["align"] = self.nested(align, vectors_a[:size], s[size:])  # L_alignment
-        if self.head is not None and masked is not None:
+        if self.head is not None and hidden is not None:
             # Rolled by a side, row i is the clean vector of the translation of masked row i.
-            terms["mlm"] = self.unmask(self.head, hidden.states, masked, s.roll(size, 0))  # L_mlm
+            terms["mlm"] = self.unmask(self.head, tokens.states, hidden, s.roll(size, 0))  # L_mlm
         if config.koleo_weight:
-            spread = partial(self.spread, batch=batch)
+            spread = partial(self.spread, distinct=distinct)
             terms["koleo"] = self.nested(spread, s[:size], s[size:])  # L_K
         return self.weighted(**terms)
+
+    def prepare(self, batch: ParallelBatch) -> MEXMAInputs:
+        """The masked and the clean sentences in one batch, and where tokens are hidden."""
+        distinct = None
+        if self.config.koleo_distinct:
+            distinct = first_occurrences(batch.a), first_occurrences(batch.b)
+        masked, read = self.views(batch)
+        clean_size = read.batch_size
+        hidden = None
+        if masked is not None:
+            read = join(masked.batch, read)
+            if self.head is not None:
+                hidden = self.hidden_tokens(self.head, masked)
+        return MEXMAInputs(read, clean_size, hidden, distinct)
+
+    def hidden_tokens(self, head: UnmaskingHead, masked: MaskedTokens) -> HiddenTokens:
+        """Where tokens are hidden, and how the head reads the sentences."""
+        at = (masked.labels != IGNORED).nonzero()[:, 0]
+        # 0 for tokens of the first half of the sentences, which is side A, and 1 for the others
+        side = masked.batch.sequence_ids()[at] * self.sides // masked.batch.batch_size
+        arrangement = head.arranged(masked.batch.cu_seqlens)
+        return HiddenTokens(len(masked.labels), arrangement, at, masked.labels[at], side)
 
     def views(self, batch: ParallelBatch) -> tuple[MaskedTokens | None, TokenBatch]:
         """What is read masked and what clean: A and B both ways.
@@ -226,36 +271,36 @@ class MEXMA(Objective):
         self,
         head: UnmaskingHead,
         states: Float[Tensor, "t d"],
-        masked: MaskedTokens,
+        hidden: HiddenTokens,
         vectors: Float[Tensor, "n d"],
     ) -> Float[Tensor, ""]:
         """L_mlm: cross-entropy of the hidden tokens, given the other side's sentence vectors.
 
         The mean of the two sides, each a mean over its own hidden tokens.
         """
-        states = states[: len(masked.labels)]  # those of the masked passes, which stand first
+        states = states[: hidden.tokens]  # those of the masked passes, which stand first
         if not self.config.token_gradients:
             # Table 11, rows 1-4. The tied word embeddings and the vectors still learn.
             states = states.detach()
         # The head reads [S_B; states of A]: the other side's vector in place of the first state.
-        states = head(states, masked.batch.cu_seqlens, vectors)
-        at = (masked.labels != IGNORED).nonzero()[:, 0]
+        states = head(states, hidden.arrangement, vectors)
         words = self.encoder.backbone.word_embeddings.weight  # tied, as in the released code
-        # 0 for tokens of the first half of the sentences, which is side A, and 1 for the others
-        side = masked.batch.sequence_ids()[at] * self.sides // masked.batch.batch_size
-        losses = linear_cross_entropy(gathered(states, at), words, head.bias, masked.labels[at])
-        return group_means(losses, side, self.sides).mean()
+        losses = linear_cross_entropy(gathered(states, hidden.at), words, head.bias, hidden.ids)
+        return group_means(losses, hidden.side, self.sides).mean()
 
     def spread(
-        self, a: Float[Tensor, "b d"], b: Float[Tensor, "b d"], batch: ParallelBatch
+        self,
+        a: Float[Tensor, "b d"],
+        b: Float[Tensor, "b d"],
+        distinct: tuple[Int64[Tensor, " n"], Int64[Tensor, " m"]] | None,
     ) -> Float[Tensor, ""]:
         """L_K: KoLeo of each side's sentence vectors, the mean of both.
 
         Within a process's micro-batch, never gathered, as in the released code.
         """
-        if self.config.koleo_distinct:
+        if distinct is not None:
             # Equal sentences have a distance of about 0, of which the logarithm would swamp all.
-            a, b = gathered(a, first_occurrences(batch.a)), gathered(b, first_occurrences(batch.b))
+            a, b = gathered(a, distinct[0]), gathered(b, distinct[1])
         if min(len(a), len(b)) < 2:
             raise ConfigError(
                 "KoLeo needs two sentences a side; raise run.micro_batch_size or drop koleo_weight"

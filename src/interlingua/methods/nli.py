@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from interlingua.batches.feeds import LabeledBatch
 from interlingua.batches.sentences import join
+from interlingua.batches.tokens import TokenBatch
 from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
 from interlingua.methods.matryoshka import full_width
@@ -53,7 +54,8 @@ class NLI(Objective):
 
     def forward(self, batch: LabeledBatch) -> LossOutput:
         """Cross-entropy, mean over the pairs."""
-        u, v = self.encoder(join(batch.a, batch.b)).chunk(2)
+        batch, both = self.prepared(batch)
+        u, v = self.encoder(both).chunk(2)
         labels = on_device(batch.labels, u.device)
 
         def classification(u: Tensor, v: Tensor) -> Tensor:
@@ -62,6 +64,10 @@ class NLI(Objective):
             return F.cross_entropy(logits.float(), labels.long())
 
         return self.weighted(nli=self.nested(classification, u, v))
+
+    def prepare(self, batch: LabeledBatch) -> TokenBatch:
+        """Both sides in one batch."""
+        return join(batch.a, batch.b)
 
     def logits(self, u: Float[Tensor, "b d"], v: Float[Tensor, "b d"]) -> Float[Tensor, "b 3"]:
         """W [u; v; |u - v|]."""

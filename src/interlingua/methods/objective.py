@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from interlingua.batches.feeds import FeedName
+from interlingua.batches.feeds import FeedName, PreparedBatch
 from interlingua.batches.masking import MaskedTokens, mlm_mask
 from interlingua.batches.sentences import same_meaning
 from interlingua.batches.tokens import TokenBatch
@@ -120,9 +120,28 @@ class Objective(nn.Module, ABC):
             # With these options no language is predicted, and naming some would be refused.
             return config
 
+    def prepare(self, batch: Any) -> Any:
+        """What ``forward`` needs of a micro-batch besides its sentences: masks, joins, indices.
+
+        A pure function of the batch, made on the host. A run calls it for the steps to come, in
+        the thread that makes their batches; so it must use no weights and gather nothing. None =
+        the batch is all that is needed.
+        """
+        return None
+
+    def prepared(self, batch: Any) -> Any:
+        """The batch together with what ``prepare`` makes of it, where it makes something.
+
+        A method that does begins its ``forward`` with this call, so that it can be given either.
+        """
+        if isinstance(batch, PreparedBatch):
+            return batch  # a run has made it in advance
+        inputs = self.prepare(batch)
+        return batch if inputs is None else PreparedBatch(batch, inputs)
+
     @abstractmethod
     def forward(self, batch: Any) -> LossOutput:
-        """The loss of a micro-batch."""
+        """The loss of a micro-batch, prepared or not."""
 
     def save(self, folder: PathLike) -> None:
         """Writes the model directory that is to be used after training.

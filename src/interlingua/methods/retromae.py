@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
 from interlingua.batches.feeds import FeedName, SentenceBatch
-from interlingua.batches.masking import IGNORED
+from interlingua.batches.masking import IGNORED, MaskedTokens
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.masked_decoders import MaskedDecoder
@@ -60,6 +60,17 @@ class RetroMAEConfig:
             )
 
 
+class Side(NamedTuple):
+    """The sentences, or a side of the pairs, as they are read."""
+
+    encoder: MaskedTokens
+    """With few tokens hidden."""
+    decoder: MaskedTokens
+    """What the decoder is shown, and the tokens that it has to tell."""
+    place: Place
+    """What the decoder's own draws depend on."""
+
+
 class RetroMAE(Objective):
     """Trains a vector that lets a weak decoder predict all tokens of the sentence.
 
@@ -93,19 +104,15 @@ class RetroMAE(Objective):
 
     def forward(self, batch: SentenceBatch | ParallelBatch) -> LossOutput:
         """L_enc + L_dec (Algorithm 1), a mean over both sides of pairs."""
-        if isinstance(batch, SentenceBatch):
-            sides = [(batch.sentences, batch.place())]
-        else:
-            sides = [(batch.a, batch.place("a")), (batch.b, batch.place("b"))]
+        _, sides = self.prepared(batch)
         embeddings = []
         language_modeling = []
-        for sentences, place in sides:
-            masked = self.mask(sentences, place, ratio=self.config.encoder_ratio)
-            hidden = self.encoder.tokens(masked.batch)
+        for side in sides:
+            hidden = self.encoder.tokens(side.encoder.batch)
             embeddings.append(self.encoder.pool(hidden))  # h, Eq. (1)
             if self.config.encoder_weight:
                 # Eq. (3)
-                loss = self.masked_token_loss(self.head, hidden.states, masked.labels)
+                loss = self.masked_token_loss(self.head, hidden.states, side.encoder.labels)
                 language_modeling.append(loss)
         reconstruct = functools.partial(self.reconstruct, sides)
         terms = {"decoder": self.nested(reconstruct, *embeddings)}  # L_dec
@@ -113,30 +120,43 @@ class RetroMAE(Objective):
             terms["encoder"] = torch.stack(language_modeling).mean()  # L_enc
         return self.weighted(**terms)
 
-    def reconstruct(
-        self, sides: list[tuple[TokenBatch, Place]], *embeddings: Float[Tensor, "b d"]
-    ) -> Tensor:
+    def prepare(self, batch: SentenceBatch | ParallelBatch) -> list[Side]:
+        """Every side with its hidden tokens."""
+        if isinstance(batch, SentenceBatch):
+            return [self.side(batch.sentences, batch.place())]
+        return [self.side(batch.a, batch.place("a")), self.side(batch.b, batch.place("b"))]
+
+    def side(self, sentences: TokenBatch, place: Place) -> Side:
+        """Hides tokens from the encoder, and from the decoder what it is to tell."""
+        masked = self.mask(sentences, place, ratio=self.config.encoder_ratio)
+        # A place of its own: the decoder's hidden tokens are drawn apart from the encoder's.
+        place = place._replace(side=f"decoder {place.side}")
+        if not self.config.enhanced:
+            ratio = self.config.decoder_ratio
+            shown = self.mask(sentences, place, ratio=ratio, replace="always")
+            return Side(masked, shown, place)
+        # All tokens of the text are predicted; those that the tokenizer puts around it are not.
+        text = ~self.encoder.is_special(sentences.input_ids)
+        labels = torch.where(text, sentences.input_ids, IGNORED)
+        return Side(masked, MaskedTokens(sentences, labels), place)
+
+    def reconstruct(self, sides: list[Side], *embeddings: Float[Tensor, "b d"]) -> Tensor:
         """L_dec of every side, given its embeddings; their mean."""
         losses = []
-        for (sentences, place), h in zip(sides, embeddings, strict=True):
-            # A place of its own: the decoder's hidden tokens are drawn apart from the encoder's.
-            place = place._replace(side=f"decoder {place.side}")
-            states, labels = self.decode(sentences, place, full_width(h, self.encoder.dim))
+        for side, h in zip(sides, embeddings, strict=True):
+            states, labels = self.decode(side, full_width(h, self.encoder.dim))
             # One head for encoder and decoder, Eq. (3) and (6).
             losses.append(self.masked_token_loss(self.head, states, labels))
         return torch.stack(losses).mean()
 
     def decode(
-        self, sentences: TokenBatch, place: Place, h: Float[Tensor, "b d"]
+        self, side: Side, h: Float[Tensor, "b d"]
     ) -> tuple[Float[Tensor, "n d"], Int64[Tensor, " n"]]:
         """The decoder's states, and the tokens that they have to tell."""
         backbone = self.encoder.backbone
-        ratio = self.config.decoder_ratio
+        sentences, labels = side.decoder
         if not self.config.enhanced:
-            masked = self.mask(sentences, place, ratio=ratio, replace="always")
-            return self.decoder(backbone, masked.batch, masked.labels, h)  # type: ignore[no-any-return]  # Eq. (2)
-        # All tokens of the text are predicted; those that the tokenizer puts around it are not.
-        text = ~self.encoder.is_special(sentences.input_ids)
-        labels = torch.where(text, sentences.input_ids, IGNORED)
+            return self.decoder(backbone, sentences, labels, h)  # type: ignore[no-any-return]  # Eq. (2)
+        ratio = self.config.decoder_ratio
         # Eq. (4)-(7)
-        return self.decoder.enhanced(backbone, sentences, labels, h, place, hidden=ratio)
+        return self.decoder.enhanced(backbone, sentences, labels, h, side.place, hidden=ratio)

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from interlingua.batches.feeds import LabeledBatch
 from interlingua.batches.sentences import join
+from interlingua.batches.tokens import TokenBatch
 from interlingua.devices import on_device
 from interlingua.methods.objective import LossOutput, Objective
 
@@ -34,7 +35,8 @@ class STS(Objective):
 
     def forward(self, batch: LabeledBatch) -> LossOutput:
         """Squared error of the cosine, mean over the pairs."""
-        u, v = self.encoder(join(batch.a, batch.b)).chunk(2)
+        batch, both = self.prepared(batch)
+        u, v = self.encoder(both).chunk(2)
         labels = on_device(batch.labels, u.device)
 
         def error(u: Tensor, v: Tensor) -> Tensor:
@@ -42,3 +44,7 @@ class STS(Objective):
             return F.mse_loss(F.cosine_similarity(u.float(), v.float()), labels)
 
         return self.weighted(sts=self.nested(error, u, v))
+
+    def prepare(self, batch: LabeledBatch) -> TokenBatch:
+        """Both sides in one batch."""
+        return join(batch.a, batch.b)

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
 from interlingua.batches.feeds import FeedName, SentenceBatch
+from interlingua.batches.masking import MaskedTokens
 from interlingua.batches.sentences import Tails, chained
-from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
+from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pooling import HiddenStates
@@ -62,6 +63,25 @@ class TLMConfig:
         refuse_unread(self, "reset_positions", reason="tlm_weight = 0", when=not self.tlm_weight)
 
 
+class MaskedPairs(NamedTuple):
+    """Pairs with tokens hidden, the two sentences of each in one sequence."""
+
+    input_ids: Int64[Tensor, " t"]
+    cu_seqlens: Int64[Tensor, " b+1"]
+    positions: Int64[Tensor, " t"] | None
+    """None = each sequence's run on from 0."""
+    labels: Int64[Tensor, " t"]
+
+
+class MaskedText(NamedTuple):
+    """What the two language models read."""
+
+    pairs: MaskedPairs | None
+    """For TLM, where it has a weight."""
+    alone: tuple[MaskedTokens, ...]
+    """For MLM: the two sides of the pairs, or the sentences; none where it has no weight."""
+
+
 class TLM(Objective):
     """Predicts masked tokens from the rest of the sentence, alone and with its translation.
 
@@ -95,8 +115,12 @@ class TLM(Objective):
 
     def forward(self, batch: ParallelBatch | Mapping[str, Any]) -> LossOutput:
         """L_MLM + L_TLM."""
-        pairs, sentences = self.feeds_of(batch)
-        return self.weighted(**self.language_modeling(pairs, sentences))
+        _, text = self.prepared(batch)
+        return self.weighted(**self.language_modeling(text))
+
+    def prepare(self, batch: ParallelBatch | Mapping[str, Any]) -> Any:
+        """The text with its tokens hidden."""
+        return self.masked(*self.feeds_of(batch))
 
     def feeds_of(
         self, batch: ParallelBatch | Mapping[str, Any]
@@ -106,35 +130,45 @@ class TLM(Objective):
             return batch["parallel"], batch["monolingual"]
         return batch, None
 
-    def language_modeling(
-        self, pairs: ParallelBatch, sentences: SentenceBatch | None
-    ) -> dict[str, Float[Tensor, ""]]:
-        """The terms with a weight other than 0."""
-        terms = {}
+    def masked(self, pairs: ParallelBatch, sentences: SentenceBatch | None) -> MaskedText:
+        """Hides tokens for the terms with a weight other than 0, for each its own."""
+        for_tlm = None
         if self.config.tlm_weight:
-            terms["tlm"] = self.translation_modeling(pairs)
-        if self.config.mlm_weight and sentences is not None:
-            terms["mlm"] = self.alone(sentences.sentences, sentences.place())
-        elif self.config.mlm_weight:
-            # "mlm": other tokens are hidden than where TLM reads the same sentences.
-            a = self.alone(pairs.a, pairs.place("a"), "mlm ")
-            b = self.alone(pairs.b, pairs.place("b"), "mlm ")
-            terms["mlm"] = (a + b) / 2
-        return terms
+            for_tlm = self.masked_pairs(pairs)
+        if not self.config.mlm_weight:
+            return MaskedText(for_tlm, ())
+        if sentences is not None:
+            return MaskedText(for_tlm, (self.mask(sentences.sentences, sentences.place()),))
+        # "mlm": other tokens are hidden than where TLM reads the same sentences.
+        a = self.mask(pairs.a, pairs.place("mlm a"))
+        b = self.mask(pairs.b, pairs.place("mlm b"))
+        return MaskedText(for_tlm, (a, b))
 
-    def translation_modeling(self, pairs: ParallelBatch) -> Float[Tensor, ""]:
-        """L_TLM: -log p(hidden tokens of x and y | what is left of [x; y]), a mean over them."""
+    def masked_pairs(self, pairs: ParallelBatch) -> MaskedPairs:
+        """[x; y] with tokens of both hidden."""
         a, labels_a = self.mask(pairs.a, pairs.place("a"))
         b, labels_b = self.mask(pairs.b, pairs.place("b"))
         order, cu_seqlens, positions = self.side_by_side(a, b)
         input_ids = torch.cat([a.input_ids, b.input_ids])[order]
-        labels = torch.cat([labels_a, labels_b])[order]
-        states = self.encoder.backbone(input_ids, cu_seqlens, positions=positions)
-        return self.masked_token_loss(self.head, states, labels)
+        return MaskedPairs(input_ids, cu_seqlens, positions, torch.cat([labels_a, labels_b])[order])
 
-    def alone(self, sentences: TokenBatch, place: Place, purpose: str = "") -> Float[Tensor, ""]:
+    def language_modeling(self, text: MaskedText) -> dict[str, Float[Tensor, ""]]:
+        """The terms with a weight other than 0."""
+        terms = {}
+        if text.pairs is not None:
+            terms["tlm"] = self.translation_modeling(text.pairs)
+        if text.alone:
+            losses = [self.alone(masked) for masked in text.alone]
+            terms["mlm"] = sum(losses[1:], losses[0]) / len(losses)
+        return terms
+
+    def translation_modeling(self, pairs: MaskedPairs) -> Float[Tensor, ""]:
+        """L_TLM: -log p(hidden tokens of x and y | what is left of [x; y]), a mean over them."""
+        states = self.encoder.backbone(pairs.input_ids, pairs.cu_seqlens, positions=pairs.positions)
+        return self.masked_token_loss(self.head, states, pairs.labels)
+
+    def alone(self, masked: MaskedTokens) -> Float[Tensor, ""]:
         """L_MLM: -log p(hidden tokens of x | what is left of x), a mean over the hidden tokens."""
-        masked = self.mask(sentences, place._replace(side=f"{purpose}{place.side}"))
         states = self.encoder.tokens(masked.batch).states
         return self.masked_token_loss(self.head, states, masked.labels)
 

@@ -11,6 +11,7 @@ import dataclasses
 import math
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -243,13 +244,16 @@ def _time_steps(
     seconds: float,
 ) -> float:
     """Seconds of a step, measured over at least one step and about so many seconds."""
+    model, objective = model_and_objective
     with (
         freed_memory_kept(),
-        Prefetcher(batches, stop_step=WARMUP_STEPS + MOST_STEPS) as prefetched,
+        Prefetcher(
+            partial(batches.prepared, objective), stop_step=WARMUP_STEPS + MOST_STEPS
+        ) as prefetched,
     ):
         first = time.perf_counter()
         for step, made in enumerate(prefetched):
-            losses = gradients(*model_and_objective, made, engine, seed=config.run.seed, step=step)
+            losses = gradients(model, objective, made, engine, seed=config.run.seed, step=step)
             optimizer.step()
             optimizer.zero_grad()
             losses["loss"].item()  # waits for the device

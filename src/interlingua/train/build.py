@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from interlingua.batches.feeds import FeedName, Plan
+from interlingua.batches.feeds import FeedName, Plan, pinned
 from interlingua.batches.mixture import ParallelPlan
 from interlingua.batches.seeds import seed_for
 from interlingua.corpus.manifest import TRIMMED_FOLDER, prompt_of
@@ -292,6 +292,16 @@ class MicroBatches:
             batch_of(self.plans, step, rank=first + i, world_size=slices)
             for i in range(self.accumulation)
         ]
+
+    def prepared(self, objective: Objective, step: int) -> list[Any]:
+        """The step's micro-batches with what the objective makes of them on the host.
+
+        For a GPU in page-locked memory. Meant for a ``Prefetcher``'s thread.
+        """
+        ready = [objective.prepared(batch) for batch in self(step)]
+        if self._engine.device.type == "cuda":
+            ready = [pinned(batch) for batch in ready]
+        return ready
 
 
 def fewer_negatives(config: TrainConfig, batches: MicroBatches, engine: Engine) -> str | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +184,7 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
     with (
         freed_memory_kept(),
         open_log(folder, config, engine, step=state.step, progress=progress) as log,
-        Prefetcher(batches, state.step, stop_step=end) as prefetcher,
+        Prefetcher(partial(batches.prepared, objective), state.step, stop_step=end) as prefetcher,
         Interrupts() as interrupts,
     ):
         exposure = exposure_lines(batches.expected(max_steps), batches.available, heading="planned")
