@@ -89,14 +89,14 @@ class StandIn:
         return torch.autocast(self.device.type, dtype=dtype, enabled=dtype is not None)
 
 
-def step(objective: Any, engine: Any, batch: Any) -> dict[str, torch.Tensor]:
-    """Gradients of a batch."""
+def step(objective: Any, engine: Any, *batches: Any) -> dict[str, torch.Tensor]:
+    """Gradients of micro-batches."""
 
     def model(batch: Any, **part: Any) -> Any:
         with engine.autocast():
             return objective(batch, **part)
 
-    return gradients(model, objective, [batch], engine, seed=0, step=0)
+    return gradients(model, objective, batches, engine, seed=0, step=0)
 
 
 def waits_of_a_step(

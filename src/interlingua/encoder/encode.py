@@ -428,7 +428,7 @@ class _BatchRunner:
     def _results(
         self, window: list[list[int]], batches: list[list[int]], *, in_threads: bool
     ) -> Iterator[Vectors]:
-        """The vectors of batches, in the order of the batches; on a CPU each by one thread or all."""
+        """The vectors of batches, in their order; on a CPU each by one thread or by all."""
         if not self.on_cpu:
             return self._computed_ahead(window, batches)
         if self.pool is None and in_threads:
