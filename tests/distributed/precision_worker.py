@@ -1,5 +1,5 @@
-"""Two processes on machines that are fastest in different precisions: each writes what it computes
-in, and how torch is configured."""
+"""Two processes on machines that are fastest in different ways: each writes what it computes in,
+and how torch is configured."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from torch import distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from interlingua.kernels import calls
 from interlingua.train import engine as engine_module
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine
+from interlingua.train.precision import Way
 
 
 class Product(nn.Module):
@@ -46,7 +48,9 @@ def settings(model: nn.Module) -> dict[str, object]:
 def main() -> None:
     folder, strategy, *fastest = sys.argv[1:]
     own = fastest[int(os.environ.get("LOCAL_RANK", "0"))]
-    engine_module.fastest_on_cpu = lambda: own
+    # The machine that is faster in fp32 is so by torch.
+    executor = {"bf16": "kernel", "fp32": "torch"}[own]
+    engine_module.fastest_on_cpu = lambda *_: Way(own, executor)
     config = RunConfig(
         output=Path("unused"), max_steps=1, device="cpu", threads=1, devices=2, strategy=strategy
     )
@@ -54,7 +58,14 @@ def main() -> None:
         product = Product()
         model = engine._fabric.setup_module(product)
         losses, doubles = model(torch.ones(2, 2))
-        computed = [own, engine.precision, product.dtype, losses.dtype, doubles.dtype]
+        computed = [
+            own,
+            engine.precision,
+            calls.chosen.executor,
+            product.dtype,
+            losses.dtype,
+            doubles.dtype,
+        ]
         found = {"computed": " ".join(map(str, computed)), "settings": settings(model)}
         Path(folder, f"{engine.rank}.json").write_text(json.dumps(found), encoding="utf-8")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from interlingua.functional.contrastive import (
     infonce,
     semantic_contrastive,
 )
+from interlingua.functional.momentum_contrast import momentum_contrast
 from tests.functional.draws import cosine, embeddings
 
 LOSSES = [bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive]
@@ -190,10 +192,13 @@ def losses_of(x, y, negatives, excluded):
         "plain": bidirectional_contrastive(x, y, temperature=0.2),
         "infonce": infonce(x, y, hard_negatives=negatives, temperature=0.3, excluded=wide),
         "products": infonce(x, y, cosine=False),
+        "semantic": semantic_contrastive(x, y, excluded=excluded),
+        "semantic of all": semantic_contrastive(x, y, temperature=0.3),
+        "momentum": momentum_contrast(x, y, torch.cat([negatives, y, x])),
     }
 
 
-@pytest.mark.parametrize("rows", [1, 3, 7, 100])
+@pytest.mark.parametrize("rows", [1, 3, 7, 14, 100])
 def test_logits_in_chunks_give_the_same_losses_and_gradients(rows, monkeypatch):
     inputs = [embeddings(count, seed=seed).requires_grad_() for seed, count in enumerate((7, 7, 4))]
     excluded = (
@@ -214,13 +219,20 @@ def test_logits_in_chunks_give_the_same_losses_and_gradients(rows, monkeypatch):
     assert torch.equal(excluded, before)
 
 
-def test_chunked_gradients_are_those_of_differences(monkeypatch):
+@pytest.mark.parametrize("loss", [partial(additive_margin_softmax, margin=0.2), *LOSSES[2:]])
+def test_chunked_gradients_are_those_of_differences(loss, monkeypatch):
     monkeypatch.setattr(contrastive, "WHOLE_LOGITS", 0)
     monkeypatch.setattr(contrastive, "CHUNK_LOGITS", 10)
     x, y = embeddings(5).requires_grad_(), embeddings(5, seed=1).requires_grad_()
-    assert torch.autograd.gradcheck(
-        lambda x, y: additive_margin_softmax(x, y, margin=0.2, temperature=0.5), (x, y)
-    )
+    assert torch.autograd.gradcheck(lambda x, y: loss(x, y, temperature=0.5), (x, y))
+
+
+def test_chunks_of_the_queue_give_queries_their_gradients(monkeypatch):
+    monkeypatch.setattr(contrastive, "WHOLE_LOGITS", 0)
+    monkeypatch.setattr(contrastive, "CHUNK_LOGITS", 14)
+    keys, queue = embeddings(5, seed=1), embeddings(7, seed=2)
+    queries = embeddings(5).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: momentum_contrast(x, keys, queue), queries)
 
 
 class LargestTensor(TorchDispatchMode):
@@ -248,6 +260,20 @@ def test_only_what_is_too_large_is_made_in_chunks(loss, monkeypatch):
         with LargestTensor() as seen:
             loss(x, y).backward()
         assert seen.most == most
+
+
+@pytest.mark.parametrize(
+    ("loss", "sizes"), [(semantic_contrastive, (32, 32)), (momentum_contrast, (64, 64, 64))]
+)
+def test_only_rows_that_are_too_many_are_made_in_chunks(loss, sizes, monkeypatch):
+    inputs = [embeddings(size, seed=seed).requires_grad_() for seed, size in enumerate(sizes)]
+    monkeypatch.setattr(contrastive, "CHUNK_LOGITS", 8 * 64)
+    for whole, rows in ((64 * 64, 64), (64 * 64 - 1, 8)):
+        monkeypatch.setattr(contrastive, "WHOLE_LOGITS", whole)
+        with LargestTensor() as seen:
+            loss(*inputs).backward()
+        # The positives have a column of their own before the queue.
+        assert rows * 64 <= seen.most <= rows * 65
 
 
 def test_sixteen_thousand_pairs_are_the_last_that_are_kept_whole():

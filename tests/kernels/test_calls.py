@@ -12,6 +12,7 @@ from interlingua.kernels.calls import (
     MIN_ELEMENTS,
     available,
     call,
+    computed_by,
     even_parts,
     in_threads,
     threads_for,
@@ -152,9 +153,25 @@ def test_sizes_are_known_of_all_functions_but_attention():
 def test_a_variant_that_was_never_measured_has_to_be_named(monkeypatch):
     monkeypatch.setattr(calls, "library", lambda name: object())
     monkeypatch.setattr(calls, "variant", lambda name: "neon")
+    monkeypatch.setattr(calls.chosen, "executor", None)
     for value, used in (("", False), ("1", False), ("neon", True)):
         monkeypatch.setenv("INTERLINGUA_KERNELS", value)
         assert available(torch.ones(1)) == used
     monkeypatch.setattr(calls, "variant", lambda name: "avx2")
     monkeypatch.delenv("INTERLINGUA_KERNELS")
     assert available(torch.ones(1))
+
+
+def test_who_is_chosen_computes_until_the_end_of_the_block(monkeypatch):
+    monkeypatch.setattr(calls, "library", lambda name: object())
+    monkeypatch.setattr(calls, "variant", lambda name: "neon")
+    monkeypatch.setattr(calls.chosen, "executor", None)
+    with computed_by("kernel"):
+        assert available(torch.ones(1))
+        assert not available(torch.ones(1, dtype=torch.float16))
+        with computed_by("torch"):
+            assert not available(torch.ones(1))
+        assert available(torch.ones(1))
+        monkeypatch.setattr(calls, "library", lambda name: None)
+        assert not available(torch.ones(1))
+    assert calls.chosen.executor is None

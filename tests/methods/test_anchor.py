@@ -11,10 +11,13 @@ import torch
 
 from interlingua.batches.sentences import join, sentence_keys
 from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.anchors import Negatives
 from interlingua.encoder.teacher_bank import BankRecord, TeacherBank, write_bank
 from interlingua.errors import CheckpointError, ConfigError, DataError
+from interlingua.functional import contrastive
 from interlingua.methods.anchor import Anchor, AnchorConfig
 from interlingua.methods.matryoshka import Matryoshka
+from tests.functional.test_contrastive import LargestTensor
 from tests.methods.conftest import tiny_encoder, tiny_pairs
 from tests.methods.harness import alone, cosine, token_lists
 from tests.methods.test_distill import saved_teacher
@@ -285,6 +288,65 @@ def test_repeats_of_a_translation_are_no_negatives():
     same = pairs._replace(a=TokenBatch.from_lists([[6, 7], [6, 7]], ["deu_Latn"] * 2))
     assert float(objective(same).loss.detach()) == pytest.approx(0, abs=1e-6)
     assert float(objective(pairs).loss.detach()) > 0.1
+
+
+def random_negatives(rows, bank, width):
+    """Some of the bank and of the rows that say the same, in two languages."""
+    draw = torch.Generator().manual_seed(3)
+    same_meaning = torch.rand(rows, bank, generator=draw) < 0.3
+    return Negatives(
+        torch.randn(bank, width, generator=draw),
+        same_sentence=same_meaning & (torch.rand(rows, bank, generator=draw) < 0.5),
+        same_meaning=same_meaning,
+        pairs=torch.eye(rows, dtype=torch.bool),
+        languages=torch.arange(rows) % 2,
+    )
+
+
+def contrasts_of(objective, rows, bank):
+    """The terms by name, and the vectors that they are of."""
+    draw = torch.Generator().manual_seed(4)
+    width = objective.encoder.dim
+    negatives = random_negatives(rows, bank, width)
+    s, z = (torch.randn(rows, width, generator=draw).requires_grad_() for _ in range(2))
+    return objective.contrasts(negatives, s, z, negatives.vectors), (s, z)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 10])
+def test_similarities_in_chunks_give_the_same_terms(rows, monkeypatch):
+    objective = build(center_weight=1.0, side_weight=1.0, side_negatives="language")
+    whole, inputs = contrasts_of(objective, 10, 12)
+    expected = torch.autograd.grad(sum(whole.values()), inputs)
+    monkeypatch.setattr(contrastive, "WHOLE_LOGITS", 0)
+    monkeypatch.setattr(contrastive, "CHUNK_LOGITS", rows * 22)
+    terms, inputs = contrasts_of(objective, 10, 12)
+    torch.testing.assert_close(terms, {name: whole[name] for name in terms}, rtol=1e-6, atol=1e-6)
+    assert len(terms) == len(whole) == 6
+    found = torch.autograd.grad(sum(terms.values()), inputs)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_only_too_many_similarities_are_made_in_chunks(monkeypatch):
+    objective = build(side_weight=1.0)
+    monkeypatch.setattr(contrastive, "CHUNK_LOGITS", 8 * 128)
+    for whole, rows in ((64 * 128, 64), (64 * 128 - 1, 8)):
+        monkeypatch.setattr(contrastive, "WHOLE_LOGITS", whole)
+        with LargestTensor() as seen:
+            terms, _ = contrasts_of(objective, 64, 64)
+            sum(terms.values()).backward()
+        # The positives have a column of their own; the caller's masks are as large as they are.
+        assert rows * 128 <= seen.most <= max(rows * 129, 64 * 64)
+
+
+def test_without_a_contrast_the_center_alone_is_left(monkeypatch):
+    nothing = {"mse_weight": 0.0, "to_bank_weight": 0.0, "from_bank_weight": 0.0}
+    objective = build(
+        **nothing, soft_weight=0.0, soft_temperature=0.05, temperature=0.05, center_weight=1.0
+    )
+    whole, _ = contrasts_of(objective, 10, 12)
+    monkeypatch.setattr(contrastive, "WHOLE_LOGITS", 0)
+    terms, _ = contrasts_of(objective, 10, 12)
+    torch.testing.assert_close(terms, whole)
 
 
 def test_several_teachers_without_a_bank_are_an_error(tmp_path):

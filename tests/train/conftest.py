@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from interlingua.kernels import calls
 from interlingua.train.config import RunConfig, train_config_from
 from interlingua.train.engine import Engine
+
+
+@pytest.fixture(autouse=True)
+def _nothing_chosen(monkeypatch):
+    """Many tests end without closing their engine, which would leave its executor to the next."""
+    monkeypatch.setattr(calls.chosen, "executor", None)
 
 
 @pytest.fixture

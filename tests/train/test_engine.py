@@ -1,5 +1,6 @@
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,10 @@ from torch import nn
 
 from interlingua.batches.sentences import join
 from interlingua.errors import ConfigError
+from interlingua.kernels import calls
 from interlingua.one_pass import switch
 from interlingua.train.config import RunConfig
-from interlingua.train.engine import Engine, _precision, same_bytes_each_time
+from interlingua.train.engine import Engine, _way, same_bytes_each_time
 from interlingua.train.memory import TORCH_VARIABLES
 from tests.methods.harness import tiny_batch, tiny_objective
 from tests.train.runs import run_python
@@ -178,7 +180,21 @@ def test_what_the_machine_decides_is_written_out(tiny_config):
     settled = whole.run
     assert settled.device == ("cuda" if torch.cuda.is_available() else "cpu")
     assert settled.precision in ("fp32", "bf16", "fp16")
+    assert settled.executor in ("kernel", "torch")
     assert settled.threads == threads
+
+
+def test_the_executor_of_a_run_is_its_own(monkeypatch):
+    monkeypatch.setattr(calls, "library", lambda name: object())
+    monkeypatch.setattr(calls, "variant", lambda name: "avx2")
+    used = {}
+    for executor in ("kernel", "torch", "auto"):
+        with make(executor=executor):
+            used[executor] = calls.available(torch.ones(1))
+    assert used == {"kernel": True, "torch": False, "auto": True}  # the variable is "first"
+    with pytest.raises(KeyError), make(executor="torch"):
+        raise KeyError
+    assert calls.available(torch.ones(1))
 
 
 @pytest.mark.parametrize(
@@ -189,8 +205,9 @@ def test_what_the_machine_decides_is_written_out(tiny_config):
 def test_auto_takes_the_fast_precision_of_a_gpu(monkeypatch, capability, has_bf16, expected):
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bf16)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
-    assert _precision("auto", "cuda") == expected
-    assert _precision("fp32", "cuda") == "fp32"
+    run = RunConfig(output=Path("unused"), max_steps=1)
+    assert _way(run, "cuda") == (expected, "torch")
+    assert _way(replace(run, precision="fp32"), "cuda") == ("fp32", "torch")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

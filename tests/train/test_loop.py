@@ -18,12 +18,13 @@ from safetensors.torch import load_file
 
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import CheckpointError, ConfigError, DataError
+from interlingua.kernels import calls
 from interlingua.methods.ems import EMS
 from interlingua.train import config as configs
-from interlingua.train import memory
+from interlingua.train import memory, precision
 from interlingua.train.build import build_objective
 from interlingua.train.checkpoint import checkpoints_in
-from interlingua.train.config import train_config_from
+from interlingua.train.config import load_train_config, train_config_from
 from interlingua.train.feeds import open_data
 from interlingua.train.log import NotFiniteError
 from interlingua.train.loop import train
@@ -131,6 +132,26 @@ def test_ctrl_c_saves_and_the_same_call_goes_on(tiny_config, uninterrupted, numb
     result = train(config, progress=False)
     assert (result.interrupted, result.step) == (False, 12)
     assert (digest(config.run.output), losses(config.run.output)) == uninterrupted
+
+
+def test_a_resumed_run_keeps_the_executor_of_its_first_trial(tiny_config, monkeypatch):
+    used = []
+
+    def interrupt(encoder, step):
+        used.append(calls.chosen.executor)
+        return stop_at(6)(encoder, step)
+
+    monkeypatch.setattr(precision, "runs_here", lambda: True)
+    monkeypatch.setattr(precision, "is_kernel_preferred", lambda: False)
+    config = tiny_config()
+    assert config.run.executor == "auto"
+    assert train(config, evaluate=interrupt, progress=False).interrupted
+    monkeypatch.setattr(precision, "is_kernel_preferred", lambda: True)
+    for same in (config, load_train_config(config.run.output / "config.toml")):
+        assert not train(same, evaluate=interrupt, progress=False).interrupted
+    assert set(used) == {"torch"}
+    train(config, evaluate=interrupt, resume="never", progress=False)
+    assert used[-1] == "kernel"
 
 
 def test_ctrl_c_in_the_last_step_is_too_late(tiny_config):

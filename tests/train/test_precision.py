@@ -1,14 +1,29 @@
-"""``run.precision = "auto"`` on a CPU: the faster precision of a trial."""
+"""``run.precision`` and ``run.executor`` = "auto" on a CPU: the fastest way of a trial."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
+from interlingua import kernels
+from interlingua.kernels import calls
 from interlingua.kernels.rates import VARIABLE, remembered
 from interlingua.train import precision
-from interlingua.train.engine import _precision
+from interlingua.train.precision import Way, fastest_on_cpu, training_rates
+from tests.encoder.test_fused import NoKernel
+from tests.kernels.test_rates import keep_busy
 from tests.verbs.test_info import _own_cache as _own_cache
+
+
+@pytest.fixture(autouse=True)
+def _kernel(monkeypatch):
+    """A kernel for training that does nothing, so that these tests need none."""
+    use_kernel(monkeypatch, NoKernel())
+
+
+def use_kernel(monkeypatch, kernel, variant="avx2"):
+    monkeypatch.setattr(calls, "library", lambda name: kernel)
+    monkeypatch.setattr(calls, "variant", lambda name: variant if kernel else None)
 
 
 def with_unit(monkeypatch, has_it):
@@ -16,30 +31,113 @@ def with_unit(monkeypatch, has_it):
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
 
 
+def with_rates(monkeypatch, **rates):
+    """Rates by the names of ways, with "_" for the space."""
+    monkeypatch.delenv(VARIABLE)
+    found = {name.replace("_", " "): rate for name, rate in rates.items()}
+    monkeypatch.setattr(
+        precision, "_measure", lambda ways: {way.name: found.get(way.name, 0.1) for way in ways}
+    )
+
+
 @pytest.mark.parametrize(("fp32", "expected"), [(1.04, "bf16"), (1.06, "fp32"), (0.4, "bf16")])
 def test_fp32_has_to_be_faster_by_the_margin(monkeypatch, fp32, expected):
-    monkeypatch.delenv(VARIABLE)
     with_unit(monkeypatch, True)
-    monkeypatch.setattr(precision, "_measure", lambda: {"bf16": 1.0, "fp32": fp32})
-    assert _precision("auto", "cpu") == expected
-    assert _precision("bf16", "cpu") == "bf16"
+    with_rates(monkeypatch, bf16_kernel=1.0, fp32_kernel=fp32)
+    assert fastest_on_cpu() == Way(expected, "kernel")
+    assert fastest_on_cpu("bf16") == Way("bf16", "kernel")
+
+
+@pytest.mark.parametrize(("torchs", "expected"), [(1.04, "kernel"), (1.06, "torch")])
+@pytest.mark.parametrize("which", ["bf16", "fp32"])
+def test_torch_has_to_be_faster_by_the_margin(monkeypatch, which, torchs, expected):
+    with_rates(monkeypatch, **{f"{which}_kernel": 1.0, f"{which}_torch": torchs})
+    assert fastest_on_cpu(which) == Way(which, expected)
+
+
+def test_the_precision_is_that_of_the_fastest_way(monkeypatch):
+    with_unit(monkeypatch, True)
+    with_rates(monkeypatch, bf16_kernel=1.0, bf16_torch=3.0, fp32_kernel=2.0)
+    assert fastest_on_cpu() == Way("bf16", "torch")
+    assert fastest_on_cpu(executor="kernel") == Way("fp32", "kernel")
+
+
+class SlowKernel:
+    """Takes ten milliseconds for each call."""
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            keep_busy(0.01)
+            return 0
+
+        return call
+
+
+@pytest.mark.parametrize("which", ["bf16", "fp32"])
+def test_a_slow_kernel_is_not_taken(monkeypatch, which):
+    monkeypatch.delenv(VARIABLE)
+    use_kernel(monkeypatch, SlowKernel())
+    assert fastest_on_cpu(which).executor == "torch"
+    assert calls.chosen.executor is None  # the trial leaves nothing behind
+
+
+@pytest.mark.parametrize(("variable", "expected"), [("kernel", "kernel"), ("torch", "torch")])
+def test_a_named_executor_is_not_tried(monkeypatch, variable, expected):
+    with_unit(monkeypatch, False)
+    monkeypatch.setattr(precision, "_measure", lambda ways: pytest.fail("measured"))
+    monkeypatch.setenv(VARIABLE, variable)
+    assert fastest_on_cpu().executor == expected
+    for named in precision.EXECUTORS:
+        assert fastest_on_cpu(executor=named).executor == named
+
+
+@pytest.mark.parametrize(
+    ("variant", "variable", "expected"),
+    [("avx2", "", "kernel"), ("neon", "", "torch"), ("neon", "neon", "kernel")],
+)
+def test_the_first_is_a_variant_that_was_measured_or_named(
+    monkeypatch, variant, variable, expected
+):
+    monkeypatch.setattr(precision, "_measure", lambda ways: pytest.fail("measured"))
+    use_kernel(monkeypatch, NoKernel(), variant)
+    monkeypatch.setenv(kernels.VARIABLE, variable)
+    assert fastest_on_cpu("fp32").executor == expected  # the variable is "first"
+
+
+def test_a_named_variant_is_not_tried(monkeypatch):
+    monkeypatch.setattr(precision, "_measure", lambda ways: pytest.fail("measured"))
+    monkeypatch.delenv(VARIABLE)
+    use_kernel(monkeypatch, NoKernel(), "neon")
+    monkeypatch.setenv(kernels.VARIABLE, "neon")
+    assert fastest_on_cpu("fp32").executor == "kernel"
+
+
+def test_a_variant_that_was_never_measured_is_tried(monkeypatch):
+    with_rates(monkeypatch, fp32_kernel=1.0)
+    use_kernel(monkeypatch, NoKernel(), "dotprod")
+    assert fastest_on_cpu("fp32").executor == "kernel"
 
 
 def test_nothing_is_measured_without_a_choice(monkeypatch):
-    monkeypatch.setattr(precision, "_measure", lambda: pytest.fail("measured"))
+    monkeypatch.setattr(precision, "_measure", lambda ways: pytest.fail("measured"))
     with_unit(monkeypatch, True)
-    assert _precision("auto", "cpu") == "bf16"  # the variable is "first"
+    assert fastest_on_cpu() == Way("bf16", "kernel")  # the variable is "first"
     monkeypatch.delenv(VARIABLE)
+    assert fastest_on_cpu("fp16") == Way("fp16", "torch")
+    use_kernel(monkeypatch, None)
     with_unit(monkeypatch, False)
-    assert _precision("auto", "cpu") == "fp32"
+    assert fastest_on_cpu() == Way("fp32", "torch")
 
 
 def test_the_trial_is_remembered_and_draws_no_random_number(monkeypatch):
     monkeypatch.delenv(VARIABLE)
     with_unit(monkeypatch, True)
     state = torch.get_rng_state()
-    rates = precision.precision_rates()
+    rates = training_rates()
     assert torch.equal(torch.get_rng_state(), state)
-    assert set(rates) == {"bf16", "fp32"}
+    assert list(rates) == ["bf16 kernel", "bf16 torch", "fp32 kernel", "fp32 torch"]
     assert min(rates.values()) > 0
+    of_one = training_rates("fp32")
+    assert list(of_one) == ["fp32 kernel", "fp32 torch"]
     assert rates in remembered().values()
+    assert of_one in remembered().values()

@@ -15,10 +15,10 @@ from tests.train.runs import run_python
 
 @pytest.fixture
 def begun(tiny_config, tmp_path):
-    """A run that was given by epochs, was settled to 12 steps, and has a checkpoint of step
-    4."""
+    """A run that was given by epochs, was settled to 12 steps by torch, and has a checkpoint of
+    step 4."""
     asked = tiny_config(max_steps=None, num_train_epochs=2, threads=None, precision="auto")
-    settled = tiny_config()
+    settled = tiny_config(executor="torch")
     folder = RunFolder(settled.run.output)
     folder.begin(
         asked, settled, digests={"data_digest": "abc", "validation_digest": "v"}, fresh=True

@@ -9,7 +9,7 @@ import interlingua
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.kernels import rates
-from interlingua.train.precision import precision_rates
+from interlingua.train.precision import training_rates
 from tests.encoder.shapes import MODERNBERT
 
 
@@ -38,8 +38,8 @@ def test_every_rate_and_reason_is_named(monkeypatch, model):
     found = interlingua.info(model)
     text = "\n".join(found.lines)
     remembered = rates.remembered().values()
-    # float32, bfloat16, int8, and training where the processor multiplies bfloats
-    assert len(remembered) == 3 + bool(precision_rates())
+    # float32, bfloat16, int8, and training where there is a choice
+    assert len(remembered) == 3 + bool(training_rates())
     for by_executor in remembered:
         for name, rate in by_executor.items():
             assert f"{name} {rate:,.0f}" in text

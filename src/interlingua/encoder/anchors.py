@@ -54,6 +54,16 @@ class Negatives(NamedTuple):
     languages: Int64[Tensor, " b"]
     """A number for the language that the student reads of each."""
 
+    def take(self, rows: slice) -> Negatives:
+        """Those of some students."""
+        return Negatives(
+            self.vectors,
+            same_sentence=self.same_sentence[rows],
+            same_meaning=self.same_meaning[rows],
+            pairs=self.pairs[rows],
+            languages=self.languages[rows],
+        )
+
 
 class Reading(NamedTuple):
     """What a student reads of a batch of pairs, and the target of each sentence's vector."""

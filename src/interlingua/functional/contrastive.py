@@ -4,19 +4,23 @@ Nearly all of them are one softmax cross-entropy: the similarities of an anchor 
 divided by a temperature, are logits, and the right candidate is the class. They differ in the
 candidates (the other side only, or both sides), in the direction that is ranked, and in the margin
 that is subtracted from the positive. Up to ``WHOLE_LOGITS`` elements the matrix of logits is kept
-for the backward pass, as torch does by itself. Larger ones are computed by ``_ChunkedSoftmax`` in
-blocks of rows, once in the forward and once in the backward pass. The language contrast is the
-exception: it compares two similarities by a sigmoid.
+for the backward pass, as torch does by itself. Larger ones are computed in blocks of rows, once in
+the forward and once in the backward pass: by ``_ChunkedSoftmax``, which can rank both directions,
+or by ``means_of_chunks`` where a loss is a mean over rows. The language contrast is the exception:
+it compares two similarities by a sigmoid.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from interlingua.devices import on_device
 
@@ -205,6 +209,11 @@ def semantic_contrastive(
         ValueError: the temperature is not positive.
     """
     z = torch.cat([x, y])
+    if len(z) ** 2 > WHOLE_LOGITS:
+        check_temperature(temperature)
+        units = F.normalize(widen(z), dim=-1)
+        losses = partial(_semantic_rows, units, units / temperature, excluded)
+        return means_of_chunks(losses, len(z), len(z))["loss"]
     # A sentence is not its own candidate.
     logits = _scaled(cosine_similarities(z, z), temperature).fill_diagonal_(-torch.inf)
     if excluded is not None:
@@ -213,6 +222,32 @@ def semantic_contrastive(
         logits = logits.masked_fill(repeated, -torch.inf)
     # Row i of the first half belongs to column i + B, and the other way round.
     return F.cross_entropy(logits, torch.arange(len(z), device=z.device).roll(len(x)))
+
+
+def _semantic_rows(
+    z: Float[Tensor, "n d"],
+    scaled: Float[Tensor, "n d"],
+    excluded: Bool[Tensor, "b b"] | None,
+    rows: slice,
+) -> dict[str, Float[Tensor, ""]]:
+    """The ``loss`` of ``semantic_contrastive`` of some of the 2B anchors, a mean over these.
+
+    Args:
+        z: both sides, of length 1.
+        scaled: z, divided by the temperature.
+        excluded: as there.
+        rows: the anchors.
+    """
+    pairs = len(z) // 2
+    anchors = torch.arange(rows.start, rows.stop, device=z.device)
+    logits = inner_products(scaled[rows], z)
+    if excluded is not None:
+        hidden = on_device(excluded, z.device)[anchors % pairs]
+        # A pair never excludes its own two sentences.
+        hidden = hidden.scatter(1, (anchors % pairs)[:, None], False)
+        logits = logits.masked_fill(hidden.repeat(1, 2), -torch.inf)
+    logits.diagonal(rows.start).fill_(-torch.inf)  # the anchor itself
+    return {"loss": F.cross_entropy(logits, (anchors + pairs) % len(z))}
 
 
 def language_contrastive(
@@ -389,6 +424,27 @@ class _ChunkedSoftmax(torch.autograd.Function):
                 d_y += slopes.T @ x[rows]
         factor = upstream / len(x)  # of the means
         return d_x * factor, d_y * factor, None, None, None
+
+
+def means_of_chunks(
+    losses: Callable[[slice], dict[str, Float[Tensor, ""]]], rows: int, columns: int
+) -> dict[str, Float[Tensor, ""]]:
+    """Means over rows of losses, of which only some rows are computed at a time.
+
+    Nothing of a row is kept for the backward pass, which computes it again.
+
+    Args:
+        losses: by name, each a mean over the rows given.
+        rows: how many there are.
+        columns: logits of a row.
+    """
+    sums: dict[str, Tensor] = {}
+    for some in _row_chunks(rows, columns):
+        means = checkpoint(losses, some, use_reentrant=False, preserve_rng_state=False)
+        share = (some.stop - some.start) / rows
+        for name, mean in means.items():
+            sums[name] = sums.get(name, 0) + share * mean
+    return sums
 
 
 def _row_chunks(rows: int, columns: int) -> list[slice]:

@@ -11,7 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.functional.contrastive import check_temperature, widen
+from interlingua.functional import contrastive
+from interlingua.functional.contrastive import check_temperature, means_of_chunks, widen
 
 
 def momentum_contrast(
@@ -39,8 +40,23 @@ def momentum_contrast(
         ValueError: the temperature is not positive.
     """
     check_temperature(temperature)
-    with torch.autocast(queries.device.type, enabled=False):
-        q, k, negatives = (widen(x) for x in (queries, keys.detach(), queue.detach()))
+    q, k, negatives = (widen(x) for x in (queries, keys.detach(), queue.detach()))
+    if len(q) * len(negatives) > contrastive.WHOLE_LOGITS:
+
+        def losses(rows: slice) -> dict[str, Tensor]:
+            return {"loss": _contrast(q[rows], k[rows], negatives, temperature)}
+
+        return means_of_chunks(losses, len(q), len(negatives))["loss"]
+    return _contrast(q, k, negatives, temperature)
+
+
+def _contrast(
+    q: Float[Tensor, "b d"],
+    k: Float[Tensor, "b d"],
+    negatives: Float[Tensor, "n d"],
+    temperature: float,
+) -> Float[Tensor, ""]:
+    with torch.autocast(q.device.type, enabled=False):
         # Column 0 is the positive. The other keys of the batch are not used as negatives.
         positives = (q * k).sum(dim=1, keepdim=True)
         logits = torch.cat([positives, q @ negatives.T], dim=1) / temperature

@@ -7,10 +7,11 @@ call is compared with them first.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -47,18 +48,57 @@ The two numbers stand before the first tensor. Those of ``attention`` are in its
 ``encoder/fused.py``.
 """
 MEASURED = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2")
-"""Variants that were seen to be no slower than torch; another one is used where
-``INTERLINGUA_KERNELS`` names it."""
+"""Variants that were seen to be no slower than torch; without a trial another one is used only
+where ``INTERLINGUA_KERNELS`` names it."""
 MIN_ELEMENTS = 1 << 17
 """Fewer activations than this are not worth a thread of their own."""
 
 
-def available(like: Tensor) -> bool:
-    """Whether the kernel is there and this processor runs it, for activations of this kind."""
-    if like.device.type != "cpu" or like.dtype not in TYPES or library("training") is None:
-        return False
+class Chosen:
+    """Who makes the passes of training in this process.
+
+    One for the whole process, as the backward pass runs in threads of torch's own.
+
+    Attributes:
+        executor: "kernel" or "torch"; None: no one chose, see ``is_kernel_preferred``.
+    """
+
+    def __init__(self) -> None:
+        self.executor: str | None = None
+
+
+chosen = Chosen()
+
+
+@contextlib.contextmanager
+def computed_by(executor: str) -> Iterator[None]:
+    """Has "kernel" or "torch" make the passes of training until the end of the block."""
+    before = chosen.executor
+    chosen.executor = executor
+    try:
+        yield
+    finally:
+        chosen.executor = before
+
+
+def runs_here() -> bool:
+    """Whether the kernel is there and this processor runs it."""
+    return library("training") is not None
+
+
+def is_kernel_preferred() -> bool:
+    """Whether the kernel is used where no trial was made: it was measured, or the user names it."""
     used = variant("training")
     return used in MEASURED or used == os.environ.get(VARIABLE)
+
+
+def available(like: Tensor) -> bool:
+    """Whether the kernel runs here and is chosen, for activations of this kind."""
+    if like.device.type != "cpu" or like.dtype not in TYPES or not runs_here():
+        return False
+    if chosen.executor is None:
+        return is_kernel_preferred()
+    return chosen.executor == "kernel"
 
 
 def call(name: str, like: Tensor, *arguments: Any) -> None:

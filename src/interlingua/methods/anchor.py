@@ -30,6 +30,7 @@ from interlingua.encoder.anchors import Anchors, Negatives, Rows
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.teacher_bank import BankRequest
 from interlingua.errors import ConfigError
+from interlingua.functional import contrastive
 from interlingua.functional.anchoring import (
     contrast_with_bank,
     mean_gap,
@@ -37,7 +38,7 @@ from interlingua.functional.anchoring import (
     split_softmax,
     squared_distance,
 )
-from interlingua.functional.contrastive import inner_products
+from interlingua.functional.contrastive import inner_products, means_of_chunks
 from interlingua.methods.matryoshka import nested_together
 from interlingua.methods.objective import LossOutput, Objective, need
 
@@ -206,35 +207,62 @@ class Anchor(Objective):
     def contrasts(
         self, negatives: Negatives, s: Rows, z: Rows, bank: Rows
     ) -> dict[str, Float[Tensor, ""]]:
-        """The terms over what all processes read.
-
-        One product of the students with the bank serves two of them.
-        """
-        config = self.config
-        terms = {}
+        """The terms over what all processes read."""
         s, z = F.normalize(s, dim=1), F.normalize(z, dim=1)
         if bank.shape[1] != self.encoder.dim:
             bank = F.normalize(bank, dim=1)  # a prefix of a unit vector is shorter than 1
-        positive = (s * z).sum(dim=1)  # cos(s_i, z_i)
-        to_bank = inner_products(s, bank)  # cos(s_i, t_j)
-        labels = inner_products(z, bank)  # cos(z_i, t_j)
+        terms = partial(self.terms_of, negatives, s, z, bank)
+        columns = len(s) + len(bank)
+        if len(s) * columns <= contrastive.WHOLE_LOGITS:
+            return terms(None)
+        found = means_of_chunks(terms, len(s), columns)
+        if self.config.center_weight:
+            found["center"] = mean_gap(s, z, negatives.languages)
+        return found
+
+    def terms_of(
+        self, negatives: Negatives, s: Rows, z: Rows, bank: Rows, rows: slice | None
+    ) -> dict[str, Float[Tensor, ""]]:
+        """The terms of some students, means over these.
+
+        One product of the students with the bank serves two of them.
+
+        Args:
+            negatives: of all students.
+            s: their vectors, of length 1.
+            z: their targets, of length 1.
+            bank: vectors of the teacher, of length 1.
+            rows: which; None: all of them, and the term of a language's mean, which reads all.
+        """
+        config = self.config
+        terms = {}
+        x = s
+        target = z
+        same = negatives
+        if rows is not None:
+            x = s[rows]
+            target = z[rows]
+            same = negatives.take(rows)
+        positive = (x * target).sum(dim=1)  # cos(s_i, z_i)
+        to_bank = inner_products(x, bank)  # cos(s_i, t_j)
+        labels = inner_products(target, bank)  # cos(z_i, t_j)
         contrast = partial(contrast_with_bank, positive, temperature=config.temperature)
         if config.mse_weight:  # L_MSE of Eq. (11)
-            terms["mse"] = squared_distance(s, z)
+            terms["mse"] = squared_distance(x, target)
         if config.to_bank_weight:  # Eq. (9), student to teacher
-            terms["to_bank"] = contrast(to_bank, excluded=negatives.same_meaning)
-        if config.center_weight:
+            terms["to_bank"] = contrast(to_bank, excluded=same.same_meaning)
+        if config.center_weight and rows is None:
             terms["center"] = mean_gap(s, z, negatives.languages)
         if config.side_weight:  # LAReQA's strong alignment
-            excluded = negatives.pairs
+            excluded = same.pairs
             if config.side_negatives == "language":
-                excluded = excluded | (negatives.languages[:, None] != negatives.languages)
-            terms["side"] = contrast(inner_products(s, s), excluded=excluded)
+                excluded = excluded | (same.languages[:, None] != negatives.languages)
+            terms["side"] = contrast(inner_products(x, s), excluded=excluded)
         if config.from_bank_weight:
             # Eq. (9), teacher to student: an anchor finds its student among all sentences of its
             # own language, so what a language has in common does not help the student.
-            others = torch.cat([inner_products(z, s), labels], dim=1)
-            excluded = torch.cat([negatives.pairs, negatives.same_meaning], dim=1)
+            others = torch.cat([inner_products(target, s), labels], dim=1)
+            excluded = torch.cat([same.pairs, same.same_meaning], dim=1)
             terms["from_bank"] = contrast(others, excluded=excluded)
         if config.soft_weight:
             # Other translations stay in: what the teacher makes of them is what is learned.
@@ -243,7 +271,7 @@ class Anchor(Objective):
                 to_bank,
                 labels,
                 temperature=config.soft_temperature,
-                excluded=negatives.same_sentence,
+                excluded=same.same_sentence,
             )
         return terms
 

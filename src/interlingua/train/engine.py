@@ -38,15 +38,15 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from interlingua.batches.seeds import seed_for
 from interlingua.encoder.layer import Layer
 from interlingua.errors import ConfigError
+from interlingua.kernels.calls import computed_by
 from interlingua.methods.objective import Objective, itself
 from interlingua.one_pass import switch
 from interlingua.train.config import RunConfig, TrainConfig
 from interlingua.train.launch import find_launch
 from interlingua.train.memory import use_expandable_segments
-from interlingua.train.precision import fastest_on_cpu
+from interlingua.train.precision import Executor, Precision, Way, fastest_on_cpu
 
 T = TypeVar("T")
-Precision = Literal["fp32", "bf16", "fp16"]
 TIMEOUT = datetime.timedelta(hours=6)
 """How long processes wait for one another before they give up. All wait while the main process
 evaluates, with FSDP on its CPU, which may take hours: Fabric's half an hour would end such a run.
@@ -75,15 +75,16 @@ class Engine:
         if self.device_kind == "cuda":
             launch.require_gpus(torch.cuda.device_count())
             use_expandable_segments()  # before anything is on the GPU
-        computation = _Computation(_precision(config.precision, self.device_kind), self.device_kind)
+        way = _way(config, self.device_kind)
+        computation = _Computation(way.precision, self.device_kind)
         self.compares_rows = False
         """Whether a loss has requested the embeddings of all processes."""
         if config.threads is not None:
             torch.set_num_threads(config.threads)
-        self._determinism = contextlib.ExitStack()
+        self._until_the_end = contextlib.ExitStack()
         # before anything is multiplied on the GPU, see `same_bytes_each_time`
         if config.deterministic and self.device_kind == "cuda":
-            self._determinism.enter_context(same_bytes_each_time())
+            self._until_the_end.enter_context(same_bytes_each_time())
         self.sharded = config.strategy == "fsdp" and launch.processes > 1
         self._fabric = Fabric(
             accelerator=self.device_kind,
@@ -93,11 +94,14 @@ class Engine:
             plugins=[launch.environment, computation],
         )
         self._fabric.launch()
-        # each machine has measured for itself, and all have to compute in one precision
-        self.precision: Precision = self._fabric.broadcast(computation.chosen)
+        # each machine has measured for itself, and all have to compute in one way
+        way = self._fabric.broadcast(way)
+        self.precision: Precision = way.precision
+        self.executor: Executor = way.executor
         computation.chosen = self.precision
         self._averaged: list[DistributedDataParallel] = []
         switch.set(on=config.compile, device=self.device)
+        self._until_the_end.enter_context(computed_by(self.executor))
 
     @property
     def rank(self) -> int:
@@ -140,6 +144,7 @@ class Engine:
             device=self.device_kind,
             devices=self.world_size,
             precision=self.precision,
+            executor=self.executor,
             threads=config.run.threads or torch.get_num_threads(),
         )
 
@@ -264,7 +269,7 @@ class Engine:
 
         All meet first; but not where one met an error, of which the others may not know.
         """
-        self._determinism.close()
+        self._until_the_end.close()
         if self.world_size == 1:
             return
         if error is None:
@@ -452,13 +457,19 @@ def _in_float32(tensor: Tensor) -> Tensor:
     return tensor.float() if tensor.is_floating_point() else tensor
 
 
-def _precision(precision: str, device: str) -> Precision:
-    """The precision to compute in; "auto" takes the fastest of this machine."""
-    if precision != "auto":
-        return cast(Precision, precision)
-    if device == "cuda":
-        if torch.cuda.is_bf16_supported(including_emulation=False):
-            return "bf16"
-        # V100 and T4 have fast units for float16 alone, older cards for neither.
-        return "fp16" if torch.cuda.get_device_capability() >= (7, 0) else "fp32"
-    return fastest_on_cpu()
+def _way(config: RunConfig, device: str) -> Way:
+    """The precision and the executor; "auto" takes the fastest of this machine."""
+    if device == "cpu":
+        return fastest_on_cpu(config.precision, config.executor)
+    # The compiled passes are for CPUs alone.
+    executor: Executor = "torch" if config.executor == "auto" else config.executor
+    if config.precision != "auto":
+        return Way(config.precision, executor)
+    return Way(_fastest_on_gpu(), executor)
+
+
+def _fastest_on_gpu() -> Precision:
+    if torch.cuda.is_bf16_supported(including_emulation=False):
+        return "bf16"
+    # V100 and T4 have fast units for float16 alone, older cards for neither.
+    return "fp16" if torch.cuda.get_device_capability() >= (7, 0) else "fp32"

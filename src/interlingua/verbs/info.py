@@ -80,22 +80,22 @@ def _machine() -> list[str]:
         f"rates are kept in: {cache_file()}",
         f"{VARIABLE}: {os.environ.get(VARIABLE) or 'not set'}",
         f"{KERNELS_VARIABLE}: {os.environ.get(KERNELS_VARIABLE) or 'not set'}",
-        _training_precision(),
+        _training(),
         *describe_choices(),
     ]
 
 
-def _training_precision() -> str:
-    """What ``run.precision = "auto"`` stands for on this CPU, and why."""
-    from interlingua.train.precision import fastest_on_cpu, precision_rates
+def _training() -> str:
+    """What "auto" of ``run.precision`` and ``run.executor`` stands for on this CPU, and why."""
+    from interlingua.train.precision import fastest_on_cpu, training_rates
 
-    precision = fastest_on_cpu()
-    measured = precision_rates()
+    way = fastest_on_cpu()
+    measured = training_rates()
     if not measured:
-        return f"training on the CPU: {precision}"
+        return f"training on the CPU: {way.name}"
     rates = ", ".join([f"{name} {rate:,.0f}" for name, rate in measured.items()])
     return (
-        f"training on the CPU: {precision} (tokens per second through one layer and back: {rates})"
+        f"training on the CPU: {way.name} (tokens per second through one layer and back: {rates})"
     )
 
 
