@@ -8,7 +8,12 @@ from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder import encode as encode_module
 from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encode import EncodeReport, encode_tokens, token_budget_batches
+from interlingua.encoder.post_pooling import Dense
 from interlingua.errors import ConfigError, DataError
+from interlingua.kernels import library
+from tests.encoder.builders import with_layers
+from tests.encoder.shapes import tiny_encoder
+from tests.train.runs import run_python
 
 
 def one_by_one(encoder, texts):
@@ -113,9 +118,9 @@ def test_of_a_long_text_only_the_beginning_is_tokenized(framed_encoder, monkeypa
         def __getattr__(self, name):
             return getattr(tokenizer, name)
 
-        def encode_batch_fast(self, texts):
-            seen.extend(map(len, texts))
-            return tokenizer.encode_batch_fast(texts)
+        def encode(self, text):
+            seen.append(len(text))
+            return tokenizer.encode(text)
 
     short = "The cat sits on the mat. " * 20
     expected = framed_encoder.encode([short])
@@ -218,6 +223,34 @@ def test_threads_have_several_batches_each(encoder, sentences, monkeypatch, set_
     encoder.encode(sentences * 5)
     assert sum(made) == 40
     assert len(made) >= 2 * encode_module.SHARES
+
+
+QUERY = """
+import sys
+import time
+import torch
+from interlingua.encoder.encoder import Encoder
+
+torch.set_num_threads(2)
+encoder = Encoder.load(sys.argv[1], device="cpu")
+spent = []
+for _ in range(5):
+    encoder.encode([sys.argv[2]])
+    before = time.process_time()
+    time.sleep(0.03)
+    spent.append(time.process_time() - before)
+print(sorted(spent)[2])
+"""
+
+
+@pytest.mark.skipif(library("layers") is None, reason="needs the compiled kernel")
+def test_a_query_keeps_no_core_busy_afterwards(framed_vocabulary, sentences, tmp_path):
+    """As threads of torch and of the tokenizer do, which wait for more work for milliseconds."""
+    shape = {"hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 128}
+    encoder = with_layers(tiny_encoder(framed_vocabulary, **shape), Dense(64, 384), Dense(384, 64))
+    encoder.save(tmp_path / "model")
+    done = run_python("-c", QUERY, tmp_path / "model", sentences[0])
+    assert float(done.stdout) < 0.003
 
 
 def test_few_sentences_are_one_batch_for_all_threads(encoder, sentences, monkeypatch, set_threads):

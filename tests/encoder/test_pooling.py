@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 import torch
 
+from interlingua.encoder import pooling as pooling_module
 from interlingua.encoder.pooling import HiddenStates
 
 BOUNDS = torch.tensor([0, 3, 4, 9], dtype=torch.int32)
@@ -65,3 +66,18 @@ def test_half_precision_states_are_pooled_in_float32():
     mean = HiddenStates(states, torch.tensor([0, 4096])).mean()
     assert mean.dtype == torch.float32
     assert float(mean) == float(states[0])
+
+
+def test_few_states_are_added_up_as_many_are(monkeypatch):
+    """In the same order, to the last bit, and with the same gradients."""
+    torch.manual_seed(0)
+    states, bounds = torch.randn(30, 7, requires_grad=True), torch.tensor([0, 12, 12, 29, 30, 30])
+    found = []
+    for limit in (10**6, 0):
+        monkeypatch.setattr(pooling_module, "SEVERAL_THREADS", limit)
+        means = HiddenStates(states, bounds).mean()
+        (gradient,) = torch.autograd.grad((means * torch.arange(7)).square().sum(), states)
+        found.append((means, gradient))
+    few, many = found
+    assert torch.equal(few[0], many[0])
+    assert torch.equal(few[1], many[1])

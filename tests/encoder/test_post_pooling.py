@@ -24,6 +24,19 @@ def test_dense_computes_in_float32_under_autocast():
         assert layer(torch.tensor([[1.0]], dtype=torch.bfloat16)).item() == pytest.approx(1.0001)
 
 
+@pytest.mark.parametrize("bias", [True, False])
+def test_few_vectors_are_transformed_as_many_are(bias):
+    """They are multiplied otherwise, and only where no gradients are recorded."""
+    torch.manual_seed(0)
+    layer, vectors = Dense(40, 30, bias=bias, activation="tanh"), torch.randn(5, 40)
+    many = layer(vectors)
+    for count in (0, 1, 2):
+        assert layer(vectors[:count]).grad_fn is not None
+        with torch.inference_mode():
+            few = layer(vectors[:count])
+        torch.testing.assert_close(few, many[:count].detach(), rtol=1e-5, atol=1e-6)
+
+
 def test_normalize_keeps_the_zero_vector():
     found = Normalize()(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     torch.testing.assert_close(found, torch.tensor([[0.6, 0.8], [0.0, 0.0]]))

@@ -12,6 +12,9 @@ from interlingua.devices import on_device
 
 PoolingMode = Literal["cls", "mean", "max"]
 POOLING_MODES: tuple[PoolingMode, ...] = ("cls", "mean", "max")
+SEVERAL_THREADS = 1 << 15
+"""Fewer numbers than this are added up by one thread. ``index_add`` takes several for a single row,
+and these keep cores busy for a while afterwards, which encoding the next query needs."""
 
 
 class HiddenStates(NamedTuple):
@@ -39,9 +42,8 @@ class HiddenStates(NamedTuple):
     def mean(self, *, include_special: bool = True) -> Float[Tensor, "b d"]:
         """Mean state of each sentence's tokens, summed in float32."""
         kept = self._kept(include_special=include_special)
-        sums = kept._zeros().index_add(0, kept.sentence_of_token(), kept._wide())
         # A sentence without tokens is 0 / 1.
-        return sums / kept.lengths().clamp(min=1)[:, None]
+        return kept._sums() / kept.lengths().clamp(min=1)[:, None]
 
     def max(self, *, include_special: bool = True) -> Float[Tensor, "b d"]:
         """Largest state of each sentence's tokens, per dimension."""
@@ -60,6 +62,13 @@ class HiddenStates(NamedTuple):
             return self.cls()
         by_name = {"mean": self.mean, "max": self.max}
         return by_name[mode](include_special=include_special)
+
+    def _sums(self) -> Float[Tensor, "b d"]:
+        """The states of each sentence added up, in the order of its tokens."""
+        states = self._wide()
+        if states.device.type == "cpu" and states.numel() < SEVERAL_THREADS:
+            return torch.segment_reduce(states, "sum", offsets=self._bounds(), axis=0, unsafe=True)
+        return self._zeros().index_add(0, self.sentence_of_token(), states)
 
     def lengths(self) -> Int[Tensor, " b"]:
         """Tokens of each sentence."""

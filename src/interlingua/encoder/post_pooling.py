@@ -28,6 +28,10 @@ FUNCTIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "silu": F.silu,
     "sigmoid": torch.sigmoid,
 }
+FEW_ROWS = 2
+"""So few vectors are multiplied by NumPy where gradients are not recorded: torch takes several
+threads even for one, and these keep cores busy for a while afterwards, which encoding the next
+query needs. torch adds so few vectors in another order than more of them, too."""
 
 
 class Dense(nn.Module):
@@ -68,9 +72,24 @@ class Dense(nn.Module):
     def forward(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b e"]:
         """The layer's output, computed in float32 or wider also under autocast."""
         with torch.autocast(vectors.device.type, enabled=False):
-            transformed: Tensor = self.linear(vectors.to(self.linear.weight.dtype))
+            transformed = self._transformed(vectors.to(self.linear.weight.dtype))
         activated: Tensor = FUNCTIONS[self.activation](transformed)
         return activated
+
+    def _transformed(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b e"]:
+        weight, bias = self.linear.weight, self.linear.bias
+        if (
+            len(vectors) > FEW_ROWS
+            or weight.device.type != "cpu"
+            or weight.dtype != torch.float32
+            or not torch.is_inference_mode_enabled()
+        ):
+            transformed: Tensor = self.linear(vectors)
+            return transformed
+        product = torch.from_numpy(vectors.numpy() @ weight.detach().numpy().T)
+        if bias is not None:
+            product += bias
+        return product
 
 
 class Normalize(nn.Module):

@@ -317,7 +317,11 @@ class Vocabulary:
         # As above, tokenizers raises anything: e.g. where its unknown token is not in the
         # vocabulary.
         try:
-            ids = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(beginnings)]
+            if len(beginnings) == 1:
+                # By this thread: others would keep a core busy for a while, which encoding needs.
+                ids = [self.tokenizer.encode(beginnings[0]).ids]
+            else:
+                ids = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(beginnings)]
         except (TypeError, UnicodeEncodeError):
             _refuse_broken(beginnings)
             raise
