@@ -17,7 +17,7 @@ from interlingua.encoder.executors import freeze
 from interlingua.encoder.inference import FrozenBackbone
 from interlingua.kernels import VARIANTS, library
 from tests.encoder.naive import with_rounded_matrices
-from tests.encoder.shapes import states_of, tiny_backbone
+from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT, states_of, tiny_backbone
 
 
 @pytest.fixture(params=VARIANTS)
@@ -37,6 +37,25 @@ TILED = {"hidden_size": 128, "num_attention_heads": 4, "intermediate_size": 192}
 PAIRS_ERROR = 4e-5
 """Of hidden states, some of which are 3, where float32 is multiplied as pairs of bfloats."""
 both_shapes = pytest.mark.parametrize("shape", [{}, TILED], ids=["any", "tiled"])
+NOMIC_BERT = {
+    "positions": "rotary",
+    "gated": True,
+    "hidden_act": "silu",
+    "attention_bias": False,
+    "intermediate_bias": False,
+    "output_bias": False,
+}
+OTHER_LAYERS = {
+    "modernbert": MODERNBERT,
+    "wide windows": {**MODERNBERT, "local_window": 40},
+    "nomic_bert": NOMIC_BERT,
+    "gte": {"positions": "rotary", "gated": True, "intermediate_bias": False},
+    "jina_bert": JINA_BERT,
+    "jina_bert_qk_norm": JINA_BERT_QK_NORM,
+    "norm first": {"norm_first": True},
+}
+"""Layers that are not BERT's."""
+other_layers = pytest.mark.parametrize("layers", OTHER_LAYERS.values(), ids=OTHER_LAYERS)
 
 
 def backbone_with(**changes):
@@ -226,17 +245,85 @@ def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(form, dtype, shap
 
 
 @needs_kernel
-@both_shapes
+@other_layers
+def test_float32_is_the_backbone_for_layers_of_every_kind(layers, random_batch):
+    """In tens of tokens, hundreds, and one."""
+    backbone = backbone_with(**{**layers, **sized(64, 2, 96)})
+    batch = random_batch([1, 17, 4, 4, 90, 64, 65, 130, 16, 15, 300])
+    with torch.no_grad():
+        plain = states_of(backbone, batch)
+    assert (states_of(CompiledBackbone(backbone, torch.float32), batch) - plain).abs().max() < 1e-5
+
+
+FORMS = [
+    (CompiledBackbone, torch.float32, 1e-6),
+    (CompiledBackbone, torch.bfloat16, 1e-5),
+    (CompiledBackbone, torch.int8, 1e-4),
+    (Int16Backbone, torch.bfloat16, 1e-6),
+    (Int16Backbone, torch.int8, 1e-4),
+]
+
+
+@needs_kernel
+@other_layers
+@pytest.mark.parametrize(("form", "dtype", "bound"), FORMS)
+def test_layers_of_every_kind_are_close_and_the_same_by_threads_and_alone(
+    form, dtype, bound, layers, random_batch, set_threads, monkeypatch
+):
+    backbone = backbone_with(**{**layers, **sized(64, 2, 96)})
+    if form.refusal(backbone, dtype) is not None:
+        pytest.skip("this variant multiplies no int16")
+    frozen, batch = form(backbone, dtype), random_batch([40, 9, 130])
+    with torch.no_grad():
+        plain = states_of(backbone, batch)
+    set_threads(1)
+    states = states_of(frozen, batch)
+    assert F.cosine_similarity(states, plain).min() > 1 - bound
+    alone = frozen(batch.input_ids[40:49], torch.tensor([0, 9]))
+    assert torch.equal(states[40:49], alone)
+    monkeypatch.setattr(compiled, "MIN_PRODUCTS", 1)
+    set_threads(3)
+    assert torch.equal(states_of(frozen, batch), states)
+
+
+@needs_kernel
 @pytest.mark.parametrize(
-    ("form", "dtype"),
+    ("shape", "reason"),
     [
-        (CompiledBackbone, torch.float32),
-        (CompiledBackbone, torch.bfloat16),
-        (CompiledBackbone, torch.int8),
-        (Int16Backbone, torch.bfloat16),
-        (Int16Backbone, torch.int8),
+        (sized(96, 4, 96, positions="rotary"), "a width is not a multiple of 16"),
+        (sized(48, 1, 96, positions="rotary"), "half a head"),
+        (sized(64, 2, 72, gated=True), "a width is not a multiple of 16"),
     ],
 )
+def test_layers_that_do_not_fill_registers_are_refused(shape, reason):
+    assert reason in CompiledBackbone.refusal(backbone_with(**shape), torch.float32)
+
+
+@needs_kernel
+def test_what_goes_before_a_gate_has_to_fill_panels():
+    panel = layout_of(library("layers")).panel
+    backbone = backbone_with(**sized(64, 2, 112, gated=True))
+    refusal = CompiledBackbone.refusal(backbone, torch.float32)
+    assert (refusal is None) == (112 % panel == 0)
+
+
+@needs_kernel
+@both_shapes
+@pytest.mark.parametrize("lengths", [[0], [0, 0], [600, 0], [0, 600], [3, 0, 5]])
+def test_empty_sentences_have_no_states(lengths, shape, random_batch, set_threads, monkeypatch):
+    frozen = CompiledBackbone(backbone_with(**shape, max_position_embeddings=600), torch.float32)
+    monkeypatch.setattr(compiled, "MIN_PRODUCTS", 1)
+    ids = random_batch([max(1, sum(lengths))]).input_ids[: sum(lengths)]
+    bounds = torch.tensor([0, *lengths]).cumsum(0)
+    expected = frozen(ids, bounds.unique())
+    for threads in (1, 2):
+        set_threads(threads)
+        assert torch.equal(frozen(ids, bounds), expected)
+
+
+@needs_kernel
+@both_shapes
+@pytest.mark.parametrize(("form", "dtype"), [form[:2] for form in FORMS])
 def test_several_threads_change_no_bit(form, dtype, shape, random_batch, set_threads, monkeypatch):
     """Also where there are more of them than cores, tokens or heads."""
     backbone = backbone_with(**shape)

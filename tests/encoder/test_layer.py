@@ -6,12 +6,11 @@ from torch.nn import functional as F
 
 from interlingua.encoder import fused
 from interlingua.encoder.attention import attend, rotate, window_mask
-from interlingua.encoder.compiled import CompiledBackbone
 from interlingua.encoder.eager import EagerSteps
 from interlingua.encoder.layer import Layer
 from interlingua.encoder.layer_weights import LayerSpec, run_layer
 from tests.encoder.naive import naive_layer
-from tests.encoder.shapes import MODERNBERT, layout_of, tiny_backbone
+from tests.encoder.shapes import layout_of
 
 PLAIN = LayerSpec(width=32, heads=2, inner=48)
 OTHER = [
@@ -72,8 +71,6 @@ def test_compiled_paths_leave_other_layers_to_torch(monkeypatch):
     assert fused.takes(Layer(PLAIN), x, layout)
     for changes in OTHER:
         assert not fused.takes(Layer(LayerSpec(width=32, heads=2, inner=48, **changes)), x, layout)
-    backbone = tiny_backbone(**MODERNBERT)
-    assert "BERT's layer" in CompiledBackbone.refusal(backbone, torch.float32)
 
 
 def test_fused_steps_make_the_layer_of_their_three_passes(monkeypatch):

@@ -44,6 +44,7 @@ def written(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("INTERLINGUA_KERNELS", "0")
+        kernels.find.cache_clear()  # other tests may have found some
         patch.setenv("INTERLINGUA_DATA", str(folder / "nothing"))
         for probe in BFLOAT16_PROBES:  # precision = "auto" would differ between machines
             patch.setattr(torch.cpu, probe, lambda: False)

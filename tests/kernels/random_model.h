@@ -4,7 +4,8 @@
 #define TOKENS 240
 #define SENTENCES 6
 
-static int64_t threads = 1; /* that compute the states */
+static int64_t threads = 1;  /* that compute the states */
+static int has_other_layers; /* with all in which layers can differ from BERT's but for a second norm of attention */
 
 /* Where the weight of an output and an input stands in the variant's panels; `together` inputs stand side by side. */
 static int64_t place_of(int64_t output, int64_t input, int64_t inputs, int64_t together) {
@@ -47,14 +48,25 @@ static float *states_of(int64_t weights, int64_t type, int64_t width, int64_t he
     Layer layers[2];
     for (int l = 0; l < 2; l++) {
         Linear qkv = linear(weights, width, 3 * width), context = linear(weights, width, width);
-        Linear intermediate = linear(weights, width, inner), output = linear(weights, inner, width);
+        Linear intermediate = linear(weights, width, has_other_layers ? 2 * inner : inner);
+        Linear output = linear(weights, inner, width);
         Norm first = norm(width), second = norm(width);
-        layers[l] = (Layer){qkv, context, intermediate, output, first, second};
+        layers[l] = (Layer){qkv, context, intermediate, output, first, second, .window = -1};
+        if (has_other_layers) {
+            layers[l].query_norm = norm(width), layers[l].key_norm = norm(width);
+            layers[l].rotary = numbers(100 * width / heads, 1.0f), layers[l].window = l ? -1 : 5;
+        }
     }
     int64_t ids[TOKENS], starts[SENTENCES + 1] = {0, 7, 40, 41, 57, 147, TOKENS};
     for (int t = 0; t < TOKENS; t++) ids[t] = draw() % 50;
     float *words = numbers(50 * width, 1.0f), *positions = numbers(100 * width, 1.0f);
-    Model model = {width, heads, inner, 2, type, activation, 0, 0, 1e-5f, words, positions, norm(width), layers};
+    Model model = {.width = width, .heads = heads, .inner = inner, .layers = 2, .type = type, .activation = activation};
+    model.position_width = width, model.eps = 1e-5f, model.words = words, model.positions = positions;
+    model.norm = norm(width), model.layer = layers;
+    if (has_other_layers) {
+        model.norm_first = model.gated = 1, model.final_norm = norm(width);
+        model.slopes = numbers(heads, 0.5f);
+    }
     float *states = numbers(TOKENS * width, 0.0f);
     if (encode(&model, ids, starts, SENTENCES, states, threads)) exit(1);
     return states;

@@ -39,7 +39,8 @@ def states_by_model(output):
     """What ``encode.c`` prints on AArch64: a row per token, by width and type of the weights."""
     numbers = np.array([int(line, 16) for line in output.split()], np.uint32).view(np.float32)
     found, begin = {}, 0
-    for width, of_weights in ((64, "bytes"), (80, "bytes"), (16, "bytes"), (64, "float32")):
+    models = [(64, "bytes"), (80, "bytes"), (16, "bytes"), (64, "float32")]
+    for width, of_weights in [*models, (64, "float32 in other layers")]:
         end = begin + TOKENS * width
         found[width, of_weights] = numbers[begin:end].reshape(TOKENS, width)
         begin = end

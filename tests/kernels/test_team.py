@@ -8,7 +8,7 @@ import pytest
 
 from tests.kernels import cross
 
-PROGRAM = (Path(__file__).parent / "team.c").read_text(encoding="utf-8")
+FOLDER = Path(__file__).parent
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,15 @@ PROGRAM = (Path(__file__).parent / "team.c").read_text(encoding="utf-8")
 )
 def test_threads_may_be_few_or_late_and_change_no_bit(machine, variant, tmp_path):
     """The program's exit status is the number of the case that failed."""
-    ran = cross.run(PROGRAM, machine, variant, tmp_path)
+    ran = cross.run((FOLDER / "team.c").read_text(encoding="utf-8"), machine, variant, tmp_path)
     if ran.returncode == cross.NOT_HERE:
         pytest.skip(f"this processor does not run {variant}")
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_who_was_let_in_is_waited_for(tmp_path):
+    program = (FOLDER / "late_team.c").read_text(encoding="utf-8")
+    ran = cross.run(program, "x86_64", "avx2", tmp_path)
+    if ran.returncode == cross.NOT_HERE:
+        pytest.skip("this processor does not run avx2")
     assert ran.returncode == 0, ran.stderr

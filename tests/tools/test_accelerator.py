@@ -76,9 +76,10 @@ def test_a_part_is_stopped_when_its_share_of_the_time_is_over(capsys, monkeypatc
 
     monkeypatch.setitem(benchmark.PARTS, "encode", endless)
     monkeypatch.setitem(benchmark.PARTS, "mining", ended.append)
+    monkeypatch.setitem(benchmark.SHARES, "encode", 1)
     report = benchmark.Report(torch.device("cpu"), tiny=True)
     before = signal.getsignal(signal.SIGALRM)
-    benchmark._run_parts(report, ["encode", "mining"], 1.0)
+    benchmark._run_parts(report, ["encode", "mining"], 60.0)
     assert report.stopped == ["encode"]
     assert ended == [report]
     assert "encode is stopped" in capsys.readouterr().out

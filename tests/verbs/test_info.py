@@ -44,7 +44,7 @@ def test_every_rate_and_reason_is_named(monkeypatch, model):
         for name, rate in by_executor.items():
             assert f"{name} {rate:,.0f}" in text
     assert set(found.executors) == {"float32", "bfloat16", "int8"}
-    assert "not kernel: it knows BERT's layer only" in text
+    assert "not kernel: half a head" in text
     assert f"--dtype auto is {found.dtype}" in text
     assert str(rates.cache_file()) in text
     assert interlingua.info(model) == found  # rates are remembered

@@ -1,4 +1,4 @@
-"""The backbone in one call of compiled code, for inference on a CPU.
+"""The backbone in one call of compiled code, for inference on a CPU: layers of every shape.
 
 The kernel ``layers`` takes a batch through all layers. What lies between two products (biases,
 activations, residual sums, norms, softmax) is done while the rows are in the cache. This module
@@ -20,6 +20,8 @@ from jaxtyping import Float, Float32, Int, Int64, Shaped
 from numpy import ndarray
 from torch import Tensor, nn
 
+from interlingua.encoder.alibi import alibi_slopes
+from interlingua.encoder.attention import inverse_frequencies
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.fused import LANES, fields_of
 from interlingua.encoder.layer import Layer
@@ -63,16 +65,20 @@ class _Layer(ctypes.Structure):
     _fields_ = [
         *fields_of(_Linear, "qkv", "attention_output", "intermediate", "output"),
         *fields_of(_Norm, "attention_norm", "output_norm"),
+        *fields_of(_Norm, "second_attention_norm", "query_norm", "key_norm"),
+        *fields_of(ctypes.c_void_p, "rotary"),
+        *fields_of(ctypes.c_int64, "window"),
     ]
 
 
 class _Model(ctypes.Structure):
     _fields_ = [
         *fields_of(ctypes.c_int64, "width", "heads", "inner", "layers"),
-        *fields_of(ctypes.c_int64, "type", "activation", "first", "by_tiles"),
+        *fields_of(ctypes.c_int64, "type", "activation", "first", "position_width"),
+        *fields_of(ctypes.c_int64, "norm_first", "gated", "by_tiles"),
         *fields_of(ctypes.c_float, "eps"),
-        *fields_of(ctypes.c_void_p, "words", "positions"),
-        *fields_of(_Norm, "norm"),
+        *fields_of(ctypes.c_void_p, "words", "positions", "slopes"),
+        *fields_of(_Norm, "norm", "final_norm"),
         *fields_of(ctypes.POINTER(_Layer), "layer"),
     ]
 
@@ -138,7 +144,9 @@ def layout_of(kernel: ctypes.CDLL | None) -> WeightLayout:
 
 
 def fits_tiles(config: BackboneConfig) -> bool:
-    """Whether all widths of a backbone are those of whole tiles."""
+    """Whether a backbone has BERT's layers, and all its widths are those of whole tiles."""
+    if not all(spec.is_plain for spec in config.layer_specs):
+        return False
     widths = (config.hidden_size, config.intermediate_size)
     head_width = config.hidden_size // config.num_attention_heads
     return head_width % TILE_HEAD_WIDTH == 0 and all(width % TILE_WIDTH == 0 for width in widths)
@@ -169,6 +177,7 @@ class CompiledBackbone:
         self.dtype = dtype
         # What the pointers point to: without a reference here Python would free it.
         self._kept: list[Any] = []
+        self._rotations: dict[float, int] = {}
         self._kernel = self._library()
         self._layout = layout_of(self._kernel)
         if self.multiplies_int16:
@@ -192,11 +201,17 @@ class CompiledBackbone:
             type=self._type(self._between),
             activation=ACTIVATIONS[config.hidden_act].kernel,
             first=config.first_position,
+            # Without learned positions the table is one row, which every token gets.
+            position_width=config.hidden_size if config.positions == "learned" else 0,
+            norm_first=int(config.norm_first),
+            gated=int(config.gated),
             by_tiles=int(self._by_tiles),
             eps=config.layer_norm_eps,
             words=self._floats(backbone.word_embeddings.weight),
             positions=self._floats(backbone.position_table()),
+            slopes=self._slopes(),
             norm=self._norm(backbone.embedding_norm),
+            final_norm=self._norm(backbone.final_norm),
             layer=self._layers,
         )
 
@@ -218,12 +233,18 @@ class CompiledBackbone:
             return "the weights are not on the CPU"
         if dtype not in TYPES:
             return f"it has no {str(dtype).removeprefix('torch.')}"
-        if not all(spec.is_plain for spec in config.layer_specs):
-            return "it knows BERT's layer only"
         if any(width % LANES for width in widths):
             return f"a width is not a multiple of {LANES}"
-        if cls._library() is None:
+        if config.positions == "rotary" and widths[0] % (2 * LANES):
+            return (
+                f"half a head, of which rotary positions turn pairs, is not a multiple of {LANES}"
+            )
+        library = cls._library()
+        if library is None:
             return "it was not built for this processor, or is switched off"
+        panel = layout_of(library).panel
+        if config.gated and config.intermediate_size % panel:
+            return f"the width before the gate is not a multiple of {panel}"
         return None
 
     def __call__(
@@ -268,16 +289,15 @@ class CompiledBackbone:
     def _threads(self, tokens: int) -> int:
         """As many as torch may use here and the work is worth; their number changes no bit."""
         config = self.config
-        weights = config.hidden_size * (4 * config.hidden_size + 2 * config.intermediate_size)
+        inner = (2 + config.gated) * config.intermediate_size
+        weights = config.hidden_size * (4 * config.hidden_size + inner)
         products = tokens * weights * config.num_hidden_layers
         return max(1, min(torch.get_num_threads(), products // MIN_PRODUCTS))
 
     def _layer(self, layer: Layer, dtype: torch.dtype) -> _Layer:
         weight, bias = layer.joint_projection()
-        # Plain layers, which alone come here, have all biases and norms.
-        assert bias is not None
-        assert layer.attention_norm is not None
         attention_output = layer.attention_output
+        spec = layer.spec
         return _Layer(
             qkv=self._linear(weight, bias, dtype),
             attention_output=self._linear(attention_output.weight, attention_output.bias, dtype),
@@ -285,7 +305,28 @@ class CompiledBackbone:
             output=self._linear(layer.output.weight, layer.output.bias, dtype),
             attention_norm=self._norm(layer.attention_norm),
             output_norm=self._norm(layer.output_norm),
+            second_attention_norm=self._norm(layer.second_attention_norm),
+            query_norm=self._norm(layer.query_norm),
+            key_norm=self._norm(layer.key_norm),
+            rotary=self._rotary(spec.rotary_base),
+            window=-1 if spec.window is None else spec.window,
         )
+
+    def _rotary(self, base: float | None) -> int | None:
+        """Cosines and then sines of a head, for each position; layers of one base share them."""
+        if base is None:
+            return None
+        if base not in self._rotations:
+            head_width = self.config.hidden_size // self.config.num_attention_heads
+            positions = torch.arange(self.config.max_tokens, dtype=torch.float32)
+            angles = positions[:, None] * inverse_frequencies(base, head_width)
+            self._rotations[base] = self._floats(torch.cat([angles.cos(), angles.sin()], dim=1))
+        return self._rotations[base]
+
+    def _slopes(self) -> int | None:
+        if self.config.positions != "alibi":
+            return None
+        return self._floats(torch.tensor(alibi_slopes(self.config.num_attention_heads)))
 
     def _type(self, dtype: torch.dtype) -> int:
         """The kernel's number of a dtype of weights or activations."""
@@ -297,9 +338,11 @@ class CompiledBackbone:
             return INT16
         return TYPES[dtype]
 
-    def _linear(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> _Linear:
+    def _linear(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> _Linear:
         """The weights in panels, and what belongs to them."""
         outputs, inputs = weight.shape
+        if bias is None:
+            bias = weight.new_zeros(outputs)
         factors = None
         scales = None
         if dtype == torch.int8:
@@ -348,8 +391,13 @@ class CompiledBackbone:
         missing = self._layout.filled(len(numbers)) - len(numbers)
         return torch.nn.functional.pad(numbers.float(), (0, missing))
 
-    def _norm(self, norm: nn.LayerNorm) -> _Norm:
-        return _Norm(weight=self._floats(norm.weight), bias=self._floats(norm.bias))
+    def _norm(self, norm: nn.LayerNorm | None) -> _Norm:
+        if norm is None:
+            return _Norm()
+        bias: Tensor | None = norm.bias
+        if bias is None:
+            bias = torch.zeros_like(norm.weight)
+        return _Norm(weight=self._floats(norm.weight), bias=self._floats(bias))
 
     def _floats(self, tensor: Tensor) -> int:
         array: Float32[ndarray, " n"] = tensor.detach().float().contiguous().numpy()

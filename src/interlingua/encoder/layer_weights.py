@@ -6,8 +6,8 @@ sentence or a window of it. ``LayerSpec`` holds these choices. ``run_layer`` hol
 steps, which is the same for all of them. An executor is a class with the ``LayerSteps``: torch with
 gradients (``eager.py``), one pass over memory per step in training (``fused.py`` on the CPU,
 ``one_pass_steps.py`` where a run asks for it), matrices packed for oneDNN (``inference.py``), and
-nodes of an ONNX graph (``export/graph.py``). The compiled kernel alone has the order written out,
-in C, for layers that are ``is_plain``.
+nodes of an ONNX graph (``export/graph.py``). The encoding kernel alone has the order written out,
+in C (``kernels/layers.c``).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class LayerSpec:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is BERT's layer, the one that the compiled kernels know."""
+        """Whether it is BERT's layer, which training has compiled passes for, and AMX tiles."""
         has_biases = (
             self.attention_bias and self.intermediate_bias and self.output_bias and self.norm_bias
         )

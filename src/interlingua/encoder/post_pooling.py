@@ -29,9 +29,9 @@ FUNCTIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "sigmoid": torch.sigmoid,
 }
 FEW_ROWS = 2
-"""So few vectors are multiplied by NumPy where gradients are not recorded: torch takes several
-threads even for one, and these keep cores busy for a while afterwards, which encoding the next
-query needs. torch adds so few vectors in another order than more of them, too."""
+"""So few vectors are multiplied by one thread where gradients are not recorded: torch takes several
+even for one vector, and these keep cores busy for a while afterwards, which encoding the next query
+needs. torch adds so few vectors in another order than more of them, too."""
 
 
 class Dense(nn.Module):
@@ -86,7 +86,8 @@ class Dense(nn.Module):
         ):
             transformed: Tensor = self.linear(vectors)
             return transformed
-        product = torch.from_numpy(vectors.numpy() @ weight.detach().numpy().T)
+        # Not by BLAS, which starts threads as well.
+        product = torch.from_numpy(np.einsum("bd,ed->be", vectors.numpy(), weight.detach().numpy()))
         if bias is not None:
             product += bias
         return product

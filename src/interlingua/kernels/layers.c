@@ -1,4 +1,5 @@
-/* A BERT-shaped transformer over packed sentences: no padding, each sentence attends to itself.
+/* A transformer over packed sentences: no padding, each sentence attends to itself. Layers are BERT's or differ from them as
+   encoder/layer_weights.py describes.
 
    Sentences go through all layers in groups that stay in the cache. Products are made in float32, in bfloat16, in int16
    or in bytes; residual sums, LayerNorm and softmax are float32 throughout, and what one product hands to the next
@@ -40,21 +41,26 @@ typedef struct {
 typedef struct {
     Linear qkv, attention_output, intermediate, output;
     Norm attention_norm, output_norm;
+    Norm second_attention_norm, query_norm, key_norm; /* no weight: there is no such norm */
+    const float *rotary; /* of each position, a head's cosines and then its sines, or NULL */
+    int64_t window;      /* neighbors on either side that a token sees; negative: all */
 } Layer;
 
 typedef struct {
     int64_t width, heads, inner, layers, type, activation, first_position;
+    int64_t position_width; /* from one position's vector to the next: width, or 0 where all have the same */
+    int64_t norm_first, gated;
     int64_t by_tiles; /* widths fit, and the weights are laid out for them */
     float eps;
-    const float *words, *positions;
-    Norm norm;
+    const float *words, *positions, *slopes; /* slopes: of each head, what a score loses with the distance, or NULL */
+    Norm norm, final_norm;
     const Layer *layer;
 } Model;
 
-/* Memory of a group of sentences, as a thread sees it: turned and what attention needs are its own. */
+/* Memory of a group of sentences, as a thread sees it: turned, normed and what attention needs are its own. */
 typedef struct {
     char *qkv, *context, *inner, *rows;
-    float *sum, *turned, *scales;
+    float *sum, *turned, *normed, *scales;
     int32_t *starts;
     Attention attention;
 #if TILES
@@ -86,24 +92,26 @@ int has_int16s(void) { return INT16S; }
 /* Whether there are products by tiles, where float32 weights are to be pairs of bfloats. */
 int has_tiles(void) { return TILES; }
 
-/* Some rows of activations, ld numbers apart, to the type that a product takes. */
-static void convert(const Linear *linear, const char *x, int64_t from, int64_t ld, int64_t first, int64_t end,
-                    const Room *room) {
+/* A row of activations to the type that a product takes. */
+static void convert_row(const Linear *linear, const char *row, int64_t from, int64_t r, const Room *room) {
     int64_t inputs = linear->inputs, type = type_of_rows(linear->type), size = bytes_of(from);
-    for (int64_t r = first; r < end; r++) {
-        const char *row = x + r * ld * size;
-        char *to = room->rows + r * inputs * bytes_of(type);
-        if (type == BYTES)
-            to_bytes(row, from, inputs, room->turned, to, room->scales + r, room->starts + r);
+    char *to = room->rows + r * inputs * bytes_of(type);
+    if (type == BYTES)
+        to_bytes(row, from, inputs, room->turned, to, room->scales + r, room->starts + r);
 #if INT16S
-        else if (type == INT16) to_int16s(row, from, inputs, room->turned, to, room->scales + r);
+    else if (type == INT16) to_int16s(row, from, inputs, room->turned, to, room->scales + r);
 #endif
-        else
-            for (int64_t d = 0; d < inputs; d += LANES) store(to + d * bytes_of(type), type, load(row + d * size, from));
-    }
+    else
+        for (int64_t d = 0; d < inputs; d += LANES) store(to + d * bytes_of(type), type, load(row + d * size, from));
 }
 
-/* What convert has made, with room behind. */
+/* Some rows, ld numbers apart. */
+static void convert(const Linear *linear, const char *x, int64_t from, int64_t ld, int64_t first, int64_t end,
+                    const Room *room) {
+    for (int64_t r = first; r < end; r++) convert_row(linear, x + r * ld * bytes_of(from), from, r, room);
+}
+
+/* What was converted, with room behind. */
 static Rows converted(const Linear *linear, const Room *room) {
     int64_t stride = linear->inputs * bytes_of(type_of_rows(linear->type));
     return (Rows){room->rows, stride, room->scales, room->starts};
@@ -118,53 +126,143 @@ static Rows in_place(const Linear *linear, const char *x, int64_t from, int64_t 
     return converted(linear, room);
 }
 
-/* x = LayerNorm(x + y). */
-static void normalize(float *x, const float *y, int64_t width, const Norm *norm, float eps) {
+/* LayerNorm(x + y), or of x where y is NULL. */
+ALWAYS void norm_row(const float *x, const float *y, int64_t width, const Norm *norm, float eps, float *to) {
     Floats sum = set16(0.0f), squares = sum;
     for (int64_t d = 0; d < width; d += LANES) {
-        Floats value = add16(read16(x + d), read16(y + d));
-        write16(x + d, value);
+        Floats value = read16(x + d);
+        if (y) value = add16(value, read16(y + d));
+        write16(to + d, value);
         sum = add16(sum, value);
     }
     Floats mean = set16(sum16(sum) / width);
     for (int64_t d = 0; d < width; d += LANES) {
-        Floats off = sub16(read16(x + d), mean);
+        Floats off = sub16(read16(to + d), mean);
         squares = fmadd16(off, off, squares);
     }
     Floats deviation = sqrt16(set16(sum16(squares) / width + eps));
     Floats inverse = div16(set16(1.0f), deviation);
     for (int64_t d = 0; d < width; d += LANES) {
-        Floats value = mul16(sub16(read16(x + d), mean), inverse);
+        Floats value = mul16(sub16(read16(to + d), mean), inverse);
         value = fmadd16(value, read16(norm->weight + d), read16(norm->bias + d));
-        write16(x + d, value);
+        write16(to + d, value);
     }
+}
+
+static void normalize_sum(const float *x, const float *y, const Model *model, const Norm *norm, float *to) {
+    norm_row(x, y, model->width, norm, model->eps, to);
+}
+
+static void normalize(const float *x, const Model *model, const Norm *norm, float *to) {
+    norm_row(x, NULL, model->width, norm, model->eps, to);
+}
+
+/* A residual sum after a product, with the norms that come after it; the second one may be NULL. */
+static void add_sum(const Model *model, const Norm *norm, const Norm *second, float *x, float *sum) {
+    if (model->norm_first) {
+        for (int64_t d = 0; d < model->width; d += LANES) write16(x + d, add16(read16(x + d), read16(sum + d)));
+    } else if (second && second->weight) {
+        normalize_sum(x, sum, model, norm, sum);
+        normalize_sum(x, sum, model, second, x);
+    } else {
+        normalize_sum(x, sum, model, norm, x);
+    }
+}
+
+/* A row of the states to what a product takes, by way of the norm where that comes first. */
+static void feed(const Model *model, const Norm *norm, const Linear *linear, const float *row, int64_t r, Room *room) {
+    if (model->norm_first && norm->weight) {
+        normalize(row, model, norm, room->normed);
+        row = room->normed;
+    }
+    convert_row(linear, (const char *)row, FLOAT32, r, room);
+}
+
+/* The first product of the feed-forward block, of the panels from output `first` to `end`: with a gate the activation is for
+   the first half alone. */
+static void multiply_inner(const Model *model, const Linear *linear, Rows x, int64_t rows, int64_t first, int64_t end,
+                           char *y) {
+    int64_t activated = model->gated ? model->inner : up(linear->outputs, PANEL);
+    multiply_panels(linear, x, rows, first, least(end, activated), model->activation, model->type, y);
+    multiply_panels(linear, x, rows, first > activated ? first : activated, end, NONE, model->type, y);
+}
+
+/* Numbers from one row of inner activations to the next. */
+static int64_t inner_ld(const Model *model) { return up(model->gated ? 2 * model->inner : model->inner, PANEL); }
+
+/* The first half of inner activations times the other one. */
+static void gate(const Model *model, char *inner, int64_t rows) {
+    int64_t type = model->type, size = bytes_of(type);
+    for (int64_t r = 0; r < rows; r++, inner += inner_ld(model) * size)
+        for (char *at = inner; at < inner + model->inner * size; at += LANES * size)
+            store(at, type, mul16(load(at, type), load(at + model->inner * size, type)));
 }
 
 /* All of a layer that comes after attention. */
 static void block(const Model *model, const Layer *layer, float *x, const char *context, int64_t rows, Room *room) {
-    int64_t width = model->width, ld = up(width, PANEL), inner = up(model->inner, PANEL);
+    int64_t width = model->width, ld = up(width, PANEL);
     Rows from = in_place(&layer->attention_output, context, model->type, width, rows, room);
     multiply(&layer->attention_output, from, rows, NONE, FLOAT32, (char *)room->sum);
-    for (int64_t r = 0; r < rows; r++)
-        normalize(x + r * width, room->sum + r * ld, width, &layer->attention_norm, model->eps);
-    convert(&layer->intermediate, (char *)x, FLOAT32, width, 0, rows, room);
-    multiply(&layer->intermediate, converted(&layer->intermediate, room), rows, model->activation, model->type, room->inner);
-    from = in_place(&layer->output, room->inner, model->type, inner, rows, room);
+    for (int64_t r = 0; r < rows; r++) {
+        add_sum(model, &layer->attention_norm, &layer->second_attention_norm, x + r * width, room->sum + r * ld);
+        feed(model, &layer->output_norm, &layer->intermediate, x + r * width, r, room);
+    }
+    from = converted(&layer->intermediate, room);
+    multiply_inner(model, &layer->intermediate, from, rows, 0, inner_ld(model), room->inner);
+    if (model->gated) gate(model, room->inner, rows);
+    from = in_place(&layer->output, room->inner, model->type, inner_ld(model), rows, room);
     multiply(&layer->output, from, rows, NONE, FLOAT32, (char *)room->sum);
-    for (int64_t r = 0; r < rows; r++)
-        normalize(x + r * width, room->sum + r * ld, width, &layer->output_norm, model->eps);
+    for (int64_t r = 0; r < rows; r++) add_sum(model, &layer->output_norm, NULL, x + r * width, room->sum + r * ld);
 }
 
-/* The vectors of some tokens, by their words and their places in the sentences that begin at `starts`. */
+/* Embeddings of some tokens, by their words and their places in the sentences that begin at `starts`. */
 static void embed(const Model *model, const int64_t *ids, const int64_t *starts, int64_t first, int64_t end, float *x) {
-    int64_t width = model->width;
     const int64_t *sentence = starts;
     for (int64_t t = first; t < end; t++) {
         while (sentence[1] <= t) sentence++;
-        float *row = x + (t - starts[0]) * width;
-        memcpy(row, model->words + ids[t] * width, width * sizeof(float));
-        normalize(row, model->positions + (t - *sentence + model->first_position) * width, width, &model->norm,
-                  model->eps);
+        const float *position = model->positions + (t - *sentence + model->first_position) * model->position_width;
+        normalize_sum(model->words + ids[t] * model->width, position, model, &model->norm,
+                      x + (t - starts[0]) * model->width);
+    }
+}
+
+/* All heads of a token's queries or keys, the pairs of each turned by its angles. */
+static void turn(const Model *model, const float *cosines, char *row) {
+    int64_t type = model->type, size = bytes_of(type), head = model->width / model->heads, half = head / 2;
+    for (char *end = row + model->width * size; row < end; row += head * size)
+        for (int64_t d = 0; d < half; d += LANES) {
+            char *first = row + d * size, *second = first + half * size;
+            Floats a = load(first, type), b = load(second, type), c = read16(cosines + d), s = read16(cosines + half + d);
+            store(first, type, fnmadd16(b, s, mul16(a, c)));
+            store(second, type, fmadd16(a, s, mul16(b, c)));
+        }
+}
+
+static void normalize_in_type(const Model *model, const Norm *norm, char *row, float *normed) {
+    int64_t size = bytes_of(model->type);
+    for (int64_t d = 0; d < model->width; d += LANES) write16(normed + d, load(row + d * size, model->type));
+    normalize(normed, model, norm, normed);
+    for (int64_t d = 0; d < model->width; d += LANES) store(row + d * size, model->type, read16(normed + d));
+}
+
+static int changes_queries(const Layer *layer) { return layer->rotary || layer->query_norm.weight; }
+
+/* Queries and keys of some tokens: normalized, then turned, where the layer does that. */
+static void change_queries(const Model *model, const Layer *layer, const int64_t *starts, int64_t first, int64_t end,
+                           Room *room) {
+    int64_t width = model->width, size = bytes_of(model->type), ld = up(3 * width, PANEL), head = width / model->heads;
+    const int64_t *sentence = starts;
+    for (int64_t t = first; t < end; t++) {
+        while (sentence[1] <= t) sentence++;
+        char *queries = room->qkv + (t - starts[0]) * ld * size, *keys = queries + width * size;
+        if (layer->query_norm.weight) {
+            normalize_in_type(model, &layer->query_norm, queries, room->normed);
+            normalize_in_type(model, &layer->key_norm, keys, room->normed);
+        }
+        if (layer->rotary) {
+            turn(model, layer->rotary + (t - *sentence) * head, queries);
+            turn(model, layer->rotary + (t - *sentence) * head, keys);
+        }
     }
 }
 
@@ -176,15 +274,19 @@ static void group(const Model *model, const int64_t *ids, const int64_t *starts,
     for (const Layer *layer = model->layer; layer < model->layer + model->layers; layer++) {
         for (int64_t i = 0; i < tokens; i += BLOCK_ROWS) {
             int64_t rows = least(BLOCK_ROWS, tokens - i);
-            convert(&layer->qkv, (char *)(x + i * width), FLOAT32, width, 0, rows, room);
+            for (int64_t r = 0; r < rows; r++)
+                feed(model, &layer->attention_norm, &layer->qkv, x + (i + r) * width, r, room);
             multiply(&layer->qkv, converted(&layer->qkv, room), rows, NONE, model->type, room->qkv + i * ld * size);
         }
+        if (changes_queries(layer)) change_queries(model, layer, starts, first, starts[sentences], room);
         for (int64_t s = 0; s < sentences; s++)
-            attend(&room->attention, room->qkv + (starts[s] - first) * ld * size, ld, starts[s + 1] - starts[s], 0,
-                   model->heads, room->context + (starts[s] - first) * width * size);
+            attend(&room->attention, (Sight){layer->window, model->slopes}, room->qkv + (starts[s] - first) * ld * size,
+                   ld, starts[s + 1] - starts[s], 0, model->heads, room->context + (starts[s] - first) * width * size);
         for (int64_t i = 0; i < tokens; i += BLOCK_ROWS)
             block(model, layer, x + i * width, room->context + i * width * size, least(BLOCK_ROWS, tokens - i), room);
     }
+    if (model->final_norm.weight)
+        for (int64_t t = 0; t < tokens; t++) normalize(x + t * width, model, &model->final_norm, x + t * width);
 }
 
 static void *take(char **memory, int64_t bytes) {
@@ -200,7 +302,7 @@ static void *take(char **memory, int64_t bytes) {
 
 /* Makes rooms of a memory, one for each thread; returns how many bytes they take. */
 static int64_t divide(char *memory, const Model *model, int64_t tokens, int64_t longest, int64_t threads, Room *rooms) {
-    int64_t width = model->width, size = bytes_of(model->type), inner = up(model->inner, PANEL);
+    int64_t width = model->width, size = bytes_of(model->type), inner = inner_ld(model);
     int64_t wide = width > inner ? width : inner, rows = (threads > 1 ? tokens : least(tokens, BLOCK_ROWS)) + ROWS;
     int64_t head = width / model->heads, keys = up(longest, PANEL);
     char *left = memory;
@@ -214,6 +316,7 @@ static int64_t divide(char *memory, const Model *model, int64_t tokens, int64_t 
     room.attention = (Attention){.width = width, .heads = model->heads, .type = model->type};
     for (int64_t t = 0; t < threads; t++) {
         room.turned = take(&left, wide * 4);
+        room.normed = take(&left, width * 4);
         room.attention.keys = take(&left, keys * head * size);
         room.attention.values = take(&left, keys * head * size);
         room.attention.scores = take(&left, ROWS * keys * 4);
@@ -256,7 +359,7 @@ static void work(void *tasks, int64_t thread) {
         int64_t end = s + 1;
         while (end < task->sentences && starts[end + 1] - starts[s] <= task->way.tokens) end++;
         float *x = task->states + (starts[s] - starts[0]) * task->model->width;
-        task->way.group(task->model, task->ids, starts + s, end - s, x, &task->room);
+        if (starts[end] > starts[s]) task->way.group(task->model, task->ids, starts + s, end - s, x, &task->room);
         s = end;
     }
 #if TILES
@@ -268,7 +371,7 @@ static void work(void *tasks, int64_t thread) {
    1 where there is no memory. */
 int encode(const Model *model, const int64_t *ids, const int64_t *starts, int64_t sentences, float *states,
            int64_t threads) {
-    threads = least(threads, MOST_THREADS);
+    threads = threads < 1 ? 1 : least(threads, MOST_THREADS);
     Way way = {divide, threads > 1 ? shared_group : group, GROUP_TOKENS};
 #if TILES
     if (model->by_tiles) way = (Way){divide_for_tiles, tile_group, TILE_TOKENS};

@@ -14,10 +14,11 @@
 typedef struct {
     int64_t threads;
     void (*work)(void *tasks, int64_t thread);
-    void *tasks;                               /* of the caller's memory, while it is open */
+    void *tasks;                                /* in the caller's memory: for those who are let in */
     int64_t taken __attribute__((aligned(64))); /* parts of all steps so far */
     int64_t done __attribute__((aligned(64)));
-    int64_t came, left, open, holders, sleepers;
+    int64_t came; /* threads but the caller's, while they are let in; far below 0 afterwards */
+    int64_t left, holders, sleepers;
     pthread_mutex_t lock;
     pthread_cond_t changed; /* a step is done, or the last thread has left */
 } Team;
@@ -93,9 +94,11 @@ static void let_go(Team *team) {
 static void *join_in(void *of) {
     Team *team = of;
     int64_t thread = __atomic_add_fetch(&team->came, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&team->open, __ATOMIC_SEQ_CST)) team->work(team->tasks, thread);
-    __atomic_fetch_add(&team->left, 1, __ATOMIC_SEQ_CST);
-    wake(team);
+    if (thread > 0) {
+        team->work(team->tasks, thread);
+        __atomic_fetch_add(&team->left, 1, __ATOMIC_SEQ_CST);
+        wake(team);
+    }
     let_go(team);
     return NULL;
 }
@@ -104,7 +107,7 @@ static void *join_in(void *of) {
 static Team *new_team(int64_t threads) {
     Team *team = aligned_alloc(64, up(sizeof(Team), 64));
     if (!team) return NULL;
-    *team = (Team){.threads = threads, .open = 1, .holders = 1};
+    *team = (Team){.threads = threads, .holders = 1};
     pthread_mutex_init(&team->lock, NULL);
     pthread_cond_init(&team->changed, NULL);
     return team;
@@ -112,11 +115,13 @@ static Team *new_team(int64_t threads) {
 
 /* Calls work(tasks, 0), and work(tasks, 1) and so on in other threads, as many as the system gives. */
 static void work_together(Team *team, void (*work)(void *, int64_t), void *tasks) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
     sigset_t all, before;
     pthread_t other;
     team->work = work, team->tasks = tasks;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the threads of the program */
+    for (size_t f = 0; f < sizeof(faults) / sizeof(int); f++) sigdelset(&all, faults[f]);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* other signals are for the threads of the program */
     for (int64_t t = 1; t < team->threads; t++) {
         __atomic_fetch_add(&team->holders, 1, __ATOMIC_RELAXED);
         if (pthread_create(&other, NULL, join_in, team)) {
@@ -127,8 +132,7 @@ static void work_together(Team *team, void (*work)(void *, int64_t), void *tasks
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     work(tasks, 0);
-    __atomic_store_n(&team->open, 0, __ATOMIC_SEQ_CST);
-    /* Who came before may still be on the way through the steps, in memory of the caller's. */
-    wait_for(team, &team->left, __atomic_load_n(&team->came, __ATOMIC_SEQ_CST));
+    /* No one is let in from now on, and who was may still be on the way through the steps. */
+    wait_for(team, &team->left, __atomic_exchange_n(&team->came, -MOST_THREADS, __ATOMIC_SEQ_CST));
     let_go(team);
 }

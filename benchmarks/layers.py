@@ -1,0 +1,88 @@
+"""Layers of encoders with shapes of their own, by every executor, in one run.
+
+    python benchmarks/layers.py
+
+Each is a backbone of random weights with the widths of a published model, as speed does not depend
+on the weights. The executors run in turns on one thread, by processor time, as where
+``interlingua`` chooses one. Tokens per second through one layer; last, how many times as fast the
+compiled kernel is as the fastest executor without one.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+import torch
+
+from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.encoder.executors import AUTOMATIC, choose
+
+LAYERS = 3
+"""Of each: a third of an int8 encoder's layers is in a finer type."""
+MODERNBERT = {
+    "positions": "rotary",
+    "norm_first": True,
+    "gated": True,
+    "norm_bias": False,
+    "attention_bias": False,
+    "intermediate_bias": False,
+    "output_bias": False,
+    "local_layers": (1, 2),
+}
+NOMIC_BERT = {
+    "positions": "rotary",
+    "gated": True,
+    "hidden_act": "silu",
+    "attention_bias": False,
+    "intermediate_bias": False,
+    "output_bias": False,
+}
+GTE = {"positions": "rotary", "gated": True, "intermediate_bias": False}
+JINA_BERT = {"positions": "alibi", "gated": True, "intermediate_bias": False}
+MODELS = {
+    "mmBERT-small": (MODERNBERT, 384, 6, 1152),
+    "mmBERT-base": (MODERNBERT, 768, 12, 1152),
+    "gte-multilingual-base": (GTE, 768, 12, 3072),
+    "nomic-embed-text-v1.5": (NOMIC_BERT, 768, 12, 3072),
+    "jina-embeddings-v2-small": (JINA_BERT, 512, 8, 2048),
+}
+"""What differs from BERT's layers, the width, heads, and the width of the feed-forward block."""
+
+
+def rates(name: str, dtype: torch.dtype) -> dict[str, float]:
+    """Tokens per second through one layer, by executor."""
+    layers, width, heads, inner = MODELS[name]
+    config = BackboneConfig(
+        vocab_size=1000,
+        hidden_size=width,
+        num_attention_heads=heads,
+        intermediate_size=inner,
+        num_hidden_layers=LAYERS,
+        **layers,
+    )
+    torch.manual_seed(0)
+    return dict(choose(Backbone(config).eval(), dtype, always_measure=True).rates)
+
+
+def main() -> None:
+    ratios = []
+    with tempfile.TemporaryDirectory() as cache:
+        # Nothing remembered counts, and nothing is to be remembered.
+        os.environ["XDG_CACHE_HOME"] = cache
+        for name in MODELS:
+            for dtype in AUTOMATIC:
+                found = rates(name, dtype)
+                shown = ", ".join(f"{executor} {rate:,.0f}" for executor, rate in found.items())
+                print(f"{name}, {str(dtype).removeprefix('torch.')}: {shown}")
+                ours = [rate for executor, rate in found.items() if "kernel" in executor]
+                others = [rate for executor, rate in found.items() if "kernel" not in executor]
+                if ours:
+                    ratio = max(ours) / max(others)
+                    ratios.append(f"{name}, {str(dtype).removeprefix('torch.')}: {ratio:.2f}")
+    print("\nkernel / fastest other executor")
+    print("\n".join(ratios))
+
+
+if __name__ == "__main__":
+    main()
