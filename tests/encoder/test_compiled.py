@@ -245,14 +245,45 @@ def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(form, dtype, shap
 
 
 @needs_kernel
-@other_layers
+@pytest.mark.parametrize(
+    "layers",
+    [
+        *({**layers, **sized(64, 2, 96)} for layers in OTHER_LAYERS.values()),
+        # Heads that end with half a panel, with windows and with slopes.
+        *({"local_layers": (0, 2), "local_window": 4, **sized(96, heads, 144)} for heads in (2, 6)),
+        {"positions": "alibi", **sized(240, 3, 96)},
+        *({**MODERNBERT, "local_window": window, **sized(64, 2, 96)} for window in (0, 1, 63)),
+        {"positions": "rotary", "type_vocab_size": 2, **sized(64, 1, 96)},
+    ],
+)
 def test_float32_is_the_backbone_for_layers_of_every_kind(layers, random_batch):
     """In tens of tokens, hundreds, and one."""
-    backbone = backbone_with(**{**layers, **sized(64, 2, 96)})
+    backbone = backbone_with(**layers)
     batch = random_batch([1, 17, 4, 4, 90, 64, 65, 130, 16, 15, 300])
     with torch.no_grad():
         plain = states_of(backbone, batch)
     assert (states_of(CompiledBackbone(backbone, torch.float32), batch) - plain).abs().max() < 1e-5
+
+
+@needs_kernel
+def test_scores_outside_of_the_window_do_not_count_however_large(random_batch):
+    backbone = backbone_with(local_layers=(0, 1, 2, 3), local_window=4, **sized(64, 2, 96))
+    for layer in backbone.layers:
+        layer.query.weight.data *= 60
+    # Of the last length a token sees all but one of the others.
+    batch = random_batch([90, 300, 6])
+    with torch.no_grad():
+        plain = states_of(backbone, batch)
+    states = states_of(CompiledBackbone(backbone, torch.float32), batch)
+    assert F.cosine_similarity(states, plain).min() > 1 - 1e-5
+
+
+@other_layers
+def test_variants_give_the_same_float32_for_layers_of_every_kind(layers, states_by, random_batch):
+    backbone, batch = backbone_with(**{**layers, **sized(64, 2, 96)}), random_batch([7, 130, 1])
+    # A variant with tiles takes the way of vectors for these.
+    first, *others = states_by(VARIANTS, backbone, torch.float32, batch)
+    assert all(torch.equal(states, first) for states in others)
 
 
 FORMS = [
@@ -300,11 +331,30 @@ def test_layers_that_do_not_fill_registers_are_refused(shape, reason):
 
 
 @needs_kernel
-def test_what_goes_before_a_gate_has_to_fill_panels():
+def test_what_goes_before_a_gate_has_to_fill_panels(random_batch):
     panel = layout_of(library("layers")).panel
     backbone = backbone_with(**sized(64, 2, 112, gated=True))
     refusal = CompiledBackbone.refusal(backbone, torch.float32)
     assert (refusal is None) == (112 % panel == 0)
+    if refusal is None:
+        batch = random_batch([5, 40])
+        with torch.no_grad():
+            plain = states_of(backbone, batch)
+        assert (
+            states_of(CompiledBackbone(backbone, torch.float32), batch) - plain
+        ).abs().max() < 1e-5
+
+
+def test_a_config_does_not_decide_how_much_memory_angles_take():
+    """Of a learned table there are weights; a number alone is cheap to write."""
+    shape = sized(64, 2, 96, positions="rotary", max_position_embeddings=1 << 20)
+    assert "table of angles" in CompiledBackbone.refusal(backbone_with(**shape), torch.float32)
+
+
+def test_tiles_are_for_models_that_have_layers():
+    assert fits_tiles(backbone_with(**TILED).config)
+    assert not fits_tiles(backbone_with(**TILED, num_hidden_layers=0).config)
+    assert not fits_tiles(backbone_with(**TILED, norm_first=True).config)
 
 
 @needs_kernel

@@ -20,7 +20,10 @@ static void raise_flag(int *flag) { __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
 
 static void *begin(void *of) {
     Call *call = of;
-    if (call->number == 1) wait_until(&all_done);
+    if (call->number == 1) {
+        wait_until(&all_done);
+        usleep(50000); /* until no one is let in */
+    }
     return call->function(call->of);
 }
 

@@ -44,6 +44,9 @@ TILE_WIDTH = 64
 """What widths of heads and of rows have to be multiples of for products by tiles."""
 UNSIGNED = 128
 """Added to weights in bytes: the instruction multiplies unsigned by signed ones."""
+MAX_ROTARY_POSITIONS = 1 << 17
+"""Angles of so many positions take 32 MB with heads of width 64. No weights stand behind their
+number in a model's config."""
 MIN_PRODUCTS = 1 << 25
 """Multiplications of weights by activations that are worth a thread: a fifth of a millisecond to
 one, by dtype."""
@@ -144,8 +147,8 @@ def layout_of(kernel: ctypes.CDLL | None) -> WeightLayout:
 
 
 def fits_tiles(config: BackboneConfig) -> bool:
-    """Whether a backbone has BERT's layers, and all its widths are those of whole tiles."""
-    if not all(spec.is_plain for spec in config.layer_specs):
+    """Whether a backbone has layers, BERT's, and all its widths are those of whole tiles."""
+    if not config.num_hidden_layers or not all(spec.is_plain for spec in config.layer_specs):
         return False
     widths = (config.hidden_size, config.intermediate_size)
     head_width = config.hidden_size // config.num_attention_heads
@@ -239,6 +242,8 @@ class CompiledBackbone:
             return (
                 f"half a head, of which rotary positions turn pairs, is not a multiple of {LANES}"
             )
+        if config.positions == "rotary" and config.max_tokens > MAX_ROTARY_POSITIONS:
+            return f"its table of angles would have more than {MAX_ROTARY_POSITIONS:,} positions"
         library = cls._library()
         if library is None:
             return "it was not built for this processor, or is switched off"
