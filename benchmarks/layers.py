@@ -17,49 +17,43 @@ import torch
 
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.executors import AUTOMATIC, choose
+from interlingua.encoder.families import FAMILIES
 
 LAYERS = 3
 """Of each: a third of an int8 encoder's layers is in a finer type."""
-MODERNBERT = {
-    "positions": "rotary",
-    "norm_first": True,
-    "gated": True,
+NO_BIASES = {
     "norm_bias": False,
     "attention_bias": False,
     "intermediate_bias": False,
     "output_bias": False,
-    "local_layers": (1, 2),
 }
-NOMIC_BERT = {
-    "positions": "rotary",
-    "gated": True,
-    "hidden_act": "silu",
-    "attention_bias": False,
-    "intermediate_bias": False,
-    "output_bias": False,
+SHAPES = {
+    "modernbert": {**NO_BIASES, "local_layers": (1, 2)},
+    "nomic_bert": {"hidden_act": "silu"},
+    "gte": {},
+    "jina_bert": {},
 }
-GTE = {"positions": "rotary", "gated": True, "intermediate_bias": False}
-JINA_BERT = {"positions": "alibi", "gated": True, "intermediate_bias": False}
+"""By family, what its models chose where it leaves a choice."""
 MODELS = {
-    "mmBERT-small": (MODERNBERT, 384, 6, 1152),
-    "mmBERT-base": (MODERNBERT, 768, 12, 1152),
-    "gte-multilingual-base": (GTE, 768, 12, 3072),
-    "nomic-embed-text-v1.5": (NOMIC_BERT, 768, 12, 3072),
-    "jina-embeddings-v2-small": (JINA_BERT, 512, 8, 2048),
+    "mmBERT-small": ("modernbert", 384, 6, 1152),
+    "mmBERT-base": ("modernbert", 768, 12, 1152),
+    "gte-multilingual-base": ("gte", 768, 12, 3072),
+    "nomic-embed-text-v1.5": ("nomic_bert", 768, 12, 3072),
+    "jina-embeddings-v2-small": ("jina_bert", 512, 8, 2048),
 }
-"""What differs from BERT's layers, the width, heads, and the width of the feed-forward block."""
+"""The family, the width, heads, and the width of the feed-forward block."""
 
 
 def rates(name: str, dtype: torch.dtype) -> dict[str, float]:
     """Tokens per second through one layer, by executor."""
-    layers, width, heads, inner = MODELS[name]
+    family, width, heads, inner = MODELS[name]
     config = BackboneConfig(
         vocab_size=1000,
         hidden_size=width,
         num_attention_heads=heads,
         intermediate_size=inner,
         num_hidden_layers=LAYERS,
-        **layers,
+        **{**FAMILIES[family].fixed, **SHAPES[family]},
     )
     torch.manual_seed(0)
     return dict(choose(Backbone(config).eval(), dtype, always_measure=True).rates)

@@ -14,6 +14,7 @@ from interlingua.encoder.compiled import (
     layout_of,
 )
 from interlingua.encoder.executors import freeze
+from interlingua.encoder.families import FAMILIES
 from interlingua.encoder.inference import FrozenBackbone
 from interlingua.kernels import VARIANTS, library
 from tests.encoder.naive import with_rounded_matrices
@@ -37,19 +38,11 @@ TILED = {"hidden_size": 128, "num_attention_heads": 4, "intermediate_size": 192}
 PAIRS_ERROR = 4e-5
 """Of hidden states, some of which are 3, where float32 is multiplied as pairs of bfloats."""
 both_shapes = pytest.mark.parametrize("shape", [{}, TILED], ids=["any", "tiled"])
-NOMIC_BERT = {
-    "positions": "rotary",
-    "gated": True,
-    "hidden_act": "silu",
-    "attention_bias": False,
-    "intermediate_bias": False,
-    "output_bias": False,
-}
 OTHER_LAYERS = {
     "modernbert": MODERNBERT,
     "wide windows": {**MODERNBERT, "local_window": 40},
-    "nomic_bert": NOMIC_BERT,
-    "gte": {"positions": "rotary", "gated": True, "intermediate_bias": False},
+    "nomic_bert": {**FAMILIES["nomic_bert"].fixed, "hidden_act": "silu"},
+    "gte": FAMILIES["gte"].fixed,
     "jina_bert": JINA_BERT,
     "jina_bert_qk_norm": JINA_BERT_QK_NORM,
     "norm first": {"norm_first": True},

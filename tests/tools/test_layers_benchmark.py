@@ -17,7 +17,7 @@ def test_every_dtype_has_a_ratio_and_nothing_is_remembered(monkeypatch, tmp_path
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     layers = importlib.import_module("layers")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(layers, "MODELS", {"tiny": (layers.MODERNBERT, 64, 2, 96)})
+    monkeypatch.setattr(layers, "MODELS", {"tiny": ("modernbert", 64, 2, 96)})
     layers.main()
     rates, ratios = capsys.readouterr().out.split("\n\n")
     assert [line.split(":")[0] for line in rates.splitlines()] == [
