@@ -16,7 +16,7 @@ from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.score import BitextScorer, ScoreConfig
 from interlingua.search.topk import exact
 from interlingua.search.topk.approximate import Approximate
-from interlingua.search.topk.exact import exact_topk, search_device
+from interlingua.search.topk.exact import exact_topk, search_device, searching_on
 from tests.accelerator.simulated import Device
 from tests.analysis.conftest import write_lines as write_parallel
 from tests.encoder.conftest import tiny_vocabulary
@@ -173,3 +173,17 @@ def test_a_device_that_is_given_has_the_large_searches(devices, monkeypatch):
     exact_topk(x, y, k=2, device="cpu")
     assert devices == ["cpu", "cpu"]
     assert search_device(20, 30, "cuda:1") == torch.device("cuda", 1)
+
+
+def test_who_runs_a_task_says_where_it_searches(devices, monkeypatch):
+    """As ``evaluate --device cpu`` does."""
+    x, y = crowded(3, 20, 30, 8)
+    monkeypatch.setattr(exact, "LARGE", 1)
+    with searching_on("cpu"):
+        exact_topk(x, y, k=2)
+        with searching_on(None):
+            exact_topk(x, y, k=2)
+        assert search_device(20, 30, "cuda:1") == torch.device("cuda", 1)
+    assert devices == ["cpu", "cpu"]
+    with searching_on("cuda:1"):
+        assert search_device(20, 30) == torch.device("cuda", 1)

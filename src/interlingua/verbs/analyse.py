@@ -103,20 +103,22 @@ class ModelAnalysis:
     def run(self, progress: Progress = silent) -> list[Analysis]:
         """Runs the analyses and writes what they found."""
         from interlingua.analysis.run import analyse
+        from interlingua.search.topk.exact import searching_on
 
         options = self.options
-        return analyse(
-            self.encoder,
-            self.analyses,
-            data_folder(options.data),
-            prompt=options.prompt,
-            batch_tokens=options.batch_tokens,
-            output=options.output,
-            cache=as_path(options.cache),
-            model=self.info,
-            skip_unfit=listed(options.only or None) is None,
-            progress=progress,
-        )
+        with searching_on(options.device):
+            return analyse(
+                self.encoder,
+                self.analyses,
+                data_folder(options.data),
+                prompt=options.prompt,
+                batch_tokens=options.batch_tokens,
+                output=options.output,
+                cache=as_path(options.cache),
+                model=self.info,
+                skip_unfit=listed(options.only or None) is None,
+                progress=progress,
+            )
 
 
 def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:

@@ -252,6 +252,7 @@ class Evaluation:
     def run(self, progress: Progress = silent) -> Evaluated:
         """Runs the tasks and writes their results."""
         from interlingua.evaluation.suite import evaluate
+        from interlingua.search.topk.exact import searching_on
         from interlingua.verbs.evaluate_parts import embed_parts
 
         options = self.options
@@ -263,21 +264,22 @@ class Evaluation:
         how: Any = {
             "role_prompts": {role: text for role, text in roles.items() if text is not None}
         }
-        found = evaluate(
-            self.encoder,
-            self.tasks,
-            self.data,
-            prompt=options.prompt,
-            batch_tokens=options.batch_tokens,
-            output=options.output,
-            cache=as_path(options.cache),
-            budget=self.budget,
-            check=options.check,
-            shard=options.shard,
-            model=self.info,
-            progress=progress,
-            **how,
-        )
+        with searching_on(options.device):
+            found = evaluate(
+                self.encoder,
+                self.tasks,
+                self.data,
+                prompt=options.prompt,
+                batch_tokens=options.batch_tokens,
+                output=options.output,
+                cache=as_path(options.cache),
+                budget=self.budget,
+                check=options.check,
+                shard=options.shard,
+                model=self.info,
+                progress=progress,
+                **how,
+            )
         left_out = None
         if self.budget:
             left_out = self.budget.report

@@ -7,6 +7,9 @@ length; what is held is a block of each side and the lists themselves.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +44,10 @@ beyond float32."""
 PAIRS_OF_AXES = 512
 """Axes are found where there are as many pairs for each of a vector's products with another; below
 they cost more."""
+
+
+_WANTED: ContextVar[str | torch.device | None] = ContextVar("large searches", default=None)
+"""What ``searching_on`` names."""
 
 
 class Neighbors(NamedTuple):
@@ -160,6 +167,22 @@ def prepared_bytes(count: int, width: int) -> int:
     return 8 * count * width
 
 
+@contextlib.contextmanager
+def searching_on(device: str | torch.device | None) -> Iterator[None]:
+    """In this block large searches that are given no device are on this one.
+
+    Tasks know no devices; who runs them may.
+
+    Args:
+        device: None = as outside of the block.
+    """
+    token = _WANTED.set(device or _WANTED.get())
+    try:
+        yield
+    finally:
+        _WANTED.reset(token)
+
+
 def search_device(
     queries: int, candidates: int, given: str | torch.device | None = None
 ) -> torch.device:
@@ -168,11 +191,12 @@ def search_device(
     Args:
         queries: how many.
         candidates: how many.
-        given: the device of a large search; a GPU where there is one by default. A small search is
-            on the CPU, as it would be over before a GPU has begun.
+        given: the device of a large search; by default that of ``searching_on``, or a GPU where
+            there is one. A small search is on the CPU, as it would be over before a GPU has begun.
     """
     if queries * candidates < LARGE:
         return torch.device("cpu")
+    given = given or _WANTED.get()
     if given is not None:
         return torch.device(given)
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
