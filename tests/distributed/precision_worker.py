@@ -17,7 +17,7 @@ from interlingua.kernels import calls
 from interlingua.train import engine as engine_module
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine
-from interlingua.train.precision import Way
+from interlingua.train.ways import Way
 
 
 class Product(nn.Module):

@@ -9,7 +9,7 @@ import interlingua
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.kernels import rates
-from interlingua.train.precision import training_rates
+from interlingua.train.ways import training_rates
 from tests.encoder.shapes import MODERNBERT
 
 

@@ -44,7 +44,7 @@ from interlingua.one_pass import switch
 from interlingua.train.config import RunConfig, TrainConfig
 from interlingua.train.launch import find_launch
 from interlingua.train.memory import use_expandable_segments
-from interlingua.train.precision import Executor, Precision, Way, fastest_on_cpu
+from interlingua.train.ways import Executor, Precision, Way, fastest_on_cpu
 
 T = TypeVar("T")
 TIMEOUT = datetime.timedelta(hours=6)

@@ -87,7 +87,7 @@ def _machine() -> list[str]:
 
 def _training() -> str:
     """What "auto" of ``run.precision`` and ``run.executor`` stands for on this CPU, and why."""
-    from interlingua.train.precision import fastest_on_cpu, training_rates
+    from interlingua.train.ways import fastest_on_cpu, training_rates
 
     way = fastest_on_cpu()
     measured = training_rates()

@@ -8,8 +8,8 @@ import torch
 from interlingua import kernels
 from interlingua.kernels import calls
 from interlingua.kernels.rates import VARIABLE, remembered
-from interlingua.train import precision
-from interlingua.train.precision import Way, fastest_on_cpu, training_rates
+from interlingua.train import ways
+from interlingua.train.ways import Way, fastest_on_cpu, training_rates
 from tests.encoder.test_fused import NoKernel
 from tests.kernels.test_rates import keep_busy
 from tests.verbs.test_info import _own_cache as _own_cache
@@ -36,7 +36,7 @@ def with_rates(monkeypatch, **rates):
     monkeypatch.delenv(VARIABLE)
     found = {name.replace("_", " "): rate for name, rate in rates.items()}
     monkeypatch.setattr(
-        precision, "_measure", lambda ways: {way.name: found.get(way.name, 0.1) for way in ways}
+        ways, "_measure", lambda left: {way.name: found.get(way.name, 0.1) for way in left}
     )
 
 
@@ -84,10 +84,10 @@ def test_a_slow_kernel_is_not_taken(monkeypatch, which):
 @pytest.mark.parametrize(("variable", "expected"), [("kernel", "kernel"), ("torch", "torch")])
 def test_a_named_executor_is_not_tried(monkeypatch, variable, expected):
     with_unit(monkeypatch, False)
-    monkeypatch.setattr(precision, "_measure", lambda ways: pytest.fail("measured"))
+    monkeypatch.setattr(ways, "_measure", lambda left: pytest.fail("measured"))
     monkeypatch.setenv(VARIABLE, variable)
     assert fastest_on_cpu().executor == expected
-    for named in precision.EXECUTORS:
+    for named in ways.EXECUTORS:
         assert fastest_on_cpu(executor=named).executor == named
 
 
@@ -98,14 +98,14 @@ def test_a_named_executor_is_not_tried(monkeypatch, variable, expected):
 def test_the_first_is_a_variant_that_was_measured_or_named(
     monkeypatch, variant, variable, expected
 ):
-    monkeypatch.setattr(precision, "_measure", lambda ways: pytest.fail("measured"))
+    monkeypatch.setattr(ways, "_measure", lambda left: pytest.fail("measured"))
     use_kernel(monkeypatch, NoKernel(), variant)
     monkeypatch.setenv(kernels.VARIABLE, variable)
     assert fastest_on_cpu("fp32").executor == expected  # the variable is "first"
 
 
 def test_a_named_variant_is_not_tried(monkeypatch):
-    monkeypatch.setattr(precision, "_measure", lambda ways: pytest.fail("measured"))
+    monkeypatch.setattr(ways, "_measure", lambda left: pytest.fail("measured"))
     monkeypatch.delenv(VARIABLE)
     use_kernel(monkeypatch, NoKernel(), "neon")
     monkeypatch.setenv(kernels.VARIABLE, "neon")
@@ -119,7 +119,7 @@ def test_a_variant_that_was_never_measured_is_tried(monkeypatch):
 
 
 def test_nothing_is_measured_without_a_choice(monkeypatch):
-    monkeypatch.setattr(precision, "_measure", lambda ways: pytest.fail("measured"))
+    monkeypatch.setattr(ways, "_measure", lambda left: pytest.fail("measured"))
     with_unit(monkeypatch, True)
     assert fastest_on_cpu() == Way("bf16", "kernel")  # the variable is "first"
     monkeypatch.delenv(VARIABLE)

@@ -1,4 +1,4 @@
-"""In which precision and by whom training is computed on a CPU: measured once, and remembered.
+"""In which way training is computed on a CPU: a precision and an executor, measured once.
 
 That a processor has instructions for bfloat16 does not mean that they are fast: Intel's server
 processors without AMX are slower in bfloat16 than in float32, AMD's are much faster. Nor are the
