@@ -527,6 +527,8 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Device:
     )
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda *_: None)
+    # a build of torch for CUDA would ask the driver, which may be missing
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     monkeypatch.setattr(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
     # inference mode would keep composite operations whole, and so hide what they wait for
     for method in ("__enter__", "__exit__"):
