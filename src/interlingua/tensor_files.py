@@ -38,10 +38,10 @@ def write_safetensors(
         save_file(dict(tensors), path, metadata=header)
     # The library, written in Rust, gives the number of a system's error only in its text.
     except SafetensorError as error:
-        found = re.search(r"\(os error (\d+)\)", str(error))
+        found = re.search(r"\bos error (\d+)|\bOs { code: (\d+)", str(error))
         if found is None:
             raise
-        number = int(found[1])
+        number = int(found[1] or found[2])
         raise OSError(number, os.strerror(number), os.fspath(path)) from error
     # safetensors lets only its owner read the file.
     path.chmod(usual_mode())

@@ -12,7 +12,7 @@ from interlingua.errors import ConfigError
 from interlingua.kernels import calls
 from interlingua.one_pass import switch
 from interlingua.train.config import RunConfig
-from interlingua.train.engine import Engine, _way, same_bytes_each_time
+from interlingua.train.engine import Engine, _shard, _way, same_bytes_each_time
 from interlingua.train.memory import TORCH_VARIABLES
 from tests.methods.harness import tiny_batch, tiny_objective
 from tests.train.runs import run_python
@@ -38,6 +38,30 @@ def one_gpu(monkeypatch):
 def test_more_processes_than_gpus_are_a_config_error(one_gpu):
     with pytest.raises(ConfigError, match="lower devices"):
         make(device="cuda", devices=2)
+
+
+class CpuMesh:
+    """Two processes, as far as the sharding looks at them before it shards."""
+
+    device_type = "cpu"
+
+    def __getitem__(self, name):
+        return self
+
+    def get_group(self):
+        return None
+
+    def size(self):
+        return 2
+
+
+def test_fsdp_is_refused_where_torch_adds_gradients_on_a_cpu(monkeypatch):
+    def added(output, given, op, group):
+        output.copy_(2 * given[:1])
+
+    monkeypatch.setattr(torch.distributed, "reduce_scatter_tensor", added)
+    with pytest.raises(ConfigError, match="use a newer torch"):
+        _shard(nn.Linear(1, 1), CpuMesh())
 
 
 def test_torchs_allocator_is_configured_before_the_gpu_is_used(one_gpu, monkeypatch):

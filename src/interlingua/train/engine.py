@@ -403,13 +403,30 @@ def _strategy(strategy: str, processes: int) -> Any:
 
 
 def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
-    """FSDP2: a transformer layer is whole while it computes, all else while the objective does."""
+    """FSDP2: a transformer layer is whole while it computes, all else while the objective does.
+
+    Raises:
+        ConfigError: this torch would add the processes' gradients and not average them.
+    """
+    if mesh.device_type == "cpu" and not _averages_on_cpu(mesh["data_parallel"]):
+        raise ConfigError(
+            f"run: on a CPU torch {torch.__version__} adds the gradients of strategy 'fsdp' where"
+            " it should average them; use a newer torch, or run.strategy = 'ddp'"
+        )
     # Layers first: what is sharded already stays a unit of its own in the objective's.
     for module in list(objective.modules()):
         if isinstance(module, Layer):
             fully_shard(module, mesh=mesh["data_parallel"])
     fully_shard(objective, mesh=mesh["data_parallel"], reshard_after_forward=False)
     return objective
+
+
+def _averages_on_cpu(mesh: DeviceMesh) -> bool:
+    """Whether Gloo's mean, which FSDP2 takes of the gradients, is one; in torch 2.7 it is a sum."""
+    mean = torch.empty(1)
+    group = mesh.get_group()
+    dist.reduce_scatter_tensor(mean, torch.ones(mesh.size()), dist.ReduceOp.AVG, group=group)
+    return mean.item() == 1
 
 
 def _device(device: str) -> Literal["cpu", "cuda"]:

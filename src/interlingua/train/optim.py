@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from interlingua.train.config import OptimizerConfig
+from interlingua.train.engine import whole
 from interlingua.train.row_adamw import RowAdamW
 
 
@@ -121,7 +122,8 @@ def trust_ratios(
     lengths = torch.stack(torch._foreach_norm(weights))
     steps = torch.stack(torch._foreach_norm(updates))
     ratios = torch.where((lengths > 0) & (steps > 0), coefficient * lengths / steps, 1.0)
-    return list(ratios.unbind())
+    # Every process has all of them; where weights are sharded, torch 2.7 can't unbind them before.
+    return list(whole(ratios).unbind())
 
 
 def parameter_groups(module: nn.Module, config: OptimizerConfig) -> list[dict[str, Any]]:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+
 from interlingua import __version__
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.files import atomic_write, has_format
@@ -21,7 +23,7 @@ from interlingua.train.checkpoint import FORMAT as CHECKPOINT_FORMAT
 from interlingua.train.checkpoint import checkpoints_in, damage, latest_checkpoint
 from interlingua.train.config import TrainConfig, differences, load_train_config, train_config_from
 
-PACKAGES = ("torch", "numpy", "lightning-fabric", "safetensors", "tokenizers")
+PACKAGES = ("numpy", "lightning-fabric", "safetensors", "tokenizers")
 FORMAT = "interlingua-run-1"
 MAY_CHANGE: dict[str, Any] = {
     "output": None,
@@ -288,5 +290,6 @@ def versions() -> dict[str, str]:
     """Of this package and those that compute."""
     return {
         "interlingua": __version__,
+        "torch": str(torch.__version__),  # with what it was built for, as in 2.11.0+cu130
         **{name: importlib.metadata.version(name) for name in PACKAGES},
     }
