@@ -172,9 +172,8 @@ class MultilingualIR(Objective):
         self.need_others(len(p) + sum(map(len, hard)), "question with its passage")
         excluded = None
         if keys is not None:
-            blocks = [
-                on_device(self.all_gather(part), q.device) for part in torch.split(keys, size)
-            ]
+            parts = torch.split(on_device(keys, q.device), size)
+            blocks = [self.all_gather(part) for part in parts]
             excluded = blocks[0][:, None] == torch.cat(blocks)
 
         def rank(q: Tensor, p: Tensor, *hard: Tensor) -> Tensor:
