@@ -304,11 +304,12 @@ class Anchors(nn.Module):
         meanings = pairs.meanings.gathered(gather)
         same_pairs = meanings.same(device)
         pivots = on_device(meanings.keys, device)[:, 0]
-        if self.bank is None or pairs.in_bank is None:
+        if self.bank is None:
             vectors = F.normalize(gather(read.anchors).float(), dim=1)
             same_sentence = pivots[:, None] == pivots
             same_meaning = same_pairs
         else:
+            assert pairs.in_bank is not None
             # In the bank the groups are those of the whole corpus, not of this batch alone.
             in_bank = gather(on_device(pairs.in_bank, device))
             window = self.bank.window(step, device)

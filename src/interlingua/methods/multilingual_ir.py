@@ -156,8 +156,8 @@ class MultilingualIR(Objective):
             a, b = feeds["parallel"].a, feeds["parallel"].b
             pairs = texts = join(a, b)
             meanings = self.meanings(a, b)
-        if "monolingual" in feeds:
-            texts = join(pairs, feeds["monolingual"].sentences)
+            if "monolingual" in feeds:
+                texts = join(pairs, feeds["monolingual"].sentences)
         return MultilingualIRInputs(keys, pairs, texts, meanings)
 
     def retrieve(self, batch: QuestionBatch, keys: Int64[Tensor, " n"] | None) -> Term:
