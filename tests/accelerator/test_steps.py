@@ -55,6 +55,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "languages": ["deu_Latn", "fra_Latn", "eng_Latn"],
     },
     "labse repeats": {"exclude_repeats": True},
+    "multilingual_ir repeats": {"exclude_repeats": True, "monolingual": True},
+    "anchor both": {
+        "student_reads": "both",
+        "known_languages": ["de"],
+        "hard_weight": 1.0,
+        "hard_kinds": ["word_order"],
+    },
 }
 """Options that take other paths."""
 

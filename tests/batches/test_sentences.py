@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from interlingua.batches.sentences import (
+    Meanings,
     Tails,
     by_pivot,
     chained,
@@ -14,7 +15,6 @@ from interlingua.batches.sentences import (
     join,
     language_codes,
     meaning_groups,
-    same_meaning,
     sentence_keys,
     split,
     take,
@@ -124,19 +124,23 @@ def naive_groups(pairs):
     return [place[a] for a, _ in pairs]
 
 
+def same(a, b):
+    return Meanings.of(a, b).same(torch.device("cpu"))
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_same_meaning_is_the_naive_merging_of_sets(seed):
     generator = np.random.default_rng(seed)
     pairs = [(int(a), int(b)) for a, b in generator.integers(0, 24, size=(16, 2))]
     groups = naive_groups(pairs)
-    found = same_meaning(batch_of(*([a] for a, _ in pairs)), batch_of(*([b] for _, b in pairs)))
+    found = same(batch_of(*([a] for a, _ in pairs)), batch_of(*([b] for _, b in pairs)))
     assert found.tolist() == [[one == other for other in groups] for one in groups]
     assert 1 < len(set(groups)) < 16
 
 
 def test_pairs_without_a_sentence_in_common_say_different_things():
     assert torch.equal(
-        same_meaning(batch_of([1], [2], [3]), batch_of([4], [5], [6])),
+        same(batch_of([1], [2], [3]), batch_of([4], [5], [6])),
         torch.eye(3, dtype=torch.bool),
     )
 
@@ -144,18 +148,16 @@ def test_pairs_without_a_sentence_in_common_say_different_things():
 def test_a_long_chain_of_pairs_says_one_thing():
     numbers = [[number] for number in range(33)]
     order = torch.randperm(32, generator=torch.Generator().manual_seed(0)).tolist()
-    chain = same_meaning(
-        batch_of(*(numbers[i] for i in order)), batch_of(*(numbers[i + 1] for i in order))
-    )
+    chain = same(batch_of(*(numbers[i] for i in order)), batch_of(*(numbers[i + 1] for i in order)))
     assert chain.all()
 
 
 def test_meanings_are_compared_over_all_processes():
     here, there = (batch_of([1], [2]), batch_of([7], [8])), (batch_of([3], [8]), batch_of([1], [9]))
-    keys = []
-    same_meaning(*there, lambda own: keys.append(own) or own)
-    found = same_meaning(*here, lambda own: torch.cat([own, keys[0]]))
-    assert torch.equal(found, same_meaning(*map(join, here, there)))
+    keys = Meanings.of(*there).keys
+    gathered = Meanings.of(*here).gathered(lambda own: torch.cat([own, keys]))
+    found = gathered.same(torch.device("cpu"))
+    assert torch.equal(found, same(*map(join, here, there)))
     assert found.tolist() == [[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1]]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from interlingua.batches.sentences import join
 from interlingua.encoder.anchors import Anchors, is_matrix
 from interlingua.encoder.teacher_bank import BankRequest
 from interlingua.encoder.teachers import ModelTeacher
@@ -25,6 +26,10 @@ def anchors(encoder=None, *, teachers=(), prompts=(), **request):
     ).train()
 
 
+def reading(anchors, pairs, **sides):
+    return anchors.reading(anchors.prepared(pairs, **sides), **sides)
+
+
 def test_without_a_name_the_teacher_is_a_copy_of_the_student():
     encoder = tiny_encoder()
     found = anchors(encoder)
@@ -36,28 +41,33 @@ def test_without_a_name_the_teacher_is_a_copy_of_the_student():
 
 def test_a_reading_has_the_sides_that_are_asked_for():
     found, pairs = anchors(), tiny_pairs()
-    both = found.reading(pairs, translations=True, originals=True)
-    for side, expected in zip(both.sides, (pairs.a, pairs.b), strict=True):
-        assert torch.equal(side.input_ids, expected.input_ids)
+    both = reading(found, pairs, translations=True, originals=True)
+    assert torch.equal(both.sentences.input_ids, join(pairs.a, pairs.b).input_ids)
+    assert len(both.targets) == len(both.languages) == 2
     assert all(torch.equal(target, both.anchors) for target in both.targets)
-    assert both.altered is None
-    one = found.reading(pairs, translations=False, originals=True)
-    assert [side.input_ids.tolist() for side in one.sides] == [pairs.b.input_ids.tolist()]
+    assert both.owners is None
+    for side in (pairs.a, pairs.b):
+        translations = side is pairs.a
+        one = reading(found, pairs, translations=translations, originals=not translations)
+        assert one.sentences.input_ids.tolist() == side.input_ids.tolist()
+        assert torch.equal(one.targets[0], both.anchors)
+        assert torch.equal(one.languages[0], both.languages[0 if translations else 1])
 
 
 def test_a_pair_may_be_stored_either_way_round():
     found, pairs = anchors(), tiny_pairs(languages=("deu_Latn",))
     exchanged = pairs._replace(a=pairs.b, b=pairs.a)
-    first = found.reading(pairs, translations=True, originals=False)
-    second = found.reading(exchanged, translations=True, originals=False)
+    first = reading(found, pairs, translations=True, originals=False)
+    second = reading(found, exchanged, translations=True, originals=False)
     torch.testing.assert_close(first.targets, second.targets)
-    assert first.sides[0].input_ids.tolist() == second.sides[0].input_ids.tolist()
+    assert first.sentences.input_ids.tolist() == second.sentences.input_ids.tolist()
 
 
 def test_negatives_repeat_for_each_side():
     found, pairs = anchors(), tiny_pairs(languages=("deu_Latn", "fra_Latn"))
-    one, both = (found.reading(pairs, translations=True, originals=o) for o in (False, True))
-    once, twice = (found.negatives(pairs, read, lambda rows: rows) for read in (one, both))
+    made = found.prepared(pairs, translations=True, originals=True)
+    one, both = (found.reading(made, translations=True, originals=o) for o in (False, True))
+    once, twice = (found.negatives(made, read, 0, lambda rows: rows) for read in (one, both))
     assert twice.same_sentence.tolist() == [*once.same_sentence.tolist()] * 2
     assert twice.pairs.tolist() == once.pairs.repeat(2, 2).tolist()
     assert torch.equal(twice.vectors, once.vectors)
@@ -74,7 +84,7 @@ def test_a_prompt_stands_in_front_of_what_the_teacher_reads(tmp_path):
     reader = ModelTeacher(teacher, student.vocabulary, pivot="eng_Latn", prompt="query: ")
     ids = [one.tolist() for one in pairs.b.input_ids.split(pairs.b.lengths.tolist())]
     expected = torch.from_numpy(reader.embed(ids, "eng_Latn"))
-    torch.testing.assert_close(found.vectors(pairs.b), expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found.vectors(found.source(pairs.b)), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_teachers_are_opened_in_their_order(tmp_path):

@@ -103,7 +103,7 @@ def test_it_is_the_classification_model_of_transformers():
     peer.load_state_dict(state)
     own = model.encoder.vocabulary
     with torch.no_grad():
-        logits = model(*sides(own))
+        logits = model(model.join(*sides(own)))
         for a, b, logit in zip(*TEXTS, logits, strict=True):
             ids = torch.tensor([own.tokenizer.encode(a, b).ids])
             torch.testing.assert_close(
@@ -119,7 +119,7 @@ def test_scores_of_texts_are_the_mean_of_both_orders(pooling):
     model.eval()
     a, b = sides(model.encoder.vocabulary)
     with torch.no_grad():
-        expected = (model(a, b).sigmoid() + model(b, a).sigmoid()) / 2
+        expected = (model(model.join(a, b)).sigmoid() + model(model.join(b, a)).sigmoid()) / 2
     np.testing.assert_allclose(scores, expected.numpy(), rtol=1e-5)
     np.testing.assert_allclose(model.score(TEXTS[1], TEXTS[0]), scores, rtol=1e-6)
 
@@ -133,7 +133,7 @@ def test_pairs_that_are_too_long():
     model = scorer()
     long = TokenBatch.from_lists([[1, *[5] * 10, 2]], [""])
     with pytest.raises(ConfigError, match=r"24 tokens, .*19"):
-        model(long, long)
+        model.join(long, long)
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])

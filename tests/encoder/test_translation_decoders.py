@@ -21,6 +21,10 @@ def example(dtype=torch.float32):
     return inputs, torch.randn(4, 7, generator=generator, dtype=dtype)
 
 
+def predicted(decoder, inputs, told):
+    return decoder(inputs, decoder.arranged(CU), told)
+
+
 def lstm(**changes):
     torch.manual_seed(0)
     return LstmDecoder(5, 11, hidden_dim=6, output_dim=4, **{**SIZES, **changes})
@@ -46,7 +50,7 @@ def test_lstm_is_its_recurrence_sentence_by_sentence():
                 states[layer] = cell(x, states[layer])
                 x = states[layer][0]
             expected.append(decoder.narrow(x))
-    torch.testing.assert_close(decoder(inputs, CU, told), torch.stack(expected))
+    torch.testing.assert_close(predicted(decoder, inputs, told), torch.stack(expected))
 
 
 class Recorder(torch.nn.Module):
@@ -67,11 +71,11 @@ def test_dropout_is_on_tokens_states_and_outputs_and_between_layers():
     assert (decoder.dropout.p, decoder.lstm.dropout) == (0.3, 0.3)
     assert lstm(dropout=0.3, layers=1).lstm.dropout == 0
     decoder.dropout = Recorder()
-    decoder(inputs, CU, told)
+    predicted(decoder, inputs, told)
     assert decoder.dropout.widths == [3, 6, 4]
     other = transformer()
     other.dropout = Recorder()
-    other(inputs, CU, told)
+    predicted(other, inputs, told)
     assert other.dropout.widths == [3]
 
 
@@ -101,7 +105,9 @@ def test_transformer_layer_by_layer(autoregressive):
         for layer in decoder.layers:
             x = naive_layer(layer, x, shown=shown.tril() if autoregressive else shown)
         expected.append(x)
-    torch.testing.assert_close(decoder(inputs, CU, told), torch.cat(expected), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        predicted(decoder, inputs, told), torch.cat(expected), rtol=1e-4, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("make", [lstm, transformer])
@@ -112,7 +118,10 @@ def test_what_is_told_depends_on_the_tokens_before_alone(make):
     later = inputs.clone()
     later[5] = (later[5] + 1) % 11  # third of five
     changed = (
-        (decoder(inputs, CU, told) != decoder(later, CU, told)).any(dim=1).nonzero()[:, 0].tolist()
+        (predicted(decoder, inputs, told) != predicted(decoder, later, told))
+        .any(dim=1)
+        .nonzero()[:, 0]
+        .tolist()
     )
     assert changed == [5, 6, 7]
 
@@ -122,7 +131,9 @@ def test_a_decoder_that_is_not_autoregressive_reads_no_tokens():
     decoder = transformer(autoregressive=False)
     inputs, told = example()
     assert decoder.tokens is None
-    assert torch.equal(decoder(inputs, CU, told), decoder(torch.zeros_like(inputs), CU, told))
+    assert torch.equal(
+        predicted(decoder, inputs, told), predicted(decoder, torch.zeros_like(inputs), told)
+    )
 
 
 @pytest.mark.parametrize("make", [lstm, transformer])
@@ -130,7 +141,7 @@ def test_gradients_reach_all_weights_and_the_vectors(make):
     decoder = make().double()
     inputs, told = example(torch.float64)
     told.requires_grad_()
-    decoder(inputs, CU, told).square().sum().backward()
+    predicted(decoder, inputs, told).square().sum().backward()
     idle = [name for name, weight in decoder.named_parameters() if weight.grad is None]
     assert idle == ["output.weight", "output.bias"]
     assert (told.grad.abs().sum(dim=1) > 0).all()
@@ -140,8 +151,8 @@ def test_gradients_reach_all_weights_and_the_vectors(make):
 def test_bfloat16_autocast_is_near_float32(make):
     decoder = make()
     inputs, told = example()
-    exact = decoder(inputs, CU, told)
+    exact = predicted(decoder, inputs, told)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        rough = decoder(inputs, CU, told)
+        rough = predicted(decoder, inputs, told)
         rough.float().square().sum().backward()
     torch.testing.assert_close(rough.float(), exact, rtol=0.05, atol=0.05)

@@ -75,13 +75,6 @@ def test_the_masked_token_counts_as_one_more():
     torch.testing.assert_close(targets.mass, torch.ones(len(SENTENCES), dtype=torch.float64))
 
 
-@pytest.mark.parametrize("extra", [None, EXTRA])
-def test_targets_are_made_on_the_device_where_they_are_needed(extra):
-    extra_ids = None if extra is None else torch.tensor(extra)
-    targets = targets_of(extra_ids=extra_ids, device=torch.device("meta"))
-    assert {tensor.device.type for tensor in targets} == {"meta"}
-
-
 @pytest.mark.parametrize("kind", ["paper", "code"])
 def test_divergence_is_the_naive_sum(kind):
     expected = naive_divergence(logits(), naive_distributions(SENTENCES, kind))

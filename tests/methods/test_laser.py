@@ -53,9 +53,8 @@ def reference(objective, pairs, *, only=None):
                 torch.cat([torch.tensor([end]), words]),
                 torch.cat([words, torch.tensor([end])]),
             )
-            states = decoder(
-                inputs, torch.tensor([0, len(inputs)]), torch.cat([vector, *tag])[None]
-            )
+            arrangement = decoder.arranged(torch.tensor([0, len(inputs)]))
+            states = decoder(inputs, arrangement, torch.cat([vector, *tag])[None])
             losses += [
                 naive_cross_entropy(state, decoder.output.weight, decoder.output.bias, word)
                 for state, word in zip(states, told, strict=True)

@@ -243,7 +243,7 @@ def test_inner_products_of_the_export_are_the_similarities_of_training(
     logits = torch.from_numpy(found)
     expected = torch.nn.functional.cross_entropy(logits, torch.arange(3))
     torch.testing.assert_close(
-        objective.retrieve(QuestionBatch(batch, batch, 0)), expected, rtol=1e-4, atol=1e-5
+        objective.retrieve(QuestionBatch(batch, batch, 0), None), expected, rtol=1e-4, atol=1e-5
     )
 
 

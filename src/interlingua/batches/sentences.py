@@ -17,6 +17,7 @@ from jaxtyping import Bool, Int, Int64
 from torch import Tensor
 
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.devices import on_device
 from interlingua.errors import DataError
 
 
@@ -180,29 +181,47 @@ def first_occurrences(batch: TokenBatch) -> Int64[Tensor, " n"]:
     return rows[first[sentence] == rows]
 
 
-def same_meaning(
-    a: TokenBatch, b: TokenBatch, gather: Callable[[Tensor], Tensor] = lambda keys: keys
-) -> Bool[Tensor, "b b"]:
+class Meanings(NamedTuple):
     """Which pairs of translations say the same.
 
     Those that share a sentence, on whichever side, also by way of others. With "Hallo" = "Hello",
     "Salut" = "Hello" and "Salut" = "Hi", all three pairs say the same, and a contrastive loss that
-    takes "Hallo" and "Hi" for negatives of one another is wrong about them. True on the diagonal.
-
-    Args:
-        a: one side of the pairs.
-        b: the other.
-        gather: concatenates over the processes, where their pairs are to be compared too.
+    takes "Hallo" and "Hi" for negatives of one another is wrong about them.
     """
-    keys = gather(torch.stack([sentence_keys(a), sentence_keys(b)], dim=1))
-    group = meaning_groups(keys)
-    return group[:, None] == group
+
+    keys: Int64[Tensor, "b 2"]
+    """Of the sentences of each pair."""
+    groups: Int64[Tensor, " b"]
+    """A number for what each pair says."""
+
+    @classmethod
+    def of(cls, a: TokenBatch, b: TokenBatch) -> Meanings:
+        """Those of the pairs of two sides."""
+        keys = torch.stack([sentence_keys(a), sentence_keys(b)], dim=1)
+        return cls(keys, meaning_groups(keys))
+
+    def gathered(self, gather: Callable[[Tensor], Tensor]) -> Meanings:
+        """Those of the pairs of all processes.
+
+        Args:
+            gather: concatenates over the processes.
+        """
+        keys = gather(self.keys)
+        # A process by itself has compared its pairs already.
+        if len(keys) == len(self.keys):
+            return self
+        return Meanings(keys, meaning_groups(keys))
+
+    def same(self, device: torch.device) -> Bool[Tensor, "b b"]:
+        """Which pairs say the same as which, on a device; true on the diagonal."""
+        groups = on_device(self.groups, device)
+        return groups[:, None] == groups
 
 
 def meaning_groups(keys: Int64[Tensor, "b 2"]) -> Int64[Tensor, " b"]:
     """The group of each pair of translations, given by the keys of its sentences.
 
-    See ``same_meaning``.
+    See ``Meanings``.
     """
     # (B, 2): pairs are edges between distinct sentences
     _, sentence = torch.unique(keys, return_inverse=True)

@@ -17,9 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from interlingua.batches.sentences import (
+    Meanings,
     by_pivot,
+    join,
     language_codes,
-    meaning_groups,
     sentence_keys,
     take,
 )
@@ -65,17 +66,45 @@ class Negatives(NamedTuple):
         )
 
 
+VectorSource = TokenBatch | Float[Tensor, "b d"]
+"""Where the teacher's vectors come from: the sentences in its tokens, or the bank's vectors."""
+
+
+class AnchoredPairs(NamedTuple):
+    """A batch of pairs, with all that can be known of it before it is read."""
+
+    translations: TokenBatch
+    originals: TokenBatch
+    """In the pivot language; behind these their altered forms, if there are any."""
+    both: TokenBatch | None
+    """Translations and originals, where both are read."""
+    owners: Int64[Tensor, " m"] | None
+    """Row of the original of each altered form."""
+    meanings: Meanings
+    """Of the pairs, by their originals and translations."""
+    languages: tuple[Int64[Tensor, " b"], Int64[Tensor, " b"]]
+    """Numbers for the languages of the translations and of the originals."""
+    anchors: VectorSource
+    """Of the originals."""
+    known: tuple[Int64[Tensor, " k"], VectorSource] | None
+    """Rows of translations in languages that the teacher knows, and their vectors' source."""
+    in_bank: Int64[Tensor, " b"] | None
+    """Groups of the originals in the bank, where there is one."""
+
+
 class Reading(NamedTuple):
     """What a student reads of a batch of pairs, and the target of each sentence's vector."""
 
-    sides: list[TokenBatch]
-    """The translations, the originals, or both in this order."""
+    sentences: TokenBatch
+    """The translations, the originals with their altered forms, or all in this order."""
     targets: list[Float[Tensor, "b d"]]
-    """For each side."""
+    """For each side that is read."""
+    languages: list[Int64[Tensor, " b"]]
+    """For each side, a number for the language of each sentence."""
     anchors: Float[Tensor, "b d"]
     """The teacher's vectors of the originals."""
-    altered: AlteredBatch | None
-    """Altered originals, where originals are read and can be altered."""
+    owners: Int64[Tensor, " m"] | None
+    """Row of the original of each altered form, where there are some."""
 
 
 class Anchors(nn.Module):
@@ -165,16 +194,15 @@ class Anchors(nn.Module):
         self.bank = bank
         self.teacher = None
 
-    @torch.no_grad()
-    def vectors(self, batch: TokenBatch) -> Float[Tensor, "b d"]:
-        """The teacher's vectors of sentences, as they are.
+    def source(self, batch: TokenBatch) -> VectorSource:
+        """Where the teacher's vectors of sentences come from, for ``vectors``.
 
         Raises:
             ConfigError: there is neither a bank nor a single model of the student's width.
             DataError: a sentence is not in the bank.
         """
         if self.bank is not None:
-            return on_device(self.bank.vectors(sentence_keys(batch)), self._place.device)
+            return self.bank.vectors(sentence_keys(batch))
         if self.teacher is None or self.teacher.dim != self._dim:
             raise ConfigError(
                 f"teachers: {', '.join(self.teachers)} need a bank, which is made at the start of"
@@ -185,80 +213,117 @@ class Anchors(nn.Module):
         student_ids = [ids.tolist() for ids in sentences]
         # A teacher with another vocabulary reads the texts that the student's ids stand for.
         ids = self._reader(self.teacher, 0).in_own_tokens(student_ids, self.pivot)
-        embeddings: Tensor = self.teacher(TokenBatch.from_lists(ids, batch.languages))
+        return TokenBatch.from_lists(ids, batch.languages)
+
+    @torch.no_grad()
+    def vectors(self, source: VectorSource) -> Float[Tensor, "b d"]:
+        """The teacher's vectors of sentences, as they are."""
+        if isinstance(source, Tensor):
+            return on_device(source, self._place.device)
+        assert self.teacher is not None
+        embeddings: Tensor = self.teacher(source)
         return embeddings
 
-    def interpolated(
-        self, translations: TokenBatch, y: Float[Tensor, "b d"]
-    ) -> Float[Tensor, "b d"]:
+    def prepared(self, batch: ParallelBatch, translations: bool, originals: bool) -> AnchoredPairs:
+        """What can be known of a batch before it is read: all but what a teacher computes.
+
+        Args:
+            batch: the pairs.
+            translations: whether these are read of it.
+            originals: whether these are, with their altered forms.
+        """
+        foreign, own = by_pivot(batch, self.pivot)
+        known_rows = [row for row, code in enumerate(foreign.languages) if code in self.known]
+        known = None
+        if known_rows:
+            known = torch.tensor(known_rows), self.source(take(foreign, known_rows))
+        meanings = Meanings.of(own, foreign)
+        in_bank = None
+        if self.bank is not None:
+            in_bank = self.bank.groups(meanings.keys[:, 0])
+        altered: AlteredBatch | None = None
+        if originals and self.alter is not None:
+            altered = self.alter(own, seed=batch.seed, step=batch.step, is_known=self.is_known)
+        read = own
+        owners = None
+        if altered is not None:
+            read = join(own, altered.sentences)
+            owners = altered.owners
+        return AnchoredPairs(
+            foreign,
+            read,
+            join(foreign, read) if translations and originals else None,
+            owners,
+            meanings,
+            languages=(language_codes(foreign), language_codes(own)),
+            anchors=self.source(own),
+            known=known,
+            in_bank=in_bank,
+        )
+
+    def interpolated(self, pairs: AnchoredPairs, y: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
         """Targets of translations, OmniSONAR.
 
         (x + y) / 2 where the teacher knows the language of the translation, else y: x and y are its
         vectors of translation and original.
         """
-        known_rows = [row for row, code in enumerate(translations.languages) if code in self.known]
-        if not known_rows:
+        if pairs.known is None:
             return y
-        x = self.vectors(take(translations, known_rows))
-        rows = on_device(torch.tensor(known_rows), y.device)
+        x = self.vectors(pairs.known[1])
+        rows = on_device(pairs.known[0], y.device)
         return y.index_copy(0, rows, (x + y[rows]) / 2)
 
-    def reading(self, batch: ParallelBatch, translations: bool, originals: bool) -> Reading:
-        """What the student reads of a batch: one of the sides or both."""
-        foreign, own = by_pivot(batch, self.pivot)
-        y = self.vectors(own)
-        sides: list[TokenBatch] = []
-        targets: list[Tensor] = []
-        altered = None
-        if translations:
-            sides.append(foreign)
-            targets.append(self.interpolated(foreign, y))
-        if originals:
-            sides.append(own)
-            targets.append(y)
-            if self.alter is not None:
-                altered = self.alter(own, seed=batch.seed, step=batch.step, is_known=self.is_known)
-        return Reading(sides, targets, y, altered)
+    def reading(self, pairs: AnchoredPairs, translations: bool, originals: bool) -> Reading:
+        """What the student reads of a batch: one of the sides, or both if it is prepared so."""
+        y = self.vectors(pairs.anchors)
+        if not originals:
+            targets = [self.interpolated(pairs, y)]
+            return Reading(pairs.translations, targets, [pairs.languages[0]], y, None)
+        if not translations:
+            return Reading(pairs.originals, [y], [pairs.languages[1]], y, pairs.owners)
+        assert pairs.both is not None
+        targets = [self.interpolated(pairs, y), y]
+        return Reading(pairs.both, targets, [*pairs.languages], y, pairs.owners)
 
     def negatives(
-        self, batch: ParallelBatch, read: Reading, gather: Callable[[Tensor], Tensor]
+        self, pairs: AnchoredPairs, read: Reading, step: int, gather: Callable[[Tensor], Tensor]
     ) -> Negatives:
         """What the pairs of all processes are contrasted with.
 
         That is the bank's window of the step, or each other.
 
         Args:
-            batch: of this process.
+            pairs: of this process.
             read: what the student reads of it.
+            step: of the run.
             gather: concatenates over the processes.
         """
-        translations, originals = by_pivot(batch, self.pivot)
+        device = read.anchors.device
         # A pair is known by the keys of its two sentences; pairs with a sentence in common, also by
         # way of other pairs, have one meaning and must not be each other's negatives.
-        keys = gather(torch.stack([sentence_keys(originals), sentence_keys(translations)], dim=1))
-        device = read.anchors.device
-        group = on_device(meaning_groups(keys), device)
-        pairs = group[:, None] == group
-        pivots = on_device(keys[:, 0], device)
+        meanings = pairs.meanings.gathered(gather)
+        same_pairs = meanings.same(device)
+        pivots = on_device(meanings.keys, device)[:, 0]
         if self.bank is None:
             vectors = F.normalize(gather(read.anchors).float(), dim=1)
             same_sentence = pivots[:, None] == pivots
-            same_meaning = pairs
+            same_meaning = same_pairs
         else:
+            assert pairs.in_bank is not None
             # In the bank the groups are those of the whole corpus, not of this batch alone.
-            in_bank = on_device(self.bank.groups(keys[:, 0]), device)
-            window = self.bank.window(batch.step, device)
+            in_bank = gather(on_device(pairs.in_bank, device))
+            window = self.bank.window(step, device)
             vectors = window.vectors
             same_sentence = pivots[:, None] == window.keys
             same_meaning = same_sentence | (in_bank[:, None] == window.groups)
         # The rows again for a second side: the masks do not depend on which side is read.
-        count = len(read.sides)
+        count = len(read.targets)
         return Negatives(
             vectors,
             same_sentence.repeat(count, 1),
             same_meaning.repeat(count, 1),
-            pairs.repeat(count, count),
-            on_device(torch.cat([gather(language_codes(side)) for side in read.sides]), device),
+            same_pairs.repeat(count, count),
+            torch.cat([gather(on_device(codes, device)) for codes in read.languages]),
         )
 
     def notes(self) -> list[str]:

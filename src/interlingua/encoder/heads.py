@@ -50,17 +50,25 @@ class LanguageTags(nn.Module):
             self.norm = nn.LayerNorm(dim, LAYER_NORM_EPSILON)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, languages: Sequence[str]) -> Float[Tensor, "b l"]:
-        """The tags of a list of codes.
+    def forward(self, languages: Int64[Tensor, " b"]) -> Float[Tensor, "b l"]:
+        """The tags of languages.
+
+        Args:
+            languages: their rows in the table, see ``positions``.
+        """
+        rows = on_device(languages, self.embedding.weight.device)
+        tags: Tensor = self.dropout(self.norm(self.embedding(rows)))
+        return tags
+
+    def positions(self, languages: Sequence[str]) -> Int64[Tensor, " b"]:
+        """Row of each language in the table, on the host.
+
+        Args:
+            languages: codes.
 
         Raises:
             DataError: a language has no tag.
         """
-        tags: Tensor = self.dropout(self.norm(self.embedding(self.positions(languages))))
-        return tags
-
-    def positions(self, languages: Sequence[str]) -> Int64[Tensor, " b"]:
-        """Row of each language in the table."""
         try:
             rows = [self.index[code] for code in languages]
         except KeyError as error:
@@ -69,7 +77,7 @@ class LanguageTags(nn.Module):
                 f"language {code} has no tag{did_you_mean(code, self.index)}; name it in the"
                 " method's languages, or prepare the vocabulary with it"
             ) from error
-        return on_device(torch.tensor(rows), self.embedding.weight.device)
+        return torch.tensor(rows)
 
 
 class TokenPredictionHead(nn.Module):
@@ -100,11 +108,16 @@ class TokenPredictionHead(nn.Module):
             self.output = nn.Linear(output_width, vocab_size, bias=False)
 
     def forward(
-        self, embeddings: Float[Tensor, "b d"], languages: Sequence[str]
+        self, embeddings: Float[Tensor, "b d"], languages: Int64[Tensor, " b"] | None
     ) -> Float[Tensor, "b h"]:
-        """The vector to multiply the output embeddings by: the inner products are the logits."""
+        """The vector to multiply the output embeddings by: the inner products are the logits.
+
+        Args:
+            embeddings: of sentences.
+            languages: rows of the target languages' tags; None = the head has no tags.
+        """
         joint = embeddings
-        if self.tags is not None:
+        if self.tags is not None and languages is not None:
             joint = torch.cat([self.tags(languages), embeddings], dim=1)
         features: Tensor = self.norm(F.silu(self.dense(joint)))
         return features

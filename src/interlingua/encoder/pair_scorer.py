@@ -129,14 +129,24 @@ class PairScorer(nn.Module):
         self.template = PairTemplate.of(encoder.vocabulary)
         self.head = PairHead(encoder.dim, dropout=dropout)
 
-    def forward(self, a: TokenBatch, b: TokenBatch) -> Float[Tensor, " b"]:
-        """The logit of each pair; its sigmoid is the score in [0, 1].
+    def forward(self, pairs: TokenBatch) -> Float[Tensor, " b"]:
+        """The logit of each joined pair; its sigmoid is the score in [0, 1]."""
+        logits: Tensor = self.head(self.encoder.tokens(pairs).pool(self.pooling))
+        return logits
+
+    def join(self, a: TokenBatch, b: TokenBatch) -> TokenBatch:
+        """Row by row ``a`` and ``b`` in one sequence, for ``forward``.
 
         Raises:
             ConfigError: two sentences together are longer than the encoder can take.
         """
-        logits: Tensor = self.head(self.encoder.tokens(self._joined(a, b)).pool(self.pooling))
-        return logits
+        pairs = self.template.join(a, b)
+        if pairs.max_seqlen > self.encoder.max_tokens:
+            raise ConfigError(
+                f"a pair may have {pairs.max_seqlen} tokens, but the encoder takes"
+                f" {self.encoder.max_tokens}; lower the limit of tokens of a sentence"
+            )
+        return pairs
 
     @torch.inference_mode()
     def score(
@@ -172,21 +182,12 @@ class PairScorer(nn.Module):
             a = TokenBatch.from_lists([first_ids[row] for row in rows], no_languages)
             b = TokenBatch.from_lists([second_ids[row] for row in rows], no_languages)
             orders = []
-            for pairs in (self._joined(a, b), self._joined(b, a)):
+            for pairs in (self.join(a, b), self.join(b, a)):
                 states = HiddenStates(backbone(pairs.input_ids, pairs.cu_seqlens), pairs.cu_seqlens)
                 orders.append(self.head(states.pool(self.pooling)).sigmoid())
             scores[rows] = torch.stack(orders).mean(dim=0).cpu().numpy()
         self.head.train(training)
         return scores
-
-    def _joined(self, a: TokenBatch, b: TokenBatch) -> TokenBatch:
-        pairs = self.template.join(a, b)
-        if pairs.max_seqlen > self.encoder.max_tokens:
-            raise ConfigError(
-                f"a pair may have {pairs.max_seqlen} tokens, but the encoder takes"
-                f" {self.encoder.max_tokens}; lower the limit of tokens of a sentence"
-            )
-        return pairs
 
     def save(self, folder: PathLike) -> None:
         """Writes a model directory with the head next to the encoder.

@@ -5,12 +5,15 @@ They are used in training only.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import PackedSequence
 
+from interlingua.batches.packing import LengthGroups, length_groups
 from interlingua.batches.sentences import Tails
 from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout
@@ -19,6 +22,32 @@ from interlingua.encoder.visible import Visible, VisibleLayer, causal
 
 INITIAL = 0.1
 """Bound of the uniform distribution that LASER's decoder starts from."""
+
+
+class TimeSteps(NamedTuple):
+    """The tokens of packed sentences in the order in which an LSTM reads them."""
+
+    rows: Int64[Tensor, " t"]
+    """Which sentence each token belongs to, in the batch's order."""
+    order: Int64[Tensor, " t"]
+    """``x[order]`` has the tokens step by step, and in each step the longest sentences first."""
+    back: Int64[Tensor, " t"]
+    """``x[order][back]`` is ``x`` again."""
+    longest_first: Int64[Tensor, " b"]
+    """The sentences by length."""
+    sizes: tuple[int, ...]
+    """Sentences that are left in each step."""
+
+
+class ByLength(NamedTuple):
+    """The tokens of packed sentences in the order in which attention takes them."""
+
+    rows: Int64[Tensor, " t"]
+    """Which sentence each token belongs to, in the batch's order."""
+    groups: LengthGroups
+    """Sentences of equal length."""
+    cu_seqlens: Int[Tensor, " b+1"]
+    """Boundaries of the sentences in the batch's order."""
 
 
 class LstmDecoder(nn.Module):
@@ -63,20 +92,11 @@ class LstmDecoder(nn.Module):
         for weight in self.parameters():
             nn.init.uniform_(weight, -INITIAL, INITIAL)
 
-    def forward(
-        self,
-        inputs: Int64[Tensor, " t"],
-        cu_seqlens: Int[Tensor, " b+1"],
-        condition: Float[Tensor, "b d+l"],
-    ) -> Float[Tensor, "t o"]:
-        """Vectors to multiply the output embeddings by.
-
-        Inner products plus bias are the logits of the next tokens.
+    def arranged(self, cu_seqlens: Int[Tensor, " b+1"]) -> TimeSteps:
+        """The order in which ``forward`` reads the tokens of packed sentences.
 
         Args:
-            inputs: the tokens before those to be predicted, packed.
-            cu_seqlens: boundaries of the sentences.
-            condition: the sentences' vectors and, behind them, languages.
+            cu_seqlens: where each sentence begins, and the total at the end; on the host.
         """
         # torch's PackedSequence has the tokens step by step, and in each step the longest sentences
         # first. So token j of the sentence of rank r gets the key j * B + r, and is sorted by it.
@@ -85,21 +105,38 @@ class LstmDecoder(nn.Module):
         rank = longest_first.argsort()
         tokens = Tails.of(cu_seqlens, skip=0)
         order = (tokens.positions * len(lengths) + rank[tokens.rows]).argsort()
-        # Sentences that are left in each step; PackedSequence has them on the host.
-        sizes = tokens.positions.bincount().cpu()
+        sizes = tuple(tokens.positions.bincount().tolist())
+        return TimeSteps(tokens.rows, order, order.argsort(), longest_first, sizes)
+
+    def forward(
+        self,
+        inputs: Int64[Tensor, " t"],
+        arrangement: TimeSteps,
+        condition: Float[Tensor, "b d+l"],
+    ) -> Float[Tensor, "t o"]:
+        """Vectors to multiply the output embeddings by.
+
+        Inner products plus bias are the logits of the next tokens.
+
+        Args:
+            inputs: the tokens before those to be predicted, packed.
+            arrangement: of the sentences, see ``arranged``.
+            condition: the sentences' vectors and, behind them, languages.
+        """
         device = condition.device
-        back = on_device(order.argsort(), device)
         inputs = on_device(inputs, device)
-        rows = on_device(tokens.rows, device)
-        order = on_device(order, device)
-        longest_first = on_device(longest_first, device)
+        rows = on_device(arrangement.rows, device)
+        order = on_device(arrangement.order, device)
+        back = on_device(arrangement.back, device)
+        longest_first = on_device(arrangement.longest_first, device)
         x = torch.cat([self.dropout(self.tokens(inputs)), condition[rows]], dim=1)[order]
         # The first hidden and cell state of each layer, from the sentence's vector without the
         # language behind it; (layers, B, H) each.
         initial = self.initial(condition[:, : self.initial.in_features])
         state = initial.view(len(condition), self.lstm.num_layers, 2, -1)[longest_first]
         hidden, cell = state.permute(2, 1, 0, 3).contiguous().to(x.dtype).unbind(0)
-        states = self.lstm(PackedSequence(x, sizes), (hidden, cell))[0].data[back]
+        steps = PackedSequence(x, torch.tensor(arrangement.sizes))
+        states = self.lstm(steps, (hidden, cell))[0].data[back]
         features: Tensor = self.dropout(self.narrow(self.dropout(states)))
         return features
 
@@ -158,20 +195,26 @@ class TransformerDecoder(nn.Module):
         self.output = nn.Linear(width, vocab_size)
         self.dropout = nn.Dropout(dropout)
 
+    def arranged(self, cu_seqlens: Int[Tensor, " b+1"]) -> ByLength:
+        """As of ``LstmDecoder``."""
+        rows = Tails.of(cu_seqlens, skip=0).rows
+        return ByLength(rows, length_groups(cu_seqlens), cu_seqlens)
+
     def forward(
         self,
         inputs: Int64[Tensor, " t"],
-        cu_seqlens: Int[Tensor, " b+1"],
+        arrangement: ByLength,
         condition: Float[Tensor, "b d+l"],
     ) -> Float[Tensor, "t w"]:
         """As of ``LstmDecoder``."""
-        layout = Layout.of(cu_seqlens, device=condition.device)
-        rows = on_device(Tails.of(cu_seqlens, skip=0).rows, condition.device)
+        device = condition.device
+        layout = Layout.by_groups(arrangement.groups, arrangement.cu_seqlens, device)
+        rows = on_device(arrangement.rows, device)
         x = self.positions(layout.positions)
         # Without tokens there is nothing to hide: each position sees all others.
         visible: Visible | None = None
         if self.tokens is not None:
-            x = x + self.tokens(layout.arrange(on_device(inputs, condition.device)))
+            x = x + self.tokens(layout.arrange(on_device(inputs, device)))
             visible = causal
         # Each token with its sentence and the language.
         x = self.dropout(x)

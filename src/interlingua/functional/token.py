@@ -31,6 +31,10 @@ class TokenTargets(NamedTuple):
     negative_entropy: Float[Tensor, " b"]
     """Sum of p log p over the vocabulary, nats."""
 
+    def to(self, device: torch.device) -> TokenTargets:
+        """The same on another device."""
+        return TokenTargets(*(on_device(tensor, device) for tensor in self))
+
     def dense(self, vocab_size: int) -> Float[Tensor, "b v"]:
         """The distributions as a matrix."""
         matrix = self.weights.new_zeros(len(self.mass), vocab_size)
@@ -44,7 +48,6 @@ def token_targets(
     extra_ids: Int64[Tensor, " b"] | None = None,
     kind: TargetKind = "paper",
     dtype: torch.dtype = torch.float32,
-    device: torch.device | None = None,
 ) -> TokenTargets:
     r"""Token distribution of each sentence, EMS (Mao et al. 2023), Eq. (7).
 
@@ -60,7 +63,6 @@ def token_targets(
         kind: "paper", or "code": the released implementation writes 1 / |S| once for each distinct
             token, so that a sentence with repeated tokens has a mass below 1.
         dtype: of the weights.
-        device: where they are needed; default: where the tokens are.
 
     Raises:
         ValueError: there is no such kind.
@@ -69,10 +71,6 @@ def token_targets(
         raise ValueError(
             f"unknown kind of targets {kind!r}; choose one of {', '.join(TARGET_KINDS)}"
         )
-    if device is not None:
-        input_ids, cu_seqlens = on_device(input_ids, device), on_device(cu_seqlens, device)
-        if extra_ids is not None:
-            extra_ids = on_device(extra_ids, device)
     batch = len(cu_seqlens) - 1
     sentences = torch.arange(batch, device=input_ids.device)
     lengths = cu_seqlens.long().diff()

@@ -22,11 +22,10 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.batches.sentences import join
 from interlingua.batches.tokens import ParallelBatch
 from interlingua.config import PathText, refuse_unread
 from interlingua.encoder.altered_sentences import HardRequest
-from interlingua.encoder.anchors import Anchors, Negatives, Rows
+from interlingua.encoder.anchors import AnchoredPairs, Anchors, Negatives, Rows
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.teacher_bank import BankRequest
 from interlingua.errors import ConfigError
@@ -181,28 +180,29 @@ class Anchor(Objective):
 
         w_s L_student->teacher + w_t L_teacher->student + w_m L_MSE + center, side, soft and hard.
         """
-        read = self.anchors.reading(batch, *self.reads(batch.step))
-        sentences = list(read.sides)
-        if read.altered is not None:
-            sentences.append(read.altered.sentences)
-        vectors = self.encoder(join(*sentences))
+        batch, pairs = self.prepared(batch)
+        read = self.anchors.reading(pairs, *self.reads(batch.step, training=self.training))
+        vectors = self.encoder(read.sentences)
         # Rows: B of each side that is read, then the altered originals, which may be none.
-        size = batch.a.batch_size
-        sizes = [size] * len(read.sides)
+        sizes = [batch.a.batch_size] * len(read.targets)
         *students, hard = vectors.split([*sizes, len(vectors) - sum(sizes)])
-        negatives = self.anchors.negatives(batch, read, self.all_gather)
-        self.need_others(len(negatives.pairs) // len(read.sides), "pair of translations")
+        negatives = self.anchors.negatives(pairs, read, batch.step, self.all_gather)
+        self.need_others(len(negatives.pairs) // len(read.targets), "pair of translations")
         # Gathered side by side, in the order of the rows of ``negatives``.
         s = torch.cat([*map(self.all_gather, students)]).float()
         z = torch.cat([*map(self.all_gather, read.targets)]).float()
         terms = nested_together(
             self.matryoshka, partial(self.contrasts, negatives), s, z, negatives.vectors
         )
-        if read.altered is not None:
+        if read.owners is not None:
             # The last side is the originals, e; before it stand the translations, if they are read.
-            split = partial(self.split, read.altered.owners)
+            split = partial(self.split, read.owners)
             terms["hard"] = self.nested(split, hard, students[-1], read.anchors, *students[:-1])
         return self.weighted(**terms)
+
+    def prepare(self, batch: ParallelBatch) -> AnchoredPairs:
+        """The pairs, and all that the bank knows of them."""
+        return self.anchors.prepared(batch, *self.reads(batch.step, training=True))
 
     def contrasts(
         self, negatives: Negatives, s: Rows, z: Rows, bank: Rows
@@ -282,13 +282,13 @@ class Anchor(Objective):
         softmax = partial(split_softmax, temperature=self.config.temperature)
         return torch.stack([softmax(query, e, hard, owners) for query in x]).mean()
 
-    def reads(self, step: int) -> tuple[bool, bool]:
+    def reads(self, step: int, *, training: bool) -> tuple[bool, bool]:
         """Whether the student reads translations, and whether it reads originals.
 
         In evaluation this does not depend on the step.
         """
         config = self.config
-        if config.student_reads != "alternate" or not self.training:
+        if config.student_reads != "alternate" or not training:
             return True, config.student_reads == "both"
         # Originals in the last step of every ``original_steps``.
         originals = step % config.original_steps == config.original_steps - 1

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from interlingua.batches.feeds import LabeledBatch
 from interlingua.batches.sentences import join
+from interlingua.batches.tokens import TokenBatch
 from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pair_scorer import PairPooling, PairScorer
@@ -59,16 +60,20 @@ class CrossEncoder(Objective):
 
     def forward(self, batch: LabeledBatch) -> LossOutput:
         """Binary cross-entropy of the sigmoid with the score, a mean over pairs and orders."""
-        a = batch.a
-        b = batch.b
-        scores = on_device(batch.labels, self.encoder.device)  # in [0, 1]
+        batch, pairs = self.prepared(batch)
+        logits = self.scorer(pairs).float()
+        scores = on_device(batch.labels, logits.device)  # in [0, 1]
         if self.config.both_orders:
             # A pair's similarity has no order, but the sequence of its sentences does.
-            a = join(a, batch.b)
-            b = join(b, batch.a)
             scores = torch.cat([scores, scores])
-        logits = self.scorer(a, b).float()
         return self.weighted(cross_encoder=F.binary_cross_entropy_with_logits(logits, scores))
+
+    def prepare(self, batch: LabeledBatch) -> TokenBatch:
+        """What is read: ``a </s></s> b``, and behind these ``b </s></s> a``."""
+        a, b = batch.a, batch.b
+        if self.config.both_orders:
+            a, b = join(a, b), join(b, a)
+        return self.scorer.join(a, b)
 
     @property
     def evaluated(self) -> PairScorer:

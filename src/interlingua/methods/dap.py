@@ -90,6 +90,8 @@ class PredictedSide(NamedTuple):
     """The sentences."""
     labels: Int64[Tensor, " t"]
     """Their tokens, ``IGNORED`` at those that are shown."""
+    languages: Int64[Tensor, " n"] | None
+    """Rows of the tags of the sentences' languages; None = they are in the pivot."""
 
 
 class DAPInputs(NamedTuple):
@@ -171,7 +173,10 @@ class DAP(Objective):
             # A pair has the same place whichever of its sides is predicted.
             first_row = place.first_row + rows.start % x.batch_size
             labels = self.labels(targets, place._replace(first_row=first_row))
-            directions.append(PredictedSide(sources, rows, targets, labels))
+            languages = None
+            if self.tags is not None and rows.stop <= x.batch_size:
+                languages = self.tags.positions(targets.languages)
+            directions.append(PredictedSide(sources, rows, targets, labels, languages))
         return DAPInputs(read, directions)
 
     def rank(self, vectors: Float[Tensor, "2*b d"]) -> Float[Tensor, ""]:
@@ -198,10 +203,10 @@ class DAP(Objective):
         Without the first token if it is ``[CLS]``.
         """
         losses = []
-        for read, predicted, targets, labels in directions:
+        for read, predicted, targets, labels, languages in directions:
             language = None
-            if self.tags is not None and predicted.stop <= both.batch_size // 2:
-                language = self.tags(targets.languages)
+            if self.tags is not None and languages is not None:
+                language = self.tags(languages)
             rows = head(
                 states_of(both, hidden, read),
                 targets,

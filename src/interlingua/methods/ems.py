@@ -19,14 +19,19 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from interlingua.batches.masking import coin_flips, one_token_mask
-from interlingua.batches.sentences import join
+from interlingua.batches.sentences import Meanings, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.heads import LanguageTags, ProjectionHead, TokenPredictionHead
 from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import additive_margin_softmax, bidirectional_contrastive
-from interlingua.functional.token import TargetKind, linear_token_divergence, token_targets
+from interlingua.functional.token import (
+    TargetKind,
+    TokenTargets,
+    linear_token_divergence,
+    token_targets,
+)
 from interlingua.languages import resolve
 from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective, need
@@ -118,10 +123,12 @@ class EMSInputs(NamedTuple):
 
     read: TokenBatch
     """[a; b], with a token of each hidden where the config asks for it."""
-    translations: TokenBatch
-    """[b; a]: row i is the translation of row i of what is read."""
-    hidden: Int64[Tensor, " 2*b"] | None
-    """The hidden tokens, where they are to be predicted."""
+    targets: TokenTargets | None
+    """Of [b; a], the translations of the rows of what is read; None = they are not predicted."""
+    languages: Int64[Tensor, " 2*b"] | None
+    """Rows of the translations' tags, where the head has tags."""
+    meanings: Meanings | None
+    """Of the pairs, where those that say the same are not contrasted."""
 
 
 class EMS(Objective):
@@ -171,57 +178,62 @@ class EMS(Objective):
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
         """The loss of Eq. (12)."""
-        batch, (read, translations, hidden) = self.prepared(batch)
+        _, (read, targets, languages, meanings) = self.prepared(batch)
         uv = self.encoder(read)  # Eq. (1)
         terms = {}
-        if self.predict is not None:
+        if self.predict is not None and targets is not None:
             reconstruct = functools.partial(
-                self.reconstruct, self.predict, translations=translations, hidden=hidden
+                self.reconstruct, self.predict, targets.to(uv.device), languages
             )
             terms["xtr"] = self.nested(reconstruct, uv)  # Eq. (6)
         if self.config.contrastive != "none":
-            contrast = functools.partial(self.contrast, batch=batch)
+            contrast = functools.partial(self.contrast, meanings)
             terms["contrastive"] = self.nested(contrast, uv)  # Eq. (8)-(9)
         return self.weighted(**terms)  # Eq. (12)
 
     def prepare(self, batch: ParallelBatch) -> EMSInputs:
-        """Both sides joined both ways, with their hidden tokens."""
+        """What is read, and the tokens and languages of the translations."""
         a, b, hidden = self.masked(batch)
-        translations = join(batch.b, batch.a)
-        if self.config.code_masking:
-            translations = join(b, a)  # the targets hold <MASK> too, as in the released code
-        return EMSInputs(join(a, b), translations, hidden)
+        targets: TokenTargets | None = None
+        languages = None
+        if self.predict is not None:
+            # Row i is the translation of row i of what is read.
+            translations = join(batch.b, batch.a)
+            if self.config.code_masking:
+                translations = join(b, a)  # the targets hold <MASK> too, as in the released code
+            kind: TargetKind = "code" if self.config.code_targets else "paper"
+            targets = token_targets(
+                translations.input_ids, translations.cu_seqlens, extra_ids=hidden, kind=kind
+            )  # Eq. (7)
+            if self.predict.tags is not None:
+                languages = self.predict.tags.positions(translations.languages)
+        return EMSInputs(join(a, b), targets, languages, self.meanings(batch.a, batch.b))
 
     def reconstruct(
         self,
         predict: TokenPredictionHead,
+        targets: TokenTargets,
+        languages: Int64[Tensor, " 2*b"] | None,
         uv: Float[Tensor, "2*b d"],
-        translations: TokenBatch,
-        hidden: Tensor | None,
     ) -> Float[Tensor, ""]:
         """L_XTR: divergence from the translations' token distributions, Eq. (6).
 
         A mean over pairs, summed over both directions.
         """
         # Eq. (2)-(5) up to the product with the output embeddings and the softmax
-        features = predict(full_width(uv, self.encoder.dim), translations.languages)
-        kind: TargetKind = "code" if self.config.code_targets else "paper"
-        ids, cu_seqlens = translations[:2]
-        targets = token_targets(
-            ids, cu_seqlens, extra_ids=hidden, kind=kind, device=uv.device
-        )  # Eq. (7)
+        features = predict(full_width(uv, self.encoder.dim), languages)
         output_embeddings = predict.output_embeddings(self.encoder.backbone.word_embeddings.weight)
         # The mean runs over 2B rows; Eq. (6) divides the sum of both directions by B.
         return 2 * linear_token_divergence(features, output_embeddings, targets).mean()
 
-    def contrast(self, uv: Float[Tensor, "2*b d"], batch: ParallelBatch) -> Float[Tensor, ""]:
+    def contrast(self, meanings: Meanings | None, uv: Float[Tensor, "2*b d"]) -> Float[Tensor, ""]:
         """L_cntrs: each sentence finds its translation among those of the batch, both ways."""
         config = self.config
         if config.mlp:
             uv = self.project(full_width(uv, self.encoder.dim))  # Eq. (10)-(11)
         h_a, h_b = uv.chunk(2)
         gather = self.choose_gather(config.negatives)
-        excluded = self.repeats(batch.a, batch.b, gather)
+        excluded = self.repeats(meanings, gather)
         h_a, h_b = gather(h_a), gather(h_b)
         self.need_others(len(h_a), "pair of translations")
         if config.contrastive == "softmax":  # Eq. (8)-(9)

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from interlingua.batches.feeds import FeedName, SentenceBatch
-from interlingua.batches.sentences import join
+from interlingua.batches.sentences import Meanings, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.encoder.encoder import Encoder
 from interlingua.functional.contrastive import (
@@ -79,13 +79,14 @@ class InfoNCE(Objective):
 
     def forward(self, batch: ParallelBatch | SentenceBatch) -> LossOutput:
         """The contrast of translations, or of each sentence with itself."""
-        batch, both = self.prepared(batch)
-        contrast = partial(self.contrast, *self.sides(batch))
+        _, (both, meanings) = self.prepared(batch)
+        contrast = partial(self.contrast, meanings)
         return self.weighted(infonce=self.nested(contrast, self.encoder(both)))
 
-    def prepare(self, batch: ParallelBatch | SentenceBatch) -> TokenBatch:
-        """Both sides in one batch."""
-        return join(*self.sides(batch))
+    def prepare(self, batch: ParallelBatch | SentenceBatch) -> tuple[TokenBatch, Meanings | None]:
+        """Both sides in one batch, and what the pairs say."""
+        a, b = self.sides(batch)
+        return join(a, b), self.meanings(a, b)
 
     def sides(self, batch: ParallelBatch | SentenceBatch) -> tuple[TokenBatch, TokenBatch]:
         """The sentences, and the positive of each."""
@@ -95,12 +96,12 @@ class InfoNCE(Objective):
         return batch.sentences, batch.sentences
 
     def contrast(
-        self, a: TokenBatch, b: TokenBatch, embeddings: Float[Tensor, "2*b d"]
+        self, meanings: Meanings | None, embeddings: Float[Tensor, "2*b d"]
     ) -> Float[Tensor, ""]:
         """-log e^(cos(h_i, h_i+) / T) / sum_j e^(cos(h_i, h_j+) / T), a mean over i."""
         config = self.config
         gather = self.choose_gather(config.negatives)
-        excluded = self.repeats(a, b, gather)
+        excluded = self.repeats(meanings, gather)
         if config.projection:
             embeddings = self.project(full_width(embeddings, self.encoder.dim))
         h, positive = (gather(side) for side in embeddings.chunk(2))

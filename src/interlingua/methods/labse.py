@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from interlingua.batches.sentences import join
+from interlingua.batches.sentences import Meanings, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.functional.contrastive import additive_margin_softmax
 from interlingua.methods.objective import LossOutput, Objective, need
@@ -50,7 +50,7 @@ class LaBSE(Objective):
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
         """L + L', the loss of Eq. (1) with the cosine of Eq. (2), in both directions."""
-        batch, both = self.prepared(batch)
+        _, (both, meanings) = self.prepared(batch)
         config = self.config
         # section "cross-accelerator negative sampling": many more negatives than one GPU can hold
         gather = self.choose_gather(config.negatives)
@@ -61,10 +61,10 @@ class LaBSE(Objective):
             margin=config.margin,
             temperature=config.temperature,
             margin_after_temperature=config.margin_after_temperature,
-            excluded=self.repeats(batch.a, batch.b, gather),
+            excluded=self.repeats(meanings, gather),
         )
         return self.weighted(ranking=self.nested(rank, x, y))  # Eq. (1) + its reverse
 
-    def prepare(self, batch: ParallelBatch) -> TokenBatch:
-        """Both sides in one batch."""
-        return join(batch.a, batch.b)
+    def prepare(self, batch: ParallelBatch) -> tuple[TokenBatch, Meanings | None]:
+        """Both sides in one batch, and what the pairs say."""
+        return join(batch.a, batch.b), self.meanings(batch.a, batch.b)

@@ -21,7 +21,12 @@ from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.heads import LanguageTags
-from interlingua.encoder.translation_decoders import LstmDecoder, TransformerDecoder
+from interlingua.encoder.translation_decoders import (
+    ByLength,
+    LstmDecoder,
+    TimeSteps,
+    TransformerDecoder,
+)
 from interlingua.errors import ConfigError, DataError
 from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.languages import resolve
@@ -83,14 +88,14 @@ class LASERInputs(NamedTuple):
 
     read: TokenBatch
     """x."""
-    languages: tuple[str, ...]
-    """Of y, the translations."""
+    languages: Int64[Tensor, " b"] | None
+    """Rows of the tags of y, the translations; None = the decoder knows no languages."""
     inputs: Int64[Tensor, " t"]
     """Of the decoder: [end; y_1 ... y_n] of each translation."""
     labels: Int64[Tensor, " t"]
     """[y_1 ... y_n; end]."""
-    cu_seqlens: Int[Tensor, " b+1"]
-    """Boundaries of the translations in both."""
+    arrangement: TimeSteps | ByLength
+    """Of the translations in the decoder."""
 
 
 class LASER(Objective):
@@ -165,14 +170,18 @@ class LASER(Objective):
     def prepare(self, batch: ParallelBatch) -> LASERInputs:
         """What is read, and the decoder's tokens."""
         x, y = self.directions(batch)
-        return LASERInputs(x, y.languages, *self.shifted(y))
+        languages = None
+        if self.tags is not None:
+            languages = self.tags.positions(y.languages)
+        inputs, labels, cu_seqlens = self.shifted(y)
+        return LASERInputs(x, languages, inputs, labels, self.decoder.arranged(cu_seqlens))
 
     def translate(self, y: LASERInputs, embeddings: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
         """The decoder's loss, given the embeddings of what it has to translate."""
         vectors = full_width(embeddings, self.encoder.dim)
-        if self.tags is not None:
+        if self.tags is not None and y.languages is not None:
             vectors = torch.cat([vectors, self.tags(y.languages)], dim=1)
-        states = self.decoder(y.inputs, y.cu_seqlens, vectors)
+        states = self.decoder(y.inputs, y.arrangement, vectors)
         output = self.decoder.output
         losses = linear_cross_entropy(states, output.weight, output.bias, y.labels)
         return self.mean_of_tokens(losses)
@@ -203,7 +212,7 @@ class LASER(Objective):
         sources = [(row + size) % (2 * size) for row in targets]
         return take(both, sources), take(both, targets)
 
-    def shifted(self, y: TokenBatch) -> tuple[Tensor, Tensor, Float[Tensor, " b+1"]]:
+    def shifted(self, y: TokenBatch) -> tuple[Tensor, Tensor, Int[Tensor, " b+1"]]:
         """The decoder's inputs [end; y_1 ... y_n], its targets [y_1 ... y_n; end], their bounds.
 
         Whatever the tokenizer put around the text is left out; the decoder has an end of its own.

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from interlingua.batches.masking import IGNORED, MaskedTokens, coin_flips
-from interlingua.batches.sentences import first_occurrences, join, same_meaning, take
+from interlingua.batches.sentences import Meanings, first_occurrences, join, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
 from interlingua.devices import gathered
@@ -141,6 +141,8 @@ class MEXMAInputs(NamedTuple):
     hidden: HiddenTokens | None
     distinct: tuple[Int64[Tensor, " n"], Int64[Tensor, " m"]] | None
     """Rows of A and of B without those that repeat one, where KoLeo leaves these out."""
+    meanings: Meanings | None
+    """Of the pairs, where those that say the same are not contrasted."""
 
 
 class MEXMA(Objective):
@@ -181,7 +183,7 @@ class MEXMA(Objective):
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
         """L_MEXMA = alpha L_alignment + beta L_mlm + gamma L_K."""
-        batch, (read, clean_size, hidden, distinct) = self.prepared(batch)
+        batch, (read, clean_size, hidden, distinct, meanings) = self.prepared(batch)
         config = self.config
         size = batch.a.batch_size
         tokens = self.encoder.tokens(read)  # all passes, side by side
@@ -192,7 +194,7 @@ class MEXMA(Objective):
             vectors_a = s
             if config.alignment == "masked":
                 vectors_a = vectors
-            align = partial(self.align, batch=batch)
+            align = partial(self.align, meanings=meanings)
             terms["align"] = self.nested(align, vectors_a[:size], s[size:])  # L_alignment
         if self.head is not None and hidden is not None:
             # Rolled by a side, row i is the clean vector of the translation of masked row i.
@@ -214,7 +216,8 @@ class MEXMA(Objective):
             read = join(masked.batch, read)
             if self.head is not None:
                 hidden = self.hidden_tokens(self.head, masked)
-        return MEXMAInputs(read, clean_size, hidden, distinct)
+        meanings = self.meanings(batch.a, batch.b)
+        return MEXMAInputs(read, clean_size, hidden, distinct, meanings)
 
     def hidden_tokens(self, head: UnmaskingHead, masked: MaskedTokens) -> HiddenTokens:
         """Where tokens are hidden, and how the head reads the sentences."""
@@ -249,19 +252,16 @@ class MEXMA(Objective):
         return MaskedTokens(take(masked, rows), labels), take(clean, translations)
 
     def align(
-        self, a: Float[Tensor, "b d"], b: Float[Tensor, "b d"], batch: ParallelBatch
+        self, a: Float[Tensor, "b d"], b: Float[Tensor, "b d"], meanings: Meanings | None
     ) -> Float[Tensor, ""]:
         """L_alignment: the mean squared error, or InfoNCE both ways (section 5.2 of the paper)."""
         if self.config.alignment != "contrastive":
             return F.mse_loss(a, b)  # mean over B and d, of vectors of any length
-        excluded = None
-        if self.config.exclude_repeats:
-            excluded = same_meaning(batch.a, batch.b, self.all_gather)
         find = partial(
             infonce,
             temperature=self.config.temperature,
             cosine=self.config.cosine,
-            excluded=excluded,
+            excluded=self.repeats(meanings, self.all_gather),
         )
         a, b = self.all_gather(a), self.all_gather(b)
         self.need_others(len(a), "pair of translations")

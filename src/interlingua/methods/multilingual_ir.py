@@ -14,16 +14,17 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
-from interlingua.batches.feeds import FeedName, QuestionBatch, SentenceBatch
-from interlingua.batches.sentences import join, sentence_keys
-from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.batches.feeds import FeedName, QuestionBatch
+from interlingua.batches.sentences import Meanings, join, sentence_keys
+from interlingua.batches.tokens import TokenBatch
 from interlingua.config import refuse_unread
+from interlingua.devices import on_device
 from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.files import PathLike
@@ -68,6 +69,19 @@ class MultilingualIRConfig:
         of_language = ("monolingual", "language_reduction")
         refuse_unread(self, "semantic_temperature", reason="semantic_weight = 0", when=no_semantic)
         refuse_unread(self, *of_language, reason="language_weight = 0", when=no_language)
+
+
+class MultilingualIRInputs(NamedTuple):
+    """What the contrasts read of a batch, and what repeats in it."""
+
+    keys: Int64[Tensor, " n"] | None
+    """Of the passages, where repeats of an answer are left out."""
+    pairs: TokenBatch | None
+    """P: both sides of the translations, where there are some."""
+    texts: TokenBatch | None
+    """P, and behind it Q: sentences without a translation."""
+    meanings: Meanings | None
+    """Of the translations, where pairs that say the same are left out."""
 
 
 class MultilingualIR(Objective):
@@ -117,23 +131,36 @@ class MultilingualIR(Objective):
         self, batch: QuestionBatch | Mapping[str, Any], part: str | None = None
     ) -> LossOutput:
         """L = L_IR + w_s L_semaCL + w_l L_langCL, Eq. (4), or one of its terms."""
-        feeds = batch
-        if not isinstance(feeds, Mapping):  # both contrasts are off: questions are the only feed
-            feeds = {"questions": feeds}
+        batch, inputs = self.prepared(batch)
         parts = self.parts
         if part is not None:
             parts = (part,)
         terms = {}
         for name in parts:
             if name == "retrieval":
-                terms[name] = self.retrieve(feeds["questions"])
+                questions = by_feed(batch)["questions"]
+                terms[name] = self.retrieve(questions, inputs.keys)
             elif name == "semantic":
-                terms[name] = self.align(feeds["parallel"])
+                terms[name] = self.align(inputs.pairs, inputs.meanings)
             else:
-                terms[name] = self.equalize(feeds["parallel"], feeds.get("monolingual"))
+                terms[name] = self.equalize(inputs.texts, inputs.pairs.batch_size // 2)
         return self.weighted(**terms)
 
-    def retrieve(self, batch: QuestionBatch) -> Term:
+    def prepare(self, batch: QuestionBatch | Mapping[str, Any]) -> MultilingualIRInputs:
+        """The texts of each contrast in one batch, as the encoder is faster on one larger batch."""
+        feeds = by_feed(batch)
+        keys = pairs = texts = meanings = None
+        if self.config.exclude_repeats:
+            keys = sentence_keys(feeds["questions"].passages)
+        if "parallel" in feeds:
+            a, b = feeds["parallel"].a, feeds["parallel"].b
+            pairs = texts = join(a, b)
+            meanings = self.meanings(a, b)
+            if "monolingual" in feeds:
+                texts = join(pairs, feeds["monolingual"].sentences)
+        return MultilingualIRInputs(keys, pairs, texts, meanings)
+
+    def retrieve(self, batch: QuestionBatch, keys: Int64[Tensor, " n"] | None) -> Term:
         """L_IR: each question has to find its passage among those of all processes."""
         config = self.config
         size = batch.questions.batch_size
@@ -144,10 +171,10 @@ class MultilingualIR(Objective):
         q, p, *hard = (self.all_gather(part) for part in (q, *torch.split(answers, size)))
         self.need_others(len(p) + sum(map(len, hard)), "question with its passage")
         excluded = None
-        if config.exclude_repeats:
-            blocks = torch.split(sentence_keys(batch.passages), size)
-            keys = [self.all_gather(block) for block in blocks]
-            excluded = keys[0][:, None] == torch.cat(keys)
+        if keys is not None:
+            parts = torch.split(on_device(keys, q.device), size)
+            blocks = [self.all_gather(part) for part in parts]
+            excluded = blocks[0][:, None] == torch.cat(blocks)
 
         def rank(q: Tensor, p: Tensor, *hard: Tensor) -> Tensor:
             return infonce(  # Eq. (1)
@@ -161,36 +188,32 @@ class MultilingualIR(Objective):
 
         return self.nested(rank, q, p, *hard)
 
-    def align(self, batch: ParallelBatch) -> Term:
+    def align(self, pairs: TokenBatch, meanings: Meanings | None) -> Term:
         """L_semaCL: translations are close, and far from all other sentences of the batch."""
-        z_i, z_j = self.passages(batch.a, batch.b)
+        z_i, z_j = self.passages(pairs, pairs.batch_size // 2)
         self.need_others(len(z_i), "pair of translations", "data.batch_size")
-        excluded = self.repeats(batch.a, batch.b, self.all_gather)
+        excluded = self.repeats(meanings, self.all_gather)
         contrast = partial(
             semantic_contrastive, temperature=self.config.semantic_temperature, excluded=excluded
         )
         return self.nested(contrast, z_i, z_j)  # Eq. (2)
 
-    def equalize(self, batch: ParallelBatch, others: SentenceBatch | None) -> Term:
+    def equalize(self, texts: TokenBatch, pairs: int) -> Term:
         """L_langCL: every other sentence is as near to a sentence as to its translation."""
-        batches = [batch.a, batch.b]  # P
-        if others is not None:
-            batches.append(others.sentences)  # Q
-        z_i, z_j, *z_k = self.passages(*batches)
+        z_i, z_j, *z_k = self.passages(texts, pairs)
         self.need_others(len(z_i) + sum(map(len, z_k)), "pair of translations", "data.batch_size")
         equalize = partial(language_contrastive, reduction=self.config.language_reduction)
         return self.nested(equalize, z_i, z_j, *z_k)  # Eq. (3)
 
-    def passages(
-        self, a: TokenBatch, b: TokenBatch, *more: TokenBatch
-    ) -> tuple[Float[Tensor, "_ d"], ...]:
-        """Embeddings of several batches by the passage tower, each with those of all processes."""
-        # One pass over all of them: the encoder is faster on one larger batch.
-        together = join(a, b)
-        for batch in more:
-            together = join(together, batch)
-        sizes = [batch.batch_size for batch in (a, b, *more)]
-        return tuple(self.all_gather(part) for part in torch.split(self.encoder(together), sizes))
+    def passages(self, texts: TokenBatch, pairs: int) -> tuple[Float[Tensor, "_ d"], ...]:
+        """Embeddings by the passage tower, with those of all processes.
+
+        Of each side of the pairs, and of the sentences that stand behind them, if there are any.
+        """
+        sizes = [pairs, pairs]
+        if texts.batch_size > sum(sizes):
+            sizes.append(texts.batch_size - sum(sizes))
+        return tuple(self.all_gather(part) for part in torch.split(self.encoder(texts), sizes))
 
     @property
     def exported(self) -> tuple[Encoder, ...]:
@@ -202,3 +225,10 @@ class MultilingualIR(Objective):
     def save(self, folder: PathLike) -> None:
         """Writes the passage tower, with the question tower, if there is one, in a folder of it."""
         DualEncoder(self.encoder, self.question_encoder).save(folder)
+
+
+def by_feed(batch: QuestionBatch | Mapping[str, Any]) -> Mapping[str, Any]:
+    """The feeds' batches; with both contrasts off, questions are the only feed."""
+    if isinstance(batch, Mapping):
+        return batch
+    return {"questions": batch}

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from interlingua.batches.feeds import FeedName, PreparedBatch
 from interlingua.batches.masking import MaskedTokens, mlm_mask
-from interlingua.batches.sentences import same_meaning
+from interlingua.batches.sentences import Meanings
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.token_heads import MaskedTokenHead
@@ -203,13 +203,19 @@ class Objective(nn.Module, ABC):
             return self.all_gather
         return itself
 
-    def repeats(
-        self, a: TokenBatch, b: TokenBatch, gather: Callable[[Tensor], Tensor]
-    ) -> Bool[Tensor, "n n"] | None:
-        """Pairs that say the same and are no negatives of one another, with ``exclude_repeats``."""
+    def meanings(self, a: TokenBatch, b: TokenBatch) -> Meanings | None:
+        """What decides about ``repeats``, with ``exclude_repeats``; for ``prepare``."""
         if not self.config.exclude_repeats:
             return None
-        return same_meaning(a, b, gather)
+        return Meanings.of(a, b)
+
+    def repeats(
+        self, meanings: Meanings | None, gather: Callable[[Tensor], Tensor]
+    ) -> Bool[Tensor, "n n"] | None:
+        """Pairs that say the same and are no negatives of one another, with ``exclude_repeats``."""
+        if meanings is None:
+            return None
+        return meanings.gathered(gather).same(self.encoder.device)
 
     def need_others(self, count: int, what: str, key: str = "run.global_batch_size") -> None:
         """Refuses a batch of one, which a contrast has nothing to compare with.
