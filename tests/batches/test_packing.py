@@ -19,6 +19,7 @@ def test_a_small_batch_by_hand():
     assert found.permutation.tolist() == [2, 0, 1, 3, 4]
     assert found.inverse.tolist() == [1, 2, 0, 3, 4]
     assert found.groups == (LengthGroup(0, 1, 1), LengthGroup(1, 2, 2))
+    assert found.order.tolist() == [1, 0, 2]
     assert found.sizes == [1, 4]
     assert found.cu_seqlens.tolist() == [0, 1, 3, 5]
 

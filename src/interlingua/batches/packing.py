@@ -37,6 +37,8 @@ class LengthGroups(NamedTuple):
     """``x[permutation]`` is sorted by length."""
     inverse: Int64[Tensor, " t"]
     """``x[permutation][inverse]`` is ``x`` again."""
+    order: Int64[Tensor, " b"]
+    """Which sequence of the batch stands in each place."""
     groups: tuple[LengthGroup, ...]
     """Shortest first; they cover all tokens."""
     cu_seqlens: Int32[Tensor, " b+1"]
@@ -48,10 +50,11 @@ class LengthGroups(NamedTuple):
         return [group.sequences * group.length for group in self.groups]
 
     def to(self, device: torch.device) -> LengthGroups:
-        """The same with the orders and the boundaries on a device."""
+        """The same with its tensors on a device."""
         return self._replace(
             permutation=on_device(self.permutation, device),
             inverse=on_device(self.inverse, device),
+            order=on_device(self.order, device),
             cu_seqlens=on_device(self.cu_seqlens, device),
         )
 
@@ -78,4 +81,4 @@ def length_groups(cu_seqlens: Int32[Tensor, " b+1"]) -> LengthGroups:
         groups.append(LengthGroup(start, count, length))
         start += count * length
     boundaries = F.pad(ends, (1, 0)).int()
-    return LengthGroups(permutation, inverse, tuple(groups), boundaries)
+    return LengthGroups(permutation, inverse, order, tuple(groups), boundaries)

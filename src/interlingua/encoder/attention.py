@@ -83,11 +83,17 @@ class Layout:
             tokens = int(cu_seqlens[-1])
             boundaries = on_device(cu_seqlens.int(), device)
             return cls(_places(boundaries, tokens), None, boundaries, longest)
-        by_length = length_groups(cu_seqlens)
-        positions = _places(cu_seqlens, int(cu_seqlens[-1]))
-        positions = on_device(positions[by_length.permutation], device)
+        return cls.by_groups(length_groups(cu_seqlens), cu_seqlens, device)
+
+    @classmethod
+    def by_groups(
+        cls, groups: LengthGroups, cu_seqlens: Int[Tensor, " b+1"], device: torch.device
+    ) -> Layout:
+        """The order of groups of equal length, which may have been made ahead of the step."""
+        groups = groups.to(device)
+        positions = _places(groups.cu_seqlens, len(groups.permutation))
         # Groups are sorted by length, so that the last one is the longest.
-        return cls(positions, by_length.to(device), cu_seqlens, by_length.groups[-1].length)
+        return cls(positions, groups, cu_seqlens, groups.groups[-1].length)
 
     def rotation(
         self, base: float, head_width: int
