@@ -24,14 +24,19 @@ DRAWING = {"combination", "dap both", "ems generative", "infoxlm", "mexma", "ret
 
 NOTHING_PINNED = {
     "calibrated",
+    "dap",
     "distill",
     "infonce",
+    "infoxlm",
     "infoxlm alone",
     "labse",
     "mexma",
     "mexma asymmetrical",
     "nli",
+    "retromae",
+    "retromae plain",
     "sts",
+    "tlm",
 }
 """Where no other part of a step pins anything either: heads and losses of others do."""
 
