@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import torch
 
-from interlingua.batches.masking import IGNORED, random_context
+from interlingua.batches.masking import IGNORED, LabeledTokens, random_context
 from interlingua.batches.tokens import Place
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.masked_decoders import MaskedDecoder
@@ -24,6 +24,13 @@ def parts(encoder, random_batch, *, layers=1, skip):
     return decoder, batch, labels, torch.randn(4, encoder.dim)
 
 
+def chosen(labels):
+    """Where a loop's labels are, and what they are."""
+    labels = torch.cat(labels)
+    places = (labels != IGNORED).nonzero()[:, 0]
+    return LabeledTokens(places, labels[places])
+
+
 @pytest.mark.parametrize(("skip", "model_type"), [(0, "bert"), (1, "bert"), (1, "xlm-roberta")])
 @torch.no_grad()
 def test_enhanced_decoding_is_equations_4_to_7(framed_encoder, random_batch, skip, model_type):
@@ -33,7 +40,8 @@ def test_enhanced_decoding_is_equations_4_to_7(framed_encoder, random_batch, ski
     encoder = Encoder.from_scratch(config, framed_encoder.vocabulary).eval()
     backbone = encoder.backbone
     decoder, batch, labels, h = parts(encoder, random_batch, skip=skip)
-    states, told = decoder.enhanced(backbone, batch, labels, h, PLACE, hidden=0.5)
+    arrangement = decoder.arranged(batch, labels)
+    states = decoder.enhanced(backbone, arrangement, h, PLACE, hidden=0.5)
     expected, targets = [], []
     sentences = zip(
         *(t.split(batch.lengths.tolist()) for t in (batch.input_ids, labels)), strict=True
@@ -50,25 +58,28 @@ def test_enhanced_decoding_is_equations_4_to_7(framed_encoder, random_batch, ski
         expected.append(naive_layer(decoder.layers[0], h_1, context=h_2, shown=shown))  # Eq. (5)
         targets.append(torch.cat([torch.tensor([IGNORED]), label[skip:]]))
     torch.testing.assert_close(states, torch.cat(expected), rtol=1e-4, atol=1e-5)
-    assert torch.equal(told, torch.cat(targets))
+    assert all(map(torch.equal, arrangement.labeled, chosen(targets)))
 
 
 @pytest.mark.parametrize(("skip", "layers"), [(0, 1), (1, 2)])
 @torch.no_grad()
 def test_basic_decoding_is_equation_2(framed_encoder, random_batch, skip, layers):
     decoder, batch, labels, h = parts(framed_encoder, random_batch, layers=layers, skip=skip)
-    states, told = decoder(framed_encoder.backbone, batch, labels, h)
-    expected = []
-    for row, ids in enumerate(batch.input_ids.split(batch.lengths.tolist())):
+    arrangement = decoder.arranged(batch, labels)
+    states = decoder(framed_encoder.backbone, arrangement, h)
+    expected, targets = [], []
+    sentences = zip(
+        *(t.split(batch.lengths.tolist()) for t in (batch.input_ids, labels)), strict=True
+    )
+    for row, (ids, label) in enumerate(sentences):
         embedded = naive_embed(framed_encoder.backbone, ids[skip:], torch.arange(skip, len(ids)))
         x = torch.cat([h[row : row + 1], embedded])
         for layer in decoder.layers:
             x = naive_layer(layer, x)
         expected.append(x)
+        targets.append(torch.cat([torch.tensor([IGNORED]), label[skip:]]))
     torch.testing.assert_close(states, torch.cat(expected), rtol=1e-4, atol=1e-5)
-    assert (told != IGNORED).sum() == sum(
-        (label[skip:] != IGNORED).sum() for label in labels.split(batch.lengths.tolist())
-    )
+    assert all(map(torch.equal, arrangement.labeled, chosen(targets)))
 
 
 @torch.no_grad()
@@ -76,10 +87,8 @@ def test_no_token_sees_itself_but_all_see_the_vector(framed_encoder, random_batc
     decoder, batch, labels, h = parts(framed_encoder, random_batch, skip=0)
 
     def states(ids, vectors):
-        changed = batch._replace(input_ids=ids)
-        return decoder.enhanced(
-            framed_encoder.backbone, changed, labels, vectors, PLACE, hidden=0.5
-        )[0]
+        changed = decoder.arranged(batch._replace(input_ids=ids), labels)
+        return decoder.enhanced(framed_encoder.backbone, changed, vectors, PLACE, hidden=0.5)
 
     before = states(batch.input_ids, h)
     ids = batch.input_ids.clone()
@@ -98,7 +107,9 @@ def test_with_all_hidden_only_vector_and_position_tell(framed_encoder, random_ba
     decoder, batch, labels, h = parts(framed_encoder, random_batch, skip=1)
     others = batch._replace(input_ids=batch.input_ids.flip(0))
     one, other = (
-        decoder.enhanced(framed_encoder.backbone, ids, labels, h, PLACE, hidden=1.0)[0]
+        decoder.enhanced(
+            framed_encoder.backbone, decoder.arranged(ids, labels), h, PLACE, hidden=1.0
+        )
         for ids in (batch, others)
     )
     torch.testing.assert_close(one, other)

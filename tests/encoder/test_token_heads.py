@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as F
 
-from interlingua.batches.masking import IGNORED
+from interlingua.batches.masking import IGNORED, LabeledTokens
 from interlingua.encoder.token_heads import MaskedTokenHead, TranslationHead
 from tests.encoder.naive import naive_backbone
 
@@ -15,25 +15,26 @@ def test_only_labeled_states_are_looked_at():
     torch.manual_seed(0)
     head, states = MaskedTokenHead(4, 9, transform=True), torch.randn(5, 4)
     labels, words = torch.tensor([IGNORED, 3, IGNORED, 8, 0]), torch.randn(9, 4)
-    told = head(states, labels, words)
+    labeled = LabeledTokens.of(labels)
+    told = head(states, labeled, words)
     dense, _, norm = head.transform
     torch.testing.assert_close(told.hidden, norm(F.gelu(dense(states[[1, 3, 4]]))))
     assert told.targets.tolist() == [3, 8, 0]
     assert told.output_embeddings is words
     assert told.bias.tolist() == [0.0] * 9
     states[0] = torch.nan
-    assert torch.isfinite(head(states, labels, words).hidden).all()
+    assert torch.isfinite(head(states, labeled, words).hidden).all()
 
 
 def test_without_a_transform_states_are_compared_with_words_themselves():
-    states, labels = torch.randn(3, 4), torch.tensor([1, IGNORED, 2])
-    told = MaskedTokenHead(4, 9, transform=False)(states, labels, torch.randn(9, 4))
+    states, labeled = torch.randn(3, 4), LabeledTokens.of(torch.tensor([1, IGNORED, 2]))
+    told = MaskedTokenHead(4, 9, transform=False)(states, labeled, torch.randn(9, 4))
     assert torch.equal(told.hidden, states[[0, 2]])
 
 
 def translation(encoder, batch, *, layers=1, skip=1, language=None, hidden=None):
     """The head's answer for (2i translated into 2i + 1), and by hand."""
-    head = TranslationHead(encoder.backbone, layers).eval()
+    head = TranslationHead(encoder.backbone, layers, mask_id=2, skip=skip).eval()
     with torch.no_grad():
         head.backbone.word_embeddings.weight += 0.1 * torch.randn_like(
             head.backbone.word_embeddings.weight
@@ -42,7 +43,8 @@ def translation(encoder, batch, *, layers=1, skip=1, language=None, hidden=None)
     states = encoder.tokens(target).states
     labels = target.input_ids if hidden is None else torch.where(hidden, target.input_ids, IGNORED)
     read = encoder.tokens(source)
-    found = head(read, target, labels, 2, states=states, skip=skip, language=language)
+    arrangement = head.arranged(source.cu_seqlens, target.cu_seqlens, labels)
+    found = head(read.states, states, arrangement, language=language)
     expected, targets = [], []
     parts = [
         t.split(b.lengths.tolist())
@@ -76,7 +78,7 @@ def test_translation_is_told_sentence_by_sentence(framed_encoder, random_batch):
 
 
 def test_the_head_begins_with_the_encoder_s_last_layers_and_shares_nothing(framed_encoder):
-    head = TranslationHead(framed_encoder.backbone, 1)
+    head = TranslationHead(framed_encoder.backbone, 1, mask_id=2, skip=1)
     last = framed_encoder.backbone.layers[-1]
     assert len(head.backbone.layers) == 1
     assert torch.equal(head.backbone.layers[0].query.weight, last.query.weight)
@@ -88,9 +90,11 @@ def test_the_head_begins_with_the_encoder_s_last_layers_and_shares_nothing(frame
 
 def test_hidden_target_tokens_do_not_reach_the_head(framed_encoder, random_batch):
     source, target = random_batch([4, 3]), random_batch([5, 2], seed=1)
-    head, read = TranslationHead(framed_encoder.backbone, 1).eval(), framed_encoder.tokens(source)
+    head = TranslationHead(framed_encoder.backbone, 1, mask_id=2, skip=1).eval()
+    read = framed_encoder.tokens(source).states
+    arrangement = head.arranged(source.cu_seqlens, target.cu_seqlens, target.input_ids)
     told = [
-        head(read, target, target.input_ids, 2, states=states, skip=1).hidden
+        head(read, states, arrangement).hidden
         for states in (torch.randn(7, 32), torch.randn(7, 32))
     ]
     assert torch.equal(*told)

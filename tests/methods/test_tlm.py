@@ -115,7 +115,7 @@ def test_only_translation_modeling_looks_at_the_translation():
     assert not torch.equal(
         objective.translation_modeling(changed), objective.translation_modeling(one)
     )
-    one, same = (objective.mask(batch.a, batch.place("a")) for batch in (pairs, other))
+    one, same = (objective.masked_sentences(batch.a, batch.place("a")) for batch in (pairs, other))
     assert torch.equal(objective.alone(one), objective.alone(same))
 
 

@@ -37,6 +37,21 @@ class MaskedTokens(NamedTuple):
     """What stood at the hidden positions; ``IGNORED`` elsewhere."""
 
 
+class LabeledTokens(NamedTuple):
+    """The tokens that a loss predicts."""
+
+    at: Int64[Tensor, " n"]
+    """Where they stand among all tokens."""
+    ids: Int64[Tensor, " n"]
+    """What they are."""
+
+    @classmethod
+    def of(cls, labels: Int64[Tensor, " t"]) -> LabeledTokens:
+        """Those with a label other than ``IGNORED``; best on the host."""
+        at = (labels != IGNORED).nonzero()[:, 0]
+        return cls(at, labels[at])
+
+
 def mlm_mask(
     batch: TokenBatch,
     place: Place,

@@ -10,18 +10,41 @@ weak on purpose: what it can't guess from the context must be in h.
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor, nn
 
-from interlingua.batches.masking import IGNORED, random_context
+from interlingua.batches.masking import IGNORED, LabeledTokens, random_context
+from interlingua.batches.packing import LengthGroups, length_groups
 from interlingua.batches.sentences import Tails, chained
 from interlingua.batches.tokens import Place, TokenBatch
-from interlingua.devices import on_device
+from interlingua.devices import gathered, on_device
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.backbone import Backbone, final_norm
 from interlingua.encoder.visible import VisibleLayer
+
+
+class DecoderArrangement(NamedTuple):
+    """What a decoder is shown of sentences besides their vectors, and what it predicts.
+
+    All of it is on the host.
+    """
+
+    input_ids: Int64[Tensor, " t"]
+    """The tokens but for those that a vector stands for."""
+    tails: Tails
+    """Where these are in the sentences."""
+    tails_by_length: LengthGroups
+    order: Int64[Tensor, " n"]
+    """Of [vectors; tokens]: each vector in front of its sentence's tokens."""
+    cu_seqlens: Int[Tensor, " b+1"]
+    """Boundaries of the sentences in this order."""
+    by_length: LengthGroups
+    """Of the sentences in this order."""
+    labeled: LabeledTokens
+    """What is predicted, in this order."""
 
 
 class MaskedDecoder(nn.Module):
@@ -45,45 +68,58 @@ class MaskedDecoder(nn.Module):
         self.layers = nn.ModuleList(map(VisibleLayer, config.layer_specs))
         self.final_norm = final_norm(config)
 
-    def forward(
-        self,
-        backbone: Backbone,
-        sentences: TokenBatch,
-        labels: Int64[Tensor, " t"],
-        h: Float[Tensor, "b d"],
-    ) -> tuple[Float[Tensor, "n d"], Int64[Tensor, " n"]]:
-        """States of all tokens, each shown all others: Eq. (2).
+    def arranged(self, sentences: TokenBatch, labels: Int64[Tensor, " t"]) -> DecoderArrangement:
+        """How sentences' vectors and tokens are put together.
 
-        What must not be seen is masked in ``sentences`` already.
+        Args:
+            sentences: what is shown.
+            labels: the tokens to be predicted, ``IGNORED`` elsewhere.
+        """
+        tails = Tails.of(sentences.cu_seqlens, self.skip)
+        # One vector for each sentence: boundaries 0, 1, 2 ...
+        vectors = torch.arange(sentences.batch_size + 1).to(tails.cu_seqlens)
+        order, cu_seqlens = chained(vectors, tails.cu_seqlens)
+        # No labels for the vectors, which are not tokens.
+        none = labels.new_full((sentences.batch_size,), IGNORED)
+        return DecoderArrangement(
+            input_ids=sentences.input_ids[tails.kept],
+            tails=tails,
+            tails_by_length=length_groups(tails.cu_seqlens),
+            order=order,
+            cu_seqlens=cu_seqlens,
+            by_length=length_groups(cu_seqlens),
+            labeled=LabeledTokens.of(torch.cat([none, labels[tails.kept]])[order]),
+        )
+
+    def forward(
+        self, backbone: Backbone, arrangement: DecoderArrangement, h: Float[Tensor, "b d"]
+    ) -> Float[Tensor, "n d"]:
+        """States of all vectors and tokens, each shown all others: Eq. (2).
+
+        What must not be seen is masked in the sentences already.
 
         Args:
             backbone: the encoder's.
-            sentences: what is shown.
-            labels: the tokens to be predicted, ``IGNORED`` elsewhere.
-            h: the sentences' vectors.
-
-        Returns:
-            the states, and the labels in their order.
+            arrangement: of the sentences, see ``arranged``.
+            h: their vectors.
         """
-        tails, order, cu_seqlens = self._chained(sentences)
-        layout = Layout.of(cu_seqlens, device=h.device)
+        layout = Layout.by_groups(arrangement.by_length, arrangement.cu_seqlens, h.device)
         # Vectors, then tokens: `order` puts each vector in front of its sentence's tokens.
-        joined = torch.cat([h, self._embedded(backbone, sentences, tails)])
-        x = layout.arrange(joined[on_device(order, h.device)])
+        joined = torch.cat([h, self._embedded(backbone, arrangement)])
+        x = layout.arrange(gathered(joined, arrangement.order))
         for layer in self.layers:
             x = layer(x, layout)
-        return layout.restore(self._normed(x)), self._labels(labels, tails, h)[order]
+        return layout.restore(self._normed(x))
 
     def enhanced(
         self,
         backbone: Backbone,
-        sentences: TokenBatch,
-        labels: Int64[Tensor, " t"],
+        arrangement: DecoderArrangement,
         h: Float[Tensor, "b d"],
         place: Place,
         *,
         hidden: float,
-    ) -> tuple[Float[Tensor, "n d"], Int64[Tensor, " n"]]:
+    ) -> Float[Tensor, "n d"]:
         r"""Enhanced decoding, Eq. (4)-(7): every token is predicted from a context of its own.
 
         Each token is shown the sentence's vector besides.
@@ -97,23 +133,22 @@ class MaskedDecoder(nn.Module):
 
         Args:
             backbone: the encoder's.
-            sentences: the whole sentences.
-            labels: the tokens to be predicted, ``IGNORED`` elsewhere.
-            h: the sentences' vectors.
+            arrangement: of the whole sentences, see ``arranged``.
+            h: their vectors.
             place: what the draws depend on.
             hidden: share of the other tokens that a token is not shown.
         """
-        tails, order, cu_seqlens = self._chained(sentences)
-        layout = Layout.of(cu_seqlens, device=h.device)
+        layout = Layout.by_groups(arrangement.by_length, arrangement.cu_seqlens, h.device)
+        tails = arrangement.tails
         # h + p_i for each token i; None where positions come in the layer (rotary, ALiBi).
         queries = h[on_device(tails.rows, h.device)]
         positions = backbone.positional(on_device(tails.positions, h.device))
         if positions is not None:
             queries = queries + positions
-        order_on_device = on_device(order, h.device)
-        h_1 = layout.arrange(torch.cat([h, queries])[order_on_device])
-        tokens = self._embedded(backbone, sentences, tails)
-        h_2 = layout.arrange(torch.cat([h, tokens])[order_on_device])
+        order = on_device(arrangement.order, h.device)
+        h_1 = layout.arrange(torch.cat([h, queries]).index_select(0, order))
+        tokens = self._embedded(backbone, arrangement)
+        h_2 = layout.arrange(torch.cat([h, tokens]).index_select(0, order))
 
         def visible(rows: Int64[Tensor, " n"], length: int) -> Bool[Tensor, "n l l"]:
             """M: a random part of the sentence, never the token itself, and always h."""
@@ -125,7 +160,7 @@ class MaskedDecoder(nn.Module):
 
         # Enhanced decoding has a single layer.
         states = self.layers[0](h_1, layout, context=h_2, visible=visible)
-        return layout.restore(self._normed(states)), self._labels(labels, tails, h)[order]
+        return layout.restore(self._normed(states))
 
     def _normed(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
         if self.final_norm is None:
@@ -133,26 +168,12 @@ class MaskedDecoder(nn.Module):
         normed: Tensor = self.final_norm(x)
         return normed
 
-    def _chained(
-        self, sentences: TokenBatch
-    ) -> tuple[Tails, Int64[Tensor, " n"], Int[Tensor, " b+1"]]:
-        """The tokens behind the first ones, and how each sentence's vector and they are joined."""
-        tails = Tails.of(sentences.cu_seqlens, self.skip)
-        # One vector for each sentence: boundaries 0, 1, 2 ...
-        vectors = torch.arange(sentences.batch_size + 1, device=tails.rows.device)
-        order, cu_seqlens = chained(vectors, tails.cu_seqlens)
-        return tails, order, cu_seqlens
-
     def _embedded(
-        self, backbone: Backbone, sentences: TokenBatch, tails: Tails
-    ) -> Float[Tensor, "n d"]:
+        self, backbone: Backbone, arrangement: DecoderArrangement
+    ) -> Float[Tensor, "t d"]:
         # The positions are those of the whole sentences, from which `skip` tokens are missing.
-        layout = Layout.of(tails.cu_seqlens, device=backbone.word_embeddings.weight.device)
-        ids = sentences.input_ids[tails.kept]
-        return layout.restore(backbone.embed(ids, layout, positions=tails.positions))
-
-    def _labels(
-        self, labels: Int64[Tensor, " t"], tails: Tails, h: Float[Tensor, "b d"]
-    ) -> Int64[Tensor, " n"]:
-        """The labels of what is joined: none for the vectors, which are not tokens."""
-        return torch.cat([labels.new_full((len(h),), IGNORED), labels[tails.kept]])
+        tails = arrangement.tails
+        device = backbone.word_embeddings.weight.device
+        layout = Layout.by_groups(arrangement.tails_by_length, tails.cu_seqlens, device)
+        embedded = backbone.embed(arrangement.input_ids, layout, positions=tails.positions)
+        return layout.restore(embedded)

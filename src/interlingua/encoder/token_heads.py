@@ -9,15 +9,13 @@ import copy
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor, nn
 
-from interlingua.batches.masking import IGNORED
+from interlingua.batches.masking import IGNORED, LabeledTokens
 from interlingua.batches.sentences import Tails, chained
-from interlingua.batches.tokens import TokenBatch
 from interlingua.devices import gathered, on_device
 from interlingua.encoder.backbone import Backbone
-from interlingua.encoder.pooling import HiddenStates
 
 
 class TokenPredictions(NamedTuple):
@@ -55,17 +53,34 @@ class MaskedTokenHead(nn.Module):
     def forward(
         self,
         states: Float[Tensor, "t d"],
-        labels: Int64[Tensor, " t"],
+        labeled: LabeledTokens,
         word_embeddings: Float[Tensor, "v d"],
     ) -> TokenPredictions:
-        """What predicts the labels that are not ``IGNORED``.
-
-        The other states are not looked at. The labels are on the host.
-        """
+        """What predicts the labeled tokens; the other states are not looked at."""
         # Few tokens are predicted: those are picked before the layers, not after them.
-        rows = (labels != IGNORED).nonzero()[:, 0]
-        hidden = self.transform(gathered(states, rows))
-        return TokenPredictions(hidden, word_embeddings, self.bias, labels[rows])
+        hidden = self.transform(gathered(states, labeled.at))
+        return TokenPredictions(hidden, word_embeddings, self.bias, labeled.ids)
+
+
+class TranslationArrangement(NamedTuple):
+    """How the states of sentences and their translations are put together; on the host."""
+
+    source: Int64[Tensor, " s"]
+    """States of the sentences that stay."""
+    target: Int64[Tensor, " t"]
+    """States of the translations that stay."""
+    rows: Int64[Tensor, " t"]
+    """Which translation each of these belongs to."""
+    is_hidden: Bool[Tensor, " t"]
+    """Whether a mask stands in the place of each of these."""
+    order: Int64[Tensor, " n"]
+    """Of [sources; targets]: each sentence in front of its translation."""
+    cu_seqlens: Int[Tensor, " b+1"]
+    """Boundaries of the pairs in this order."""
+    positions: Int64[Tensor, " n"]
+    """Of the tokens in this order, each counted in its own sentence."""
+    labeled: LabeledTokens
+    """What is predicted, in this order."""
 
 
 class TranslationHead(nn.Module):
@@ -84,10 +99,15 @@ class TranslationHead(nn.Module):
     Args:
         backbone: where it begins.
         num_layers: K.
+        mask_id: the mask token.
+        skip: first tokens of either side to leave out (``[CLS]``, which has the sentence's
+            embedding to carry).
     """
 
-    def __init__(self, backbone: Backbone, num_layers: int) -> None:
+    def __init__(self, backbone: Backbone, num_layers: int, *, mask_id: int, skip: int) -> None:
         super().__init__()
+        self.mask_id = mask_id
+        self.skip = skip
         # All but the last K layers go; embeddings and the last norm stay.
         self.backbone = copy.deepcopy(backbone)
         del self.backbone.layers[: len(backbone.layers) - num_layers]
@@ -95,48 +115,70 @@ class TranslationHead(nn.Module):
             backbone.config.hidden_size, backbone.config.vocab_size, transform=True
         )
 
-    def forward(
+    def arranged(
         self,
-        source: HiddenStates,
-        targets: TokenBatch,
+        sources: Int[Tensor, " b+1"],
+        targets: Int[Tensor, " b+1"],
         labels: Int64[Tensor, " t"],
-        mask_id: int,
-        *,
-        states: Float[Tensor, "t d"],
-        skip: int = 0,
-        language: Float[Tensor, "b d"] | None = None,
-    ) -> TokenPredictions:
-        """What tells the labeled tokens of the targets.
+    ) -> TranslationArrangement:
+        """How ``forward`` puts the states of packed sentences and their translations together.
 
         Args:
-            source: the encoder's states of the translations.
-            targets: the sentences to be predicted.
-            labels: their tokens, ``IGNORED`` at those that are shown.
-            mask_id: the mask token.
-            states: the encoder's states of the targets, which are shown in the place of tokens that
-                are not predicted.
-            skip: first tokens of either side to leave out (``[CLS]``, which has the sentence's
-                embedding to carry).
+            sources: where each sentence begins, and the total at the end; best on the host.
+            targets: the same of the translations.
+            labels: the translations' tokens, ``IGNORED`` at those that are shown.
+        """
+        # The tokens of either side behind the first ones.
+        a = Tails.of(sources, self.skip)
+        b = Tails.of(targets, self.skip)
+        labels = labels[b.kept]
+        # Each source in front of its target, in inputs, positions and labels.
+        order, cu_seqlens = chained(a.cu_seqlens, b.cu_seqlens)
+        positions = torch.cat([a.positions, b.positions])[order]
+        in_order = torch.cat([torch.full_like(a.rows, IGNORED), labels])[order]
+        return TranslationArrangement(
+            source=a.kept,
+            target=b.kept,
+            rows=b.rows,
+            is_hidden=labels != IGNORED,
+            order=order,
+            cu_seqlens=cu_seqlens,
+            positions=positions,
+            labeled=LabeledTokens.of(in_order),
+        )
+
+    def forward(
+        self,
+        sources: Float[Tensor, "s d"],
+        targets: Float[Tensor, "t d"],
+        arrangement: TranslationArrangement,
+        *,
+        language: Float[Tensor, "b d"] | None = None,
+    ) -> TokenPredictions:
+        """What tells the labeled tokens of the translations.
+
+        Args:
+            sources: the encoder's states of the sentences.
+            targets: those of the translations, which are shown in the place of tokens that are not
+                predicted.
+            arrangement: of these sentences, see ``arranged``.
             language: added to each mask: the target language, where it is not always the same.
         """
-        # The tokens of either side behind the first `skip` ones.
-        a = Tails.of(source.cu_seqlens, skip)
-        b = Tails.of(targets.cu_seqlens, skip)
-        labels = labels[b.kept]
-        device = states.device
+        order = arrangement.order
+        device = targets.device
         # What stands at the targets' places: a mask where a token is predicted, else its state.
-        masks = self.backbone.word_embeddings(torch.full(labels.shape, mask_id, device=device))
+        mask_ids = torch.full(arrangement.target.shape, self.mask_id, device=device)
+        masks = self.backbone.word_embeddings(mask_ids)
         if language is not None:
-            masks = masks + language[on_device(b.rows, device)]
-        is_hidden = on_device(labels != IGNORED, device)
-        target_states = states[on_device(b.kept, device)].to(masks.dtype)
+            masks = masks + language[on_device(arrangement.rows, device)]
+        is_hidden = on_device(arrangement.is_hidden, device)
+        target_states = gathered(targets, arrangement.target).to(masks.dtype)
         shown = torch.where(is_hidden[:, None], masks, target_states)
-        # g^0: each source in front of its target, in inputs, labels and positions.
-        order, cu_seqlens = chained(a.cu_seqlens, b.cu_seqlens)
-        source_states = source.states[on_device(a.kept, device)].to(shown.dtype)
-        inputs = torch.cat([source_states, shown])[on_device(order, device)]
-        labels = torch.cat([torch.full_like(a.rows, IGNORED), labels])[order]
-        positions = torch.cat([a.positions, b.positions])[order]
-        # g^1 ... g^K. The labels stand in for ids, of which only the number is looked at.
-        states = self.backbone(labels, cu_seqlens, word_embeddings=inputs, positions=positions)
-        return self.tell(states, labels, self.backbone.word_embeddings.weight)  # type: ignore[no-any-return]
+        # g^0: each source in front of its target.
+        source_states = gathered(sources, arrangement.source).to(shown.dtype)
+        inputs = gathered(torch.cat([source_states, shown]), order)
+        # g^1 ... g^K. The order stands in for ids, of which only the number is looked at.
+        states = self.backbone(
+            order, arrangement.cu_seqlens, word_embeddings=inputs, positions=arrangement.positions
+        )
+        return self.tell(states, arrangement.labeled, self.backbone.word_embeddings.weight)  # type: ignore[no-any-return]

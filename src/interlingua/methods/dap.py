@@ -23,7 +23,7 @@ from interlingua.config import refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.heads import LanguageTags
 from interlingua.encoder.pooling import HiddenStates
-from interlingua.encoder.token_heads import TranslationHead
+from interlingua.encoder.token_heads import TranslationArrangement, TranslationHead
 from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import bidirectional_contrastive, infonce
 from interlingua.functional.masked_lm import linear_cross_entropy
@@ -86,10 +86,8 @@ class PredictedSide(NamedTuple):
     """Rows of the translations in [x; y]."""
     predicted: range
     """Rows of the sentences in [x; y]."""
-    targets: TokenBatch
-    """The sentences."""
-    labels: Int64[Tensor, " t"]
-    """Their tokens, ``IGNORED`` at those that are shown."""
+    arrangement: TranslationArrangement
+    """Of both in the head, and the tokens to be predicted."""
     languages: Int64[Tensor, " n"] | None
     """Rows of the tags of the sentences' languages; None = they are in the pivot."""
 
@@ -128,15 +126,17 @@ class DAP(Objective):
                 " lower it"
             )
         self.pivot = resolve(config.pivot).code
-        self.mask_id = -1
-        if config.rtl_weight:
-            self.mask_id = encoder.vocabulary.mask_id  # raises where the vocabulary has none
         self.project: nn.Module = nn.Identity()
         if config.tr_weight and config.projection:
             self.project = nn.Sequential(nn.Linear(encoder.dim, encoder.dim), nn.Tanh())
         self.head: TranslationHead | None = None
         if config.rtl_weight:
-            self.head = TranslationHead(encoder.backbone, config.head_layers)
+            self.head = TranslationHead(
+                encoder.backbone,
+                config.head_layers,
+                mask_id=encoder.vocabulary.mask_id,  # raises where the vocabulary has none
+                skip=encoder.vocabulary.opening_tokens,
+            )
         # The paper predicts English alone; any other target has to be named to the head.
         self.tags: LanguageTags | None = None
         if config.rtl_weight and config.direction != "to_pivot":
@@ -169,14 +169,16 @@ class DAP(Objective):
         for sources, rows in self.ways(x.batch_size):
             if not len(rows):  # half of a single pair
                 continue
+            boundaries = sentences_of(read, sources).cu_seqlens
             targets = sentences_of(read, rows)
             # A pair has the same place whichever of its sides is predicted.
             first_row = place.first_row + rows.start % x.batch_size
             labels = self.labels(targets, place._replace(first_row=first_row))
+            arrangement = self.head.arranged(boundaries, targets.cu_seqlens, labels)
             languages = None
             if self.tags is not None and rows.stop <= x.batch_size:
                 languages = self.tags.positions(targets.languages)
-            directions.append(PredictedSide(sources, rows, targets, labels, languages))
+            directions.append(PredictedSide(sources, rows, arrangement, languages))
         return DAPInputs(read, directions)
 
     def rank(self, vectors: Float[Tensor, "2*b d"]) -> Float[Tensor, ""]:
@@ -203,17 +205,14 @@ class DAP(Objective):
         Without the first token if it is ``[CLS]``.
         """
         losses = []
-        for read, predicted, targets, labels, languages in directions:
+        for read, predicted, arrangement, languages in directions:
             language = None
             if self.tags is not None and languages is not None:
                 language = self.tags(languages)
             rows = head(
                 states_of(both, hidden, read),
-                targets,
-                labels,
-                self.mask_id,
-                states=states_of(both, hidden, predicted).states,
-                skip=self.encoder.vocabulary.opening_tokens,
+                states_of(both, hidden, predicted),
+                arrangement,
                 language=language,
             )
             losses.append(self.mean_of_tokens(linear_cross_entropy(*rows)))
@@ -261,9 +260,7 @@ def sentences_of(batch: TokenBatch, rows: range) -> TokenBatch:
     )
 
 
-def states_of(batch: TokenBatch, hidden: HiddenStates, rows: range) -> HiddenStates:
+def states_of(batch: TokenBatch, hidden: HiddenStates, rows: range) -> Float[Tensor, "t d"]:
     """The states of consecutive sentences."""
     start, end = int(batch.cu_seqlens[rows.start]), int(batch.cu_seqlens[rows.stop])
-    return HiddenStates(
-        hidden.states[start:end], batch.cu_seqlens[rows.start : rows.stop + 1] - start
-    )
+    return hidden.states[start:end]

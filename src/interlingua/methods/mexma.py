@@ -19,7 +19,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.batches.masking import IGNORED, MaskedTokens, coin_flips
+from interlingua.batches.masking import LabeledTokens, MaskedTokens, coin_flips
 from interlingua.batches.sentences import Meanings, first_occurrences, join, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
@@ -221,11 +221,11 @@ class MEXMA(Objective):
 
     def hidden_tokens(self, head: UnmaskingHead, masked: MaskedTokens) -> HiddenTokens:
         """Where tokens are hidden, and how the head reads the sentences."""
-        at = (masked.labels != IGNORED).nonzero()[:, 0]
+        at, ids = LabeledTokens.of(masked.labels)
         # 0 for tokens of the first half of the sentences, which is side A, and 1 for the others
         side = masked.batch.sequence_ids()[at] * self.sides // masked.batch.batch_size
         arrangement = head.arranged(masked.batch.cu_seqlens)
-        return HiddenTokens(len(masked.labels), arrangement, at, masked.labels[at], side)
+        return HiddenTokens(len(masked.labels), arrangement, at, ids, side)
 
     def views(self, batch: ParallelBatch) -> tuple[MaskedTokens | None, TokenBatch]:
         """What is read masked and what clean: A and B both ways.

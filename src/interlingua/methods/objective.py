@@ -16,11 +16,11 @@ from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from interlingua.batches.feeds import FeedName, PreparedBatch
-from interlingua.batches.masking import MaskedTokens, mlm_mask
+from interlingua.batches.masking import LabeledTokens, MaskedTokens, mlm_mask
 from interlingua.batches.sentences import Meanings
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encoder import Encoder
@@ -189,11 +189,11 @@ class Objective(nn.Module, ABC):
         return losses.sum() * (len(counts) / counts.sum().clamp(min=1))
 
     def masked_token_loss(
-        self, head: MaskedTokenHead, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"]
+        self, head: MaskedTokenHead, states: Float[Tensor, "t d"], labeled: LabeledTokens
     ) -> Float[Tensor, ""]:
         """Mean cross-entropy of the labeled tokens, -log softmax(E h + b); E: word embeddings."""
         words = self.encoder.backbone.word_embeddings.weight  # E
-        return self.mean_of_tokens(linear_cross_entropy(*head(states, labels, words)))
+        return self.mean_of_tokens(linear_cross_entropy(*head(states, labeled, words)))
 
     def choose_gather(
         self, negatives: Literal["processes", "micro_batch"]

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
 from interlingua.batches.feeds import FeedName, SentenceBatch
-from interlingua.batches.masking import IGNORED, MaskedTokens
+from interlingua.batches.masking import IGNORED, LabeledTokens
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.masked_decoders import MaskedDecoder
+from interlingua.encoder.masked_decoders import DecoderArrangement, MaskedDecoder
 from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.errors import ConfigError
 from interlingua.methods.matryoshka import full_width
@@ -63,9 +63,11 @@ class RetroMAEConfig:
 class Side(NamedTuple):
     """The sentences, or a side of the pairs, as they are read."""
 
-    encoder: MaskedTokens
-    """With few tokens hidden."""
-    decoder: MaskedTokens
+    read: TokenBatch
+    """By the encoder, with few tokens hidden."""
+    hidden: LabeledTokens
+    """These tokens."""
+    decoder: DecoderArrangement
     """What the decoder is shown, and the tokens that it has to tell."""
     place: Place
     """What the decoder's own draws depend on."""
@@ -108,11 +110,11 @@ class RetroMAE(Objective):
         embeddings = []
         language_modeling = []
         for side in sides:
-            hidden = self.encoder.tokens(side.encoder.batch)
+            hidden = self.encoder.tokens(side.read)
             embeddings.append(self.encoder.pool(hidden))  # h, Eq. (1)
             if self.config.encoder_weight:
                 # Eq. (3)
-                loss = self.masked_token_loss(self.head, hidden.states, side.encoder.labels)
+                loss = self.masked_token_loss(self.head, hidden.states, side.hidden)
                 language_modeling.append(loss)
         reconstruct = functools.partial(self.reconstruct, sides)
         terms = {"decoder": self.nested(reconstruct, *embeddings)}  # L_dec
@@ -128,35 +130,33 @@ class RetroMAE(Objective):
 
     def side(self, sentences: TokenBatch, place: Place) -> Side:
         """Hides tokens from the encoder, and from the decoder what it is to tell."""
-        masked = self.mask(sentences, place, ratio=self.config.encoder_ratio)
+        read, labels = self.mask(sentences, place, ratio=self.config.encoder_ratio)
+        hidden = LabeledTokens.of(labels)
         # A place of its own: the decoder's hidden tokens are drawn apart from the encoder's.
         place = place._replace(side=f"decoder {place.side}")
         if not self.config.enhanced:
             ratio = self.config.decoder_ratio
-            shown = self.mask(sentences, place, ratio=ratio, replace="always")
-            return Side(masked, shown, place)
+            shown, labels = self.mask(sentences, place, ratio=ratio, replace="always")
+            return Side(read, hidden, self.decoder.arranged(shown, labels), place)
         # All tokens of the text are predicted; those that the tokenizer puts around it are not.
         text = ~self.encoder.is_special(sentences.input_ids)
         labels = torch.where(text, sentences.input_ids, IGNORED)
-        return Side(masked, MaskedTokens(sentences, labels), place)
+        return Side(read, hidden, self.decoder.arranged(sentences, labels), place)
 
     def reconstruct(self, sides: list[Side], *embeddings: Float[Tensor, "b d"]) -> Tensor:
         """L_dec of every side, given its embeddings; their mean."""
         losses = []
         for side, h in zip(sides, embeddings, strict=True):
-            states, labels = self.decode(side, full_width(h, self.encoder.dim))
+            states = self.decode(side, full_width(h, self.encoder.dim))
             # One head for encoder and decoder, Eq. (3) and (6).
-            losses.append(self.masked_token_loss(self.head, states, labels))
+            losses.append(self.masked_token_loss(self.head, states, side.decoder.labeled))
         return torch.stack(losses).mean()
 
-    def decode(
-        self, side: Side, h: Float[Tensor, "b d"]
-    ) -> tuple[Float[Tensor, "n d"], Int64[Tensor, " n"]]:
-        """The decoder's states, and the tokens that they have to tell."""
+    def decode(self, side: Side, h: Float[Tensor, "b d"]) -> Float[Tensor, "n d"]:
+        """The decoder's states."""
         backbone = self.encoder.backbone
-        sentences, labels = side.decoder
         if not self.config.enhanced:
-            return self.decoder(backbone, sentences, labels, h)  # type: ignore[no-any-return]  # Eq. (2)
+            return self.decoder(backbone, side.decoder, h)  # type: ignore[no-any-return]  # Eq. (2)
         ratio = self.config.decoder_ratio
         # Eq. (4)-(7)
-        return self.decoder.enhanced(backbone, sentences, labels, h, side.place, hidden=ratio)
+        return self.decoder.enhanced(backbone, side.decoder, h, side.place, hidden=ratio)

@@ -17,9 +17,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from interlingua.batches.feeds import FeedName, SentenceBatch
-from interlingua.batches.masking import MaskedTokens
+from interlingua.batches.masking import LabeledTokens
 from interlingua.batches.sentences import Tails, chained
-from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
 from interlingua.config import refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pooling import HiddenStates
@@ -70,7 +70,16 @@ class MaskedPairs(NamedTuple):
     cu_seqlens: Int64[Tensor, " b+1"]
     positions: Int64[Tensor, " t"] | None
     """None = each sequence's run on from 0."""
-    labels: Int64[Tensor, " t"]
+    hidden: LabeledTokens
+    """The hidden tokens."""
+
+
+class MaskedSentences(NamedTuple):
+    """Sentences with tokens hidden."""
+
+    batch: TokenBatch
+    hidden: LabeledTokens
+    """The hidden tokens."""
 
 
 class MaskedText(NamedTuple):
@@ -78,7 +87,7 @@ class MaskedText(NamedTuple):
 
     pairs: MaskedPairs | None
     """For TLM, where it has a weight."""
-    alone: tuple[MaskedTokens, ...]
+    alone: tuple[MaskedSentences, ...]
     """For MLM: the two sides of the pairs, or the sentences; none where it has no weight."""
 
 
@@ -138,11 +147,17 @@ class TLM(Objective):
         if not self.config.mlm_weight:
             return MaskedText(for_tlm, ())
         if sentences is not None:
-            return MaskedText(for_tlm, (self.mask(sentences.sentences, sentences.place()),))
+            alone = self.masked_sentences(sentences.sentences, sentences.place())
+            return MaskedText(for_tlm, (alone,))
         # "mlm": other tokens are hidden than where TLM reads the same sentences.
-        a = self.mask(pairs.a, pairs.place("mlm a"))
-        b = self.mask(pairs.b, pairs.place("mlm b"))
+        a = self.masked_sentences(pairs.a, pairs.place("mlm a"))
+        b = self.masked_sentences(pairs.b, pairs.place("mlm b"))
         return MaskedText(for_tlm, (a, b))
+
+    def masked_sentences(self, sentences: TokenBatch, place: Place) -> MaskedSentences:
+        """m(x), x by itself."""
+        batch, labels = self.mask(sentences, place)
+        return MaskedSentences(batch, LabeledTokens.of(labels))
 
     def masked_pairs(self, pairs: ParallelBatch) -> MaskedPairs:
         """[x; y] with tokens of both hidden."""
@@ -150,7 +165,8 @@ class TLM(Objective):
         b, labels_b = self.mask(pairs.b, pairs.place("b"))
         order, cu_seqlens, positions = self.side_by_side(a, b)
         input_ids = torch.cat([a.input_ids, b.input_ids])[order]
-        return MaskedPairs(input_ids, cu_seqlens, positions, torch.cat([labels_a, labels_b])[order])
+        hidden = LabeledTokens.of(torch.cat([labels_a, labels_b])[order])
+        return MaskedPairs(input_ids, cu_seqlens, positions, hidden)
 
     def language_modeling(self, text: MaskedText) -> dict[str, Float[Tensor, ""]]:
         """The terms with a weight other than 0."""
@@ -165,12 +181,12 @@ class TLM(Objective):
     def translation_modeling(self, pairs: MaskedPairs) -> Float[Tensor, ""]:
         """L_TLM: -log p(hidden tokens of x and y | what is left of [x; y]), a mean over them."""
         states = self.encoder.backbone(pairs.input_ids, pairs.cu_seqlens, positions=pairs.positions)
-        return self.masked_token_loss(self.head, states, pairs.labels)
+        return self.masked_token_loss(self.head, states, pairs.hidden)
 
-    def alone(self, masked: MaskedTokens) -> Float[Tensor, ""]:
+    def alone(self, masked: MaskedSentences) -> Float[Tensor, ""]:
         """L_MLM: -log p(hidden tokens of x | what is left of x), a mean over the hidden tokens."""
         states = self.encoder.tokens(masked.batch).states
-        return self.masked_token_loss(self.head, states, masked.labels)
+        return self.masked_token_loss(self.head, states, masked.hidden)
 
     def side_by_side(self, a: TokenBatch, b: TokenBatch) -> Chain:
         """Puts sentence i of a and sentence i of b into one sequence.
