@@ -5,6 +5,8 @@ What can't be compiled is reported at once.
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -87,12 +89,16 @@ def test_states_between_layers_are_in_the_type_of_the_products():
 
 def test_a_compiled_layer(compiling):
     """For sentences of other numbers and lengths, too, without another compilation."""
+    torch._dynamo.reset()
     layer = layer_of({}, torch.float32)
+    compiled = []
     for lengths in ([3, 3, 5], [7, 2], [9, 4, 4, 1]):
         found, expected = (
             through(steps, layer, lengths, torch.float32) for steps in (OnePassSteps, EagerSteps)
         )
         torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+        compiled.append(torch._dynamo.utils.counters["stats"]["unique_graphs"])
+    assert 0 < compiled[0] == compiled[-1]
     assert isinstance(layer._steps(torch.randn(5, 32, dtype=torch.float64), None), OnePassSteps)
 
 
@@ -113,13 +119,32 @@ def test_a_compiled_cross_entropy(compiling, monkeypatch):
     torch.testing.assert_close(*gradients)
 
 
+def test_rows_are_dynamic_and_widths_compiled_in(compiling, monkeypatch):
+    found = []
+
+    def backend(graph, inputs):
+        found.append([list(x.shape) for x in inputs if isinstance(x, torch.Tensor)])
+        return graph.forward
+
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
+
+    @one_pass(rows=1)
+    def scaled(x, weight):
+        return x * weight
+
+    for rows, width in ((5, 4), (7, 4), (9, 4), (5, 6), (8, 6)):
+        scaled(torch.ones(rows, width), torch.ones(width))
+    # One compilation for each width, which is a number in it.
+    assert [[x[1], *weight] for x, weight in found] == [[4, 4], [6, 6]]
+
+
 def test_functions_are_compiled_while_the_switch_is_on(monkeypatch):
     made = []
     monkeypatch.setattr(
         torch, "compile", lambda function, **_: made.append(function.__name__) or function
     )
 
-    @one_pass
+    @one_pass()
     def twice(x):
         return 2 * x
 

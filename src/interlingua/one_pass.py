@@ -47,6 +47,10 @@ class Switch:
                 # pass.
                 config: Any = import_module("torch._functorch.config")
                 config.donated_buffer = False
+                # A function is compiled for each width, dropout and type that it meets; beyond
+                # torch's eight it would no longer be.
+                config = import_module("torch._dynamo.config")
+                config.recompile_limit = 64
                 # A real compilation, as only that shows whether there is a compiler.
                 torch.compile(_probe)(torch.ones(8, device=device))
             # torch wraps what its compilers raise in errors of many kinds.
@@ -63,19 +67,31 @@ class Switch:
 switch = Switch()
 
 
-def one_pass(function: Callable[P, R]) -> Callable[P, R]:
-    """Marks a function of tensors: its operations may run as one, in other roundings."""
-    # On the first use, as torch.compile imports much. Batches differ in length at every step, and
-    # sizes that are not dynamic would be compiled anew for each.
-    compiled = functools.cache(lambda: torch.compile(function, dynamic=True))
+def one_pass(*, rows: int = 0) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Marks a function of tensors: its operations may run as one, in other roundings.
 
-    @functools.wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        if switch.is_on:
+    Args:
+        rows: how many of its arguments, from the first on, are tensors with a row for each token.
+            Of these only the number of rows differs from step to step; widths are compiled in, so
+            that a GPU reads a row once, whole. 0 = any size may differ.
+    """
+
+    def mark(function: Callable[P, R]) -> Callable[P, R]:
+        # On the first use, as torch.compile imports much. Sizes that differ at every step would be
+        # compiled anew for each, were they not dynamic.
+        compiled = functools.cache(lambda: torch.compile(function, dynamic=not rows))
+
+        @functools.wraps(function)
+        def run(*args: P.args, **kwargs: P.kwargs) -> R:
+            if not switch.is_on:
+                return function(*args, **kwargs)
+            for tensor in args[:rows]:
+                torch._dynamo.maybe_mark_dynamic(tensor, 0)
             return compiled()(*args, **kwargs)
-        return function(*args, **kwargs)
 
-    return run
+        return run
+
+    return mark
 
 
 def _probe(x: torch.Tensor) -> torch.Tensor:

@@ -41,7 +41,7 @@ class OnePassSteps(EagerSteps):
         return added_and_normed(x, product, self.dropout_rate, scale.weight, scale.bias, scale.eps)
 
 
-@one_pass
+@one_pass(rows=1)
 def normed(
     x: Float[Tensor, "t d"],
     weight: Float[Tensor, " d"],
@@ -52,7 +52,7 @@ def normed(
     return _norm(x, weight, bias, eps).to(x.dtype)
 
 
-@one_pass
+@one_pass(rows=1)
 def activated(inner: Float[Tensor, "t i"], activation: str, *, gated: bool) -> Float[Tensor, "t i"]:
     """The activation of the first feed-forward product, and its gate."""
     function = ACTIVATIONS[activation].function
@@ -63,7 +63,7 @@ def activated(inner: Float[Tensor, "t i"], activation: str, *, gated: bool) -> F
     return function(half) * gate
 
 
-@one_pass
+@one_pass(rows=2)
 def added(
     x: Float[Tensor, "t d"], product: Float[Tensor, "t d"], rate: float
 ) -> Float[Tensor, "t d"]:
@@ -72,7 +72,7 @@ def added(
     return _sum(x, product, rate).to(product.dtype)
 
 
-@one_pass
+@one_pass(rows=2)
 def added_and_normed(
     x: Float[Tensor, "t d"],
     product: Float[Tensor, "t d"],

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from interlingua.devices import on_device
 from interlingua.kernels.calls import available, call, even_parts, in_threads
-from interlingua.one_pass import one_pass
+from interlingua.one_pass import one_pass, switch
 
 TILE_ELEMENTS = {"cpu": 2**20, "cuda": 2**27}
 """Logits alive at a time: what a CPU keeps in its cache, or half a gigabyte on a GPU."""
@@ -174,7 +174,7 @@ class _Seen:
         return self.largest + self.sum.log()
 
 
-@one_pass
+@one_pass()
 def _observed(
     product: Float[Tensor, "n w"],
     bias: Float[Tensor, " w"],
@@ -211,23 +211,51 @@ def _slopes(
         rows = (targets, log_normalizer, upstream.contiguous(), slopes)
         sums = _by_rows("slopes_of", product, bias, rows, sums=True)
         return slopes, sums
-    return _slopes_of(product, bias, targets, log_normalizer, upstream)
-
-
-@one_pass
-def _slopes_of(
-    product: Float[Tensor, "n w"],
-    bias: Float[Tensor, " w"],
-    targets: Int64[Tensor, " n"],
-    log_normalizer: Float[Tensor, " n"],
-    upstream: Float[Tensor, " n"],
-) -> tuple[Float[Tensor, "n w"], Float[Tensor, " w"]]:
+    if switch.is_on:
+        # Two passes, each over the products alone. One would write all slopes in float32 for their
+        # sums, and read them again.
+        rounded = _rounded_slopes(product, bias, targets, log_normalizer, upstream)
+        return rounded, _sums_of_slopes(product, bias, targets, log_normalizer, upstream)
     slopes = (product + bias).sub_(log_normalizer[:, None]).exp_()  # softmax
     place, inside = _places(targets, slopes)
     # less 1 at the target, where it is one of these words
     slopes.scatter_add_(1, place[:, None], -inside.to(slopes.dtype)[:, None])
     slopes.mul_(upstream[:, None])
     return slopes.to(product.dtype), slopes.sum(dim=0)
+
+
+@one_pass()
+def _rounded_slopes(
+    product: Float[Tensor, "n w"],
+    bias: Float[Tensor, " w"],
+    targets: Int64[Tensor, " n"],
+    log_normalizer: Float[Tensor, " n"],
+    upstream: Float[Tensor, " n"],
+) -> Float[Tensor, "n w"]:
+    return _slopes_of(product, bias, targets, log_normalizer, upstream).to(product.dtype)
+
+
+@one_pass()
+def _sums_of_slopes(
+    product: Float[Tensor, "n w"],
+    bias: Float[Tensor, " w"],
+    targets: Int64[Tensor, " n"],
+    log_normalizer: Float[Tensor, " n"],
+    upstream: Float[Tensor, " n"],
+) -> Float[Tensor, " w"]:
+    return _slopes_of(product, bias, targets, log_normalizer, upstream).sum(dim=0)
+
+
+def _slopes_of(
+    product: Float[Tensor, "n w"],
+    bias: Float[Tensor, " w"],
+    targets: Int64[Tensor, " n"],
+    log_normalizer: Float[Tensor, " n"],
+    upstream: Float[Tensor, " n"],
+) -> Float[Tensor, "n w"]:
+    softmax = (product + bias - log_normalizer[:, None]).exp()
+    words = torch.arange(product.shape[1], device=product.device)
+    return (softmax - (words == targets[:, None]).to(softmax.dtype)) * upstream[:, None]
 
 
 def _by_rows(
