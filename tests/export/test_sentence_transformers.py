@@ -149,8 +149,21 @@ def test_token_vectors_are_exported_in_int8_and_transformers_are_not(
     assert sizes[0] > 1.8 * sizes[1] > 2.5 * sizes[2]
     card = (tmp_path / "int8" / "README.md").read_text()
     assert "| backbone | none: a vector for each token" in card
+    assert "from 6.2 on" in card
+    assert "from 6.2 on" not in (tmp_path / "float16" / "README.md").read_text()
     with pytest.raises(ConfigError, match=r"int8 .* --int8"):
         export(model, tmp_path / "out", ExportSettings(dtype="int8"))
+
+
+def test_int8_is_not_checked_by_a_library_that_does_not_read_it(
+    static_encoder, tmp_path, monkeypatch
+):
+    static_encoder.save(tmp_path / "m", dtype=torch.int8)
+    monkeypatch.setattr("sentence_transformers.__version__", "6.1.0")
+    with pytest.raises(ConfigError, match=r"6\.1\.0 reads no .*>=6\.2"):
+        StockRuntime(tmp_path / "m")
+    monkeypatch.setattr("sentence_transformers.__version__", "10.0.0.dev1")
+    StockRuntime(tmp_path / "m")
 
 
 def test_more_texts_can_be_compared(model, tmp_path):

@@ -140,8 +140,14 @@ def _front_matter(provenance: Provenance, library: str) -> str:
     return "\n".join([*lines, *(f"- {tag}" for tag in (library, *TAGS)), "---"])
 
 
-def stock_usage(encoder: Encoder, name: str) -> str:
-    """The section of a card that says how to use a model with sentence-transformers."""
+def stock_usage(encoder: Encoder, name: str, *, in_bytes: bool = False) -> str:
+    """The section of a card that says how to use a model with sentence-transformers.
+
+    Args:
+        encoder: the model.
+        name: of the model.
+        in_bytes: its weights are token vectors in int8.
+    """
     prompts = encoder.settings.prompts
     arguments = ""
     if prompts:
@@ -153,6 +159,9 @@ def stock_usage(encoder: Encoder, name: str) -> str:
     code = ""
     if encoder.backbone.config.positions == "alibi":
         code = ", trust_remote_code=True"
+    needed = ""
+    if in_bytes:
+        needed = "\n\nNumbers are stored as bytes, which sentence-transformers reads from 6.2 on."
     return f"""## Use
 
 ```python
@@ -163,7 +172,7 @@ vectors = model.encode(["The cat sits on the mat.", "Die Katze sitzt auf der Mat
 print(model.similarity(vectors, vectors))
 ```
 
-or, faster on a CPU, `interlingua.load({json.dumps(name)}).encode([...])`."""
+or, faster on a CPU, `interlingua.load({json.dumps(name)}).encode([...])`.{needed}"""
 
 
 def _facts(encoder: Encoder, provenance: Provenance) -> str:

@@ -18,7 +18,7 @@ from numpy import ndarray
 
 from interlingua.arrays import normalize_rows
 from interlingua.encoder.directory import EncodingSettings, read_json
-from interlingua.errors import CheckpointError, import_extra
+from interlingua.errors import CheckpointError, ConfigError, import_extra
 
 Vectors = Float32[ndarray, "n d"]
 ROUNDING = {"float32": 1e-5, "float16": 1e-4, "bfloat16": 1e-2, "int8": 5e-3, "float8": 2e-2}
@@ -33,6 +33,8 @@ GGUF_FILES = "model-*.gguf"
 OPENVINO_FILE = "openvino/openvino_model.xml"
 RECORDED = ["interlingua", "weights"]
 """Where a graph of OpenVINO says what its weights are kept in."""
+INT8_SINCE = (6, 2)
+"""Version of sentence-transformers; those before stop with an error of torch's."""
 BATCH = 16
 
 
@@ -70,6 +72,7 @@ class StockRuntime(Runtime):
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.
+        ConfigError: it is too old for what the weights are kept in.
     """
 
     name = "sentence-transformers"
@@ -81,6 +84,12 @@ class StockRuntime(Runtime):
         described = read_json(folder / "config.json")
         # Vectors of tokens and float8 have their own entry; dtype is transformers'.
         self.weights = described.get("embedding_dtype") or described.get("dtype") or "float32"
+        major, minor = library.__version__.split(".")[:2]
+        if self.weights == "int8" and (int(major), int(minor)) < INT8_SINCE:
+            raise ConfigError(
+                f"sentence-transformers {library.__version__} reads no token vectors in int8; run:"
+                " pip install 'sentence-transformers>=6.2'"
+            )
         self.model = library.SentenceTransformer(
             str(folder), device="cpu", trust_remote_code=False
         ).float()

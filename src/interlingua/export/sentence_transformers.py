@@ -14,7 +14,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.locate import RUN_CONFIG, model_of_run
 from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.export.card import Provenance, model_card, read_provenance
+from interlingua.export.card import Provenance, model_card, read_provenance, stock_usage
 from interlingua.export.shrink import WHOLE, ShrinkOptions, shrink
 from interlingua.export.verify import SAMPLES, Verification, check_model, verify
 from interlingua.files import PathLike, atomic_directory
@@ -83,7 +83,9 @@ def export(
 
     def fill(folder: Path, provenance: Provenance) -> None:
         encoder.save(folder, dtype=DTYPES.get(dtype, torch.int8))
-        (folder / "README.md").write_text(model_card(encoder, provenance), encoding="utf-8")
+        usage = stock_usage(encoder, provenance.name, in_bytes=dtype == "int8")
+        card = model_card(encoder, provenance, usage=usage)
+        (folder / "README.md").write_text(card, encoding="utf-8")
 
     return write_checked(encoder, run, out, settings, fill)
 
