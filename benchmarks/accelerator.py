@@ -367,7 +367,7 @@ def attention(report: Report) -> None:
     for name, tolerance in ATTENTION_TOLERANCE.items():
         dtype = getattr(torch, name)
         qkv = numbers.to(report.device).to(dtype)
-        expected = _attended_by_sdpa(qkv, by_length, heads)
+        expected = _attended_by_sdpa(qkv, bounds.tolist(), heads)
         layouts = {"": by_length}
         if flash_available(report.device, dtype, head_width):
             layouts[" flash"] = packed
@@ -421,14 +421,13 @@ def _attended(qkv: Any, layout: Any, heads: int) -> list[Any]:
     return [context.detach(), *torch.autograd.grad(context, x, upstream)]
 
 
-def _attended_by_sdpa(qkv: Any, layout: Any, heads: int) -> list[Any]:
+def _attended_by_sdpa(qkv: Any, bounds: list[int], heads: int) -> list[Any]:
     """The same in float32, one sentence after another, in the order of the batch."""
     import torch
     from torch.nn import functional
 
     x = qkv.detach().float().requires_grad_()
     contexts = []
-    bounds = layout.cu_seqlens.tolist()
     for first, last in itertools.pairwise(bounds):
         # (heads, length, head width) each.
         q, k, v = x[first:last].unflatten(1, (3, heads, -1)).permute(1, 2, 0, 3).unbind(0)

@@ -38,6 +38,11 @@ def compiling():
     switch.set(on=False, device=CPU)
 
 
+def graphs():
+    """That were compiled so far."""
+    return torch._dynamo.utils.counters["stats"]["unique_graphs"]
+
+
 def layer_of(shape, dtype=torch.float64):
     torch.manual_seed(0)
     layer = Layer(LayerSpec(width=32, heads=2, inner=48, **shape)).to(dtype)
@@ -91,19 +96,21 @@ def test_a_compiled_layer(compiling):
     """For sentences of other numbers and lengths, too, without another compilation."""
     torch._dynamo.reset()
     layer = layer_of({}, torch.float32)
-    compiled = []
+    compiled = [graphs()]
     for lengths in ([3, 3, 5], [7, 2], [9, 4, 4, 1]):
         found, expected = (
             through(steps, layer, lengths, torch.float32) for steps in (OnePassSteps, EagerSteps)
         )
         torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
-        compiled.append(torch._dynamo.utils.counters["stats"]["unique_graphs"])
-    assert 0 < compiled[0] == compiled[-1]
+        compiled.append(graphs())
+    assert compiled[0] < compiled[1] == compiled[-1]
     assert isinstance(layer._steps(torch.randn(5, 32, dtype=torch.float64), None), OnePassSteps)
 
 
 def test_a_compiled_cross_entropy(compiling, monkeypatch):
     monkeypatch.setattr(masked_lm, "available", lambda _: False)
+    torch._dynamo.reset()
+    before = graphs()
     torch.manual_seed(0)
     hidden, weight, bias = (
         torch.randn(*size, requires_grad=True) for size in ((7, 16), (50, 16), (50,))
@@ -117,6 +124,7 @@ def test_a_compiled_cross_entropy(compiling, monkeypatch):
         torch.autograd.grad(y, (hidden, weight, bias), upstream) for y in (found, expected)
     ]
     torch.testing.assert_close(*gradients)
+    assert graphs() > before
 
 
 def test_rows_are_dynamic_and_widths_compiled_in(compiling, monkeypatch):

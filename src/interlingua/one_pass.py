@@ -50,7 +50,7 @@ class Switch:
                 # A function is compiled for each width, dropout and type that it meets; beyond
                 # torch's eight it would no longer be.
                 config = import_module("torch._dynamo.config")
-                config.recompile_limit = 64
+                config.recompile_limit = max(64, config.recompile_limit)
                 # A real compilation, as only that shows whether there is a compiler.
                 torch.compile(_probe)(torch.ones(8, device=device))
             # torch wraps what its compilers raise in errors of many kinds.

@@ -56,6 +56,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
     "labse repeats": {"exclude_repeats": True},
     "multilingual_ir repeats": {"exclude_repeats": True, "monolingual": True},
+    "anchor center": {"center_weight": 1.0},
     "anchor both": {
         "student_reads": "both",
         "known_languages": ["de"],

@@ -125,11 +125,11 @@ def naive_groups(pairs):
 
 
 def same(a, b):
-    return Meanings.of(a, b).same(torch.device("cpu"))
+    return Meanings.of(a, b).are_same(torch.device("cpu"))
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_same_meaning_is_the_naive_merging_of_sets(seed):
+def test_same_meanings_are_the_naive_merging_of_sets(seed):
     generator = np.random.default_rng(seed)
     pairs = [(int(a), int(b)) for a, b in generator.integers(0, 24, size=(16, 2))]
     groups = naive_groups(pairs)
@@ -156,7 +156,7 @@ def test_meanings_are_compared_over_all_processes():
     here, there = (batch_of([1], [2]), batch_of([7], [8])), (batch_of([3], [8]), batch_of([1], [9]))
     keys = Meanings.of(*there).keys
     gathered = Meanings.of(*here).gathered(lambda own: torch.cat([own, keys]))
-    found = gathered.same(torch.device("cpu"))
+    found = gathered.are_same(torch.device("cpu"))
     assert torch.equal(found, same(*map(join, here, there)))
     assert found.tolist() == [[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1]]
 

@@ -27,7 +27,7 @@ def anchors(encoder=None, *, teachers=(), prompts=(), **request):
 
 
 def reading(anchors, pairs, **sides):
-    return anchors.reading(anchors.prepared(pairs, **sides), **sides)
+    return anchors.reading(anchors.prepare(pairs, **sides), **sides)
 
 
 def test_without_a_name_the_teacher_is_a_copy_of_the_student():
@@ -65,7 +65,7 @@ def test_a_pair_may_be_stored_either_way_round():
 
 def test_negatives_repeat_for_each_side():
     found, pairs = anchors(), tiny_pairs(languages=("deu_Latn", "fra_Latn"))
-    made = found.prepared(pairs, translations=True, originals=True)
+    made = found.prepare(pairs, translations=True, originals=True)
     one, both = (found.reading(made, translations=True, originals=o) for o in (False, True))
     once, twice = (found.negatives(made, read, 0, lambda rows: rows) for read in (one, both))
     assert twice.same_sentence.tolist() == [*once.same_sentence.tolist()] * 2

@@ -17,7 +17,7 @@ def tags(dropout=0.0):
 
 
 def tags_of(head, languages):
-    return head(head.positions(languages))
+    return head(head.rows(languages))
 
 
 def test_a_tag_is_normalized_and_belongs_to_its_language():
@@ -36,7 +36,7 @@ def test_tags_may_go_unnormalized():
 
 def test_an_unknown_language_names_the_nearest():
     with pytest.raises(DataError, match=r"deu_Latm has no tag; .*'deu_Latn'"):
-        tags().positions(["deu_Latm"])
+        tags().rows(["deu_Latm"])
 
 
 def test_tag_dropout_acts_in_training_only():
@@ -56,7 +56,7 @@ def test_projection_is_linear_relu_linear():
 @pytest.mark.parametrize("with_tags", [False, True])
 def test_token_prediction_widths(shared, with_tags):
     head = TokenPredictionHead(6, 11, tags=tags() if with_tags else None, shared=shared)
-    languages = head.tags.positions(["deu_Latn", "eng_Latn"]) if with_tags else None
+    languages = head.tags.rows(["deu_Latn", "eng_Latn"]) if with_tags else None
     features = head(torch.randn(2, 6), languages)
     width = 6 if shared or not with_tags else 10
     assert features.shape == (2, width)

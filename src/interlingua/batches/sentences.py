@@ -201,7 +201,7 @@ class Meanings(NamedTuple):
         return cls(keys, meaning_groups(keys))
 
     def gathered(self, gather: Callable[[Tensor], Tensor]) -> Meanings:
-        """Those of the pairs of all processes.
+        """Those of the pairs of all processes, of which several wait for one another here.
 
         Args:
             gather: concatenates over the processes.
@@ -212,7 +212,7 @@ class Meanings(NamedTuple):
             return self
         return Meanings(keys, meaning_groups(keys))
 
-    def same(self, device: torch.device) -> Bool[Tensor, "b b"]:
+    def are_same(self, device: torch.device) -> Bool[Tensor, "b b"]:
         """Which pairs say the same as which, on a device; true on the diagonal."""
         groups = on_device(self.groups, device)
         return groups[:, None] == groups

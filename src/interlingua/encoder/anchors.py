@@ -224,7 +224,7 @@ class Anchors(nn.Module):
         embeddings: Tensor = self.teacher(source)
         return embeddings
 
-    def prepared(self, batch: ParallelBatch, translations: bool, originals: bool) -> AnchoredPairs:
+    def prepare(self, batch: ParallelBatch, translations: bool, originals: bool) -> AnchoredPairs:
         """What can be known of a batch before it is read: all but what a teacher computes.
 
         Args:
@@ -249,12 +249,15 @@ class Anchors(nn.Module):
         if altered is not None:
             read = join(own, altered.sentences)
             owners = altered.owners
+        both = None
+        if translations and originals:
+            both = join(foreign, read)
         return AnchoredPairs(
-            foreign,
-            read,
-            join(foreign, read) if translations and originals else None,
-            owners,
-            meanings,
+            translations=foreign,
+            originals=read,
+            both=both,
+            owners=owners,
+            meanings=meanings,
             languages=(language_codes(foreign), language_codes(own)),
             anchors=self.source(own),
             known=known,
@@ -302,7 +305,7 @@ class Anchors(nn.Module):
         # A pair is known by the keys of its two sentences; pairs with a sentence in common, also by
         # way of other pairs, have one meaning and must not be each other's negatives.
         meanings = pairs.meanings.gathered(gather)
-        same_pairs = meanings.same(device)
+        same_pairs = meanings.are_same(device)
         pivots = on_device(meanings.keys, device)[:, 0]
         if self.bank is None:
             vectors = F.normalize(gather(read.anchors).float(), dim=1)

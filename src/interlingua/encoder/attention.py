@@ -44,7 +44,7 @@ class Layout:
     Attributes:
         positions: place of each token in its sentence, from 0, in this order.
         by_length: the order and the groups, or None for FlashAttention.
-        cu_seqlens: sentence boundaries in the batch's order; for FlashAttention on the device.
+        cu_seqlens: sentence boundaries on the device, for FlashAttention; else None.
         max_seqlen: longest sentence.
         rotations: made once for all layers, by the base of their angles and the width of a head.
         counts_places: whether ``positions`` are the places of tokens in their sentences, and so
@@ -53,7 +53,7 @@ class Layout:
 
     positions: Int[Tensor, " t"]
     by_length: LengthGroups | None
-    cu_seqlens: Int[Tensor, " b+1"]
+    cu_seqlens: Int[Tensor, " b+1"] | None
     max_seqlen: int
     rotations: dict[tuple[float, int], tuple[Tensor, Tensor]] = field(
         default_factory=dict, compare=False
@@ -83,17 +83,15 @@ class Layout:
             tokens = int(cu_seqlens[-1])
             boundaries = on_device(cu_seqlens.int(), device)
             return cls(_places(boundaries, tokens), None, boundaries, longest)
-        return cls.by_groups(length_groups(cu_seqlens), cu_seqlens, device)
+        return cls.by_groups(length_groups(cu_seqlens), device)
 
     @classmethod
-    def by_groups(
-        cls, groups: LengthGroups, cu_seqlens: Int[Tensor, " b+1"], device: torch.device
-    ) -> Layout:
+    def by_groups(cls, groups: LengthGroups, device: torch.device) -> Layout:
         """The order of groups of equal length, which may have been made ahead of the step."""
         groups = groups.to(device)
         positions = _places(groups.cu_seqlens, len(groups.permutation))
         # Groups are sorted by length, so that the last one is the longest.
-        return cls(positions, groups, cu_seqlens, groups.groups[-1].length)
+        return cls(positions, groups, None, groups.groups[-1].length)
 
     def rotation(
         self, base: float, head_width: int

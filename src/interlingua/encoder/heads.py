@@ -50,17 +50,17 @@ class LanguageTags(nn.Module):
             self.norm = nn.LayerNorm(dim, LAYER_NORM_EPSILON)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, languages: Int64[Tensor, " b"]) -> Float[Tensor, "b l"]:
+    def forward(self, rows: Int64[Tensor, " b"]) -> Float[Tensor, "b l"]:
         """The tags of languages.
 
         Args:
-            languages: their rows in the table, see ``positions``.
+            rows: of these in the table, see ``rows``.
         """
-        rows = on_device(languages, self.embedding.weight.device)
-        tags: Tensor = self.dropout(self.norm(self.embedding(rows)))
+        found = self.embedding(on_device(rows, self.embedding.weight.device))
+        tags: Tensor = self.dropout(self.norm(found))
         return tags
 
-    def positions(self, languages: Sequence[str]) -> Int64[Tensor, " b"]:
+    def rows(self, languages: Sequence[str]) -> Int64[Tensor, " b"]:
         """Row of each language in the table, on the host.
 
         Args:
@@ -70,14 +70,13 @@ class LanguageTags(nn.Module):
             DataError: a language has no tag.
         """
         try:
-            rows = [self.index[code] for code in languages]
+            return torch.tensor([self.index[code] for code in languages])
         except KeyError as error:
             code = str(error.args[0])
             raise DataError(
                 f"language {code} has no tag{did_you_mean(code, self.index)}; name it in the"
                 " method's languages, or prepare the vocabulary with it"
             ) from error
-        return torch.tensor(rows)
 
 
 class TokenPredictionHead(nn.Module):
@@ -108,17 +107,19 @@ class TokenPredictionHead(nn.Module):
             self.output = nn.Linear(output_width, vocab_size, bias=False)
 
     def forward(
-        self, embeddings: Float[Tensor, "b d"], languages: Int64[Tensor, " b"] | None
+        self, embeddings: Float[Tensor, "b d"], tag_rows: Int64[Tensor, " b"] | None
     ) -> Float[Tensor, "b h"]:
         """The vector to multiply the output embeddings by: the inner products are the logits.
 
         Args:
             embeddings: of sentences.
-            languages: rows of the target languages' tags; None = the head has no tags.
+            tag_rows: of the target languages, see ``LanguageTags.rows``; None = the head has no
+                tags.
         """
         joint = embeddings
-        if self.tags is not None and languages is not None:
-            joint = torch.cat([self.tags(languages), embeddings], dim=1)
+        if self.tags is not None:
+            assert tag_rows is not None
+            joint = torch.cat([self.tags(tag_rows), embeddings], dim=1)
         features: Tensor = self.norm(F.silu(self.dense(joint)))
         return features
 

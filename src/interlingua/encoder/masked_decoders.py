@@ -13,7 +13,7 @@ import dataclasses
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from interlingua.batches.masking import IGNORED, LabeledTokens, random_context
@@ -34,13 +34,14 @@ class DecoderArrangement(NamedTuple):
 
     input_ids: Int64[Tensor, " t"]
     """The tokens but for those that a vector stands for."""
-    tails: Tails
-    """Where these are in the sentences."""
-    tails_by_length: LengthGroups
+    rows: Int64[Tensor, " t"]
+    """Which sentence each of these belongs to."""
+    positions: Int64[Tensor, " t"]
+    """Their places in the whole sentences."""
+    tokens_by_length: LengthGroups
+    """Of the sentences without what a vector stands for."""
     order: Int64[Tensor, " n"]
     """Of [vectors; tokens]: each vector in front of its sentence's tokens."""
-    cu_seqlens: Int[Tensor, " b+1"]
-    """Boundaries of the sentences in this order."""
     by_length: LengthGroups
     """Of the sentences in this order."""
     labeled: LabeledTokens
@@ -83,10 +84,10 @@ class MaskedDecoder(nn.Module):
         none = labels.new_full((sentences.batch_size,), IGNORED)
         return DecoderArrangement(
             input_ids=sentences.input_ids[tails.kept],
-            tails=tails,
-            tails_by_length=length_groups(tails.cu_seqlens),
+            rows=tails.rows,
+            positions=tails.positions,
+            tokens_by_length=length_groups(tails.cu_seqlens),
             order=order,
-            cu_seqlens=cu_seqlens,
             by_length=length_groups(cu_seqlens),
             labeled=LabeledTokens.of(torch.cat([none, labels[tails.kept]])[order]),
         )
@@ -103,7 +104,7 @@ class MaskedDecoder(nn.Module):
             arrangement: of the sentences, see ``arranged``.
             h: their vectors.
         """
-        layout = Layout.by_groups(arrangement.by_length, arrangement.cu_seqlens, h.device)
+        layout = Layout.by_groups(arrangement.by_length, h.device)
         # Vectors, then tokens: `order` puts each vector in front of its sentence's tokens.
         joined = torch.cat([h, self._embedded(backbone, arrangement)])
         x = layout.arrange(gathered(joined, arrangement.order))
@@ -138,11 +139,10 @@ class MaskedDecoder(nn.Module):
             place: what the draws depend on.
             hidden: share of the other tokens that a token is not shown.
         """
-        layout = Layout.by_groups(arrangement.by_length, arrangement.cu_seqlens, h.device)
-        tails = arrangement.tails
+        layout = Layout.by_groups(arrangement.by_length, h.device)
         # h + p_i for each token i; None where positions come in the layer (rotary, ALiBi).
-        queries = h[on_device(tails.rows, h.device)]
-        positions = backbone.positional(on_device(tails.positions, h.device))
+        queries = h[on_device(arrangement.rows, h.device)]
+        positions = backbone.positional(on_device(arrangement.positions, h.device))
         if positions is not None:
             queries = queries + positions
         order = on_device(arrangement.order, h.device)
@@ -172,8 +172,7 @@ class MaskedDecoder(nn.Module):
         self, backbone: Backbone, arrangement: DecoderArrangement
     ) -> Float[Tensor, "t d"]:
         # The positions are those of the whole sentences, from which `skip` tokens are missing.
-        tails = arrangement.tails
         device = backbone.word_embeddings.weight.device
-        layout = Layout.by_groups(arrangement.tails_by_length, tails.cu_seqlens, device)
-        embedded = backbone.embed(arrangement.input_ids, layout, positions=tails.positions)
+        layout = Layout.by_groups(arrangement.tokens_by_length, device)
+        embedded = backbone.embed(arrangement.input_ids, layout, positions=arrangement.positions)
         return layout.restore(embedded)

@@ -24,7 +24,7 @@ INITIAL = 0.1
 """Bound of the uniform distribution that LASER's decoder starts from."""
 
 
-class TimeSteps(NamedTuple):
+class LstmArrangement(NamedTuple):
     """The tokens of packed sentences in the order in which an LSTM reads them."""
 
     rows: Int64[Tensor, " t"]
@@ -39,15 +39,13 @@ class TimeSteps(NamedTuple):
     """Sentences that are left in each step."""
 
 
-class ByLength(NamedTuple):
+class TransformerArrangement(NamedTuple):
     """The tokens of packed sentences in the order in which attention takes them."""
 
     rows: Int64[Tensor, " t"]
     """Which sentence each token belongs to, in the batch's order."""
     groups: LengthGroups
     """Sentences of equal length."""
-    cu_seqlens: Int[Tensor, " b+1"]
-    """Boundaries of the sentences in the batch's order."""
 
 
 class LstmDecoder(nn.Module):
@@ -92,7 +90,7 @@ class LstmDecoder(nn.Module):
         for weight in self.parameters():
             nn.init.uniform_(weight, -INITIAL, INITIAL)
 
-    def arranged(self, cu_seqlens: Int[Tensor, " b+1"]) -> TimeSteps:
+    def arranged(self, cu_seqlens: Int[Tensor, " b+1"]) -> LstmArrangement:
         """The order in which ``forward`` reads the tokens of packed sentences.
 
         Args:
@@ -106,12 +104,12 @@ class LstmDecoder(nn.Module):
         tokens = Tails.of(cu_seqlens, skip=0)
         order = (tokens.positions * len(lengths) + rank[tokens.rows]).argsort()
         sizes = tuple(tokens.positions.bincount().tolist())
-        return TimeSteps(tokens.rows, order, order.argsort(), longest_first, sizes)
+        return LstmArrangement(tokens.rows, order, order.argsort(), longest_first, sizes)
 
     def forward(
         self,
         inputs: Int64[Tensor, " t"],
-        arrangement: TimeSteps,
+        arrangement: LstmArrangement,
         condition: Float[Tensor, "b d+l"],
     ) -> Float[Tensor, "t o"]:
         """Vectors to multiply the output embeddings by.
@@ -195,20 +193,23 @@ class TransformerDecoder(nn.Module):
         self.output = nn.Linear(width, vocab_size)
         self.dropout = nn.Dropout(dropout)
 
-    def arranged(self, cu_seqlens: Int[Tensor, " b+1"]) -> ByLength:
-        """As of ``LstmDecoder``."""
-        rows = Tails.of(cu_seqlens, skip=0).rows
-        return ByLength(rows, length_groups(cu_seqlens), cu_seqlens)
+    def arranged(self, cu_seqlens: Int[Tensor, " b+1"]) -> TransformerArrangement:
+        """The order in which ``forward`` takes the tokens of packed sentences.
+
+        Args:
+            cu_seqlens: where each sentence begins, and the total at the end; on the host.
+        """
+        return TransformerArrangement(Tails.of(cu_seqlens, skip=0).rows, length_groups(cu_seqlens))
 
     def forward(
         self,
         inputs: Int64[Tensor, " t"],
-        arrangement: ByLength,
+        arrangement: TransformerArrangement,
         condition: Float[Tensor, "b d+l"],
     ) -> Float[Tensor, "t w"]:
         """As of ``LstmDecoder``."""
         device = condition.device
-        layout = Layout.by_groups(arrangement.groups, arrangement.cu_seqlens, device)
+        layout = Layout.by_groups(arrangement.groups, device)
         rows = on_device(arrangement.rows, device)
         x = self.positions(layout.positions)
         # Without tokens there is nothing to hide: each position sees all others.

@@ -56,9 +56,13 @@ def mean_gap(
     Returns:
         Between 0 and 4.
     """
-    _, place, counts = torch.unique(language, return_inverse=True, return_counts=True)
+    same = language[:, None] == language
+    # The sums of a language stand in its first row, and zeros in its others: how many languages
+    # there are, a GPU would have to be waited for.
+    place = same.int().argmax(dim=1)
+    counts = same.sum(dim=1)
     gaps = _unit(student) - _unit(target)
-    sums = gaps.new_zeros(len(counts), gaps.shape[1]).index_add(0, place, gaps)
+    sums = torch.zeros_like(gaps).index_add(0, place, gaps)
     # B_l |sum / B_l|^2 = |sum|^2 / B_l
     total: Tensor = (sums.square().sum(dim=1) / counts).sum() / len(gaps)
     return total

@@ -216,6 +216,7 @@ def _slopes(
         # sums, and read them again.
         rounded = _rounded_slopes(product, bias, targets, log_normalizer, upstream)
         return rounded, _sums_of_slopes(product, bias, targets, log_normalizer, upstream)
+    # As in ``_slopes_of``, but each operation in place: by itself it goes through all slopes.
     slopes = (product + bias).sub_(log_normalizer[:, None]).exp_()  # softmax
     place, inside = _places(targets, slopes)
     # less 1 at the target, where it is one of these words

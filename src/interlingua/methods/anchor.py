@@ -202,7 +202,7 @@ class Anchor(Objective):
 
     def prepare(self, batch: ParallelBatch) -> AnchoredPairs:
         """The pairs, and all that the bank knows of them."""
-        return self.anchors.prepared(batch, *self.reads(batch.step, training=True))
+        return self.anchors.prepare(batch, *self.reads(batch.step, training=True))
 
     def contrasts(
         self, negatives: Negatives, s: Rows, z: Rows, bank: Rows

@@ -88,7 +88,7 @@ class PredictedSide(NamedTuple):
     """Rows of the sentences in [x; y]."""
     arrangement: TranslationArrangement
     """Of both in the head, and the tokens to be predicted."""
-    languages: Int64[Tensor, " n"] | None
+    tag_rows: Int64[Tensor, " n"] | None
     """Rows of the tags of the sentences' languages; None = they are in the pivot."""
 
 
@@ -175,10 +175,10 @@ class DAP(Objective):
             first_row = place.first_row + rows.start % x.batch_size
             labels = self.labels(targets, place._replace(first_row=first_row))
             arrangement = self.head.arranged(boundaries, targets.cu_seqlens, labels)
-            languages = None
+            tag_rows = None
             if self.tags is not None and rows.stop <= x.batch_size:
-                languages = self.tags.positions(targets.languages)
-            directions.append(PredictedSide(sources, rows, arrangement, languages))
+                tag_rows = self.tags.rows(targets.languages)
+            directions.append(PredictedSide(sources, rows, arrangement, tag_rows))
         return DAPInputs(read, directions)
 
     def rank(self, vectors: Float[Tensor, "2*b d"]) -> Float[Tensor, ""]:
@@ -205,10 +205,11 @@ class DAP(Objective):
         Without the first token if it is ``[CLS]``.
         """
         losses = []
-        for read, predicted, arrangement, languages in directions:
+        for read, predicted, arrangement, tag_rows in directions:
             language = None
-            if self.tags is not None and languages is not None:
-                language = self.tags(languages)
+            if tag_rows is not None:
+                assert self.tags is not None
+                language = self.tags(tag_rows)
             rows = head(
                 states_of(both, hidden, read),
                 states_of(both, hidden, predicted),

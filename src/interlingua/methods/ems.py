@@ -125,7 +125,7 @@ class EMSInputs(NamedTuple):
     """[a; b], with a token of each hidden where the config asks for it."""
     targets: TokenTargets | None
     """Of [b; a], the translations of the rows of what is read; None = they are not predicted."""
-    languages: Int64[Tensor, " 2*b"] | None
+    tag_rows: Int64[Tensor, " 2*b"] | None
     """Rows of the translations' tags, where the head has tags."""
     meanings: Meanings | None
     """Of the pairs, where those that say the same are not contrasted."""
@@ -178,12 +178,13 @@ class EMS(Objective):
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
         """The loss of Eq. (12)."""
-        _, (read, targets, languages, meanings) = self.prepared(batch)
+        _, (read, targets, tag_rows, meanings) = self.prepared(batch)
         uv = self.encoder(read)  # Eq. (1)
         terms = {}
-        if self.predict is not None and targets is not None:
+        if self.predict is not None:
+            assert targets is not None
             reconstruct = functools.partial(
-                self.reconstruct, self.predict, targets.to(uv.device), languages
+                self.reconstruct, self.predict, targets.to(uv.device), tag_rows
             )
             terms["xtr"] = self.nested(reconstruct, uv)  # Eq. (6)
         if self.config.contrastive != "none":
@@ -195,7 +196,7 @@ class EMS(Objective):
         """What is read, and the tokens and languages of the translations."""
         a, b, hidden = self.masked(batch)
         targets: TokenTargets | None = None
-        languages = None
+        tag_rows = None
         if self.predict is not None:
             # Row i is the translation of row i of what is read.
             translations = join(batch.b, batch.a)
@@ -206,14 +207,14 @@ class EMS(Objective):
                 translations.input_ids, translations.cu_seqlens, extra_ids=hidden, kind=kind
             )  # Eq. (7)
             if self.predict.tags is not None:
-                languages = self.predict.tags.positions(translations.languages)
-        return EMSInputs(join(a, b), targets, languages, self.meanings(batch.a, batch.b))
+                tag_rows = self.predict.tags.rows(translations.languages)
+        return EMSInputs(join(a, b), targets, tag_rows, self.meanings(batch.a, batch.b))
 
     def reconstruct(
         self,
         predict: TokenPredictionHead,
         targets: TokenTargets,
-        languages: Int64[Tensor, " 2*b"] | None,
+        tag_rows: Int64[Tensor, " 2*b"] | None,
         uv: Float[Tensor, "2*b d"],
     ) -> Float[Tensor, ""]:
         """L_XTR: divergence from the translations' token distributions, Eq. (6).
@@ -221,7 +222,7 @@ class EMS(Objective):
         A mean over pairs, summed over both directions.
         """
         # Eq. (2)-(5) up to the product with the output embeddings and the softmax
-        features = predict(full_width(uv, self.encoder.dim), languages)
+        features = predict(full_width(uv, self.encoder.dim), tag_rows)
         output_embeddings = predict.output_embeddings(self.encoder.backbone.word_embeddings.weight)
         # The mean runs over 2B rows; Eq. (6) divides the sum of both directions by B.
         return 2 * linear_token_divergence(features, output_embeddings, targets).mean()

@@ -22,9 +22,9 @@ from interlingua.config import refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.heads import LanguageTags
 from interlingua.encoder.translation_decoders import (
-    ByLength,
+    LstmArrangement,
     LstmDecoder,
-    TimeSteps,
+    TransformerArrangement,
     TransformerDecoder,
 )
 from interlingua.errors import ConfigError, DataError
@@ -88,13 +88,13 @@ class LASERInputs(NamedTuple):
 
     read: TokenBatch
     """x."""
-    languages: Int64[Tensor, " b"] | None
+    tag_rows: Int64[Tensor, " b"] | None
     """Rows of the tags of y, the translations; None = the decoder knows no languages."""
     inputs: Int64[Tensor, " t"]
     """Of the decoder: [end; y_1 ... y_n] of each translation."""
     labels: Int64[Tensor, " t"]
     """[y_1 ... y_n; end]."""
-    arrangement: TimeSteps | ByLength
+    arrangement: LstmArrangement | TransformerArrangement
     """Of the translations in the decoder."""
 
 
@@ -170,17 +170,18 @@ class LASER(Objective):
     def prepare(self, batch: ParallelBatch) -> LASERInputs:
         """What is read, and the decoder's tokens."""
         x, y = self.directions(batch)
-        languages = None
+        tag_rows = None
         if self.tags is not None:
-            languages = self.tags.positions(y.languages)
+            tag_rows = self.tags.rows(y.languages)
         inputs, labels, cu_seqlens = self.shifted(y)
-        return LASERInputs(x, languages, inputs, labels, self.decoder.arranged(cu_seqlens))
+        return LASERInputs(x, tag_rows, inputs, labels, self.decoder.arranged(cu_seqlens))
 
     def translate(self, y: LASERInputs, embeddings: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
         """The decoder's loss, given the embeddings of what it has to translate."""
         vectors = full_width(embeddings, self.encoder.dim)
-        if self.tags is not None and y.languages is not None:
-            vectors = torch.cat([vectors, self.tags(y.languages)], dim=1)
+        if self.tags is not None:
+            assert y.tag_rows is not None
+            vectors = torch.cat([vectors, self.tags(y.tag_rows)], dim=1)
         states = self.decoder(y.inputs, y.arrangement, vectors)
         output = self.decoder.output
         losses = linear_cross_entropy(states, output.weight, output.bias, y.labels)

@@ -78,6 +78,8 @@ class MultilingualIRInputs(NamedTuple):
     """Of the passages, where repeats of an answer are left out."""
     pairs: TokenBatch | None
     """P: both sides of the translations, where there are some."""
+    num_pairs: int
+    """Of the translations."""
     texts: TokenBatch | None
     """P, and behind it Q: sentences without a translation."""
     meanings: Meanings | None
@@ -141,24 +143,25 @@ class MultilingualIR(Objective):
                 questions = by_feed(batch)["questions"]
                 terms[name] = self.retrieve(questions, inputs.keys)
             elif name == "semantic":
-                terms[name] = self.align(inputs.pairs, inputs.meanings)
+                terms[name] = self.align(inputs.pairs, inputs.num_pairs, inputs.meanings)
             else:
-                terms[name] = self.equalize(inputs.texts, inputs.pairs.batch_size // 2)
+                terms[name] = self.equalize(inputs.texts, inputs.num_pairs)
         return self.weighted(**terms)
 
     def prepare(self, batch: QuestionBatch | Mapping[str, Any]) -> MultilingualIRInputs:
         """The texts of each contrast in one batch, as the encoder is faster on one larger batch."""
         feeds = by_feed(batch)
-        keys = pairs = texts = meanings = None
+        keys: Tensor | None = None
         if self.config.exclude_repeats:
             keys = sentence_keys(feeds["questions"].passages)
-        if "parallel" in feeds:
-            a, b = feeds["parallel"].a, feeds["parallel"].b
-            pairs = texts = join(a, b)
-            meanings = self.meanings(a, b)
-            if "monolingual" in feeds:
-                texts = join(pairs, feeds["monolingual"].sentences)
-        return MultilingualIRInputs(keys, pairs, texts, meanings)
+        if "parallel" not in feeds:
+            return MultilingualIRInputs(keys, None, 0, None, None)
+        a, b = feeds["parallel"].a, feeds["parallel"].b
+        pairs = join(a, b)
+        texts = pairs
+        if "monolingual" in feeds:
+            texts = join(pairs, feeds["monolingual"].sentences)
+        return MultilingualIRInputs(keys, pairs, a.batch_size, texts, self.meanings(a, b))
 
     def retrieve(self, batch: QuestionBatch, keys: Int64[Tensor, " n"] | None) -> Term:
         """L_IR: each question has to find its passage among those of all processes."""
@@ -188,9 +191,9 @@ class MultilingualIR(Objective):
 
         return self.nested(rank, q, p, *hard)
 
-    def align(self, pairs: TokenBatch, meanings: Meanings | None) -> Term:
+    def align(self, pairs: TokenBatch, num_pairs: int, meanings: Meanings | None) -> Term:
         """L_semaCL: translations are close, and far from all other sentences of the batch."""
-        z_i, z_j = self.passages(pairs, pairs.batch_size // 2)
+        z_i, z_j = self.passages(pairs, num_pairs)
         self.need_others(len(z_i), "pair of translations", "data.batch_size")
         excluded = self.repeats(meanings, self.all_gather)
         contrast = partial(
@@ -198,19 +201,19 @@ class MultilingualIR(Objective):
         )
         return self.nested(contrast, z_i, z_j)  # Eq. (2)
 
-    def equalize(self, texts: TokenBatch, pairs: int) -> Term:
+    def equalize(self, texts: TokenBatch, num_pairs: int) -> Term:
         """L_langCL: every other sentence is as near to a sentence as to its translation."""
-        z_i, z_j, *z_k = self.passages(texts, pairs)
+        z_i, z_j, *z_k = self.passages(texts, num_pairs)
         self.need_others(len(z_i) + sum(map(len, z_k)), "pair of translations", "data.batch_size")
         equalize = partial(language_contrastive, reduction=self.config.language_reduction)
         return self.nested(equalize, z_i, z_j, *z_k)  # Eq. (3)
 
-    def passages(self, texts: TokenBatch, pairs: int) -> tuple[Float[Tensor, "_ d"], ...]:
+    def passages(self, texts: TokenBatch, num_pairs: int) -> tuple[Float[Tensor, "_ d"], ...]:
         """Embeddings by the passage tower, with those of all processes.
 
         Of each side of the pairs, and of the sentences that stand behind them, if there are any.
         """
-        sizes = [pairs, pairs]
+        sizes = [num_pairs, num_pairs]
         if texts.batch_size > sum(sizes):
             sizes.append(texts.batch_size - sum(sizes))
         return tuple(self.all_gather(part) for part in torch.split(self.encoder(texts), sizes))

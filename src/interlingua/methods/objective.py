@@ -204,7 +204,7 @@ class Objective(nn.Module, ABC):
         return itself
 
     def meanings(self, a: TokenBatch, b: TokenBatch) -> Meanings | None:
-        """What decides about ``repeats``, with ``exclude_repeats``; for ``prepare``."""
+        """What the pairs say, for ``repeats``; None without ``exclude_repeats``."""
         if not self.config.exclude_repeats:
             return None
         return Meanings.of(a, b)
@@ -215,7 +215,7 @@ class Objective(nn.Module, ABC):
         """Pairs that say the same and are no negatives of one another, with ``exclude_repeats``."""
         if meanings is None:
             return None
-        return meanings.gathered(gather).same(self.encoder.device)
+        return meanings.gathered(gather).are_same(self.encoder.device)
 
     def need_others(self, count: int, what: str, key: str = "run.global_batch_size") -> None:
         """Refuses a batch of one, which a contrast has nothing to compare with.

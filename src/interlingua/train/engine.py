@@ -422,7 +422,7 @@ def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
 
 
 def _averages_on_cpu(mesh: DeviceMesh) -> bool:
-    """Whether Gloo's mean, which FSDP2 takes of the gradients, is one; in torch 2.7 it is a sum."""
+    """Whether Gloo's AVG, by which FSDP2 averages, divides; in torch 2.7 it only adds."""
     mean = torch.empty(1)
     group = mesh.get_group()
     dist.reduce_scatter_tensor(mean, torch.ones(mesh.size()), dist.ReduceOp.AVG, group=group)
