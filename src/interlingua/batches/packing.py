@@ -38,7 +38,7 @@ class LengthGroups(NamedTuple):
     inverse: Int64[Tensor, " t"]
     """``x[permutation][inverse]`` is ``x`` again."""
     order: Int64[Tensor, " b"]
-    """Which sequence of the batch stands in each place."""
+    """Row in the batch of each sequence, shortest first; it stays on the host."""
     groups: tuple[LengthGroup, ...]
     """Shortest first; they cover all tokens."""
     cu_seqlens: Int32[Tensor, " b+1"]
@@ -50,11 +50,10 @@ class LengthGroups(NamedTuple):
         return [group.sequences * group.length for group in self.groups]
 
     def to(self, device: torch.device) -> LengthGroups:
-        """The same with its tensors on a device."""
+        """The same with the permutations and the boundaries on a device."""
         return self._replace(
             permutation=on_device(self.permutation, device),
             inverse=on_device(self.inverse, device),
-            order=on_device(self.order, device),
             cu_seqlens=on_device(self.cu_seqlens, device),
         )
 

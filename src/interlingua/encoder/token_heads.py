@@ -72,7 +72,7 @@ class TranslationArrangement(NamedTuple):
     rows: Int64[Tensor, " t"]
     """Which translation each of these belongs to."""
     is_hidden: Bool[Tensor, " t"]
-    """Whether a mask stands in the place of each of these."""
+    """Which of these are predicted; masks are shown in their stead."""
     order: Int64[Tensor, " n"]
     """Of [sources; targets]: each sentence in front of its translation."""
     cu_seqlens: Int[Tensor, " b+1"]
@@ -177,7 +177,8 @@ class TranslationHead(nn.Module):
         # g^0: each source in front of its target.
         source_states = gathered(sources, arrangement.source).to(shown.dtype)
         inputs = gathered(torch.cat([source_states, shown]), order)
-        # g^1 ... g^K. The order stands in for ids, of which only the number is looked at.
+        # g^1 ... g^K. Of the first argument the backbone looks at the length alone, as it is given
+        # embeddings.
         states = self.backbone(
             order, arrangement.cu_seqlens, word_embeddings=inputs, positions=arrangement.positions
         )

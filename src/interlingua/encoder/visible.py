@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout, alibi_attention, masked_attention, rotate
 from interlingua.encoder.eager import EagerSteps
 from interlingua.encoder.layer import Layer
@@ -104,6 +105,7 @@ def attend_visible(
         k = rotate(k, layout, heads=heads, base=rotary_base)
     by_length = layout.by_length
     assert by_length is not None
+    rows = on_device(by_length.order, q.device)
     contexts = []
     first = 0
     split = [torch.split(x, by_length.sizes) for x in (q, k, v)]
@@ -111,7 +113,7 @@ def attend_visible(
         # (n, heads, length, width) each.
         queries, keys, values = (x.view(n, length, heads, -1).transpose(1, 2) for x in qkv)
         # The same for all heads.
-        seen = visible(by_length.order[first : first + n], length)[:, None]
+        seen = visible(rows[first : first + n], length)[:, None]
         if alibi:
             positions = layout.group_positions(start, n, length)
             context = alibi_attention(queries, keys, values, positions, seen, dropout_rate)

@@ -64,6 +64,15 @@ class Runtime(ABC):
         """
 
 
+def refuse_int8(version: str) -> None:
+    """Raises ConfigError if this sentence-transformers can't read token vectors in int8."""
+    if tuple(map(int, version.split(".")[:2])) < INT8_SINCE:
+        raise ConfigError(
+            f"sentence-transformers {version} reads no token vectors in int8; run:"
+            " pip install 'sentence-transformers>=6.2', or export with --no-verify"
+        )
+
+
 class StockRuntime(Runtime):
     """``SentenceTransformer(folder)`` on the CPU, in float32 whatever the stored weights are.
 
@@ -84,12 +93,8 @@ class StockRuntime(Runtime):
         described = read_json(folder / "config.json")
         # Vectors of tokens and float8 have their own entry; dtype is transformers'.
         self.weights = described.get("embedding_dtype") or described.get("dtype") or "float32"
-        major, minor = library.__version__.split(".")[:2]
-        if self.weights == "int8" and (int(major), int(minor)) < INT8_SINCE:
-            raise ConfigError(
-                f"sentence-transformers {library.__version__} reads no token vectors in int8; run:"
-                " pip install 'sentence-transformers>=6.2'"
-            )
+        if self.weights == "int8":
+            refuse_int8(library.__version__)
         self.model = library.SentenceTransformer(
             str(folder), device="cpu", trust_remote_code=False
         ).float()

@@ -56,13 +56,14 @@ def mean_gap(
     Returns:
         Between 0 and 4.
     """
-    same = language[:, None] == language
-    # The sums of a language stand in its first row, and zeros in its others: how many languages
-    # there are, a GPU would have to be waited for.
-    place = same.int().argmax(dim=1)
-    counts = same.sum(dim=1)
+    # Languages are numbered 0, 1 ... in the order of their codes. How many there are, a GPU would
+    # have to be waited for: there is room for one a row, and what is left over stays zero.
+    ordered, order = language.sort()
+    place = torch.zeros_like(language).index_copy(0, order[1:], (ordered.diff() != 0).cumsum(0))
     gaps = _unit(student) - _unit(target)
     sums = torch.zeros_like(gaps).index_add(0, place, gaps)
+    counts = torch.zeros_like(gaps[:, 0]).index_add(0, place, torch.ones_like(gaps[:, 0]))
+    counts = counts.clamp(min=1)
     # B_l |sum / B_l|^2 = |sum|^2 / B_l
     total: Tensor = (sums.square().sum(dim=1) / counts).sum() / len(gaps)
     return total

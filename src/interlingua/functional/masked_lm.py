@@ -214,8 +214,11 @@ def _slopes(
     if switch.is_on:
         # Two passes, each over the products alone. One would write all slopes in float32 for their
         # sums, and read them again.
-        rounded = _rounded_slopes(product, bias, targets, log_normalizer, upstream)
-        return rounded, _sums_of_slopes(product, bias, targets, log_normalizer, upstream)
+        slopes, sums = (
+            _slopes_of(product, bias, targets, log_normalizer, upstream, summed=summed)
+            for summed in (False, True)
+        )
+        return slopes, sums
     # As in ``_slopes_of``, but each operation in place: by itself it goes through all slopes.
     slopes = (product + bias).sub_(log_normalizer[:, None]).exp_()  # softmax
     place, inside = _places(targets, slopes)
@@ -226,37 +229,23 @@ def _slopes(
 
 
 @one_pass()
-def _rounded_slopes(
-    product: Float[Tensor, "n w"],
-    bias: Float[Tensor, " w"],
-    targets: Int64[Tensor, " n"],
-    log_normalizer: Float[Tensor, " n"],
-    upstream: Float[Tensor, " n"],
-) -> Float[Tensor, "n w"]:
-    return _slopes_of(product, bias, targets, log_normalizer, upstream).to(product.dtype)
-
-
-@one_pass()
-def _sums_of_slopes(
-    product: Float[Tensor, "n w"],
-    bias: Float[Tensor, " w"],
-    targets: Int64[Tensor, " n"],
-    log_normalizer: Float[Tensor, " n"],
-    upstream: Float[Tensor, " n"],
-) -> Float[Tensor, " w"]:
-    return _slopes_of(product, bias, targets, log_normalizer, upstream).sum(dim=0)
-
-
 def _slopes_of(
     product: Float[Tensor, "n w"],
     bias: Float[Tensor, " w"],
     targets: Int64[Tensor, " n"],
     log_normalizer: Float[Tensor, " n"],
     upstream: Float[Tensor, " n"],
-) -> Float[Tensor, "n w"]:
+    *,
+    summed: bool,
+) -> Tensor:
+    """The slopes in the products' type, or their sums over the rows."""
     softmax = (product + bias - log_normalizer[:, None]).exp()
     words = torch.arange(product.shape[1], device=product.device)
-    return (softmax - (words == targets[:, None]).to(softmax.dtype)) * upstream[:, None]
+    is_target = (words == targets[:, None]).to(softmax.dtype)
+    slopes = (softmax - is_target) * upstream[:, None]
+    if summed:
+        return slopes.sum(dim=0)
+    return slopes.to(product.dtype)
 
 
 def _by_rows(

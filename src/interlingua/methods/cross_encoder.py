@@ -70,9 +70,11 @@ class CrossEncoder(Objective):
 
     def prepare(self, batch: LabeledBatch) -> TokenBatch:
         """What is read: ``a </s></s> b``, and behind these ``b </s></s> a``."""
-        a, b = batch.a, batch.b
+        a = batch.a
+        b = batch.b
         if self.config.both_orders:
-            a, b = join(a, b), join(b, a)
+            a = join(batch.a, batch.b)
+            b = join(batch.b, batch.a)
         return self.scorer.join(a, b)
 
     @property
