@@ -124,7 +124,7 @@ def test_what_is_said_about_a_plan():
         {"negative_counts": rows().negative_counts[::-1].copy()},
         {"hard_negatives": 1},
     ],
-    ids=str,
+    ids=lambda changes: next(iter(changes)),
 )
 def test_the_digest_sees_everything(changes):
     assert rows().digest == rows().digest
