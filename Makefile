@@ -27,7 +27,7 @@ test: $(DEV)
 
 # Every reader under atheris, for so many seconds together; Python without a wheel of atheris has none.
 fuzz: $(DEV)
-	$(BIN)/python -m tests.fuzz.readers all $(FUZZ_SECONDS)
+	$(BIN)/python -m tests.hostile.fuzz.readers all $(FUZZ_SECONDS)
 
 lint: $(DEV)
 	$(BIN)/ruff check

@@ -1,8 +1,9 @@
-"""Tiny things that several folders of tests need, made on the spot: no hub, no network."""
+"""Markers by folder, and tiny fixtures of several folders, made on the spot: no hub, no network."""
 
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import importlib
 import json
 import os
@@ -11,15 +12,98 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-# Vectors must not depend on which executor was faster a moment ago, and no test writes to the
-# user's cache folder. What is unpacked into this one, 340 MB, serves the next run too.
+from tests import tiers
+
+# Vectors must not depend on which executor was faster a moment ago. No test writes to the user's
+# cache folder; the next run reuses what is unpacked into this one, 340 MB.
 os.environ["INTERLINGUA_EXECUTOR"] = "first"
-os.environ["XDG_CACHE_HOME"] = str(Path(tempfile.gettempdir()) / f"interlingua-tests-{os.getuid()}")
+CACHE = Path(tempfile.gettempdir()) / f"interlingua-tests-{os.getuid()}"
+os.environ["XDG_CACHE_HOME"] = str(CACHE)
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Read by torch, numpy and BLAS when they are imported: worker processes share the cores.
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 ROOT = Path(__file__).resolve().parents[1]
+REPORTED: Counter[str] = Counter()
+"""Cases that ended, by marker."""
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--collected", type=Path, help="write the ids of all collected tests to this file"
+    )
+
+
+def pytest_configure(config):
+    for name, description in tiers.MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {description}")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Import no file of which the mark expression deselects all tests."""
+    if tiers.is_excluded(config.option.markexpr, collection_path):
+        return True
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    for indices in tiers.grouped(item.nodeid.partition("[")[0] for item in items):
+        group = [items[i] for i in indices]
+        marker = tiers.folder_marker(group[0].path)
+        markers = [marker] * len(group)
+        if marker == "core":
+            markers = tiers.case_markers(
+                [parameters(item) for item in group], own_variants=own_variants()
+            )
+        for item, name in zip(group, markers, strict=True):
+            item.add_marker(name)
+    if config.option.collected and os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":
+        ids = "".join(f"{item.nodeid}\n" for item in items)
+        config.option.collected.write_text(ids, encoding="utf-8")
+
+
+def parameters(item):
+    """Return what tells the cases of a test apart, by parameter: a variant's name, or an index."""
+    if not hasattr(item, "callspec"):
+        return {}
+    indices, values = item.callspec.indices, item.callspec.params
+    from interlingua.kernels import VARIANTS
+
+    return {
+        name: values[name] if isinstance(values[name], str) and values[name] in VARIANTS else index
+        for name, index in indices.items()
+    }
+
+
+def own_variants():
+    """Return the variants of the kernels that this processor uses by default."""
+    from interlingua import kernels
+
+    return {kernels.variant(source) for source in kernels.SOURCES} - {None}
+
+
+def pytest_runtest_logreport(report):
+    """Count the cases by marker, in the process that prints the summary."""
+    if report.when == "call" or (report.when == "setup" and report.skipped):
+        REPORTED.update(tiers.MARKERS.keys() & report.keywords.keys())
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    counts = ", ".join(f"{name} {REPORTED[name]:,}" for name in tiers.MARKERS if REPORTED[name])
+    terminalreporter.write_line(f"cases by marker: {counts}")
+    if config.option.markexpr == "core":
+        terminalreporter.write_line(
+            "This was the core tier. `make test-all` runs everything; "
+            "`python -m pytest -m kernels` runs one other marker."
+        )
+
+
 LANGUAGES = ("deu_Latn", "rus_Cyrl")
 WORDS = 40
 
@@ -85,10 +169,10 @@ def prepared(tmp_path_factory, word_vocabulary) -> Path:
 
 
 @pytest.fixture(scope="session")
-def emulated_tiles(tmp_path_factory) -> Path | None:
+def emulated_tiles() -> Path | None:
     """A folder of the kernels' AMX variants with tiles in memory.
 
-    None where this processor has the instructions, or has no AVX-512, or where no compiler is.
+    None if this processor has the instructions, or has no AVX-512, or without a compiler.
     """
     from interlingua import kernels
 
@@ -98,69 +182,95 @@ def emulated_tiles(tmp_path_factory) -> Path | None:
     )
     if runs_amx or not runs_avx512 or shutil.which("cc") is None:
         return None
-    folder = tmp_path_factory.mktemp("emulated")
     header = ROOT / "tests" / "kernels" / "emulated_tiles.h"
-    flags = [
-        "-O2",
-        "-shared",
-        "-fPIC",
-        "-fno-strict-aliasing",
-        "-march=native",
-        f'-DEMULATED_TILES="{header}"',
-    ]
-    for name in kernels.SOURCES:
-        source = sources / f"{name}.c"
-        output = ["-o", str(folder / f"{name}.amx.so"), f"-DDIGEST={kernels.digest(source)}u"]
-        subprocess.run(["cc", *flags, *output, str(source)], check=True)
-    return folder
+    flags = ["-march=native", f'-DEMULATED_TILES="{header}"']
+    digests = {
+        name: f"-DDIGEST={kernels.digest(sources / f'{name}.c')}u" for name in kernels.SOURCES
+    }
+    return compiled_once("amx", sources, header, flags, digests)
 
 
 @pytest.fixture(scope="session")
 def emulated_matrices(tmp_path_factory) -> Path | None:
     """A folder of the kernels' variant ``i8mm`` with its products in plain C.
 
-    None where this processor has no AVX2, which does the rest, or where no compiler is. Training
-    has no such products.
+    None if this processor has no AVX2, which does the rest, or without a compiler. Training has no
+    such products.
     """
     from interlingua import kernels
 
     sources = Path(kernels.__file__).parent
     if not kernels._load(sources / "layers.c", "avx2") or shutil.which("cc") is None:
         return None
-    folder = tmp_path_factory.mktemp("emulated_matrices")
+    header = ROOT / "tests" / "kernels" / "emulated_matrices.h"
+    copied = tmp_path_factory.mktemp("emulated_matrices")
     for path in sources.glob("*.[ch]"):
-        shutil.copy(path, folder)
-    products = (ROOT / "tests" / "kernels" / "emulated_matrices.h").read_text(encoding="utf-8")
-    with (folder / "avx2.h").open("a", encoding="utf-8") as file:
-        file.write(products)
-    flags = ["-O2", "-shared", "-fPIC", "-fno-strict-aliasing", "-mfma", "-mavx2", "-DDIGEST=0u"]
-    for name in ("layers", "neighbors"):
-        output = ["-o", str(folder / f"{name}.i8mm.so")]
-        subprocess.run(["cc", *flags, *output, str(folder / f"{name}.c")], check=True)
+        shutil.copy(path, copied)
+    with (copied / "avx2.h").open("a", encoding="utf-8") as file:
+        file.write(header.read_text(encoding="utf-8"))
+    digests = dict.fromkeys(("layers", "neighbors"), "-DDIGEST=0u")
+    return compiled_once("i8mm", copied, header, ["-mfma", "-mavx2"], digests)
+
+
+def compiled_once(
+    variant: str, sources: Path, header: Path, flags: list[str], digests: dict[str, str]
+) -> Path:
+    """Compile the kernels for an emulated variant, unless an earlier run or worker has done so.
+
+    Args:
+        sources: the folder of the C files.
+        header: the emulation, of which the digest is part of the folder's name.
+        digests: by kernel, the flag that sets the digest of its source.
+    """
+    texts = [path.read_bytes() for path in (*sorted(sources.glob("*.[ch]")), header)]
+    inputs = repr([texts, flags, digests, shutil.which("cc"), cpu_flags()])
+    folder = CACHE / f"emulated-{variant}-{hashlib.sha256(inputs.encode()).hexdigest()[:16]}"
+    if folder.is_dir():
+        return folder
+    CACHE.mkdir(exist_ok=True)
+    made = Path(tempfile.mkdtemp(dir=CACHE))
+    command = ["cc", "-O2", "-shared", "-fPIC", "-fno-strict-aliasing", *flags]
+    for name, digest in digests.items():
+        output = ["-o", str(made / f"{name}.{variant}.so")]
+        subprocess.run([*command, *output, digest, str(sources / f"{name}.c")], check=True)
+    try:
+        made.rename(folder)
+    except OSError:  # another worker was faster
+        shutil.rmtree(made)
     return folder
 
 
+def cpu_flags() -> str:
+    """Return the instructions of this processor, which ``-march=native`` compiles for."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return next((line for line in lines if line.startswith(("flags", "Features"))), "")
+
+
 @pytest.fixture
-def use_variant(monkeypatch, emulated_tiles, emulated_matrices):
+def use_variant(monkeypatch, request):
     """Has the kernels of one variant be used until the end of the test.
 
-    AMX and I8MM are emulated where they are not there.
+    AMX and I8MM are emulated if the processor lacks them.
     """
     from interlingua import kernels
 
-    folders = {"amx": emulated_tiles, "i8mm": emulated_matrices}
+    emulations = {"amx": "emulated_tiles", "i8mm": "emulated_matrices"}
 
     def use(name: str) -> None:
         monkeypatch.setenv(kernels.VARIABLE, name)
-        is_emulated = folders.get(name) is not None
-        monkeypatch.setattr(kernels, "_load", emulated if is_emulated else load)
+        monkeypatch.setattr(kernels, "_load", load)  # which the emulations ask for what runs here
+        folder = request.getfixturevalue(emulations[name]) if name in emulations else None
+        if folder is not None:
+            monkeypatch.setattr(kernels, "_load", emulated(folder))
         kernels.find.cache_clear()
 
-    def emulated(source: Path, variant: str) -> ctypes.CDLL | None:
-        path = folders[variant] / f"{source.stem}.{variant}.so"
-        if not path.is_file():
-            return None
-        return ctypes.CDLL(str(path))
+    def emulated(folder):
+        def load_emulated(source, variant):
+            path = folder / f"{source.stem}.{variant}.so"
+            return ctypes.CDLL(str(path)) if path.is_file() else None
+
+        return load_emulated
 
     load = kernels._load
     yield use

@@ -3,7 +3,7 @@ change of wording.
 
 The templates are read from the source, with the expressions of f-strings as placeholders. The file
 holds each template once, sorted, with the number of places that use it. Moving code between modules
-therefore leaves the file as it is. Other tests match the class, the option or the path of a message.
+therefore leaves the file as it is. Other tests match the class, the option or the path.
 """
 
 from __future__ import annotations

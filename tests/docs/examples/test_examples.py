@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[2] / "examples"
+FOLDER = Path(__file__).resolve().parents[3] / "examples"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "toy")
 
 

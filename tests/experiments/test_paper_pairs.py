@@ -16,7 +16,7 @@ from interlingua.languages import resolve
 from interlingua.train.config import load_train_config
 from interlingua.train.exposure import exposure_lines
 from interlingua.train.feeds import make_plan
-from tests.methods.test_experiments import ROOT
+from tests.experiments.test_experiments import ROOT
 
 FOLDER = ROOT / "multilingual_ir"
 LANGUAGES = ("ar", "bn", "en", "fi", "id", "ja", "ko", "ru", "sw", "te", "th")

@@ -11,9 +11,9 @@ import re
 import sys
 from pathlib import Path
 
-from tests.examples.notebook import read_notebook, run_cells, shown, write_notebook
+from tests.docs.examples.notebook import read_notebook, run_cells, shown, write_notebook
 
-FOLDER = Path(__file__).resolve().parents[2] / "examples"
+FOLDER = Path(__file__).resolve().parents[3] / "examples"
 TOUR = FOLDER / "tour.ipynb"
 
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from interlingua.registry import FORMATS
-from tests.fuzz.readers import LARGEST_FIRST_BYTES, TARGETS
+from tests.hostile.fuzz.readers import LARGEST_FIRST_BYTES, TARGETS
 
 MUTATIONS = 40
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-SOURCES = Path(__file__).resolve().parents[1] / "models" / "mini" / "src"
+SOURCES = Path(__file__).resolve().parents[2] / "models" / "mini" / "src"
 TABLE, MATRIX, BIAS = "embeddings.word_embeddings.weight", "layer.weight", "layer.bias"
 
 

@@ -1,8 +1,8 @@
-"""Every experiment file, and every arm of a file of arms, loads, builds its objective and takes two
-steps.
+"""Every experiment file, and every arm of a file of arms, loads and builds its objective.
 
-No two files are the same. Backbone, vocabulary and data are tiny ones; method, batches and schedule
-are the file's.
+Runs whose options differ only in numbers and names are of one kind: the first run of each kind
+takes two steps, and each of its weights is read. No two files are the same. Backbone, vocabulary
+and data are tiny ones; method, batches and schedule are the file's.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,8 +30,8 @@ from interlingua.train.optim import build_optimizer, set_learning_rate
 from interlingua.train.schedules import learning_rate_factor, peak_learning_rate
 from interlingua.train.stages import is_staged, load_stages
 from tests.conftest import pairs
-from tests.methods.test_arms import FILES as ARMS
-from tests.methods.test_arms import arms_script, read
+from tests.experiments.test_arms import FILES as ARMS
+from tests.experiments.test_arms import arms_script, read
 
 ROOT = Path(__file__).parents[2] / "experiments"
 NO_RUNS = ("arm", "sources", "table")
@@ -39,7 +40,8 @@ NO_RUNS = ("arm", "sources", "table")
 ALL_FILES = sorted(path for path in ROOT.rglob("*.toml") if not set(NO_RUNS) & set(load_toml(path)))
 STAGED = [path for path in ALL_FILES if is_staged(path)]
 FILES = [path for path in ALL_FILES if path not in STAGED]
-RUNS = [pytest.param(path, (), id=path.relative_to(ROOT).as_posix()) for path in FILES]
+WITHOUT_ARMS = [pytest.param(path, (), id=path.relative_to(ROOT).as_posix()) for path in FILES]
+RUNS = [*WITHOUT_ARMS]
 for path in ARMS:
     for arm in [arm for arm in read(path).arm if arm.config]:
         asked = arms_script.settings(read(path).set, arm.set)[1::2]
@@ -51,7 +53,6 @@ for path in ARMS:
             )
         )
 STEPS = 100
-NAMES = [path.relative_to(ROOT).as_posix() for path in FILES]
 SMALL = {
     "hidden_size": 16,
     "num_hidden_layers": 2,
@@ -64,6 +65,12 @@ OFF = {"xtr": {"generative": "none"}, "contrastive": {"contrastive": "none"}}
 """How a term is switched off where it is not by its weight."""
 ALWAYS = {"decoder", "retrieval", "xlco"}
 """Terms that are their method: without them it is another one."""
+
+
+@pytest.fixture(autouse=True)
+def data_folder(monkeypatch):
+    """Give the experiments the folder that they name."""
+    monkeypatch.setenv("INTERLINGUA_DATA", "/data")
 
 
 @pytest.fixture(scope="module")
@@ -193,9 +200,85 @@ def micro_batches(config):
     )
 
 
+def kind_of(config):
+    """Return what two runs share if they take the same way through the code: all options but
+    their numbers, their lengths, and names of models."""
+    method = config.method
+    return (
+        *(method.name, shape_of(method.options), len(method.matryoshka)),
+        *(config.encoder.initialization, config.encoder.pooling),
+        config.run.micro_batch_size is None,
+    )
+
+
+def shape_of(value):
+    """Return an option with a placeholder for a number above zero, and for a path or model."""
+    if dataclasses.is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return tuple((name, shape_of(entry)) for name, entry in sorted(value.items()))
+    if isinstance(value, tuple | list):
+        return min(len(value), 2)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "number" if value else 0
+    return "path" if isinstance(value, Path) or "/" in str(value) else value
+
+
+def first_of_each_kind(runs):
+    """Return the runs that stand for all others of their kind."""
+    first = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INTERLINGUA_DATA", "/data")
+        for run in runs:
+            path, overrides = run.values
+            first.setdefault(kind_of(load_train_config(path, overrides=overrides)), run)
+    return list(first.values())
+
+
+KINDS = first_of_each_kind(RUNS)
+of_each_kind = pytest.mark.parametrize(("path", "overrides"), KINDS)
+of_each_kind_of_file = pytest.mark.parametrize(
+    ("path", "overrides"), first_of_each_kind(WITHOUT_ARMS)
+)
+
+
+def test_each_method_has_a_run_that_takes_two_steps():
+    methods = [
+        {load_train_config(path, overrides=overrides).method.name for path, overrides in values}
+        for values in ([run.values for run in runs] for runs in (KINDS, RUNS))
+    ]
+    assert methods[0] == methods[1]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ({"a": 0.5, "b": "mean"}, {"b": "mean", "a": 2}, True),
+        ({"a": 0.5}, {"a": 0.0}, False),
+        ({"a": True}, {"a": False}, False),
+        ({"a": "mean"}, {"a": "cls"}, False),
+        ({"a": "models/x"}, {"a": "models/y"}, True),
+        ({"a": (1, 2)}, {"a": (3, 4, 5)}, True),
+        ({"a": (1, 2)}, {"a": (3,)}, False),
+    ],
+)
+def test_numbers_lengths_and_models_make_no_kind(one, other, is_same):
+    assert (shape_of(one) == shape_of(other)) == is_same
+
+
 @pytest.mark.parametrize(("path", "overrides"), RUNS)
-def test_it_builds_and_takes_two_steps(path, overrides, at_tiny_size, word_vocabulary, monkeypatch):
-    monkeypatch.setenv("INTERLINGUA_DATA", "/data")
+def test_it_loads_and_builds(path, overrides, at_tiny_size, word_vocabulary):
+    config = at_tiny_size(load_train_config(path, overrides=overrides))
+    objective = build_objective(config, word_vocabulary).train()
+    assert build_optimizer(objective, config.optimizer).param_groups
+    found = micro_batches(config)(0)
+    size = config.run.micro_batch_size or config.run.global_batch_size
+    assert len(found) * size == config.run.global_batch_size
+    assert next(token_batches(found[0])).batch_size == size
+
+
+@of_each_kind
+def test_it_takes_two_steps(path, overrides, at_tiny_size, word_vocabulary):
     config = at_tiny_size(load_train_config(path, overrides=overrides))
     objective = build_objective(config, word_vocabulary).train()
     objective.total_steps = STEPS
@@ -205,11 +288,7 @@ def test_it_builds_and_takes_two_steps(path, overrides, at_tiny_size, word_vocab
         factor = learning_rate_factor(step, config=config.schedule, max_steps=STEPS)
         set_learning_rate(optimizer, peak_learning_rate(config.optimizer, STEPS) * factor)
         optimizer.zero_grad()
-        found = batches(step)
-        size = config.run.micro_batch_size or config.run.global_batch_size
-        assert len(found) * size == config.run.global_batch_size
-        assert next(token_batches(found[0])).batch_size == size
-        output = objective(found[0])
+        output = objective(batches(step)[0])
         output.loss.backward()
         optimizer.step()
         objective.after_step(step)
@@ -233,9 +312,9 @@ def after_a_step(config, vocabulary, batch):
     return objective.eval()
 
 
-@pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_the_weight_of_each_term_is_read(path, at_tiny_size, word_vocabulary):
-    config = at_tiny_size(load_train_config(path)).replace_run(
+@of_each_kind_of_file
+def test_the_weight_of_each_term_is_read(path, overrides, at_tiny_size, word_vocabulary):
+    config = at_tiny_size(load_train_config(path, overrides=overrides)).replace_run(
         micro_batch_size=None, global_batch_size=6
     )
     batch, options = micro_batches(config)(0)[0], config.method.options
@@ -285,9 +364,9 @@ def without(options, term):
             changes[unread[1]] = defaults[unread[1]]
 
 
-@pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_switching_a_term_off_changes_the_loss(path, at_tiny_size, word_vocabulary):
-    config = at_tiny_size(load_train_config(path)).replace_run(
+@of_each_kind_of_file
+def test_switching_a_term_off_changes_the_loss(path, overrides, at_tiny_size, word_vocabulary):
+    config = at_tiny_size(load_train_config(path, overrides=overrides)).replace_run(
         micro_batch_size=None, global_batch_size=6
     )
     batch = micro_batches(config)(0)[0]
@@ -305,23 +384,21 @@ def test_switching_a_term_off_changes_the_loss(path, at_tiny_size, word_vocabula
 
 
 @pytest.mark.parametrize("path", STAGED, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_its_stages_are_runs_of_their_own_files(path, tmp_path, monkeypatch):
-    monkeypatch.setenv("INTERLINGUA_DATA", "/data")
+def test_its_stages_are_runs_of_their_own_files(path, tmp_path):
     stages = load_stages(path, overrides=[f"output={tmp_path}"])[1]
     assert len({stage.name for stage in stages}) == len(stages) > 1
     for stage in stages:
         assert all(given.is_relative_to(tmp_path) for given in stage.inputs)
 
 
-@pytest.mark.parametrize("path", ALL_FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_its_header_says_what_it_repeats(path):
-    header = [
-        line
-        for line in path.read_text(encoding="utf-8").split("\n\n")[0].splitlines()
-        if line.startswith("#")
-    ]
-    assert header
-    assert "Table" in header[0] or "No row of the paper" in " ".join(header)
+def test_each_header_says_what_the_file_repeats():
+    lacking = []
+    for path in ALL_FILES:
+        head = path.read_text(encoding="utf-8").split("\n\n")[0].splitlines()
+        header = [line for line in head if line.startswith("#")]
+        if "Table" not in " ".join(header[:1]) and "No row of the paper" not in " ".join(header):
+            lacking.append(path.relative_to(ROOT).as_posix())
+    assert lacking == []
 
 
 @pytest.mark.parametrize(

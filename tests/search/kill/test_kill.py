@@ -14,7 +14,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.search.index_files import named_files, read_files
 from interlingua.search.passage_index import PassageIndex
 from interlingua.search.searcher import build_index
-from tests.search.killed_run import BEGIN, END, Point, perform, run
+from tests.search.kill.killed_run import BEGIN, END, Point, perform, run
 from tests.search.test_searcher import model, write_files  # noqa: F401
 
 pytest.importorskip("lancedb")

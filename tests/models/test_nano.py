@@ -14,7 +14,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.registry import MODELS, load
 from tests.distributions import build_wheel
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 NANO = ROOT / "models" / "nano"
 PACKAGE = NANO / "src" / "interlingua_nano"
 PROJECT = tomllib.loads((NANO / "pyproject.toml").read_text(encoding="utf-8"))["project"]

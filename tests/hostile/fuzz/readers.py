@@ -1,9 +1,9 @@
 """One target per reader: bytes in, and nothing but an error of ours may come out.
 
-``python -m tests.fuzz.readers TARGET SECONDS`` runs one under atheris, which looks for inputs that
-reach new code; ``python -m tests.fuzz.readers all SECONDS`` runs all of them for so long together,
-each in a process of its own, and ends with 1 and the bytes if one falls over. The first inputs are
-the hostile corpus and good files.
+``python -m tests.hostile.fuzz.readers TARGET SECONDS`` runs one under atheris, which looks for
+inputs that reach new code. With ``all`` for TARGET it runs every target for that time in total,
+each in a process of its own, and exits with 1 and the input if one fails. The first inputs are the
+hostile corpus and good files.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.registry import DEFAULT_MODEL, MODELS, load
 from tests.distributions import build_wheel
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 MINI = ROOT / "models" / "mini"
 PACKAGE = MINI / "src" / "interlingua_mini"
 MODEL = PACKAGE / "model"
