@@ -1,4 +1,5 @@
-# `make quickstart` does the main job on real data, `make test` runs the tests, `make docs` builds the site.
+# `make quickstart` does the main job on real data, `make test` runs the core tests, `make test-all` all tests,
+# `make docs` builds the site.
 # Each sets up what it needs in .venv, and no more: the quickstart's packages first, the others when a target needs them.
 PYTHON ?= python3
 VENV ?= .venv
@@ -17,13 +18,27 @@ DOCS := $(VENV)/.docs
 TORCH_ARGS ?=
 QUICKSTART_ARGS ?=
 FUZZ_SECONDS ?= 48
+# Processes that share the tests; each has one thread.
+TEST_WORKERS ?= 2
+TEST_ARGS ?=
+PYTEST := $(BIN)/python -m pytest -q --numprocesses $(TEST_WORKERS) --dist worksteal --durations 10
+COLLECTED := .pytest_cache/collected.txt
 
-.PHONY: quickstart test fuzz lint types docs check clean
+.PHONY: quickstart test test-rest test-all fuzz lint types docs check clean
 quickstart: $(QUICKSTART)
 	$(BIN)/interlingua quickstart $(QUICKSTART_ARGS)
 
+# Core behavior, in minutes: tests/tiers.py says which tests these are.
 test: $(DEV)
-	$(BIN)/python -m pytest
+	$(PYTEST) -m core $(TEST_ARGS)
+
+# All other tests; none of those in tests/collected/frozen.json may be missing.
+test-rest: $(DEV)
+	mkdir -p $(dir $(COLLECTED))
+	$(PYTEST) -m "not core" --collected $(COLLECTED) $(TEST_ARGS)
+	$(BIN)/python tools/collected_tests.py $(COLLECTED)
+
+test-all: test test-rest
 
 # Every reader under atheris, for so many seconds together; Python without a wheel of atheris has none.
 fuzz: $(DEV)

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -29,19 +30,22 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 ROOT = Path(__file__).resolve().parents[1]
-REPORTED: Counter[str] = Counter()
-"""Cases that ended, by marker."""
 
 
 def pytest_addoption(parser):
     parser.addoption(
         "--collected", type=Path, help="write the ids of all collected tests to this file"
     )
+    parser.addoption(
+        "--times", type=Path, help="write cases by marker and the time of each test to this file"
+    )
 
 
 def pytest_configure(config):
     for name, description in tiers.MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {description}")
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        config.pluginmanager.register(Times(config))
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -88,20 +92,36 @@ def own_variants():
     return {kernels.variant(source) for source in kernels.SOURCES} - {None}
 
 
-def pytest_runtest_logreport(report):
-    """Count the cases by marker, in the process that prints the summary."""
-    if report.when == "call" or (report.when == "setup" and report.skipped):
-        REPORTED.update(tiers.MARKERS.keys() & report.keywords.keys())
+class Times:
+    """What the process that prints the summary counts: cases by marker, and seconds by test."""
 
+    def __init__(self, config):
+        self.config = config
+        self.cases = Counter()
+        self.seconds = Counter()
+        self.started = time.monotonic()
 
-def pytest_terminal_summary(terminalreporter, config):
-    counts = ", ".join(f"{name} {REPORTED[name]:,}" for name in tiers.MARKERS if REPORTED[name])
-    terminalreporter.write_line(f"cases by marker: {counts}")
-    if config.option.markexpr == "core":
-        terminalreporter.write_line(
-            "This was the core tier. `make test-all` runs everything; "
-            "`python -m pytest -m kernels` runs one other marker."
-        )
+    def pytest_runtest_logreport(self, report):
+        if report.when == "call" or (report.when == "setup" and report.skipped):
+            self.cases.update(tiers.MARKERS.keys() & report.keywords.keys())
+        self.seconds[report.nodeid] += report.duration
+
+    def pytest_terminal_summary(self, terminalreporter):
+        counts = ", ".join(f"{name} {self.cases[name]:,}" for name in sorted(self.cases))
+        terminalreporter.write_line(f"cases by marker: {counts}")
+        if self.config.option.markexpr == "core":
+            terminalreporter.write_line(
+                "This was the core tier. `make test-all` runs everything, "
+                "`python -m pytest -m kernels` one other marker."
+            )
+        if self.config.option.times:
+            found = {
+                "tier": self.config.option.markexpr or "all",
+                "seconds": time.monotonic() - self.started,
+                "cases": self.cases,
+                "tests": {name: round(took, 3) for name, took in self.seconds.most_common()},
+            }
+            self.config.option.times.write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
 LANGUAGES = ("deu_Latn", "rus_Cyrl")

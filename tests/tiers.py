@@ -2,7 +2,7 @@
 
 Every test has exactly one of ``MARKERS``, which its place decides:
 
-- a test below ``tests/<folder>`` of one of ``FOLDERS`` has the folder's name;
+- a test in a folder of one of the names in ``FOLDERS``, at any depth, has that name;
 - any other test is ``core``, with a few of its cases: the seed is the first one, the variant of the
   kernels is this processor's, and each value of each parameter occurs in at least one case;
 - the remaining cases of these tests are ``kernels`` (other variants) or ``products`` (other seeds,
@@ -15,7 +15,7 @@ expression excludes is not imported.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
@@ -39,7 +39,7 @@ MARKERS = {
 def folder_marker(path: Path) -> str:
     """Return the marker of the folder of a test file."""
     parts = path.relative_to(TESTS).parts if path.is_relative_to(TESTS) else ()
-    return parts[0] if parts and parts[0] in FOLDERS else "core"
+    return next((part for part in parts if part in FOLDERS), "core")
 
 
 def is_excluded(expression: str, path: Path) -> bool:
@@ -48,7 +48,7 @@ def is_excluded(expression: str, path: Path) -> bool:
     An expression with other names than ``MARKERS`` excludes nothing here; pytest deselects tests
     one by one.
     """
-    if not expression or path == TESTS:
+    if not expression or path == TESTS or not path.is_relative_to(TESTS):
         return False
     marker = folder_marker(path)
     # Cases of a core test may be of three markers.
@@ -62,9 +62,7 @@ def is_excluded(expression: str, path: Path) -> bool:
         return False
 
 
-def case_markers(
-    cases: Sequence[Mapping[str, Hashable]], *, own_variants: frozenset[str]
-) -> list[str]:
+def case_markers(cases: Sequence[Mapping[str, Hashable]], *, own_variants: Set[str]) -> list[str]:
     """Return ``core``, ``kernels`` or ``products`` for each case of one test.
 
     Args:
