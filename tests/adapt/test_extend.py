@@ -7,14 +7,9 @@ import dataclasses
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
-import torch
 
 import interlingua
 from interlingua.adapt import extend as module
@@ -24,7 +19,6 @@ from interlingua.adapt.settings import ExtendSettings
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary_growth import Fragmentation
 from interlingua.errors import ConfigError, DataError, InterlinguaError
-from interlingua.files import sha256_tree
 from interlingua.locks import exclusive
 from interlingua.train.config import load_train_config
 from interlingua.verbs.extend import run_extend
@@ -152,38 +146,6 @@ def test_a_run_that_was_interrupted_goes_on(done, place, monkeypatch):
     again = run(place, "stopped")
     assert Encoder.load(again.model).digest() == Encoder.load(done.model).digest()
     assert again.after == done.after
-
-
-@pytest.mark.slow
-def test_a_run_that_was_killed_ends_with_the_same_model(done, place):
-    script = write_lines(
-        place / "killed.py",
-        [
-            "from pathlib import Path",
-            "from tests.adapt.test_extend import run",
-            f"run(Path({str(place)!r}), 'killed')",
-        ],
-    )
-    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    threads = str(torch.get_num_threads())  # as here, where another test may have changed them
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([f"{root}/src", root]),
-        "OMP_NUM_THREADS": threads,
-    }
-    process = subprocess.Popen(
-        [sys.executable, str(script)], env=environment, stderr=subprocess.DEVNULL
-    )
-    checkpoints = place / "killed" / "run" / "checkpoints"
-    while process.poll() is None and not any(checkpoints.glob("step-*")):
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    again = run(place, "killed")
-    assert Encoder.load(again.model).digest() == Encoder.load(done.model).digest()
-    assert sha256_tree(place / "killed" / "corpus" / "train") == sha256_tree(
-        place / "out" / "corpus" / "train"
-    )
 
 
 def test_too_few_pairs_are_an_error(tmp_path, place):

@@ -1,17 +1,14 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from interlingua.train.checkpoint import checkpoints_in
 from interlingua.train.template import template
 from tests.methods.framed import framed_encoder
-from tests.train.runs import losses, run_python
 
 TOML = """
 [data]
@@ -111,24 +108,6 @@ def test_users_errors_are_one_line(refused, config, arguments, message):
     assert message in refused("train", config(2), arguments).err
 
 
-def test_ctrl_c_says_how_to_go_on(config, tmp_path):
-    path, log = config(100_000), tmp_path / "run" / "metrics.jsonl"
-    command = [sys.executable, "-m", "interlingua.cli.main", "train", str(path)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and not (log.exists() and log.read_text()):
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    error = process.communicate(timeout=120)[1]
-    assert process.returncode == 2, error
-    step = json.loads(
-        (next((tmp_path / "run" / "checkpoints").iterdir()) / "state.json").read_text()
-    )["state"]["step"]
-    assert error.splitlines()[-1] == (
-        f"interlingua: stopped after step {step} of 100000, which is saved; go on with:"
-        f" interlingua train {tmp_path}/run/config.toml"
-    )
-
-
 @pytest.fixture
 def stages(tmp_path, prepared):
     run = TOML.format(corpus=prepared, output="unused", steps=4)
@@ -157,31 +136,6 @@ def test_stages_in_a_row(done, stages, tmp_path):
 def test_stages_quietly(done, stages):
     said = done(f"train {stages} --quiet")
     assert said.out + said.err == ""
-
-
-def test_an_interrupted_stage_tells_the_command_that_goes_on(stages, tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "interlingua.cli.main",
-        "train",
-        str(stages),
-        "--set",
-        "second.run.max_steps=4000",
-    ]
-    process = subprocess.Popen(
-        [*command, "--set", "run.logging_steps=1"], stderr=subprocess.PIPE, text=True
-    )
-    log = tmp_path / "all" / "second" / "metrics.jsonl"
-    while process.poll() is None and not (log.exists() and log.read_text()):
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    err = process.communicate()[1]
-    assert process.returncode == 2
-    assert (
-        f"go on with: interlingua train {stages} --set second.run.max_steps=4000 --set"
-        " run.logging_s" in err
-    )
 
 
 def test_similarity_decides_where_there_are_scores(done, prepared, tmp_path):
@@ -286,38 +240,6 @@ def cut_to_step(run, step):
     lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (run / "metrics.jsonl").write_text("".join(lines[:-1]), encoding="utf-8")
     shutil.rmtree(run / "model")
-
-
-def test_a_run_goes_on_with_another_number_of_processes(done, config, tmp_path):
-    """From two to one and from one to two: with negatives of all processes and without dropout the
-    losses are those of a run that nothing stopped."""
-    path = config(4)
-    changes = [f"run.{key}" for key in ("save_steps=2", "eval_steps=4", "logging_steps=1")] + [
-        'method.negatives="processes"',
-        "method.tag_dropout=0",
-    ]
-    changes += [f"encoder.{name}_dropout_prob=0" for name in ("hidden", "attention_probs")]
-
-    def train(devices, name):
-        options = [*(f"--set={change}" for change in changes), "-o", str(tmp_path / name)]
-        options += ["--devices", str(devices)]
-        if devices == 1:
-            return done("train", path, *options).err
-        return run_python("-m", "interlingua.cli.main", "train", path, *options).stderr
-
-    for devices, name in ((1, "one"), (2, "two")):
-        train(devices, name)
-    straight = losses(tmp_path / "one")
-    assert losses(tmp_path / "two") == pytest.approx(straight, rel=1e-5)
-    for before, now, name in ((1, 2, "one"), (2, 1, "two")):
-        cut_to_step(tmp_path / name, 2)
-        said = train(now, name)
-        assert f"began with {before} processes (now {now})" in said
-        made = [step for step in range(1, 5) if f"step {step}/4 | loss" in said]
-        assert made == [3, 4]
-        assert f"devices = {now}" in (tmp_path / name / "config.toml").read_text(encoding="utf-8")
-        assert (tmp_path / name / "model").is_dir()
-        assert losses(tmp_path / name) == pytest.approx(straight, rel=1e-5)
 
 
 def test_options_reach_every_stage(done, stages, tmp_path):

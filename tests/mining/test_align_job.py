@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import io
-import signal
-import sys
 
 import pytest
 
@@ -10,7 +8,6 @@ from interlingua.errors import ConfigError
 from interlingua.locks import exclusive
 from interlingua.mining.align import JOURNAL, LOCK, AlignJob, AlignJournal, DocumentPair
 from interlingua.mining.alignment import AlignConfig
-from tests.mining.killed import run_script
 from tests.mining.test_align import written
 from tests.mining.words import encode
 
@@ -44,39 +41,6 @@ def counted():
 
     encode_counted.seen = []
     return encode_counted
-
-
-KILLED = """
-import sys
-from pathlib import Path
-from interlingua.mining import align
-from tests.mining import words
-from tests.mining.killed import die_at
-from tests.mining.test_align_job import run
-
-places = {
-    "encoder": (words, "encode"),
-    "journal": (align.AlignJournal, "add"),
-    "texts": (align, "joined"),
-}
-die_at(*places[sys.argv[2]], int(sys.argv[3]))
-run(Path(sys.argv[1]), "killed", encode=words.encode)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_run_killed_at_three_points_ends_with_the_same_files(listed, counted):
-    """In the second document's vectors, before the journal has it, and in the third one's texts."""
-    for place, moment in (("encoder", 3), ("journal", 1), ("texts", 400)):
-        assert run_script(KILLED, listed, place, moment) == -signal.SIGKILL, place
-    assert (listed / "killed" / JOURNAL).is_file()
-    report = run(listed, "killed", encode=counted)
-    assert len(counted.seen) < 6
-    assert not (listed / "killed" / JOURNAL).exists()
-    straight = run(listed, "straight")
-    assert bytes_of(listed, "killed") == bytes_of(listed, "straight")
-    assert report.documents == 3
-    assert report.gold_lines == straight.gold_lines
 
 
 def test_only_what_is_left_is_done(listed, counted):

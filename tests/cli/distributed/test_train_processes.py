@@ -1,0 +1,41 @@
+"""Training by several processes: resuming with another number of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.test_train import config as config
+from tests.cli.test_train import cut_to_step as cut_to_step
+from tests.train.runs import losses, run_python
+
+
+def test_a_run_goes_on_with_another_number_of_processes(done, config, tmp_path):
+    """From two to one and from one to two: with negatives of all processes and without dropout the
+    losses are those of a run that nothing stopped."""
+    path = config(4)
+    changes = [f"run.{key}" for key in ("save_steps=2", "eval_steps=4", "logging_steps=1")] + [
+        'method.negatives="processes"',
+        "method.tag_dropout=0",
+    ]
+    changes += [f"encoder.{name}_dropout_prob=0" for name in ("hidden", "attention_probs")]
+
+    def train(devices, name):
+        options = [*(f"--set={change}" for change in changes), "-o", str(tmp_path / name)]
+        options += ["--devices", str(devices)]
+        if devices == 1:
+            return done("train", path, *options).err
+        return run_python("-m", "interlingua.cli.main", "train", path, *options).stderr
+
+    for devices, name in ((1, "one"), (2, "two")):
+        train(devices, name)
+    straight = losses(tmp_path / "one")
+    assert losses(tmp_path / "two") == pytest.approx(straight, rel=1e-5)
+    for before, now, name in ((1, 2, "one"), (2, 1, "two")):
+        cut_to_step(tmp_path / name, 2)
+        said = train(now, name)
+        assert f"began with {before} processes (now {now})" in said
+        made = [step for step in range(1, 5) if f"step {step}/4 | loss" in said]
+        assert made == [3, 4]
+        assert f"devices = {now}" in (tmp_path / name / "config.toml").read_text(encoding="utf-8")
+        assert (tmp_path / name / "model").is_dir()
+        assert losses(tmp_path / name) == pytest.approx(straight, rel=1e-5)
