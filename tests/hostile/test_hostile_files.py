@@ -1,5 +1,5 @@
-"""Every hostile file through every verb that reads it: exit code 2 and one line, within bounded
-memory and time."""
+"""Every hostile file through its reader, and through the verbs in turn: exit code 2 and one line,
+within bounded memory and time."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import os
 import shlex
 import shutil
 import sys
+from itertools import cycle
 
 import numpy as np
 import pytest
 
+import interlingua
+from interlingua.corpus.formats import read_pairs
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.finite import check_finite
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
+from interlingua.errors import InterlinguaError
 from interlingua.quickstart.catalogues import Source, read_catalogues
 from tests.hostile import bitexts, configs, models, others
 from tests.tiny import tiny_encoder
@@ -68,8 +73,32 @@ def dense_model(model, tmp_path_factory):
     return folder
 
 
+def one_line_of(error) -> str:
+    """Return the message of one of our errors, which is one line of bounded length."""
+    message = str(error.value)
+    assert "\n" not in message
+    assert len(message) < 2100
+    return message
+
+
+def in_turn(names, verbs):
+    """Return each name with one of the verbs, each verb as often as the others.
+
+    The readers are tested on every file in process; the verbs show that they use these readers.
+    """
+    return list(zip(names, cycle(verbs), strict=False))
+
+
 @pytest.mark.parametrize("name", list(bitexts.FILES))
-@pytest.mark.parametrize("verb", ["prepare", "score", "export"])
+def test_a_hostile_bitext_is_refused_by_its_reader(name, tmp_path):
+    path = bitexts.write(name, tmp_path)
+    with pytest.raises(InterlinguaError) as error:
+        for _ in read_pairs(path):
+            pass
+    assert name.partition(".")[0] in one_line_of(error)
+
+
+@pytest.mark.parametrize(("name", "verb"), in_turn(bitexts.FILES, ["prepare", "score", "export"]))
 def test_a_hostile_bitext_is_one_line(refused, verb, name, model, tmp_path):
     path = bitexts.write(name, tmp_path)
     if verb == "score":
@@ -97,8 +126,30 @@ def test_a_hostile_text_is_one_line(refused, verb, name, model, tmp_path):
     assert not (tmp_path / out).exists()
 
 
+def encode_hostile(model, change, folder):
+    """Load a changed copy of a model, encode a text with it, and check the vector as verbs do."""
+    shutil.copytree(model, folder)
+    change(folder)
+    check_finite(interlingua.load(folder).encode(["de1 de2"]), str)
+
+
 @pytest.mark.parametrize("change", list(models.CHANGES))
-@pytest.mark.parametrize("verb", ["embed", "score", "export", "evaluate"])
+def test_a_hostile_model_is_refused_by_its_loader(change, model, tmp_path):
+    with pytest.raises(InterlinguaError) as error:
+        encode_hostile(model, models.CHANGES[change], tmp_path / "hostile")
+    one_line_of(error)
+
+
+@pytest.mark.parametrize("change", list(models.DENSE_CHANGES))
+def test_a_hostile_dense_layer_is_refused_by_its_loader(change, dense_model, tmp_path):
+    with pytest.raises(InterlinguaError) as error:
+        encode_hostile(dense_model, models.DENSE_CHANGES[change], tmp_path / "hostile")
+    one_line_of(error)
+
+
+@pytest.mark.parametrize(
+    ("change", "verb"), in_turn(models.CHANGES, ["embed", "score", "export", "evaluate"])
+)
 def test_a_hostile_model_is_one_line(refused, verb, change, model, tmp_path):
     hostile, text = tmp_path / "hostile", tmp_path / "a.de-en.tsv"
     shutil.copytree(model, hostile)
@@ -113,8 +164,9 @@ def test_a_hostile_model_is_one_line(refused, verb, change, model, tmp_path):
     refused(verb, hostile, arguments)
 
 
-@pytest.mark.parametrize("change", list(models.DENSE_CHANGES))
-@pytest.mark.parametrize("verb", ["embed", "score", "export", "debias"])
+@pytest.mark.parametrize(
+    ("change", "verb"), in_turn(models.DENSE_CHANGES, ["embed", "score", "export", "debias"])
+)
 def test_a_hostile_dense_layer_is_one_line(refused, verb, change, dense_model, tmp_path):
     hostile, text = tmp_path / "hostile", tmp_path / "a.de-en.tsv"
     shutil.copytree(dense_model, hostile)

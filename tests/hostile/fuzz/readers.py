@@ -18,6 +18,7 @@ import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.hostile import bitexts, others
 
@@ -27,62 +28,72 @@ SECONDS_PER_INPUT = 20
 LARGEST_FIRST_BYTES = 100_000
 
 
-def read_file(suffix: str, read: Callable[[Path], object]) -> Callable[[bytes], None]:
-    """A target that reads a file of this suffix."""
-    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+class Reader(NamedTuple):
+    """What reads one kind of file.
 
-    def target(content: bytes) -> None:
-        from interlingua.errors import InterlinguaError
+    Attributes:
+        suffix: of the file's name.
+        read: reads a file, and raises an error of ours if it is damaged.
+        first: contents to start from, good ones and damaged ones.
+    """
 
-        path = folder / f"a.de-en{suffix}"
-        path.write_bytes(content)
-        with contextlib.suppress(InterlinguaError):
-            read(path)
+    suffix: str
+    read: Callable[[Path], object]
+    first: list[bytes]
 
-    return target
+    def target(self) -> Callable[[bytes], None]:
+        """Return a function that reads bytes as such a file, and lets other errors out."""
+        folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
 
+        def read_bytes(content: bytes) -> None:
+            from interlingua.errors import InterlinguaError
 
-def pairs(suffix: str) -> Callable[[bytes], None]:
-    def read(path: Path) -> None:
-        from interlingua.corpus.formats import read_pairs
+            path = folder / f"a.de-en{self.suffix}"
+            path.write_bytes(content)
+            with contextlib.suppress(InterlinguaError):
+                self.read(path)
 
-        for _ in itertools.islice(read_pairs(path), PAIRS_READ):
-            pass
-
-    return read_file(suffix, read)
-
-
-def toml() -> Callable[[bytes], None]:
-    def read(path: Path) -> None:
-        from interlingua.errors import InterlinguaError
-        from interlingua.prepare.config import PrepareConfig
-        from interlingua.train.config import load_train_config
-
-        with contextlib.suppress(InterlinguaError):
-            load_train_config(path)
-        from interlingua.config import load_config
-
-        load_config(PrepareConfig, path)
-
-    return read_file(".toml", read)
+        return read_bytes
 
 
-def model_config() -> Callable[[bytes], None]:
-    def read(path: Path) -> None:
-        from interlingua.encoder import schema
-        from interlingua.encoder.directory import read_backbone_config, read_json
+def read_some_pairs(path: Path) -> None:
+    from interlingua.corpus.formats import read_pairs
 
-        raw = read_json(path, schema=schema.BACKBONE)
-        if raw.get("vocab_size") is not None:
-            read_backbone_config(path.parent, raw)
-
-    return read_file(".json", read)
+    for _ in itertools.islice(read_pairs(path), PAIRS_READ):
+        pass
 
 
-def model_settings() -> Callable[[bytes], None]:
-    """The same bytes as each of the small files that stand around the weights."""
-    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
-    (folder / "1_Pooling").mkdir()
+def read_toml(path: Path) -> None:
+    from interlingua.config import load_config
+    from interlingua.errors import InterlinguaError
+    from interlingua.prepare.config import PrepareConfig
+    from interlingua.train.config import load_train_config
+
+    with contextlib.suppress(InterlinguaError):
+        load_train_config(path)
+    load_config(PrepareConfig, path)
+
+
+def read_model_config(path: Path) -> None:
+    from interlingua.encoder import schema
+    from interlingua.encoder.directory import read_backbone_config, read_json
+
+    raw = read_json(path, schema=schema.BACKBONE)
+    if raw.get("vocab_size") is not None:
+        read_backbone_config(path.parent, raw)
+
+
+def read_model_settings(path: Path) -> None:
+    """Read the same bytes as each of the small files next to the weights.
+
+    Raises:
+        InterlinguaError: the last one, after all were read.
+    """
+    from interlingua.encoder.directory import read_settings
+    from interlingua.errors import InterlinguaError
+
+    content, folder = path.read_bytes(), path.parent
+    (folder / "1_Pooling").mkdir(exist_ok=True)
     good = [{"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}]
     names = (
         "modules.json",
@@ -90,72 +101,55 @@ def model_settings() -> Callable[[bytes], None]:
         "sentence_bert_config.json",
         "config_sentence_transformers.json",
     )
-
-    def target(content: bytes) -> None:
-        from interlingua.encoder.directory import read_settings
-        from interlingua.errors import InterlinguaError
-
-        for name in names:
-            for other in names:
-                (folder / other).write_text("{}" if other != "modules.json" else json.dumps(good))
-            (folder / name).write_bytes(content)
-            with contextlib.suppress(InterlinguaError):
-                read_settings(folder, 512)
-
-    return target
+    raised = None
+    for name in names:
+        for other in names:
+            (folder / other).write_text("{}" if other != "modules.json" else json.dumps(good))
+        (folder / name).write_bytes(content)
+        try:
+            read_settings(folder, 512)
+        except InterlinguaError as error:
+            raised = error
+    if raised is not None:
+        raise raised
 
 
-def tokenizer() -> Callable[[bytes], None]:
-    def read(path: Path) -> None:
-        from interlingua.encoder.vocabulary import Vocabulary
+def read_tokenizer(path: Path) -> None:
+    from interlingua.encoder.vocabulary import Vocabulary
 
-        Vocabulary.from_huggingface(path).encode(["a b", ""])
-
-    return read_file(".json", read)
+    Vocabulary.from_huggingface(path).encode(["a b", ""])
 
 
-def array() -> Callable[[bytes], None]:
-    def read(path: Path) -> None:
-        from interlingua.mining.vectors import open_vectors
+def read_array(path: Path) -> None:
+    from interlingua.mining.vectors import open_vectors
 
-        open_vectors([path], 2)
-
-    return read_file(".npy", read)
+    open_vectors([path], 2)
 
 
-def result() -> Callable[[bytes], None]:
-    def read(path: Path) -> None:
-        from interlingua.errors import InterlinguaError
-        from interlingua.evaluation.results import read_result
-        from interlingua.mining.calibration import load_calibrations
+def read_results(path: Path) -> None:
+    from interlingua.errors import InterlinguaError
+    from interlingua.evaluation.results import read_result
+    from interlingua.mining.calibration import load_calibrations
 
-        with contextlib.suppress(InterlinguaError):
-            load_calibrations(path)
-        read_result(path)
-
-    return read_file(".json", read)
+    with contextlib.suppress(InterlinguaError):
+        load_calibrations(path)
+    read_result(path)
 
 
-def labeled() -> Callable[[bytes], None]:
-    def read(path: Path) -> None:
-        from interlingua.corpus.labeled import read_labeled
-        from interlingua.errors import InterlinguaError
+def read_labels(path: Path) -> None:
+    from interlingua.corpus.labeled import read_labeled
+    from interlingua.errors import InterlinguaError
 
-        for kind in ("nli", "sts"):
-            with contextlib.suppress(InterlinguaError):
-                read_labeled(path, kind=kind, languages=("eng_Latn", "eng_Latn"))
-
-    return read_file(".jsonl", read)
+    with contextlib.suppress(InterlinguaError):
+        read_labeled(path, kind="nli", languages=("eng_Latn", "eng_Latn"))
+    read_labeled(path, kind="sts", languages=("eng_Latn", "eng_Latn"))
 
 
-def questions() -> Callable[[bytes], None]:
-    def read(path: Path) -> None:
-        from interlingua.corpus.questions import read_questions
+def read_some_questions(path: Path) -> None:
+    from interlingua.corpus.questions import read_questions
 
-        for _ in itertools.islice(read_questions(path), PAIRS_READ):
-            pass
-
-    return read_file(".json", read)
+    for _ in itertools.islice(read_questions(path), PAIRS_READ):
+        pass
 
 
 def of_suffix(suffix: str) -> list[bytes]:
@@ -182,43 +176,62 @@ _TOKENIZER = {
 }
 _MAPPED = {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "CAAAAAAAAAAAAAAAYQA="}}
 _DPR = [{"question": "a", "positive_ctxs": [{"title": "t", "text": "b"}], "hard_negative_ctxs": []}]
-TARGETS: dict[str, tuple[Callable[[], Callable[[bytes], None]], list[bytes]]] = {
-    "tsv": (lambda: pairs(".tsv"), [b"eins\tone\n", b"0.5\teins\tone\n", *of_suffix(".tsv")]),
-    "csv": (
-        lambda: pairs(".csv"),
+READERS: dict[str, Reader] = {
+    "tsv": Reader(
+        ".tsv", read_some_pairs, [b"eins\tone\n", b"0.5\teins\tone\n", *of_suffix(".tsv")]
+    ),
+    "csv": Reader(
+        ".csv",
+        read_some_pairs,
         [b"eins,one\n", b'source;target\n"eins;\n";one\n', *of_suffix(".csv")],
     ),
-    "xlsx": (lambda: pairs(".xlsx"), [bitexts.workbook()]),
-    "jsonl": (lambda: pairs(".jsonl"), [bitexts.row(), *of_suffix(".jsonl")]),
-    "tmx": (lambda: pairs(".tmx"), [bitexts.tmx(), *of_suffix(".tmx")]),
-    "po": (lambda: pairs(".po"), [bitexts.po(), *of_suffix(".po")]),
-    "mo": (lambda: pairs(".mo"), [bitexts.mo([(0, 44), (3, 44)], b"one"), *of_suffix(".mo")]),
-    "zip": (lambda: pairs(".zip"), [bitexts.archive(), *of_suffix(".zip")]),
-    "gz": (lambda: pairs(".tsv.gz"), of_suffix(".gz")),
-    "zst": (lambda: pairs(".tsv.zst"), [b"(\xb5/\xfd\x04\x00I\x00\x00eins\tone\n"]),
-    "toml": (
-        toml,
+    "xlsx": Reader(".xlsx", read_some_pairs, [bitexts.workbook()]),
+    "jsonl": Reader(".jsonl", read_some_pairs, [bitexts.row(), *of_suffix(".jsonl")]),
+    "tmx": Reader(".tmx", read_some_pairs, [bitexts.tmx(), *of_suffix(".tmx")]),
+    "po": Reader(".po", read_some_pairs, [bitexts.po(), *of_suffix(".po")]),
+    "mo": Reader(
+        ".mo", read_some_pairs, [bitexts.mo([(0, 44), (3, 44)], b"one"), *of_suffix(".mo")]
+    ),
+    "zip": Reader(".zip", read_some_pairs, [bitexts.archive(), *of_suffix(".zip")]),
+    "gz": Reader(".tsv.gz", read_some_pairs, of_suffix(".gz")),
+    "zst": Reader(".tsv.zst", read_some_pairs, [b"(\xb5/\xfd\x04\x00I\x00\x00eins\tone\n"]),
+    "toml": Reader(
+        ".toml",
+        read_toml,
         [f"{key} = 1\n".encode() for key in ("output", "seed")]
         + [b'[run]\noutput = "x"\nmax_steps = 1\n'],
     ),
-    "config": (model_config, [json.dumps(_CONFIG).encode()]),
-    "settings": (
-        model_settings,
+    "config": Reader(".json", read_model_config, [json.dumps(_CONFIG).encode()]),
+    "settings": Reader(
+        ".json",
+        read_model_settings,
         [b'{"pooling_mode": "mean"}', b'[{"type": "a.Pooling", "path": ""}]'],
     ),
-    "tokenizer": (
-        tokenizer,
+    "tokenizer": Reader(
+        ".json",
+        read_tokenizer,
         [json.dumps(_TOKENIZER).encode(), json.dumps({**_TOKENIZER, **_MAPPED}).encode()],
     ),
-    "npy": (array, [made() for name, made in others.ARRAYS.items() if name.endswith(".npy")]),
-    "result": (result, [content for content in others.RESULTS.values() if len(content) < 20_000]),
-    "labeled": (
-        labeled,
+    "npy": Reader(
+        ".npy",
+        read_array,
+        [made() for name, made in others.ARRAYS.items() if name.endswith(".npy")],
+    ),
+    "result": Reader(
+        ".json",
+        read_results,
+        [content for content in others.RESULTS.values() if len(content) < 20_000],
+    ),
+    "labeled": Reader(
+        ".jsonl",
+        read_labels,
         [content for name, content in others.LABELED.items() if name.startswith("nli")][:3],
     ),
-    "questions": (questions, [json.dumps(_DPR).encode(), b'{"data": [{"paragraphs": []}]}']),
+    "questions": Reader(
+        ".json", read_some_questions, [json.dumps(_DPR).encode(), b'{"data": [{"paragraphs": []}]}']
+    ),
 }
-"""Each target's maker, and its first inputs."""
+"""By kind of file."""
 
 
 def load_readers() -> None:
@@ -253,8 +266,8 @@ def run_one(name: str, seconds: int, corpus: Path) -> None:
     """Fuzzes one reader in this process, and ends the process."""
     import atheris
 
-    make, first = TARGETS[name]
-    target = make()
+    first = READERS[name].first
+    target = READERS[name].target()
     target(first[0])  # imports what else it needs, which would count as a hanging input
     for number, content in enumerate(first):
         if len(content) < LARGEST_FIRST_BYTES:
@@ -278,7 +291,7 @@ def run_all(seconds: int) -> int:
     The number of those that fell over.
     """
     fallen = 0
-    for name in TARGETS:
+    for name in READERS:
         with tempfile.TemporaryDirectory() as folder:
             log, corpus = Path(folder) / "log", Path(folder) / "corpus"
             corpus.mkdir()
@@ -288,7 +301,7 @@ def run_all(seconds: int) -> int:
                 os.dup2(output, 1)
                 os.dup2(output, 2)
                 try:
-                    run_one(name, max(1, seconds // len(TARGETS)), corpus)
+                    run_one(name, max(1, seconds // len(READERS)), corpus)
                 except BaseException:
                     traceback.print_exc()
                     os._exit(1)  # the parent's folder is not this process's to remove
@@ -305,7 +318,7 @@ def run_all(seconds: int) -> int:
 def main() -> None:
     """See the module."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("target", choices=["all", *TARGETS])
+    parser.add_argument("target", choices=["all", *READERS])
     parser.add_argument("seconds", type=int)
     parser.add_argument("corpus", nargs="?", type=Path)
     options = parser.parse_args()

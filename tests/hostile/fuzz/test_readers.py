@@ -7,7 +7,7 @@ import random
 import pytest
 
 from interlingua.registry import FORMATS
-from tests.hostile.fuzz.readers import LARGEST_FIRST_BYTES, TARGETS
+from tests.hostile.fuzz.readers import LARGEST_FIRST_BYTES, READERS
 
 MUTATIONS = 40
 
@@ -36,11 +36,10 @@ def small_limits(monkeypatch):
     monkeypatch.setenv("INTERLINGUA_MAX_LINE", "1000000")
 
 
-@pytest.mark.parametrize("name", list(TARGETS))
+@pytest.mark.parametrize("name", list(READERS))
 def test_changed_inputs_end_in_errors_of_ours(name):
-    make, first = TARGETS[name]
-    target, draw = make(), random.Random(name)
-    small = [content for content in first if 0 < len(content) < LARGEST_FIRST_BYTES]
+    target, draw = READERS[name].target(), random.Random(name)
+    small = [content for content in READERS[name].first if 0 < len(content) < LARGEST_FIRST_BYTES]
     assert small
     for content in [*small, b""]:
         target(content)
@@ -61,11 +60,11 @@ def test_every_format_of_pairs_has_a_target():
         "moses": "gz",
     }
     assert set(FORMATS) - {"huggingface"} == set(of)
-    assert set(of.values()) <= set(TARGETS)
+    assert set(of.values()) <= set(READERS)
 
 
 def test_a_target_lets_other_errors_out(monkeypatch):
     monkeypatch.setattr("interlingua.corpus.tabular.Tsv.read", lambda *_: iter([1 / 0]))
-    make, first = TARGETS["tsv"]
+    reader = READERS["tsv"]
     with pytest.raises(ZeroDivisionError):
-        make()(first[0])
+        reader.target()(reader.first[0])
