@@ -18,6 +18,8 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
+from tests.covers import cover
+
 TESTS = Path(__file__).resolve().parent
 FOLDERS = {
     "kernels": "compiled kernels in all variants, by emulation if this processor lacks one",
@@ -78,26 +80,9 @@ def case_markers(cases: Sequence[Mapping[str, Hashable]], *, own_variants: Set[s
             markers[i] = "kernels"
         elif case.get("seed", first_seed) == first_seed:
             candidates.append(i)
-    for i in cover_values([cases[i] for i in candidates]):
+    for i in cover([cases[i] for i in candidates], strength=1):
         markers[candidates[i]] = "core"
     return markers
-
-
-def cover_values(cases: Sequence[Mapping[str, Hashable]]) -> list[int]:
-    """Return indices of cases that together hold each value of each parameter, in order.
-
-    The choice is greedy: repeatedly the first case with the largest number of new values.
-    """
-    left = [set(case.items()) for case in cases]
-    if all(len(values) <= 1 for values in left):
-        return list(range(len(cases)))
-    chosen = []
-    while any(left):
-        best = max(range(len(cases)), key=lambda i: (len(left[i]), -i))
-        chosen.append(best)
-        covered = set(left[best])
-        left = [values - covered for values in left]
-    return sorted(chosen)
 
 
 def grouped(names: Iterable[str]) -> list[list[int]]:

@@ -17,6 +17,7 @@ from interlingua.encoder.executors import freeze
 from interlingua.encoder.families import FAMILIES
 from interlingua.encoder.inference import FrozenBackbone
 from interlingua.kernels import VARIANTS, library
+from tests.covers import pairwise
 from tests.encoder.naive import with_rounded_matrices
 from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT, states_of, tiny_backbone
 
@@ -37,7 +38,8 @@ TILED = {"hidden_size": 128, "num_attention_heads": 4, "intermediate_size": 192}
 """A shape of whole tiles, which AMX multiplies otherwise than the other variants do."""
 PAIRS_ERROR = 4e-5
 """Of hidden states, some of which are 3, where float32 is multiplied as pairs of bfloats."""
-both_shapes = pytest.mark.parametrize("shape", [{}, TILED], ids=["any", "tiled"])
+SHAPES = {"any": {}, "tiled": TILED}
+both_shapes = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 OTHER_LAYERS = {
     "modernbert": MODERNBERT,
     "wide windows": {**MODERNBERT, "local_window": 40},
@@ -61,30 +63,31 @@ def sized(width, heads, inner, **changes):
     return {**sizes, **changes}
 
 
-@needs_kernel
-@pytest.mark.parametrize(
-    "shape",
-    [
-        *({"hidden_act": activation} for activation in ACTIVATIONS),
-        *({"hidden_act": activation, **TILED} for activation in ACTIVATIONS),
-        sized(64, 1, 16),
-        sized(80, 5, 208),
-        sized(192, 4, 64),
-        sized(128, 2, 64),
-        sized(128, 1, 576),
-        sized(64, 2, 256, num_hidden_layers=1),
-        {
+@pairwise(
+    variant=VARIANTS,
+    activation=ACTIVATIONS.keys(),
+    shape={
+        **SHAPES,
+        "64 by 1": sized(64, 1, 16),
+        "80 by 5": sized(80, 5, 208),
+        "192 by 4": sized(192, 4, 64),
+        "128 by 2": sized(128, 2, 64),
+        "128 by 1": sized(128, 1, 576),
+        "one layer": sized(64, 2, 256, num_hidden_layers=1),
+        "xlm-roberta": {
             "model_type": "xlm-roberta",
             "pad_token_id": 1,
             "type_vocab_size": 1,
             "max_position_embeddings": 400,
         },
-        {"model_type": "bert", "type_vocab_size": 2, "num_hidden_layers": 1},
-    ],
+        "bert": {"model_type": "bert", "type_vocab_size": 2, "num_hidden_layers": 1},
+    },
 )
-def test_float32_is_the_backbone_for_every_activation_and_shape(shape, variant, random_batch):
+def test_float32_is_the_backbone_for_every_activation_and_shape(
+    variant, activation, shape, random_batch
+):
     lengths = [1, 17, 4, 4, 90, 64, 65, 130, 16, 15]
-    backbone, batch = backbone_with(**shape), random_batch(lengths)
+    backbone, batch = backbone_with(hidden_act=activation, **shape), random_batch(lengths)
     states = states_of(CompiledBackbone(backbone, torch.float32), batch)
     bound = PAIRS_ERROR if variant == "amx" and fits_tiles(backbone.config) else 1e-5
     assert (states - states_of(backbone, batch)).abs().max() < bound
@@ -104,11 +107,15 @@ def test_large_activations_neither_overflow_nor_vanish(shape, random_batch):
     assert F.cosine_similarity(states, expected).min() > 0.9999
 
 
-@both_shapes
-@pytest.mark.parametrize("activation", list(ACTIVATIONS))
-@pytest.mark.parametrize(("dtype", "bound"), [(torch.bfloat16, 2e-5), (torch.int8, 2e-4)])
 @needs_kernel
-def test_fewer_bits_are_close(dtype, bound, activation, shape, random_batch):
+@pairwise(
+    variant=VARIANTS,
+    shape=SHAPES,
+    activation=ACTIVATIONS.keys(),
+    bits={"bfloat16": (torch.bfloat16, 2e-5), "int8": (torch.int8, 2e-4)},
+)
+def test_fewer_bits_are_close(bits, activation, shape, random_batch):
+    dtype, bound = bits
     backbone, batch = backbone_with(hidden_act=activation, **shape), random_batch([12, 3, 30])
     states = states_of(CompiledBackbone(backbone, dtype), batch)
     assert states.dtype == torch.float32
@@ -153,18 +160,19 @@ def test_int16_takes_the_place_of_bfloats_in_int8(int16, random_batch):
     assert cosines.min() > 1 - 2e-4
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-@pytest.mark.parametrize("where", ["word", "query.weight", "output.weight", "intermediate.bias"])
-@pytest.mark.parametrize(
-    ("form", "dtype"),
-    [
-        (CompiledBackbone, torch.int8),
-        (Int16Backbone, torch.int8),
-        (Int16Backbone, torch.bfloat16),
-    ],
-)
 @needs_kernel
-def test_whole_numbers_pass_on_what_is_no_number(form, dtype, where, bad, random_batch):
+@pairwise(
+    variant=VARIANTS,
+    kind={
+        "int8": (CompiledBackbone, torch.int8),
+        "int16 and int8": (Int16Backbone, torch.int8),
+        "int16": (Int16Backbone, torch.bfloat16),
+    },
+    where=["word", "query.weight", "output.weight", "intermediate.bias"],
+    bad=[float("nan"), float("inf")],
+)
+def test_whole_numbers_pass_on_what_is_no_number(kind, where, bad, random_batch):
+    form, dtype = kind
     backbone, batch = backbone_with(num_hidden_layers=3), random_batch([7, 20, 5])
     if form.refusal(backbone, dtype) is not None:
         pytest.skip("this variant multiplies no int16")
@@ -212,18 +220,20 @@ def test_bytes_are_those_of_plain_torch(shape, random_batch):
     assert F.cosine_similarity(states, plain).min() > 1 - 1e-4
 
 
+FORMS = {
+    "float32": (CompiledBackbone, torch.float32, 1e-6),
+    "bfloat16": (CompiledBackbone, torch.bfloat16, 1e-5),
+    "int8": (CompiledBackbone, torch.int8, 1e-4),
+    "int16": (Int16Backbone, torch.bfloat16, 1e-6),
+    "int16 and int8": (Int16Backbone, torch.int8, 1e-4),
+}
+"""Class, dtype, and how far from 1 a cosine with the plain states may be."""
+
+
 @needs_kernel
-@both_shapes
-@pytest.mark.parametrize(
-    ("form", "dtype"),
-    [
-        (CompiledBackbone, torch.float32),
-        (CompiledBackbone, torch.bfloat16),
-        (CompiledBackbone, torch.int8),
-        (Int16Backbone, torch.int8),
-    ],
-)
-def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(form, dtype, shape, random_batch):
+@pairwise(variant=VARIANTS, shape=SHAPES, kind=FORMS)
+def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(kind, shape, random_batch):
+    form, dtype, _ = kind
     lengths = [7, 300, 250, 2, 96, 97, 33]  # more than one group of sentences
     backbone, batch = backbone_with(**shape), random_batch(lengths)
     if form.refusal(backbone, dtype) is not None:
@@ -279,21 +289,12 @@ def test_variants_give_the_same_float32_for_layers_of_every_kind(layers, states_
     assert all(torch.equal(states, first) for states in others)
 
 
-FORMS = [
-    (CompiledBackbone, torch.float32, 1e-6),
-    (CompiledBackbone, torch.bfloat16, 1e-5),
-    (CompiledBackbone, torch.int8, 1e-4),
-    (Int16Backbone, torch.bfloat16, 1e-6),
-    (Int16Backbone, torch.int8, 1e-4),
-]
-
-
 @needs_kernel
-@other_layers
-@pytest.mark.parametrize(("form", "dtype", "bound"), FORMS)
+@pairwise(variant=VARIANTS, layers=OTHER_LAYERS, kind=FORMS)
 def test_layers_of_every_kind_are_close_and_the_same_by_threads_and_alone(
-    form, dtype, bound, layers, random_batch, set_threads, monkeypatch
+    kind, layers, random_batch, set_threads, monkeypatch
 ):
+    form, dtype, bound = kind
     backbone = backbone_with(**{**layers, **sized(64, 2, 96)})
     if form.refusal(backbone, dtype) is not None:
         pytest.skip("this variant multiplies no int16")
@@ -351,8 +352,7 @@ def test_tiles_are_for_models_that_have_layers():
 
 
 @needs_kernel
-@both_shapes
-@pytest.mark.parametrize("lengths", [[0], [0, 0], [600, 0], [0, 600], [3, 0, 5]])
+@pairwise(variant=VARIANTS, shape=SHAPES, lengths=[[0], [0, 0], [600, 0], [0, 600], [3, 0, 5]])
 def test_empty_sentences_have_no_states(lengths, shape, random_batch, set_threads, monkeypatch):
     frozen = CompiledBackbone(backbone_with(**shape, max_position_embeddings=600), torch.float32)
     monkeypatch.setattr(compiled, "MIN_PRODUCTS", 1)
@@ -365,10 +365,10 @@ def test_empty_sentences_have_no_states(lengths, shape, random_batch, set_thread
 
 
 @needs_kernel
-@both_shapes
-@pytest.mark.parametrize(("form", "dtype"), [form[:2] for form in FORMS])
-def test_several_threads_change_no_bit(form, dtype, shape, random_batch, set_threads, monkeypatch):
+@pairwise(variant=VARIANTS, shape=SHAPES, kind=FORMS)
+def test_several_threads_change_no_bit(kind, shape, random_batch, set_threads, monkeypatch):
     """Also where there are more of them than cores, tokens or heads."""
+    form, dtype, _ = kind
     backbone = backbone_with(**shape)
     if form.refusal(backbone, dtype) is not None:
         pytest.skip("this variant multiplies no int16, or this shape by tiles")

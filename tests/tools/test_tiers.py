@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 
 import pytest
 
 from tests import tiers
-from tests.tiers import TESTS, case_markers, cover_values, folder_marker, is_excluded
+from tests.covers import cover, pairwise
+from tests.tiers import TESTS, case_markers, folder_marker, is_excluded
 
 
 @pytest.mark.parametrize(
@@ -53,12 +54,25 @@ def cases_of(**values):
     return [dict(zip(values, row, strict=True)) for row in product(*values.values())]
 
 
-def test_a_cover_holds_every_value_once_or_more():
+@pytest.mark.parametrize(("strength", "least"), [(1, 4), (2, 12), (3, 24)])
+def test_a_cover_holds_every_combination_in_few_cases(strength, least):
     cases = cases_of(a=range(3), b=range(4), c=range(2))
-    chosen = cover_values(cases)
-    assert len(chosen) == 4
-    for name, values in (("a", range(3)), ("b", range(4)), ("c", range(2))):
-        assert {cases[i][name] for i in chosen} == set(values)
+    chosen = [cases[i] for i in cover(cases, strength=strength)]
+    assert len(chosen) == least
+    for names in combinations("abc", strength):
+        found, every = (
+            {tuple(case[name] for name in names) for case in some} for some in (chosen, cases)
+        )
+        assert found == every
+
+
+def test_pairwise_names_its_cases_and_passes_variants_to_their_fixture():
+    mark = pairwise(variant=["amx", "avx2"], shape={"any": {}, "tiled": {"a": 1}}, n=[1, 2]).mark
+    names, rows = mark.args
+    assert names == ["variant", "shape", "n"]
+    assert mark.kwargs["indirect"] == ["variant"]
+    assert [row.id for row in rows] == ["amx-any-1", "amx-tiled-2", "avx2-any-2", "avx2-tiled-1"]
+    assert rows[1].values == ("amx", {"a": 1}, 2)
 
 
 def test_all_cases_of_one_parameter_are_core():
