@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
 import importlib
 import json
@@ -63,7 +64,7 @@ def pytest_collection_modifyitems(config, items):
         markers = [marker] * len(group)
         if marker == "core":
             markers = tiers.case_markers(
-                [parameters(item) for item in group], own_variants=own_variants()
+                [parameters(item) for item in group], other_variants=other_variants()
             )
         for item, name in zip(group, markers, strict=True):
             item.add_marker(name)
@@ -85,11 +86,12 @@ def parameters(item):
     }
 
 
-def own_variants():
-    """Return the variants of the kernels that this processor uses by default."""
+@functools.cache
+def other_variants():
+    """Return the variants of the kernels that this processor does not use by default."""
     from interlingua import kernels
 
-    return {kernels.variant(source) for source in kernels.SOURCES} - {None}
+    return set(kernels.VARIANTS) - {kernels.variant(source) for source in kernels.SOURCES}
 
 
 class Times:

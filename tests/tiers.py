@@ -64,19 +64,18 @@ def is_excluded(expression: str, path: Path) -> bool:
         return False
 
 
-def case_markers(cases: Sequence[Mapping[str, Hashable]], *, own_variants: Set[str]) -> list[str]:
+def case_markers(cases: Sequence[Mapping[str, Hashable]], *, other_variants: Set[str]) -> list[str]:
     """Return ``core``, ``kernels`` or ``products`` for each case of one test.
 
     Args:
-        cases: the values of the parameters, by name. ``variant`` is one of the kernels' variants,
-            and ``seed`` the seed of random draws.
-        own_variants: the variants that this processor uses without being asked to.
+        cases: the values of the parameters, by name. A parameter ``seed`` is that of random draws.
+        other_variants: the kernels' variants that this processor does not use by default.
     """
     markers = ["products"] * len(cases)
     candidates = []
     first_seed = next((case["seed"] for case in cases if "seed" in case), None)
     for i, case in enumerate(cases):
-        if "variant" in case and case["variant"] not in own_variants:
+        if other_variants & set(case.values()):
             markers[i] = "kernels"
         elif case.get("seed", first_seed) == first_seed:
             candidates.append(i)

@@ -1,8 +1,5 @@
 import json
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -194,42 +191,6 @@ def test_what_next_after_a_cross_encoder_and_after_a_retriever(done, prepared, t
         == f"next:  interlingua evaluate {tmp_path}/multilingual_ir/best --suite retrieval --data"
         " DIR"
     )
-
-
-def test_two_processes_by_option_and_one_line_of_error(config, tmp_path):
-    """Both meet the same mistake, and one tells; the same option makes a sharded run."""
-    command = [
-        sys.executable,
-        "-m",
-        "interlingua.cli.main",
-        "train",
-        str(config(2)),
-        "--devices",
-        "2",
-    ]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    wrong = subprocess.run(
-        [*command, "--set", "run.metric_for_best_model=foo"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert wrong.returncode == 2
-    assert [line for line in wrong.stderr.splitlines() if "interlingua: " in line] == [
-        line for line in wrong.stderr.splitlines() if "'foo' is not measured" in line
-    ]
-    assert wrong.stderr.count("'foo' is not measured") == 1
-    right = subprocess.run(
-        [*command, "--strategy", "fsdp", "-o", str(tmp_path / "two")],
-        env=environment,
-        capture_output=True,
-        check=False,
-    )
-    assert right.returncode == 0, right.stderr
-    settled = (tmp_path / "two" / "config.toml").read_text()
-    assert "devices = 2" in settled
-    assert 'strategy = "fsdp"' in settled
 
 
 def cut_to_step(run, step):

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import interlingua
 from interlingua.encoder.directory import read_json
 from interlingua.encoder.encoder import Encoder
 from interlingua.registry import DEFAULT_MODEL, MODELS, load
@@ -115,19 +114,6 @@ def test_sentence_transformers_reads_the_same_vectors(stock):
         texts, normalize_embeddings=True
     )
     assert np.allclose(Encoder.load(stock).encode(texts), theirs, atol=1e-5)
-
-
-def test_it_becomes_a_graph_for_onnxruntime(stock, tmp_path):
-    pytest.importorskip("onnxruntime")
-    from interlingua.encoder.backends.load import load_encoder
-
-    interlingua.export(stock, output=tmp_path / "graphs", onnx=True, int8=True, verify=False)
-    texts = ["Wo ist der Bahnhof?", "駅はどこですか。", "أين المحطة؟"]
-    for file, least in (("model.onnx", 0.99999), ("model_quantized.onnx", 0.98)):
-        encoder, _ = load_encoder(
-            str(tmp_path / "graphs"), backend="onnx", options={"file": f"onnx/{file}"}
-        )
-        assert (encoder.encode(texts) * Encoder.load(stock).encode(texts)).sum(axis=1).min() > least
 
 
 def test_the_card_names_sources_licenses_and_the_cost():

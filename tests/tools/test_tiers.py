@@ -76,14 +76,15 @@ def test_pairwise_names_its_cases_and_passes_variants_to_their_fixture():
 
 
 def test_all_cases_of_one_parameter_are_core():
-    assert case_markers(cases_of(a=range(30)), own_variants=set()) == ["core"] * 30
-    assert case_markers([{}], own_variants=set()) == ["core"]
+    assert case_markers(cases_of(a=range(30)), other_variants=set()) == ["core"] * 30
+    assert case_markers([{}], other_variants=set()) == ["core"]
 
 
 def test_other_variants_are_kernels_and_other_seeds_products():
-    cases = cases_of(variant=["amx", "avx2"], seed=[0, 1])
-    assert case_markers(cases, own_variants={"avx2"}) == ["kernels", "kernels", "core", "products"]
-    assert case_markers(cases, own_variants=set()) == ["kernels"] * 4
+    cases = cases_of(scanner=["amx", "avx2"], seed=[0, 1])
+    expected = ["kernels", "kernels", "core", "products"]
+    assert case_markers(cases, other_variants={"amx"}) == expected
+    assert case_markers(cases, other_variants={"amx", "avx2"}) == ["kernels"] * 4
 
 
 def test_every_folder_of_a_marker_has_tests():

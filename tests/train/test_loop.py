@@ -3,13 +3,9 @@ nothing had been."""
 
 import json
 import os
-import random
 import shutil
 import signal
-import subprocess
-import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -30,13 +26,10 @@ from interlingua.train.log import NotFiniteError
 from interlingua.train.loop import train
 from tests.train.runs import (
     digest,
-    environment,
     losses,
     newest,
     records,
-    run_python,
     stop_at,
-    train_command,
 )
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "loop.json"
@@ -158,26 +151,6 @@ def test_ctrl_c_in_the_last_step_is_too_late(tiny_config):
     assert not train(tiny_config(), evaluate=stop_at(12), progress=False).interrupted
 
 
-def test_kill_9_at_a_random_step(tiny_config, tmp_path):
-    """The process is killed as soon as it has logged some step.
-
-    The newest checkpoint is older, or half-written.
-    """
-    length = {"max_steps": 40, "eval_steps": 20, "save_steps": 7}
-    whole, config = tiny_config(**length, output=str(tmp_path / "whole")), tiny_config(**length)
-    train(whole, progress=False)
-    log, step = config.run.output / "metrics.jsonl", random.randint(1, 32)
-    command = [sys.executable, *train_command(config, tmp_path / "run.toml")]
-    process = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL)
-    while process.poll() is None and not (log.exists() and f'"step": {step},' in log.read_text()):
-        time.sleep(0.002)
-    process.kill()
-    assert process.wait() == -signal.SIGKILL, f"it ended by itself before step {step}"
-    assert train(config, progress=False).step == 40
-    assert digest(config.run.output) == digest(whole.run.output), f"killed at step {step}"
-    assert losses(config.run.output) == losses(whole.run.output), f"killed at step {step}"
-
-
 def test_a_truncated_checkpoint_is_passed_over_with_a_warning(tiny_config, uninterrupted, capsys):
     config = tiny_config()
     train(config, progress=False)
@@ -297,39 +270,6 @@ def test_a_checkpoint_that_does_not_fit_the_disk(tiny_config, monkeypatch):
         train(config, progress=False)
     monkeypatch.undo()
     assert train(config, progress=False).step == 12
-
-
-@pytest.mark.slow
-def test_two_ranks_are_one_rank_on_the_whole_batch(tiny_table, tmp_path):
-    """With negatives from all processes and without dropout EMS's loss is a function of the global
-    batch alone."""
-    tiny_table["encoder"] |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    tiny_table["method"] |= {"negatives": "processes", "tag_dropout": 0.0}
-    tiny_table["run"] |= {
-        "devices": 2,
-        "micro_batch_size": 8,
-        "max_steps": 8,
-        "output": str(tmp_path / "two"),
-    }
-    two = train_config_from(tiny_table)
-    run_python(*train_command(two, tmp_path / "two.toml"))
-    tiny_table["run"] |= {"devices": 1, "micro_batch_size": 16, "output": str(tmp_path / "one")}
-    one = train_config_from(tiny_table)
-    train(one, progress=False)
-    for a, b in zip(
-        records(one.run.output, "train"), records(two.run.output, "train"), strict=True
-    ):
-        assert b["loss"] == pytest.approx(a["loss"], rel=1e-5)
-        assert b["grad_norm"] == pytest.approx(a["grad_norm"], rel=1e-4)
-    for a, b in zip(
-        records(one.run.output, "evaluation"), records(two.run.output, "evaluation"), strict=True
-    ):
-        assert b["valid_loss"] == pytest.approx(a["valid_loss"], rel=1e-5)
-        assert b["term_grad_norms"].keys() == a["term_grad_norms"].keys()
-    a, b = (_read(newest(config.run.output)) for config in (one, two))
-    assert a.keys() == b.keys()
-    for name in a:
-        torch.testing.assert_close(b[name], a[name], rtol=1e-3, atol=2e-4)
 
 
 def test_a_teacher_moves_after_the_step_of_the_optimizer(tiny_table):

@@ -1,6 +1,10 @@
-"""Training by several processes: resuming with another number of them."""
+"""Training by several processes, and resuming with another number of them."""
 
 from __future__ import annotations
+
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -39,3 +43,39 @@ def test_a_run_goes_on_with_another_number_of_processes(done, config, tmp_path):
         assert f"devices = {now}" in (tmp_path / name / "config.toml").read_text(encoding="utf-8")
         assert (tmp_path / name / "model").is_dir()
         assert losses(tmp_path / name) == pytest.approx(straight, rel=1e-5)
+
+
+def test_two_processes_by_option_and_one_line_of_error(config, tmp_path):
+    """Both meet the same mistake, and one tells; the same option makes a sharded run."""
+    command = [
+        sys.executable,
+        "-m",
+        "interlingua.cli.main",
+        "train",
+        str(config(2)),
+        "--devices",
+        "2",
+    ]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    wrong = subprocess.run(
+        [*command, "--set", "run.metric_for_best_model=foo"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert wrong.returncode == 2
+    assert [line for line in wrong.stderr.splitlines() if "interlingua: " in line] == [
+        line for line in wrong.stderr.splitlines() if "'foo' is not measured" in line
+    ]
+    assert wrong.stderr.count("'foo' is not measured") == 1
+    right = subprocess.run(
+        [*command, "--strategy", "fsdp", "-o", str(tmp_path / "two")],
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert right.returncode == 0, right.stderr
+    settled = (tmp_path / "two" / "config.toml").read_text()
+    assert "devices = 2" in settled
+    assert 'strategy = "fsdp"' in settled
