@@ -93,8 +93,8 @@ def test_quiet(done, config):
         ("--resume nowhere/step-00000001", "state.json is missing"),
         ("--strategy dpp", "'dpp' is not one of ddp, fsdp; did you mean 'ddp'"),
         ("--set run.metric_for_best_model=foo", "'foo' is not measured; there is: valid_loss"),
-        (f"-o {__file__}", "test_train.py is a file; name another folder"),
-        (f"-o {__file__}/x", "test_train.py is a file; name another folder"),
+        ("-o {this_file}", "test_train.py is a file; name another folder"),
+        ("-o {this_file}/x", "test_train.py is a file; name another folder"),
         (
             "--set optimizer.learning_rate=0",
             "config.toml: optimizer: learning_rate is 0, expected",
@@ -102,6 +102,7 @@ def test_quiet(done, config):
     ],
 )
 def test_users_errors_are_one_line(refused, config, arguments, message):
+    arguments = arguments.format(this_file=__file__)
     assert message in refused("train", config(2), arguments).err
 
 
