@@ -25,10 +25,8 @@ from pathlib import Path
 from interlingua.errors import DataError, InterlinguaError
 from interlingua.files import atomic_directory
 
-sys.path.insert(
-    0, str(Path(__file__).resolve().parent)
-)  # as for a script, when the tool is imported
-from published_files import FILES, fetch_files
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for a run as a script
+from tools.published_files import FILES, fetch_files
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from interlingua.files import atomic_write
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from ship import DIGEST, digest
+
 from tools.draw_mixed_pool import RESULTS, ROOT, tables
 
 HEADING = "## Numbers\n\n"

@@ -9,13 +9,13 @@ import re
 from pathlib import Path
 
 import pytest
-from tools.draw_mixed_pool import tables
 
 from interlingua.options import declared
 from interlingua.registry import METHODS
 from interlingua.verbs.export import ExportOptions
 from tests.docs.markdown import has_model
 from tests.methods.conftest import tiny_encoder
+from tools.draw_mixed_pool import tables
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

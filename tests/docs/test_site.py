@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 
 import pytest
-from tools.site_hooks import TOP_LEVEL, api_modules, from_top, with_site_links
 
 from interlingua.errors import MissingExtraError
 from interlingua.registry import ANALYSES, BACKENDS, CHECKS, FORMATS, METHODS, TASKS
+from tools.site_hooks import TOP_LEVEL, api_modules, from_top, with_site_links
 
 yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).resolve().parents[2]

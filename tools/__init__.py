@@ -1,0 +1,1 @@
+"""Programs for contributors, each with its usage in its docstring."""
