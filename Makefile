@@ -47,8 +47,7 @@ fuzz: $(DEV)
 lint: $(DEV)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/python tools/density.py
-	$(BIN)/python tools/words.py
+	$(BIN)/python tools/house.py
 
 types: $(DEV)
 	$(BIN)/mypy

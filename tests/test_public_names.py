@@ -51,3 +51,11 @@ def test_names_cost_nothing_until_they_are_used():
         "interlingua.load; assert 'torch' in sys.modules"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "statement", ["import interlingua", "import interlingua.cli.main", "import interlingua.corpus"]
+)
+def test_bare_imports_bring_no_torch(statement):
+    code = f"import sys; {statement}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

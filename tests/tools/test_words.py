@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tools import words
+from tools.rules.base import SourceFile
 
 
 @pytest.mark.parametrize(
@@ -45,39 +46,46 @@ def test_other_words_are_not_found(text):
     assert not words.OLD_WORDS.search(text)
 
 
-def test_of_tests_comments_and_docstrings_alone_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(words, "ROOT", tmp_path)
-    (tmp_path / "tests").mkdir()
+def test_of_tests_comments_and_docstrings_alone_are_read(tmp_path):
     code = '"""Nobody."""\nx = "nobody"\n\n\ndef f():\n    """One\n    whose."""  # told\n'
-    inside = tmp_path / "tests" / "test_x.py"
-    outside = tmp_path / "x.py"
-    for path in (inside, outside):
-        path.write_text(code)
-    assert [line[0] for line in words.old_words(inside)] == ["1", "7"]
-    assert [line[0] for line in words.old_words(outside)] == ["1", "2", "7"]
+    lines = {}
+    for path in ("tests/test_x.py", "tools/x.py"):
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_text(code, encoding="utf-8")
+        found = words.Words().check(SourceFile(tmp_path, path))
+        lines[path] = [finding.line for finding in found]
+    assert lines == {"tests/test_x.py": [1, 7], "tools/x.py": [1, 2, 7]}
 
 
-def test_what_is_found_is_printed_and_ends_with_an_error(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(words, "ROOT", tmp_path)
-    path = tmp_path / "a.md"
-    path.write_text("Fine.\nNobody.\n")
-    assert words.main([path]) == 1
-    assert capsys.readouterr().out == "a.md:2: Nobody.\n"
-    path.write_text("Fine.\n")
-    assert words.main([path]) == 0
+@pytest.mark.parametrize(
+    ("text", "has_any"), [("He\nsaid.", True), ("Aria, see there", True), ("unsaid, SAIDs", False)]
+)
+def test_whether_a_text_has_any_such_word(text, has_any):
+    assert words.has_old_words(text) == has_any
 
 
-def test_all_kinds_of_files_are_read():
-    found = {path.relative_to(words.ROOT).as_posix() for path in words.documents()}
-    assert found >= {
+@pytest.mark.parametrize(
+    "path",
+    [
         "README.md",
         "Makefile",
         "benchmarks/encode.py",
         "docs/data.md",
         "examples/tour.ipynb",
         "models/mini/README.md",
+        "src/interlingua/quickstart/train.toml",
         "src/interlingua/report/templates/mine.html",
         "tests/tools/test_words.py",
         "tools/density.py",
-    }
-    assert "tools/words.py" not in found
+    ],
+)
+def test_all_kinds_of_files_are_read(path):
+    assert words.is_read(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["LICENSE", "constraints.txt", "experiments/a/results.json", "tests/x.toml", "tools/words.py"],
+)
+def test_data_and_the_list_itself_are_not_read(path):
+    assert not words.is_read(path)
