@@ -1,6 +1,6 @@
 """Every experiment file, and every arm of a file of arms, loads and builds its objective.
 
-Runs whose options differ only in numbers and names are of one kind: the first run of each kind
+Runs of which only numbers and names differ are of one kind: the first run of each kind
 takes two steps, and each of its weights is read. No two files are the same. Backbone, vocabulary
 and data are tiny ones; method, batches and schedule are the file's.
 """

@@ -6,9 +6,9 @@ import sys
 from collections import Counter
 
 import pytest
-from tools.collected_tests import Removal, count_tests, missing_by_reason
 
 from tools import collected_tests
+from tools.collected_tests import Removal, count_tests, missing_by_reason
 
 BEFORE = [
     "a.py::test_x[1]",
