@@ -53,8 +53,9 @@ from typing import Any, NamedTuple
 
 import lesser_processor
 import numpy as np
-import peers
 from machine_class import AMX, AVX2, OTHER, ZEN, machine_class
+
+import peers
 
 OURS = ("float32", "bfloat16", "int8")
 TILES = tuple(f"{dtype} amx" for dtype in OURS)

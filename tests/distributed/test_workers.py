@@ -23,7 +23,6 @@ from tests.mining.cluster import embed_and_die, embed_or_die, kill_one, square_o
 from tests.mining.test_pipeline import SMALL, sides
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
 ]
 

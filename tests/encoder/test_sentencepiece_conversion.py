@@ -153,7 +153,6 @@ def test_other_files_and_algorithms_are_refused():
 
 
 @pytest.mark.data
-@pytest.mark.slow
 @pytest.mark.parametrize("model_type", ["bpe", "unigram"])
 def test_ids_are_equal_on_the_training_mix(model_type):
     folder = (

@@ -168,7 +168,6 @@ LEAVE = "const leave = found => { const pre = document.createElement('pre'); pre
 LEAVE += "pre.textContent = JSON.stringify(found); document.body.append(pre); };"
 
 
-@pytest.mark.slow
 @needs_browser
 def test_it_runs_in_a_browser(data, tmp_path):
     path = tmp_path / "page.html"
@@ -198,7 +197,6 @@ leave(found);
 """
 
 
-@pytest.mark.slow
 @needs_browser
 def test_texts_are_sorted_from_a_and_scores_from_the_best(tmp_path):
     def rates(task, *errors):
@@ -253,7 +251,6 @@ addEventListener("message", event => {
 """
 
 
-@pytest.mark.slow
 @needs_browser
 def test_nothing_is_cut_from_phone_to_projector(tmp_path):
     languages = [f"lan{n}_Latn" for n in range(12)]

@@ -127,7 +127,6 @@ def test_a_wheel_without_a_compiler_is_for_every_machine(project, compiler):
     assert libraries_of(wheel) == set()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(sys.platform != "linux", reason="libraries are built on Linux")
 @pytest.mark.parametrize("machine", list(cross.FLAGS))
@@ -150,7 +149,6 @@ def test_a_real_compiler_makes_every_library_of_the_wheel(project, tmp_path, mac
             assert library.digest() == kernels.digest(source)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_every_source_compiles_for_a_mac(project, tmp_path):
     """By zig, which has the headers and the linker for it: pip install ziglang."""

@@ -47,7 +47,6 @@ def encode(texts, *, language=None, report=None):
 
 
 @pytest.mark.data
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("languages", "missing", "least"), [(("fr", "en"), 0.0, 0.97), (("de", "en"), 0.1, 0.75)]
 )

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 
-import pytest
 import torch
 
 from interlingua.encoder.encoder import Encoder
@@ -19,7 +18,6 @@ from tests.adapt.test_extend import place as place
 from tests.adapt.test_extend import run as run
 
 
-@pytest.mark.slow
 def test_a_run_that_was_killed_ends_with_the_same_model(done, place):
     script = write_lines(
         place / "killed.py",

@@ -8,12 +8,9 @@ import signal
 import subprocess
 import sys
 
-import pytest
-
 from tests.cli.test_score import workplace as workplace
 
 
-@pytest.mark.slow
 def test_ctrl_c_and_a_reader_that_has_seen_enough(workplace):
     slow = (
         "import time, invented_words\ndef embed(texts):\n    time.sleep(1)\n    return"

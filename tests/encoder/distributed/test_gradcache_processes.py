@@ -34,7 +34,6 @@ with Engine(RunConfig(output=Path("unused"), max_steps=1, **options)) as engine:
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("method", "strategy"), [("labse", "ddp"), ("infonce", "fsdp")])
 def test_two_processes_in_parts_are_one_process_on_the_whole_batch(method, strategy, tmp_path):
     from safetensors.torch import load_file

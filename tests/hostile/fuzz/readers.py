@@ -41,9 +41,12 @@ class Reader(NamedTuple):
     read: Callable[[Path], object]
     first: list[bytes]
 
-    def target(self) -> Callable[[bytes], None]:
-        """Return a function that reads bytes as such a file, and lets other errors out."""
-        folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    def target(self, folder: Path) -> Callable[[bytes], None]:
+        """Return a function that reads bytes as such a file, and lets other errors out.
+
+        Args:
+            folder: for the files.
+        """
 
         def read_bytes(content: bytes) -> None:
             from interlingua.errors import InterlinguaError
@@ -267,7 +270,9 @@ def run_one(name: str, seconds: int, corpus: Path) -> None:
     import atheris
 
     first = READERS[name].first
-    target = READERS[name].target()
+    folder = corpus.with_name(f"{corpus.name}-files")
+    folder.mkdir(exist_ok=True)
+    target = READERS[name].target(folder)
     target(first[0])  # imports what else it needs, which would count as a hanging input
     for number, content in enumerate(first):
         if len(content) < LARGEST_FIRST_BYTES:

@@ -37,8 +37,8 @@ def small_limits(monkeypatch):
 
 
 @pytest.mark.parametrize("name", list(READERS))
-def test_changed_inputs_end_in_errors_of_ours(name):
-    target, draw = READERS[name].target(), random.Random(name)
+def test_changed_inputs_end_in_errors_of_ours(name, tmp_path):
+    target, draw = READERS[name].target(tmp_path), random.Random(name)
     small = [content for content in READERS[name].first if 0 < len(content) < LARGEST_FIRST_BYTES]
     assert small
     for content in [*small, b""]:
@@ -63,8 +63,8 @@ def test_every_format_of_pairs_has_a_target():
     assert set(of.values()) <= set(READERS)
 
 
-def test_a_target_lets_other_errors_out(monkeypatch):
+def test_a_target_lets_other_errors_out(monkeypatch, tmp_path):
     monkeypatch.setattr("interlingua.corpus.tabular.Tsv.read", lambda *_: iter([1 / 0]))
     reader = READERS["tsv"]
     with pytest.raises(ZeroDivisionError):
-        reader.target()(reader.first[0])
+        reader.target(tmp_path)(reader.first[0])

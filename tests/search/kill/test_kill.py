@@ -99,7 +99,6 @@ def prepare(action, model, folder):  # noqa: F811
     return [english, french], before, after, written
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("action", "point"), POINTS)
 def test_a_process_that_dies_loses_no_row(action, point, processes, model, built, tmp_path):  # noqa: F811
     folder = shutil.copytree(built, tmp_path / "project")

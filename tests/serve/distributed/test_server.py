@@ -22,8 +22,6 @@ import pytest
 
 import interlingua_mini
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def folder(encoder, tmp_path):

@@ -23,7 +23,7 @@ from tests.serve.conftest import served
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 
 
 @pytest.fixture(scope="module")

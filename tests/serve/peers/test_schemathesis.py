@@ -21,7 +21,6 @@ from tests.serve.conftest import served
 PLACES = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 SCHEMATHESIS = shutil.which("schemathesis", path=PLACES)
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(SCHEMATHESIS is None, reason="no schemathesis here"),
 ]
 

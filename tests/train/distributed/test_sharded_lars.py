@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from safetensors.torch import load_file
 
@@ -38,7 +37,6 @@ with Engine(RunConfig(output=Path("unused"), max_steps=1, **options)) as engine:
 """
 
 
-@pytest.mark.slow
 def test_lars_takes_the_norms_of_whole_tensors_where_they_are_sharded(tmp_path):
     (tmp_path / "worker.py").write_text(WORKER)
     found = []

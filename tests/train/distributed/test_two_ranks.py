@@ -16,7 +16,6 @@ from tests.train.runs import (
 from tests.train.test_loop import _read as _read
 
 
-@pytest.mark.slow
 def test_two_ranks_are_one_rank_on_the_whole_batch(tiny_table, tmp_path):
     """With negatives from all processes and without dropout EMS's loss is a function of the global
     batch alone."""
