@@ -99,3 +99,16 @@ def test_two_of_many_translations_are_chosen_by_name():
 def test_the_objects_own_languages_come_before_the_given_ones():
     item = {"source": "a", "target": "b", "source_language": "fr"}
     assert pair_of_object(item, "deu_Latn", "eng_Latn").source_language == "fra_Latn"
+
+
+def test_regions_of_json_are_requested_by_them(tmp_path):
+    texts_of_unit = {"en-US": "color", "en-GB": "colour", "de-CH": "Strasse"}
+    path = write(tmp_path / "x.jsonl", {"translation": texts_of_unit})
+    (pair,) = read_pairs(path, source_language="en-GB", target_language="en-US")
+    assert pair[:2] == ("colour", "color")
+    row = {"source": "a", "target": "b", "source_language": "en", "target_language": "de-CH"}
+    path = write(tmp_path / "y.jsonl", row, row | {"target_language": "de-DE"})
+    skipped = Counter()
+    (pair,) = read_pairs(path, source_language="de-CH", target_language="en", skipped=skipped)
+    assert (pair[:2], pair.source_language.region) == (("b", "a"), "CH")
+    assert skipped == {"other languages": 1}

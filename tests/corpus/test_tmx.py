@@ -71,7 +71,6 @@ def test_inline_elements(tmp_path):
     ("units", "line", "message"),
     [
         ("<tu>\n<tuv></tu>", 7, "not well-formed XML"),
-        (f"<tu>{variant('qqq', 'a')}</tu>", None, "qqq"),
     ],
 )
 def test_broken_files_name_the_line(tmp_path, units, line, message):
@@ -155,9 +154,66 @@ def test_a_text_that_was_changed_is_written_changed(tmp_path):
     path = tmx(tmp_path / "x.tmx", KEPT)
     (pair,) = read_pairs(path, source_language="en", target_language="fr")
     turned = pair.swapped()._replace(target="Press Cancel.")
-    assert pickle.loads(pickle.dumps(turned)).unit.element.get("tuid") == "u-1"
+    assert pickle.loads(pickle.dumps(turned)).origin.element.get("tuid") == "u-1"
     write_pairs([turned], tmp_path / "y.tmx")
     (unit,) = ElementTree.parse(tmp_path / "y.tmx").iter("tu")
     assert [variant.get(XML_LANG) for variant in unit.findall("tuv")] == ["fr-CA", "en-US"]
     english = unit.findall("tuv")[1]
     assert (english.findtext("seg"), english.findtext("prop")) == ("Press Cancel.", "y")
+
+
+REGIONS = (
+    f"<tu tuid='1'>{variant('en-US', 'the color')}{variant('en-GB', 'the colour')}"
+    f"{variant('de-DE', 'die Straße')}{variant('de-CH', 'die Strasse')}</tu>"
+    f"<tu>{variant('en-US', 'Save')}{variant('x-loc', 'XX')}{variant('de', 'Sichern')}</tu>"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "found"),
+    [
+        ("en-US", "en-GB", [("the color", "the colour")]),
+        ("en-GB", "en-US", [("the colour", "the color")]),
+        ("en", "en-US", [("the colour", "the color")]),
+        (None, "en-GB", [("the color", "the colour")]),
+        (None, "de-CH", [("the color", "die Strasse"), ("Save", "Sichern")]),
+        ("de-CH", "en-GB", [("die Strasse", "the colour")]),
+        ("de-AT", "en", [("Sichern", "Save")]),
+        (None, None, [("the color", "die Straße"), ("Save", "Sichern")]),
+        ("en", "de", [("the color", "die Straße"), ("Save", "Sichern")]),
+        ("en", "en", []),
+    ],
+)
+def test_the_requested_region_is_taken_and_no_text_is_its_own_translation(
+    tmp_path, source, target, found
+):
+    path = tmx(tmp_path / "x.tmx", REGIONS, header='srclang="en-US"')
+    assert texts(path, source_language=source, target_language=target) == found
+
+
+def test_other_variants_are_counted_and_kept_in_their_unit(tmp_path):
+    path = tmx(tmp_path / "x.tmx", REGIONS, header='srclang="en-US"')
+    skipped = Counter()
+    pairs = list(read_pairs(path, skipped=skipped))
+    assert +skipped == {"other variants of a language": 2, "text in an unknown language": 1}
+    assert pairs[0].target_language.region == "DE"
+    write_pairs(pairs, tmp_path / "y.tmx")
+    unit = next(ElementTree.parse(tmp_path / "y.tmx").iter("tu"))
+    kept = [found.get(XML_LANG) for found in unit.findall("tuv")]
+    assert kept == ["en-US", "de-DE", "en-GB", "de-CH"]
+    chosen = read_pairs(path, source_language="en-US", target_language="de-CH")
+    write_pairs(chosen, tmp_path / "z.tmx")
+    unit = next(ElementTree.parse(tmp_path / "z.tmx").iter("tu"))
+    assert [found.get(XML_LANG) for found in unit.findall("tuv")] == ["en-US", "de-CH"]
+
+
+@pytest.mark.parametrize(
+    "name", ["x.jsonl", "x.csv", "x.tmx", "x.en_US-en_GB", "x.en_US-en_GB.tsv"]
+)
+def test_a_region_goes_out_as_it_came_in(tmp_path, name):
+    path = tmx(tmp_path / "in.tmx", REGIONS)
+    pairs = list(read_pairs(path, source_language="en-US", target_language="en-GB"))
+    write_pairs(pairs, tmp_path / name)
+    (pair,) = read_pairs(tmp_path / name)
+    assert pair == pairs[0]
+    assert (pair.source_language.region, pair.target_language.region) == ("US", "GB")

@@ -13,7 +13,8 @@ from interlingua import languages
 from interlingua.corpus import workbook
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import one_line, resolved_code
-from interlingua.corpus.spreadsheet import csv_rows, folded_name, has_width
+from interlingua.corpus.spreadsheet import csv_rows
+from interlingua.corpus.table_columns import folded_name, has_width
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, open_text, stem_and_suffix
 
@@ -117,8 +118,10 @@ def find_column(
     code = resolved_code(language)
     if code is not None:
         codes = [languages.find_code(cell.strip()) for cell in cells]
-        if codes.count(code) == 1:
-            return codes.index(code)
+        place = languages.choose_code(code, codes)
+        is_regional = languages.region_of(code) is not None
+        if place is not None and (is_regional or codes.count(codes[place]) == 1):
+            return place
     for name in NAMES:
         if names.count(name) == 1:
             return names.index(name)

@@ -15,6 +15,7 @@ from interlingua.corpus.formats import TextPair, guess_format, one_line, write_p
 from interlingua.corpus.spreadsheet import csv_writer, open_sheet
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike, open_text_writer
+from interlingua.languages import written_code
 from interlingua.mining.checks import CheckPlan
 from interlingua.registry import CHECKS, did_you_mean
 
@@ -52,7 +53,10 @@ class PairRow(NamedTuple):
     @property
     def values(self) -> dict[str, Any]:
         """All columns, the languages too."""
-        languages = (self.pair.source_language, self.pair.target_language)
+        languages = (
+            written_code(self.pair.source_language),
+            written_code(self.pair.target_language),
+        )
         return {**self.columns, **dict(zip(LANGUAGE_COLUMNS, languages, strict=True))}
 
 
