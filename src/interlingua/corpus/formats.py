@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import logging
 import lzma
 import os
 import re
@@ -14,7 +15,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self, cast
 
@@ -23,6 +24,7 @@ from interlingua.corpus.bad_lines import BadLines
 from interlingua.errors import ConfigError, DamagedFileError, DataError
 from interlingua.files import COMPRESSIONS, PathLike, stem_and_suffix
 
+log = logging.getLogger("interlingua")
 FORMAT_OF_SUFFIX = {
     ".tsv": "tsv",
     ".txt": "tsv",
@@ -41,10 +43,8 @@ FORMAT_OF_SUFFIX = {
 }
 WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl")
 """Formats of which columns, or keys, may be named."""
-DATE_WORDS = frozenset(
-    ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-    + ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-)
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+DATE_WORDS = frozenset((*MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun"))
 """Months and days of the week, of which some are also codes of languages."""
 OTHER_LANGUAGES = "other languages"
 DAMAGED = "rest of a damaged file"
@@ -180,10 +180,14 @@ def read_pairs(
     target = resolved_code(target_language)
     if skipped is None:  # an empty counter of the caller's is one to count in
         skipped = Counter()
+    nobody_asks = bad is None
     bad = bad or BadLines()
     reader = _format(format or guess_format(path), columns)
     pairs = reader.read(path, source, target, skipped, bad)
-    return _until_damage(pairs, path, skipped, bad)
+    pairs = _until_damage(pairs, path, skipped, bad)
+    if nobody_asks:
+        pairs = _with_warnings(pairs, path, bad)
+    return _in_checked_languages(pairs, path, (source is not None, target is not None))
 
 
 def write_pairs(pairs: Iterable[TextPair], path: PathLike, *, format: str | None = None) -> int:
@@ -390,6 +394,13 @@ _LINE_END = re.compile("[\t\n\r]")
 _LINE_ENDS = {ord(c): " " for c in "\t\n\r"}
 
 
+def _with_warnings(pairs: Iterator[TextPair], path: str, bad: BadLines) -> Iterator[TextPair]:
+    """Yield the pairs, then log which entries were left out, if the caller does not report them."""
+    yield from pairs
+    for line in bad.lines():
+        log.warning("%s: %s", path, line.strip())
+
+
 def _until_damage(
     pairs: Iterator[TextPair], path: str, skipped: Counter[str], bad: BadLines
 ) -> Iterator[TextPair]:
@@ -407,6 +418,64 @@ def _until_damage(
             damage = DamagedFileError(f"damaged or cut short ({error}); fetch it again", path=path)
         bad.damaged(damage, f"{read:,} pairs", is_empty=not read)
         skipped[DAMAGED] += 1
+
+
+def _in_checked_languages(
+    pairs: Iterator[TextPair], path: str, given: tuple[bool, bool]
+) -> Iterator[TextPair]:
+    """Yield the pairs after their first texts are compared with the languages of the file.
+
+    Files of several languages name them in every entry, and are not checked.
+
+    Raises:
+        DataError: the texts of a side are in another script than its language.
+    """
+    from interlingua.corpus.language_evidence import LOOKED_AT, checked_language
+
+    # What is wrong further on is raised in its turn, after the pairs before it.
+    first: list[TextPair] = []
+    failure: Exception | None = None
+    try:
+        first += islice(pairs, LOOKED_AT)
+    except Exception as error:
+        failure = error
+    codes = {pair[2:4] for pair in first}
+    checked = []
+    if len(codes) == 1:
+        for side, option in enumerate(("--source-language", "--target-language")):
+            texts = _texts_of(side, first, pairs)
+            code = first[0][2 + side]
+            checked.append(checked_language(texts, code, path, option, is_given=given[side]))
+    yield from _renamed(chain(first, pairs), first, checked)
+    if failure is not None:
+        raise failure
+
+
+def _texts_of(side: int, first: list[TextPair], pairs: Iterator[TextPair]) -> Iterator[str]:
+    """Yield the texts of one side; pairs that are read for it are added to the first ones."""
+    read = 0
+    while True:
+        while read < len(first):
+            yield first[read][side]
+            read += 1
+        pair = next(pairs, None)
+        if pair is None:
+            return
+        first.append(pair)
+
+
+def _renamed(
+    pairs: Iterable[TextPair], first: list[TextPair], checked: list[str]
+) -> Iterator[TextPair]:
+    """Yield the pairs with the checked languages in place of those of the first pair."""
+    if not checked or checked == list(first[0][2:4]):
+        yield from pairs
+        return
+    before = first[0][2:4]
+    for pair in pairs:
+        if pair[2:4] == before:
+            pair = pair._replace(source_language=checked[0], target_language=checked[1])
+        yield pair
 
 
 def _format(name: str, columns: Sequence[str] | None = None) -> PairFormat:

@@ -67,6 +67,21 @@ def read_column(
         yield one_line(cells[place]).strip()
 
 
+def table_records(path: PathLike) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows of a table by the names in its first row, each with its number.
+
+    Raises:
+        DataError: a row has other columns than the first, or the file can't be read.
+    """
+    bad = BadLines()
+    rows = _rows(path, bad)
+    _, names = next(rows, (0, []))
+    for number, cells in rows:
+        if has_width(cells, len(names), path, number, bad) and any(cells):
+            record = zip(names, cells, strict=True)
+            yield number, {name.strip(): cell for name, cell in record if cell}
+
+
 def has_sentences(path: PathLike, *, language: str | None = None) -> bool:
     """Whether a file is a table of which one column is known to hold the sentences.
 

@@ -318,8 +318,7 @@ def _keys_of(
         return Columns(places[0], places[1], score, *_language_keys(keys))
     if "source" in item and "target" in item:  # without a look at all names
         score = keys.index("score") if "score" in item else -1
-        columns = Columns(keys.index("source"), keys.index("target"), score, *_language_keys(keys))
-        return columns
+        return Columns(keys.index("source"), keys.index("target"), score, *_language_keys(keys))
     found = header_columns(keys, source, target)
     if found is not None:
         return found

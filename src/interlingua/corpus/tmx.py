@@ -8,6 +8,7 @@ that; other formats write the texts.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import re
 from collections import Counter
@@ -99,25 +100,35 @@ class Tmx:
         pairs of its source variant (``srclang``; the first if that is ``*all*``) with the first
         variant of every other language. A region that is given must match: ``de-CH`` takes the
         Swiss variant, or one that names no region. Units without a pair, further variants of a
-        language and texts in unknown languages are counted.
+        language and texts in unknown languages are counted. A unit that can't be read is left out.
+
+        Raises:
+            DataError: it is not TMX, or no unit can be read.
         """
         has_body = False
         header: Element | None = None
-        for event, element in xml_events(path, "tu"):
+        units = 0
+        failures: list[DataError] = []
+
+        def rejected(error: DataError, content: str) -> None:
+            failures.extend([error] if not failures else [])
+            bad.leave_out(error, content)
+
+        events = xml_events(path, "tu", rejected=rejected, skipped=skipped)
+        for event, element in events:
             if event == "start" and element.tag == "header":
                 header = element
             elif event == "start" and element.tag == "body":
                 has_body = True
             elif event == "end" and element.tag == "tu":
-                try:
-                    pairs = _pairs(element, source_language, target_language, header, skipped)
-                except DataError as error:
-                    bad.reject(error, tostring(element, encoding="unicode"))
-                    continue
+                units += 1
+                pairs = _pairs(element, source_language, target_language, header, skipped)
                 skipped["no such languages"] += not pairs
                 yield from pairs
         if not has_body:
             raise DataError("no <body>; is it TMX?", path=path)
+        if failures and not units:
+            raise failures[0]
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes one unit a pair, its score as a property; any mixture of languages.
@@ -233,7 +244,7 @@ def _variants(unit: Element, skipped: Counter[str]) -> list[Variant]:
         name = element.get(XML_LANG) or element.get("lang") or ""
         segment = element.find("seg")
         text = _direct_text(element) if segment is None else _text(segment)
-        code = languages.find_code(name)
+        code = _code_of(name)
         if code is None:
             skipped[UNKNOWN_LANGUAGE] += 1
         else:
@@ -241,11 +252,17 @@ def _variants(unit: Element, skipped: Counter[str]) -> list[Variant]:
     return found
 
 
+@functools.lru_cache(maxsize=1024)
+def _code_of(name: str) -> LanguageCode | None:
+    """Return the code of a language's tag; the same few come in every unit."""
+    return languages.find_code(name)
+
+
 def _direct_text(variant: Element) -> str:
     """Return the text of a variant that some tools write without a ``<seg>``."""
     parts = [variant.text or ""]
     for child in variant:
-        if child.tag not in ("note", "prop"):
+        if child.tag not in ("note", "prop", *NATIVE_CODE):
             parts.append(_text(child))
         parts.append(child.tail or "")
     return "".join(parts)
@@ -265,13 +282,13 @@ def _source_of(declared: str, requested: str | None, variants: list[Variant]) ->
     if requested:
         return _first_of(requested, variants)
     found = None
-    if code := languages.find_code(declared):
+    if code := _code_of(declared):
         found = _first_of(code, variants) or _first_of(str(code), variants)
     return found or next(iter(variants), None)
 
 
 def _without(target: str | None, source: str | None, variants: list[Variant]) -> list[Variant]:
-    """Return the texts that may be the source: not the region of its language that is the target."""
+    """Return the texts that may be the source, without the region that is the target."""
     if target is None or region_of(target) is None or source not in (None, target):
         return variants
     taken = _first_of(target, variants)

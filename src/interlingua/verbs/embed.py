@@ -80,6 +80,7 @@ def run_embed(options: EmbedOptions, progress: Streamed = silent) -> list[str]:
         ConfigError: an option is wrong.
         DataError: a file can't be read.
     """
+    from interlingua.corpus.monolingual import language_of
     from interlingua.encoder.embed_files import EmbedJob
     from interlingua.verbs.sources import open_model
 
@@ -93,7 +94,11 @@ def run_embed(options: EmbedOptions, progress: Streamed = silent) -> list[str]:
         raise ConfigError(
             f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua"
         )
-    job = filled(EmbedJob, options, files=_names(options.files), output=os.fspath(options.output))
+    files = _names(options.files)
+    if options.language:
+        for file in files:
+            language_of(Path(file), options.language, column=options.column, option="--language")
+    job = filled(EmbedJob, options, files=files, output=os.fspath(options.output))
     # Processes that share the work load the model by its name.
     elsewhere = options.ray is not None or options.devices > 1
     encode, identity = open_model(options, identified=job.to_folder, elsewhere=elsewhere)
