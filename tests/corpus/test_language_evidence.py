@@ -56,16 +56,16 @@ NAMES = {
     "vn": ("Xin chào các bạn, hôm nay trời đẹp.", "vie_Latn"), "jp": (JAPANESE, "jpn_Jpan"),
     "se": (SWEDISH, "swe_Latn"), "ee": (ESTONIAN, "est_Latn"), "br": (PORTUGUESE, "por_Latn"),
     "si": (SLOVENIAN, "slv_Latn"), "my": (MALAY, "zsm_Latn"), "tw": (CHINESE, "zho_Hant"),
-    "sg": (ENGLISH, "eng_Latn"), "za": (ENGLISH, "eng_Latn"), 
+    "sg": (ENGLISH, "eng_Latn"), "za": (ENGLISH, "eng_Latn"),
     "am": ("Բարեւ ձեզ, ինչպես եք այսօր?", "hye_Armn"),
     "in": ("नमस्ते दोस्तों, आज मौसम अच्छा है।", "hin_Deva"), "cy": (GREEK, "ell_Grek"),
     "ch": ("Das ist ein Haus, und der Mann ist nicht von hier, auch die Frau", "deu_Latn"),
-    "pt-br": (PORTUGUESE, "por_Latn"), "zh-tw": (CHINESE, "zho_Hant"), 
+    "pt-br": (PORTUGUESE, "por_Latn"), "zh-tw": (CHINESE, "zho_Hant"),
     "sr-Latn": (SERBIAN, "srp_Latn"),
     "zh-CHS": (CHINESE, "zho_Hans"), "kg": ("Саламатсызбы, достор, кандайсыздар?", "kir_Cyrl"),
     "la": ("ສະບາຍດີ ເພື່ອນໆ ມື້ນີ້ອາກາດດີ", "lao_Laoo"), "en-us": (ENGLISH, "eng_Latn"),
     "ar": ("Los niños que están con una amiga por la calle, pero las casas del", "spa_Latn"),
-    "sa": ("مرحبا أصدقائي، كيف حالكم اليوم؟", "arb_Arab"), 
+    "sa": ("مرحبا أصدقائي، كيف حالكم اليوم؟", "arb_Arab"),
     "kz": ("Сәлем достар, қалайсыздар?", "kaz_Cyrl"),
 }  # fmt: skip
 
@@ -93,7 +93,7 @@ def test_a_language_whose_code_is_a_countrys_is_itself_in_its_own_words(tmp_path
 @pytest.mark.parametrize("name", ["may", "run", "max", "us", "by", "ir"])
 def test_a_word_or_a_country_is_no_language_in_a_name(tmp_path, name):
     path = write(tmp_path / f"{name}.txt", "Hello there, my friend.\n")
-    with pytest.raises(DataError, match="--source-language.*_"):
+    with pytest.raises(DataError, match=r"--source-language.*_"):
         language_of(path)
 
 

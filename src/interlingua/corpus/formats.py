@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import json
 import logging
 import lzma
 import os
@@ -343,6 +344,15 @@ def written_codes(pair: TextPair) -> tuple[str, str]:
     if codes[0] == codes[1]:  # one language in two scripts
         return source.code, target.code
     return codes
+
+
+def text_of(value: Any) -> str:
+    """Return a field as text: numbers and texts as they are, others as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def requested_pair(pair: TextPair, source: str | None, target: str | None) -> TextPair | None:

@@ -25,6 +25,7 @@ from interlingua.corpus.formats import (
     one_line,
     peek,
     requested_pair,
+    text_of,
 )
 from interlingua.corpus.json_stream import is_json_array, json_array_items
 from interlingua.corpus.table_columns import (
@@ -239,15 +240,6 @@ class Jsonl:
                 file.write(json.dumps(item, ensure_ascii=False) + "\n")
                 count += 1
         return count
-
-
-def text_of(value: Any) -> str:
-    """Return a field as text: numbers and texts as they are, others as JSON."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
 
 
 def pair_of_object(

@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from interlingua import __version__, languages
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.formats import PairWithOrigin, TextPair, fields_of, peek
+from interlingua.corpus.formats import PairWithOrigin, TextPair, fields_of, peek, text_of
 from interlingua.corpus.table_columns import score_of_cell
 from interlingua.corpus.xml_stream import xml_events
 from interlingua.errors import DataError
@@ -167,7 +167,7 @@ def _unit(pair: TextPair) -> str:
     if pair.score is not None:
         props = f'<prop type="score">{pair.score:.6g}</prop>'
     for name, value in fields_of(pair).items():
-        props += f"<prop type={quoteattr(name)}>{escape(_NOT_XML.sub('', str(value)))}</prop>"
+        props += f"<prop type={quoteattr(name)}>{escape(_NOT_XML.sub('', text_of(value)))}</prop>"
     source = _new_variant(pair.source_language, pair.source)
     target = _new_variant(pair.target_language, pair.target)
     return f"<tu>{props}{source}{target}</tu>"
