@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol, Self, cast
 from interlingua import languages, registry
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.errors import ConfigError, DamagedFileError, DataError
-from interlingua.files import COMPRESSIONS, PathLike, stem_and_suffix
+from interlingua.files import COMPRESSIONS, PathLike, check_content, stem_and_suffix
 
 log = logging.getLogger("interlingua")
 FORMAT_OF_SUFFIX = {
@@ -229,6 +229,7 @@ def guess_format(path: PathLike) -> str:
         return suffix[1:]
     if not suffix or "," in name:
         return "moses"
+    check_content(name)  # .ts is also Qt's, and of .docx or .html the remedy is another
     # The suffix of "news.de" is a language, that of the prefix "news.de-en" two.
     if _code_in_name(suffix[1:]) or languages_from_name(suffix[1:]) or _languages_behind(name):
         return "moses"

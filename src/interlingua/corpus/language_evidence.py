@@ -73,9 +73,11 @@ def script_counts(texts: Sequence[str]) -> Float32[ndarray, " scripts"]:
 
     Number 0, which is no letter, is left out.
     """
-    counts = np.bincount(script_numbers()[encode(join_lines(texts))], minlength=OTHER + 1)
+    numbers = script_numbers()[encode(join_lines(texts))]
+    counts = np.bincount(numbers, minlength=OTHER + 1).astype(np.float32)
     counts[0] = 0
-    return counts * letter_widths()
+    found: Float32[ndarray, " scripts"] = counts * letter_widths()
+    return found
 
 
 def contradicting_script(texts: Sequence[str], code: str) -> str | None:

@@ -221,7 +221,7 @@ class Jsonl:
         if stem_and_suffix(path)[1] == ".json" and is_json_array(path):
             yield from json_array_items(Path(path))
             return
-        with open_text(path, errors=bad.errors) as lines:
+        with open_text(path, errors=bad.errors, is_json=True) as lines:
             yield from bad.numbered(lines, path)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:

@@ -31,8 +31,6 @@ log = logging.getLogger("interlingua")
 DEFAULT_COLUMNS = ("score", "source", "target")
 """LASER's."""
 LANGUAGE_COLUMNS = ("source_language", "target_language")
-LISTS = ("reasons", "source_origins", "target_origins")
-"""Columns of texts that are joined; other lists are written as JSON."""
 SHEETS = ("csv", "xlsx")
 """Formats that name their columns in a first row."""
 WITH_COLUMNS = ("tsv", "jsonl", *SHEETS)
@@ -270,10 +268,10 @@ def line_of(row: PairRow, format: str, columns: Sequence[str], digits: Digits = 
 
 
 def cell_text(column: str, value: Any, digits: Digits = SHORT) -> str:
-    """A value as text on one line; lists are joined, reasons by commas as they hold spaces."""
+    """A value as text on one line; lists of texts are joined, reasons by commas."""
     if isinstance(value, float):
         return digits(value)
-    if isinstance(value, list) and column in LISTS:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         separator = " "
         if column == "reasons":
             separator = ", "

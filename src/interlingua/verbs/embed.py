@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike
+from interlingua.files import PathLike, check_content
 from interlingua.options import INPUT, OUTPUT, argument, filled, function_of, option
 from interlingua.runtime import Streamed, silent
 from interlingua.verbs.shared import (
@@ -81,6 +81,7 @@ def run_embed(options: EmbedOptions, progress: Streamed = silent) -> list[str]:
         DataError: a file can't be read.
     """
     from interlingua.corpus.monolingual import language_of
+    from interlingua.corpus.sentence_table import is_table
     from interlingua.encoder.embed_files import EmbedJob
     from interlingua.verbs.sources import open_model
 
@@ -95,8 +96,10 @@ def run_embed(options: EmbedOptions, progress: Streamed = silent) -> list[str]:
             f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua"
         )
     files = _names(options.files)
-    if options.language:
-        for file in files:
+    for file in files:
+        if not is_table(file):
+            check_content(file)
+        if options.language:
             language_of(Path(file), options.language, column=options.column, option="--language")
     job = filled(EmbedJob, options, files=files, output=os.fspath(options.output))
     # Processes that share the work load the model by its name.
