@@ -455,7 +455,7 @@ def _in_checked_languages(
     if len(codes) == 1:
         for side, option in enumerate(("--source-language", "--target-language")):
             texts = _texts_of(side, first, pairs)
-            code = first[0][2 + side]
+            code = (first[0].source_language, first[0].target_language)[side]
             checked.append(checked_language(texts, code, path, option, is_given=given[side]))
     yield from _renamed(chain(first, pairs), first, checked)
     if failure is not None:
@@ -467,7 +467,7 @@ def _texts_of(side: int, first: list[TextPair], pairs: Iterator[TextPair]) -> It
     read = 0
     while True:
         while read < len(first):
-            yield first[read][side]
+            yield (first[read].source, first[read].target)[side]
             read += 1
         pair = next(pairs, None)
         if pair is None:
