@@ -131,7 +131,7 @@ class BadLines:
         damages = [f"warning: {damage}" for damage in self.damages]
         if not self.count:
             return damages
-        head = f"warning: {self.count:,} lines or entries could not be read and were left out"
+        head = f"warning: {self.count:,} lines could not be read and were left out"
         if self.path is not None:
             head = f"{head}; all of them are in {self.path}"
         shown = list(self.first)
