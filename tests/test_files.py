@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import hashlib
+import io
 import os
 import stat
 import threading
+import zipfile
 
 import pytest
 
@@ -242,3 +245,87 @@ def test_a_journal_cut_in_its_first_line_is_empty(tmp_path):
     assert journal.read() == []
     journal.add("0 2")
     assert journal.path.read_text() == "0 2\n"
+
+
+def zipped(*names):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in names:
+            archive.writestr(name, "x")
+    return file.getvalue()
+
+
+SRT = b"\xef\xbb\xbf1\r\n00:00:01,200 --> 00:00:02,900\r\nHallo.\r\n"
+TS = b'<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE TS>\n<TS version="2.1"></TS>\n'
+KINDS = [
+    (zipped("[Content_Types].xml", "word/document.xml"), "Word.*pandoc"),
+    (zipped("[Content_Types].xml", "xl/workbook.xml"), "Excel"),
+    (zipped("mimetype"), "zip"),
+    (b"%PDF-1.7\n%\xe2\xe3", "PDF.*pdftotext"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Office"),
+    (b"{\\rtf1\\ansi Hallo}", "RTF"),
+    (b"\x1f\x8b\x08\x00", r"gzip.*\.gz"),
+    (b"\x93NUMPY\x01\x00", "NumPy"),
+    ("Hallo".encode("utf-16"), "iconv -f UTF-16"),
+    ("Hallo, Welt".encode("utf-16-le"), "iconv -f UTF-16"),
+    (b"\n<!DOCTYPE html>\n<html><p>x", "HTML"),
+    (b"<HTML lang='de'>", "HTML"),
+    (SRT, "subtitles"),
+    (b"WEBVTT\n\n00:01.000 --> 00:02.000\nHi\n", "subtitles"),
+    (TS, "Qt.*lconvert"),
+    (b'<?xml version="1.0"?>\n<xliff version="1.2">', "XLIFF.*xliff2po"),
+    (b'<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "x">\n<tmx version="1.4">', r"TMX.*\.tmx"),
+    (b'<?xml version="1.0"?><resources/>', "XML"),
+    (b'[{"text": "a"}]', "JSON"),
+    (b'["a", "b"]', "JSON"),
+    (b'{"text": "a"}\n{"text": "b"}\n', "JSON"),
+    (b"# One\n\ntext\n\n## Two\n\ntext\n", "Markdown"),
+    (b'msgid "a"\nmsgstr "b"\n', "gettext"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), KINDS)
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+def test_what_is_no_plain_text_is_refused_with_its_remedy(tmp_path, content, message, errors):
+    path = tmp_path / "de.txt"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message), files.open_text(path, errors=errors):
+        pass
+    packed = tmp_path / "de.txt.gz"
+    packed.write_bytes(gzip.compress(content))
+    with pytest.raises(DataError, match=message):
+        files.check_content(packed)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[1] See the notes.\n",
+        "[Music]\n",
+        "{name}, hello\n",
+        "<b>Bold</b> at first\n",
+        "# a comment\nText\n",
+        "#1 hit\n\n#2 hit\n\n",
+        "1\nTwo lines\n",
+        "12:30 --> lunch\n",
+        "[0]:[0]:0.120000\n[]:[1]:0.3\n",
+        "PKW\n",
+        "BZ and so on\n",
+        "",
+    ],
+)
+def test_plain_text_is_read(tmp_path, content):
+    path = tmp_path / "de.txt"
+    path.write_text(content)
+    with files.open_text(path) as lines:
+        assert lines.read() == content
+
+
+def test_json_is_read_where_it_is_expected(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"text": "a"}\n')
+    with files.open_text(path, is_json=True) as lines:
+        assert lines.read()
+    path.write_text("<html>")
+    with pytest.raises(DataError, match="HTML"), files.open_text(path, is_json=True):
+        pass

@@ -4,12 +4,24 @@ error."""
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.languages import find_code, known, parse, resolve, scripts
+from interlingua.languages import (
+    choose_code,
+    find_code,
+    is_locale,
+    known,
+    parse,
+    resolve,
+    resolve_code,
+    scripts,
+    written_code,
+    written_tag,
+)
 
 FLORES = """
 ace_Arab ace_Latn acm_Arab acq_Arab aeb_Arab afr_Latn ajp_Arab aka_Latn als_Latn amh_Ethi apc_Arab
@@ -132,6 +144,61 @@ def test_a_macro_language_code_with_a_script_is_the_usual_member_in_it() -> None
 )
 def test_the_region_is_recorded(tag: str, region: str | None) -> None:
     assert parse(tag).region == region
+
+
+@pytest.mark.parametrize(
+    ("requested", "codes", "place"),
+    [
+        ("de-CH", ["de-DE", "de", "de-CH"], 2),
+        ("de-CH", ["de-DE", "de"], 1),
+        ("de-CH", ["de-DE", "en"], None),
+        ("de", ["en", "de-DE", "de-CH"], 1),
+    ],
+)
+def test_a_request_with_a_region_takes_that_region_or_none(requested, codes, place):
+    found = [resolve_code(code) for code in codes]
+    assert choose_code(resolve_code(requested), found) == place
+
+
+def test_a_code_with_a_region_is_equal_to_the_code_and_written_with_the_region():
+    code = resolve_code("de-CH")
+    assert (code, written_code(code), written_tag(code)) == ("deu_Latn", "de-CH", "de-CH")
+    assert pickle.loads(pickle.dumps(code)).region == parse(code).region == "CH"
+    assert written_code(resolve_code("de")) == "deu_Latn"
+    assert written_tag(resolve_code("zh-TW")) == "zh-Hant-TW"
+
+
+@pytest.mark.parametrize(
+    ("name", "offered"),
+    [("us", "eng_Latn"), ("mx", "spa_Latn"), ("at", "deu_Latn"), ("qq", None)],
+)
+def test_the_code_of_a_country_names_its_language(name, offered):
+    with pytest.raises(DataError, match=offered or "use a code") as caught:
+        resolve(name)
+    assert offered or "did you mean" not in str(caught.value)
+
+
+COUNTRIES = {"cz": "ces_Latn", "cn": "zho_Hans", "dk": "dan_Latn", "gr": "ell_Grek"}
+COUNTRIES |= {"ua": "ukr_Cyrl", "vn": "vie_Latn", "jp": "jpn_Jpan", "kz": "kaz_Cyrl"}
+COUNTRIES |= {"zh-CHS": "zho_Hans", "zh-CHT": "zho_Hant"}
+
+
+@pytest.mark.parametrize(("name", "code"), COUNTRIES.items())
+def test_a_country_that_is_no_language_stands_for_its_language(name, code):
+    assert resolve(name).code == code
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        *[("pt", "br", True), ("zh", "tw", True), ("sv", "se", True), ("en", "us", True)],
+        *[("de", "de", True), ("en", "CA", True), ("de", "ch", True), ("en", "in", True)],
+        *[("ca", "es", False), ("en", "ca", False), ("es", "sv", False), ("de", "en", False)],
+        *[("de", "FR", False), ("br", "fr", False)],
+    ],
+)
+def test_which_names_are_a_locale(first, second, expected):
+    assert is_locale(first, second) is expected
 
 
 def test_find_code_of_what_is_no_language_is_none() -> None:

@@ -60,6 +60,10 @@ def _place(path: str | os.PathLike[str] | None, line: int | None) -> str:
     return f"{os.fspath(path)}:{line}: "
 
 
+class LanguageError(DataError):
+    """A text is in another script than its language is written in."""
+
+
 class DamagedFileError(DataError):
     """A file is damaged or cut short; what stands before that place could be read."""
 

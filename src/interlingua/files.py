@@ -9,6 +9,7 @@ import io
 import json
 import lzma
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +23,81 @@ from interlingua.temporary import Temporary, replace_directory, sweep, sync_fold
 
 PathLike = str | os.PathLike[str]
 COMPRESSIONS = (".gz", ".xz", ".zst")
+LOOKED_AT_BYTES = 4096
+"""Of a file, which tell whether it is plain text."""
+_SAVE_AS_TEXT = "save it as plain text (UTF-8), e.g. pandoc -t plain"
+_UNPACK = "unpack it, or give it the ending"
+_IN_TEXT = "take the texts out, a sentence a line"
+_BINARY = (
+    (b"%PDF", "a PDF", "take its text out, e.g. pdftotext"),
+    (b"\xd0\xcf\x11\xe0", "an old Office document", _SAVE_AS_TEXT),
+    (b"{\\rtf", "RTF", _SAVE_AS_TEXT),
+    (b"\x1f\x8b", "gzip", f"{_UNPACK} .gz"),
+    (b"\xfd7zXZ", "xz", f"{_UNPACK} .xz"),
+    (b"\x28\xb5\x2f\xfd", "Zstandard", f"{_UNPACK} .zst"),
+    (b"BZh91AY&SY", "bzip2", "unpack it: bunzip2"),
+    (b"PAR1", "Parquet", "call it .parquet"),
+    (b"ARROW1", "Arrow", "call it .arrow"),
+    (b"\x93NUMPY", "an array of NumPy", "give the texts"),
+    (b"SQLite format 3", "an SQLite database", _IN_TEXT),
+    (b"\xde\x12\x04\x95", "a compiled gettext catalogue", "call it .mo"),
+    (b"\x95\x04\x12\xde", "a compiled gettext catalogue", "call it .mo"),
+    (b"\x89PNG", "an image", "give text"),
+    (b"\xff\xd8\xff", "an image", "give text"),
+    (b"\xff\xfe", "UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8"),
+    (b"\xfe\xff", "UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8"),
+)
+"""First bytes, what they are, and what to do."""
+_ZIPPED = (
+    (b"word/", "a Word document (.docx)"),
+    (b"xl/", "an Excel workbook (.xlsx)"),
+    (b"ppt/", "a presentation (.pptx)"),
+    (b"application/epub+zip", "an e-book (.epub)"),
+    (b"application/vnd.oasis.opendocument", "an OpenDocument file (.odt)"),
+    (b"[Content_Types].xml", "an Office document (.docx, .xlsx, .pptx)"),
+)
+"""What zip archives hold near their beginning."""
+_MARKUP = (
+    (
+        re.compile(rb"<!doctype html|<html[\s>]|<head[\s>]|<body[\s>]", re.IGNORECASE),
+        "HTML",
+        "take its text out, e.g. pandoc -t plain",
+    ),
+    (
+        re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE TS[^>]*>\s*)?<TS[\s>]|<!DOCTYPE TS"),
+        "Qt Linguist's XML",
+        "convert it to gettext: lconvert -i in.ts -o out.po",
+    ),
+    (
+        re.compile(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<xliff[\s>]", re.DOTALL),
+        "XLIFF",
+        "convert it to gettext: xliff2po in.xliff out.po",
+    ),
+    (
+        re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE tmx[^>]*>\s*)?<tmx[\s>]"),
+        "TMX",
+        "call it .tmx, or name its format where pairs are read",
+    ),
+    (re.compile(rb"<\?xml[\s>]|<!DOCTYPE\s"), "XML", _IN_TEXT),
+    (
+        re.compile(rb"\d+\s*\r?\n\d{1,3}:\d\d:\d\d[,.]\d{1,3}\s*-->|WEBVTT|\[Script Info\]"),
+        "subtitles",
+        f"{_IN_TEXT}, without numbers and times",
+    ),
+    (
+        re.compile(rb'\[\s*\{\s*"|\[\s*"[^"\n]*"\s*[,\]]|\{\s*"[^"\n]{1,100}"\s*:'),
+        "JSON",
+        f"{_IN_TEXT}, e.g. jq -r .text, or call it .jsonl or .json where these are read",
+    ),
+    (
+        re.compile(rb'(#[^\n]*\n|\s)*msgid\s+"[^\n]*\n("[^\n]*\n)*msgstr\s'),
+        "a gettext catalogue",
+        "call it .po where pairs are read",
+    ),
+)
+"""How text in a form of its own begins, what it is, and what to do."""
+_HEADING = re.compile(rb"^#{1,6} \S[^\n]*\r?\n\s*\r?$", re.MULTILINE)
+"""A heading of Markdown with a blank line behind it."""
 
 
 def stem_and_suffix(path: PathLike) -> tuple[str, str]:
@@ -176,7 +252,9 @@ def is_special(path: PathLike) -> bool:
 
 
 @contextlib.contextmanager
-def open_text(path: PathLike, *, in_lines: bool = True, errors: str = "strict") -> Iterator[TextIO]:
+def open_text(
+    path: PathLike, *, in_lines: bool = True, errors: str = "strict", is_json: bool = False
+) -> Iterator[TextIO]:
     """Opens text, plain or compressed (.gz, .xz, .zst), as UTF-8 with an optional byte-order mark.
 
     A line ends at a line feed and nowhere else, so that files stay aligned whatever else their text
@@ -186,14 +264,17 @@ def open_text(path: PathLike, *, in_lines: bool = True, errors: str = "strict") 
         path: the file; ``-`` is standard input.
         in_lines: it is read line by line, and lines have a limit; False for what is read in blocks.
         errors: ``surrogateescape`` for who looks at bytes that are not UTF-8 line by line.
+        is_json: the content is expected to be JSON, which is no text otherwise.
 
     Raises:
-        DataError: the file is missing, is cut short, has a line beyond the limit, or holds bytes
-            that are not UTF-8 (with the line's number).
+        DataError: the file is missing, is cut short, has a line beyond the limit, is of another
+            kind (a document, subtitles, markup, JSON), or holds bytes that are not UTF-8 (with the
+            line's number).
     """
     try:
         with open_bytes(path) as raw:
             stream: Any = raw
+            refuse_other_content(_head(raw), path, is_json=is_json)
             if in_lines:
                 stream = guard_lines(raw, path)
             # newline="\n": the default would also end lines at a lone carriage return.
@@ -210,6 +291,58 @@ def open_text(path: PathLike, *, in_lines: bool = True, errors: str = "strict") 
             path=path,
             line=line,
         ) from error
+
+
+def refuse_other_content(head: bytes, path: PathLike, *, is_json: bool = False) -> None:
+    """Refuse what is no plain text, by the first bytes of a file and not by its name.
+
+    Args:
+        head: the first bytes, unpacked.
+        path: which errors name.
+        is_json: JSON is expected.
+
+    Raises:
+        DataError: it is of another kind, with what to do about it.
+    """
+    for start, kind, remedy in _BINARY:
+        if head.startswith(start):
+            raise DataError(f"is {kind}, not text; {remedy}", path=path)
+    if head.startswith(b"PK\x03\x04"):
+        kind = next((kind for mark, kind in _ZIPPED if mark in head), "a zip archive")
+        raise DataError(f"is {kind}, not text; {_SAVE_AS_TEXT}", path=path)
+    if head.count(b"\0") * 4 > len(head):
+        raise DataError(
+            "is not UTF-8 but UTF-16 or binary; if it is text: iconv -f UTF-16 -t UTF-8", path=path
+        )
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    for pattern, kind, remedy in _MARKUP:
+        if pattern.match(text) and not (is_json and kind.startswith("JSON")):
+            raise DataError(f"is {kind}, not plain text; {remedy}", path=path)
+    is_markdown = stem_and_suffix(path)[1] in (".md", ".markdown")
+    if is_markdown or len(_HEADING.findall(head)) > 1:
+        raise DataError(
+            "is Markdown, not plain text; take its text out, e.g. pandoc -t plain", path=path
+        )
+
+
+def check_content(path: PathLike) -> None:
+    """Refuse a file that is here and is no plain text; see ``refuse_other_content``.
+
+    Raises:
+        DataError: it is of another kind.
+    """
+    if not os.path.isfile(path):
+        return
+    with open_bytes(path) as raw:
+        refuse_other_content(_head(raw), path)
+
+
+def _head(stream: Any) -> bytes:
+    """Return the first bytes of a stream, which stay to be read; none if it can't look ahead."""
+    if not hasattr(stream, "peek"):
+        return b""
+    head: bytes = stream.peek(LOOKED_AT_BYTES)
+    return head[:LOOKED_AT_BYTES]
 
 
 def tab_rows(path: PathLike) -> Iterator[tuple[int, list[str]]]:

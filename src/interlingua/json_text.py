@@ -144,7 +144,7 @@ def json_values(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
     Raises:
         DataError: a line is no JSON; see also ``files.open_text``.
     """
-    with open_text(path) as lines:
+    with open_text(path, is_json=True) as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue

@@ -11,13 +11,17 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib.resources
+import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from interlingua.errors import DataError
 
 MAX_NAME_CHARACTERS = 100
+_LANGUAGE_FIRST = frozenset(("ar", "be", "ca", "et", "ml", "ps", "sv", "tt", "ug"))
+"""Codes of much used languages that are also codes of countries of other languages."""
 _SCRIPT_OF_VARIANT = {
     "latin": "Latn",
     "iqtelif": "Latn",
@@ -50,8 +54,32 @@ class Language:
         return self.script == "Latn"
 
 
+class LanguageCode(str):
+    """A language's code with the region that its tag named, such as ``deu_Latn`` of ``de-CH``.
+
+    It is equal to the plain code, so that only readers and writers of formats with regions need to
+    know of it. What is cached by code must not depend on the region.
+    """
+
+    region: str | None
+    """ISO 3166-1 or UN M.49, ``CH`` of ``de-CH``."""
+    name: str
+    """What the language was called where it was found."""
+
+    def __new__(cls, code: str, region: str | None = None, name: str = "") -> LanguageCode:
+        """Make the code of a tag."""
+        found = super().__new__(cls, code)
+        found.region = region
+        found.name = name or code
+        return found
+
+    def __reduce__(self) -> tuple[type[LanguageCode], tuple[str, str | None, str]]:
+        """Return how a copy or a pickled code is made."""
+        return LanguageCode, (str(self), self.region, self.name)
+
+
 class LanguageTag(NamedTuple):
-    """A language with the region its code named, which decides nothing but may be reported."""
+    """A language with the region its code named."""
 
     language: Language
     region: str | None
@@ -93,6 +121,8 @@ def find(code_or_name: str) -> LanguageTag | None:
     if len(code_or_name) > MAX_NAME_CHARACTERS:
         return None
     index = _index()
+    if isinstance(code_or_name, LanguageCode) and code_or_name.region:
+        return LanguageTag(resolve(str(code_or_name)), code_or_name.region)
     key = _key(code_or_name)
     base, script, region, others = _subtags(key)
     exact = index.get(key)
@@ -116,12 +146,147 @@ def find(code_or_name: str) -> LanguageTag | None:
     return LanguageTag(written or _in_script(language, script), region)
 
 
-def find_code(code_or_name: str) -> str | None:
+def find_code(code_or_name: str) -> LanguageCode | None:
     """The code of the language that is called so, or None where nothing is."""
     found = find(code_or_name)
     if found is None:
         return None
-    return found.language.code
+    return LanguageCode(found.language.code, found.region, code_or_name)
+
+
+def resolve_code(code_or_name: str) -> LanguageCode:
+    """Return the code of a language, with the region that its tag names.
+
+    Raises:
+        DataError: nothing is called so.
+    """
+    found = parse(code_or_name)
+    return LanguageCode(found.language.code, found.region, code_or_name)
+
+
+def as_code(language: str) -> LanguageCode:
+    """Return a language that is a code already, or that of any other spelling.
+
+    Raises:
+        DataError: nothing is called so.
+    """
+    if isinstance(language, LanguageCode):
+        return language
+    return resolve_code(language)
+
+
+def region_of(code: str) -> str | None:
+    """Return the region that a code was given with, or None."""
+    return getattr(code, "region", None)
+
+
+def written_tag(code: str) -> str:
+    """Return the BCP 47 tag of a code: ``de``, ``de-CH``, ``sr-Cyrl``, ``zh-Hans``.
+
+    The script is written if the language has several.
+    """
+    tag = _tag_without_region(str(code))
+    region = region_of(code)
+    if region is None:
+        return tag
+    return f"{tag}-{region}"
+
+
+def written_code(code: str) -> str:
+    """Return a code as files with a column of languages have it: ``deu_Latn``, but ``de-CH``."""
+    if region_of(code) is None:
+        return code
+    return written_tag(code)
+
+
+@functools.cache
+def _tag_without_region(code: str) -> str:
+    language = resolve(code)
+    written = {other.script for other in known() if other.iso3 == language.iso3}
+    tag = language.iso1 or language.iso3
+    if written == {language.script}:
+        return tag
+    return f"{tag}-{language.script}"
+
+
+def choose_code(requested: str, codes: Sequence[str | None]) -> int | None:
+    """Return the index of the first code that a request means; None if there is none.
+
+    A request without a region takes any. One with a region takes that region, or else a code
+    without one.
+    """
+    region = region_of(requested)
+    same = [place for place, code in enumerate(codes) if code is not None and code == requested]
+    for wanted in (region, None):
+        for place in same:
+            if region is None or region_of(codes[place] or "") == wanted:
+                return place
+    return None
+
+
+def accepts(requested: str | None, code: str) -> bool:
+    """Whether a text's language is the requested one, if any; see ``choose_code``."""
+    return requested is None or choose_code(requested, [code]) is not None
+
+
+class Region(NamedTuple):
+    """A country and the languages that software is made in for it."""
+
+    name: str
+    languages: tuple[str, ...]
+    """Tags, the most usual one first."""
+
+
+@functools.cache
+def regions() -> dict[str, Region]:
+    """Return the countries of ``data/regions.tsv`` by ISO 3166-1 code."""
+    file = importlib.resources.files("interlingua") / "data" / "regions.tsv"
+    found = {}
+    for line in file.read_text(encoding="utf-8").splitlines()[1:]:
+        code, name, tags = line.split("\t")
+        found[code] = Region(name, tuple(tags.split(",")))
+    return found
+
+
+def languages_of_region(code: str) -> tuple[Language, ...]:
+    """Return the languages of a country; none if there is no such country in the table."""
+    region = regions().get(code.upper())
+    if region is None:
+        return ()
+    return tuple(resolve(tag) for tag in region.languages)
+
+
+def is_locale(first: str, second: str) -> bool:
+    """Whether two parts of a file's name are a language and its region, not two languages.
+
+    ``pt-br`` is the Portuguese of Brazil, although ``br`` is also Breton; ``ca-es`` is Catalan and
+    Spanish.
+    """
+    language = find(first)
+    spoken = languages_of_region(second)
+    if language is None or language.language.iso3 not in {known.iso3 for known in spoken}:
+        return False
+    if second.isupper() and not first.isupper():
+        return True
+    other = find(second)
+    if other is None:
+        return True
+    if other.language.iso3 == spoken[0].iso3:  # "es" is a language and its country
+        return other.language.iso3 == language.language.iso3
+    return second.lower() not in _LANGUAGE_FIRST
+
+
+def find_in_name(part: str) -> LanguageCode | None:
+    """Return the code that a part of a file's name stands for, or None.
+
+    A region must be one where the language is used: ``de_en`` is not the German of a region EN.
+    """
+    pieces = re.split("[-_]", part)
+    if len(pieces) == 2 and len(pieces[0]) in (2, 3) and len(pieces[1]) == 2:
+        is_region = pieces[1].isupper() and not pieces[0].isupper()
+        if not is_region and _key(part) not in _index() and not is_locale(*pieces):
+            return None
+    return find_code(part)
 
 
 def _by_region(base: str, region: str | None, script: str | None) -> Language | None:
@@ -225,8 +390,17 @@ def _unknown(name: str) -> DataError:
             f"unknown language {name[:40]!r}... of {len(name):,} characters; use a code such as"
             " eng_Latn"
         )
-    near = difflib.get_close_matches(_key(name), list(_index()), n=1, cutoff=0.6)
     hint = "; use a code such as eng_Latn, en, eng, pt-BR, or an English name"
+    key = _key(name)
+    spoken = languages_of_region(key)
+    if spoken:
+        offered = ", ".join(f"{language.code} ({language.name})" for language in spoken[:4])
+        country = regions()[key.upper()].name
+        return DataError(f"unknown language {name!r}, a code of {country}; use {offered}")
+    # Codes of two or three letters are all near to some other one, which means nothing.
+    near = []
+    if len(key) > 3:
+        near = difflib.get_close_matches(key, list(_index()), n=1, cutoff=0.6)
     if near:
         language = _index()[near[0]]
         hint = f"; did you mean {language.code} ({language.name})?"

@@ -71,7 +71,7 @@ def test_good_pairs_stay(good):
 
 def test_texts_are_normalized_and_the_rest_is_kept():
     messy = pair(" „Ja“  —  sagte er… ", "“Yes” — he said…", score=0.75)
-    assert cleaned(messy)[0] == pair('"Ja" – sagte er...', '"Yes" – he said...', score=0.75)
+    assert cleaned(messy)[0] == pair('"Ja" – sagte er…', '"Yes" – he said…', score=0.75)
 
 
 def test_markup_is_taken_away_before_the_rules_look():

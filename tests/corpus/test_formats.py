@@ -95,6 +95,13 @@ def test_damaged_files_are_told_in_one_line(tmp_path, name):
         ("well-known.tsv", None),
         ("German-English.tsv", None),
         ("corpus.tsv", None),
+        ("pt-br.tsv", None),
+        ("zh-tw.tsv", None),
+        ("en_US-de_CH.tsv", ("eng_Latn", "deu_Latn")),
+        ("pt-br-en.tsv", ("por_Latn", "eng_Latn")),
+        ("zh-tw-en.tsv", ("zho_Hant", "eng_Latn")),
+        ("corpus.en-cz.tsv", ("eng_Latn", "ces_Latn")),
+        ("report.mar-may.tsv", None),
     ],
 )
 def test_languages_from_name(name, found):
@@ -124,7 +131,7 @@ def test_guess_format(tmp_path):
         assert {guess_format(name) for name in names} == {format}
 
 
-@pytest.mark.parametrize("name", ["a.docx", "a.xls", "a.json.gz", "a.npy", "folder/a.de-en.pdf"])
+@pytest.mark.parametrize("name", ["a.docx", "a.xls", "a.xml.gz", "a.npy", "folder/a.de-en.pdf"])
 def test_a_suffix_of_no_format_is_refused(name):
     with pytest.raises(DataError, match=r"format of bitext; known are \.tsv.*\.xlsx"):
         guess_format(name)

@@ -114,3 +114,10 @@ def test_splitmix64_gives_the_published_sequence():
 
 def test_nothing_in_nothing_out():
     assert text_keys([]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"), [("ﬁ ½", "fi 1⁄2"), ("ｆｕｌｌ", "full"), ("m²", "m2")]
+)
+def test_compatibility_forms_are_one_in_keys(text, folded):
+    assert text_key(text) == text_key(folded)

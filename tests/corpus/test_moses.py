@@ -132,3 +132,12 @@ def test_languages_of_two_files_that_are_named_as_text(tmp_path):
     for name, text in (("b.de.txt", "eins\n"), ("b.en.txt", "one\n")):
         (tmp_path / name).write_text(text)
     assert list(read_pairs(f"{tmp_path}/b.de.txt,{tmp_path}/b.en.txt")) == [ONE]
+
+
+def test_two_regions_of_one_language_are_two_files(tmp_path):
+    for code in ("en_US", "en_GB", "de_CH"):
+        (tmp_path / f"ui.{code}").write_text(f"{code}\n")
+    found = read_pairs(tmp_path / "ui", source_language="en-GB", target_language="en-US")
+    assert [pair[:2] for pair in found] == [("en_GB", "en_US")]
+    found = read_pairs(tmp_path / "ui", source_language="de", target_language="en-US")
+    assert [pair[:2] for pair in found] == [("de_CH", "en_US")]

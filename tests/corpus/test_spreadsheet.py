@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
-from interlingua.corpus.spreadsheet import Columns, find_columns
+from interlingua.corpus.table_columns import Columns, find_columns
 from interlingua.errors import DataError
 
 from .conftest import texts, write
@@ -134,3 +134,23 @@ def test_a_workbook_as_people_make_it(tmp_path):
     path = sheet(path, ["German", "English"], ["Ja", "Yes"], [], [7, 2.5], [None, "lost"])
     assert texts(path, skipped=skipped) == [("Ja", "Yes"), ("7", "2.5"), ("", "lost")]
     assert skipped["empty line"] == 2
+
+
+def test_columns_of_regions_are_requested_by_them(tmp_path):
+    path = write(tmp_path / "x.csv", "en-US,en-GB,de-DE,de-CH\ncolor,colour,Straße,Strasse\n")
+    (pair,) = read_pairs(path, source_language="en-US", target_language="en-GB")
+    assert pair[:2] == ("color", "colour")
+    assert texts(path, source_language="en", target_language="de-CH") == [("color", "Strasse")]
+    with pytest.raises(DataError, match="--source-column"):
+        texts(path)
+
+
+def test_rows_of_other_languages_than_requested_are_counted(tmp_path):
+    rows = ["de,en,a,b", "en,de-CH,c,d", "en,de-DE,e,f", "fr,en,g,h"]
+    path = write(
+        tmp_path / "x.csv", "source_language,target_language,source,target\n" + "\n".join(rows)
+    )
+    skipped = Counter()
+    found = texts(path, skipped=skipped, source_language="de-CH", target_language="en")
+    assert found == [("a", "b"), ("d", "c")]
+    assert skipped == {"other languages": 2}

@@ -2,9 +2,9 @@ from collections import Counter
 
 import pytest
 
-from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
+from interlingua.corpus.formats import TextPair, fields_of, read_pairs, write_pairs
 from interlingua.corpus.tabular import pair_of_object, pair_of_translation
-from interlingua.errors import DataError
+from interlingua.errors import ConfigError, DataError
 
 from .conftest import write
 
@@ -99,3 +99,112 @@ def test_two_of_many_translations_are_chosen_by_name():
 def test_the_objects_own_languages_come_before_the_given_ones():
     item = {"source": "a", "target": "b", "source_language": "fr"}
     assert pair_of_object(item, "deu_Latn", "eng_Latn").source_language == "fra_Latn"
+
+
+def test_regions_of_json_are_requested_by_them(tmp_path):
+    texts_of_unit = {"en-US": "color", "en-GB": "colour", "de-CH": "Strasse"}
+    path = write(tmp_path / "x.jsonl", {"translation": texts_of_unit})
+    (pair,) = read_pairs(path, source_language="en-GB", target_language="en-US")
+    assert pair[:2] == ("colour", "color")
+    row = {"source": "a", "target": "b", "source_language": "en", "target_language": "de-CH"}
+    path = write(tmp_path / "y.jsonl", row, row | {"target_language": "de-DE"})
+    skipped = Counter()
+    (pair,) = read_pairs(path, source_language="de-CH", target_language="en", skipped=skipped)
+    assert (pair[:2], pair.source_language.region) == (("b", "a"), "CH")
+    assert skipped == {"other languages": 1}
+
+
+FIVE = "http://a\thttp://b\tHallo\tHello\t0.9\nhttp://c\thttp://d\tJa\tYes\t0.8\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "columns", "found", "fields"),
+    [
+        ("x.de-en.tsv", "de\ten\nHallo\tHello\n", None, [("Hallo", "Hello", None)], {}),
+        ("x.de-en.tsv", "en\tde\nHello\tHallo\n", None, [("Hello", "Hallo", None)], {}),
+        (
+            "x.de-en.tsv",
+            "score\tsource\ttarget\n0.9\tHallo\tHello\n",
+            None,
+            [("Hallo", "Hello", 0.9)],
+            {},
+        ),
+        (
+            "x.de-en.tsv",
+            "id\tanchor\tpositive\turl\n7\tHallo\tHello\tu\n",
+            None,
+            [("Hallo", "Hello", None)],
+            {"id": "7", "url": "u"},
+        ),
+        (
+            "x.de-en.tsv",
+            FIVE,
+            ("3", "4"),
+            [("Hallo", "Hello", None), ("Ja", "Yes", None)],
+            {"column 1": "http://a", "column 2": "http://b", "column 5": "0.9"},
+        ),
+        ("x.fra-eng.txt", "Va !\tGo.\tCC-BY\n", ("1", "2"), [("Va !", "Go.", None)], None),
+        ("x.de-en.tsv", "a\tb\tc\n1\tHallo\tHello\n", ("b", "c"), [("Hallo", "Hello", None)], None),
+        ("x.de-en.csv", "1,2,Hallo,Hello\n", ("3", "4"), [("Hallo", "Hello", None)], None),
+        (
+            "x.de-en.jsonl",
+            '{"anchor": "Hallo", "positive": "Hello", "id": [1]}\n',
+            None,
+            [("Hallo", "Hello", None)],
+            {"id": [1]},
+        ),
+        ("x.jsonl", '{"de": "Hallo", "en": "Hello"}\n', None, [("Hallo", "Hello", None)], {}),
+        (
+            "x.fr-de.jsonl",
+            '{"english": "Hello", "non_english": "Hallo"}\n',
+            None,
+            [("Hello", "Hallo", None)],
+            {},
+        ),
+        ("x.de-en.jsonl", '{"q": "a", "r": "b", "score": 1}\n', ("q", "r"), [("a", "b", 1.0)], {}),
+        ("x.de-en.json", '[{"src": "a",\n "tgt": "b"}]', None, [("a", "b", None)], {}),
+    ],
+)
+def test_columns_by_name_and_number(tmp_path, name, content, columns, found, fields):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    given = {}
+    if "non_english" in content:
+        given = {"source_language": "en", "target_language": "de"}
+    pairs = list(read_pairs(tmp_path / name, columns=columns, **given))
+    assert [(pair.source, pair.target, pair.score) for pair in pairs] == found
+    if fields is not None:
+        assert fields_of(pairs[0]) == fields
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "columns", "message"),
+    [
+        ("x.de-en.tsv", FIVE, None, "5 columns.*--source-column"),
+        ("x.fra-eng.txt", "Va !\tGo.\tCC-BY\n", None, "a score.*--source-column"),
+        ("x.de-en.csv", "1,2,Hallo,Hello\n", None, "4 cells.*--source-column"),
+        ("x.de-en.jsonl", '{"a": "Hallo", "b": "Hello"}\n', None, "'source'.*--source-column"),
+        ("x.de-en.tsv", FIVE, ("3", "6"), "'6'.*1 to 5"),
+        ("x.de-en.tsv", FIVE, ("3", "3"), "'3'"),
+        ("x.de-en.jsonl", '{"a": "Hallo", "b": "Hello"}\n', ("a", "c"), "'c'.*a, b"),
+        ("x.de-en.tmx", "", ("1", "2"), "tmx has none"),
+    ],
+)
+def test_columns_that_are_not_known_name_the_option(tmp_path, name, content, columns, message):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises((ConfigError, DataError), match=message):
+        list(read_pairs(tmp_path / name, columns=columns))
+
+
+@pytest.mark.parametrize("name", ["x.de-en.tsv", "x.csv", "x.jsonl", "x.tmx"])
+def test_other_columns_of_a_pair_are_written(tmp_path, name):
+    row = {"source": "Ja", "target": "Yes", "source_language": "de", "target_language": "en"}
+    path = write(tmp_path / "in.jsonl", row | {"id": 7, "url": "u"}, row | {"id": 8})
+    write_pairs(read_pairs(path), tmp_path / name)
+    first, second = read_pairs(tmp_path / name)
+    assert {key: str(value) for key, value in fields_of(first).items()} == {"id": "7", "url": "u"}
+    assert str(fields_of(second)["id"]) == "8"
+
+
+def test_two_words_that_are_also_languages_are_no_header_of_a_file_of_others(tmp_path):
+    path = write(tmp_path / "x.es-en.tsv", "no\tin\nsí\tyes\n")
+    assert [pair[:2] for pair in read_pairs(path)] == [("no", "in"), ("sí", "yes")]

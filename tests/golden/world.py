@@ -18,7 +18,7 @@ processes = 1
 vocabulary = {size = 60}
 validation = {pairs = 20}
 [[sources]]
-paths = ["bitext/deu-eng.tsv", "bitext/rus-eng.tsv"]
+paths = ["bitext/deu-eng.tsv"]
 """
 TRAIN = """
 [data]
@@ -61,7 +61,8 @@ def write_inputs(folder: Path) -> None:
     for code in ("deu_Latn", "eng_Latn", "rus_Cyrl"):
         lines = [f"{code[:2]}{n} {code[:2]}{n + 1} {code[:2]}{n % 7}" for n in range(30)]
         write(folder / "flores" / "flores200_devtest" / f"{code}.txt", lines)
-        write(folder / "texts" / f"{code}.txt", lines)
+        # Invented words are in Latin script, whatever the language.
+        write(folder / "texts" / f"{code[:3]}_Latn.txt", lines)
     (folder / "prepare.toml").write_text(PREPARE, encoding="utf-8")
     (folder / "train.toml").write_text(TRAIN, encoding="utf-8")
     sources, targets, aligned = corpora(40, 60)
@@ -184,7 +185,7 @@ def steps() -> dict[str, list[str]]:
             "build",
             model,
             "texts/deu_Latn.txt",
-            "texts/rus_Cyrl.txt",
+            "texts/rus_Latn.txt",
             "-o",
             "index",
         ],

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from interlingua.corpus.formats import TextPair, read_pairs
+from interlingua.corpus.formats import PairWithFields, TextPair, read_pairs
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.writer import (
@@ -80,3 +80,37 @@ def test_csv_goes_to_standard_output_without_a_mark():
     out = io.StringIO()
     write_rows([row()], None, format="csv", columns=["score", "source"], stdout=out)
     assert out.getvalue() == 'score,source\n0.123457,"a\tb\nc"\n'
+
+
+def with_fields(number, fields):
+    pair = PairWithFields.of(TextPair(f"s{number}", "t", "deu_Latn", "eng_Latn", 1.0), fields)
+    known = {"score": 1.0, "source": pair.source, "target": pair.target}
+    return PairRow(pair, known | fields, [], extra=tuple(fields))
+
+
+ROWS = [{"id": 7, "url": "u", "tags": ["a", 1]}, {"id": 8}]
+EXTRA = {
+    "tsv": 'score\tsource\ttarget\tid\turl\ttags\n1\ts0\tt\t7\tu\t["a", 1]\n1\ts1\tt\t8\t\t\n',
+    "csv": "score,source,target,source_language,target_language,id,url,tags\n"
+    '1,s0,t,deu_Latn,eng_Latn,7,u,"[""a"", 1]"\n1,s1,t,deu_Latn,eng_Latn,8,,\n',
+}
+
+
+@pytest.mark.parametrize("format", list(EXTRA))
+def test_other_columns_of_the_input_go_out(tmp_path, format):
+    rows = [with_fields(number, fields) for number, fields in enumerate(ROWS)]
+    path = tmp_path / f"x.{format}"
+    write_rows(rows, path, format=format)
+    assert path.read_text(encoding="utf-8-sig") == EXTRA[format]
+    write_rows(rows, path, format=format, columns=["source"])
+    assert "url" not in path.read_text(encoding="utf-8-sig")
+
+
+def test_a_column_that_the_first_row_lacks_is_told(tmp_path, caplog):
+    rows = [with_fields(number, fields) for number, fields in enumerate(reversed(ROWS))]
+    write_rows(rows, tmp_path / "x.tsv", format="tsv")
+    assert "tags, url" in caplog.text
+    caplog.clear()
+    write_rows(rows, tmp_path / "x.jsonl", format="jsonl")
+    assert "url" not in caplog.text
+    assert '"tags": ["a", 1]' in (tmp_path / "x.jsonl").read_text()

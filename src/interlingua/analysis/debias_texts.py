@@ -156,7 +156,7 @@ def _of_file(path: Path, sentences: int, seed: int, column: str | None) -> Itera
     is_table_of_one = named is not None or has_sentences(path, language=find_language(path))
     groups: Iterator[Group]
     if is_table_of_one or stem_and_suffix(path)[1] == ".txt":
-        language = language_of(path)
+        language = language_of(path, column=named)
         groups = (((language, text),) for text in read_sentences(path, column=named))
     else:
         pairs = read_pairs(path)

@@ -70,6 +70,13 @@ class BadLines:
         """Raises the error, or takes note of the line; one that is read again counts once."""
         if not self.skips:
             raise error
+        self.leave_out(error, content)
+
+    def leave_out(self, error: DataError, content: str = "") -> None:
+        """Take note of an entry that can't be read, in a format where entries stand for themselves.
+
+        Such an entry of TMX or gettext costs itself and never the file, whatever ``on_error`` says.
+        """
         if error.line is not None:
             place = (str(error.path), error.line)
             if place in self._seen:

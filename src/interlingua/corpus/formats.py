@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import glob
 import gzip
+import json
+import logging
 import lzma
 import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, Self, cast
 
 from interlingua import languages, registry
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.errors import DamagedFileError, DataError
-from interlingua.files import COMPRESSIONS, PathLike, stem_and_suffix
+from interlingua.errors import ConfigError, DamagedFileError, DataError
+from interlingua.files import COMPRESSIONS, PathLike, check_content, stem_and_suffix
 
+log = logging.getLogger("interlingua")
 FORMAT_OF_SUFFIX = {
     ".tsv": "tsv",
     ".txt": "tsv",
@@ -31,6 +34,7 @@ FORMAT_OF_SUFFIX = {
     ".xlsm": "xlsx",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "jsonl",
     ".tmx": "tmx",
     ".po": "gettext",
     ".mo": "gettext",
@@ -38,6 +42,12 @@ FORMAT_OF_SUFFIX = {
     ".parquet": "huggingface",
     ".arrow": "huggingface",
 }
+WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl")
+"""Formats of which columns, or keys, may be named."""
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+DATE_WORDS = frozenset((*MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun"))
+"""Months and days of the week, of which some are also codes of languages."""
+OTHER_LANGUAGES = "other languages"
 DAMAGED = "rest of a damaged file"
 """Counts files of which only what stands before the damage was read."""
 
@@ -56,6 +66,59 @@ class TextPair(NamedTuple):
         return TextPair(
             self.target, self.source, self.target_language, self.source_language, self.score
         )
+
+
+class ChosenColumns(NamedTuple):
+    """The columns of the texts as the user names them, or counts them from 1."""
+
+    source: str
+    target: str
+
+
+class PairWithOrigin(TextPair):
+    """A pair with what it was read from, which a writer of the same format keeps.
+
+    Equal to any other pair of the same texts, languages and score.
+    """
+
+    origin: Any
+
+    @classmethod
+    def of(cls, pair: TextPair, origin: Any) -> Self:
+        """Return the pair with its origin."""
+        found = cls(*pair)
+        found.origin = origin
+        return found
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """What the file says of the pair besides texts, languages and score, by name."""
+        return {}
+
+    def swapped(self) -> Self:
+        """Return the same pair read the other way."""
+        return self.of(super().swapped(), self.origin)
+
+    def _replace(self, **changes: Any) -> Self:
+        return self.of(super()._replace(**changes), self.origin)
+
+
+class PairWithFields(PairWithOrigin):
+    """A pair of a table or of JSON, with its other columns or keys."""
+
+    origin: Mapping[str, Any]
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The other columns or keys by name."""
+        return self.origin
+
+
+def fields_of(pair: TextPair | None) -> Mapping[str, Any]:
+    """Return what a pair's file says of it besides texts, languages and score, by name."""
+    if isinstance(pair, PairWithOrigin):
+        return pair.fields
+    return {}
 
 
 class PairFormat(Protocol):
@@ -86,6 +149,7 @@ def read_pairs(
     format: str | None = None,
     source_language: str | None = None,
     target_language: str | None = None,
+    columns: Sequence[str] | None = None,
     skipped: Counter[str] | None = None,
     bad: BadLines | None = None,
 ) -> Iterator[TextPair]:
@@ -99,6 +163,7 @@ def read_pairs(
         source_language: any code or name ``languages.resolve`` takes. Taken from the file's content
             or its name (``news.de-en.tsv``) when not given.
         target_language: code of the target's language, or None.
+        columns: of the source and the target in a table or in JSON, by name or by number from 1.
         skipped: counts what the reader leaves out, by reason (``"fuzzy"``, ``"untranslated"``,
             ...).
         bad: what becomes of lines that can't be read, and of what stands before the damage in a
@@ -116,9 +181,14 @@ def read_pairs(
     target = resolved_code(target_language)
     if skipped is None:  # an empty counter of the caller's is one to count in
         skipped = Counter()
+    nobody_asks = bad is None
     bad = bad or BadLines()
-    pairs = _format(format or guess_format(path)).read(path, source, target, skipped, bad)
-    return _until_damage(pairs, path, skipped, bad)
+    reader = _format(format or guess_format(path), columns)
+    pairs = reader.read(path, source, target, skipped, bad)
+    pairs = _until_damage(pairs, path, skipped, bad)
+    if nobody_asks:
+        pairs = _with_warnings(pairs, path, bad)
+    return _in_checked_languages(pairs, path, (source is not None, target is not None))
 
 
 def write_pairs(pairs: Iterable[TextPair], path: PathLike, *, format: str | None = None) -> int:
@@ -159,6 +229,7 @@ def guess_format(path: PathLike) -> str:
         return suffix[1:]
     if not suffix or "," in name:
         return "moses"
+    check_content(name)  # .ts is also Qt's, and of .docx or .html the remedy is another
     # The suffix of "news.de" is a language, that of the prefix "news.de-en" two.
     if _code_in_name(suffix[1:]) or languages_from_name(suffix[1:]) or _languages_behind(name):
         return "moses"
@@ -181,6 +252,8 @@ def languages_from_name(path: PathLike) -> tuple[str, str] | None:
     """
     for part in Path(path).name.split("."):
         pieces = part.split("-")
+        if len(pieces) == 2 and _is_no_pair(*pieces):
+            continue
         # A language may hold a hyphen itself, as in "pt-BR-en", so every place is tried.
         for cut in range(1, len(pieces)):
             left = _code_in_name("-".join(pieces[:cut]))
@@ -188,6 +261,13 @@ def languages_from_name(path: PathLike) -> tuple[str, str] | None:
             if left and right:
                 return left, right
     return None
+
+
+def _is_no_pair(first: str, second: str) -> bool:
+    """Whether two parts of a name are a locale (``pt-br``) or two months, not two languages."""
+    if {first.lower(), second.lower()} <= DATE_WORDS:
+        return True
+    return languages.is_locale(first, second)
 
 
 def named_languages(path: PathLike, source: str | None, target: str | None) -> tuple[str, str]:
@@ -200,9 +280,13 @@ def named_languages(path: PathLike, source: str | None, target: str | None) -> t
         return source, target
     found = languages_from_name(path)
     if found is None:
+        one = next(filter(None, map(_code_in_name, Path(path).name.split(".")[:-1])), None)
+        alone = ""
+        if one is not None:
+            alone = f" ({one.name} is one language, {languages.resolve(one).name})"
         raise DataError(
-            "its languages are neither given nor in its name; name both, or call it e.g."
-            " news.de-en.tsv",
+            f"its languages are neither given nor in its name{alone}; name both with"
+            " --source-language and --target-language, or call it e.g. news.de-en.tsv",
             path=path,
         )
     return source or found[0], target or found[1]
@@ -246,7 +330,7 @@ def resolved_code(language: str | None) -> str | None:
     """
     if not language:
         return None
-    return languages.resolve(language).code
+    return languages.resolve_code(language)
 
 
 def written_codes(pair: TextPair) -> tuple[str, str]:
@@ -254,9 +338,35 @@ def written_codes(pair: TextPair) -> tuple[str, str]:
     source = languages.resolve(pair.source_language)
     target = languages.resolve(pair.target_language)
     codes = (source.iso1 or source.iso3, target.iso1 or target.iso3)
+    if codes[0] == codes[1] and source == target:  # one language of two regions
+        return languages.written_tag(pair.source_language), languages.written_tag(
+            pair.target_language
+        )
     if codes[0] == codes[1]:  # one language in two scripts
         return source.code, target.code
     return codes
+
+
+def text_of(value: Any) -> str:
+    """Return a field as text: numbers and texts as they are, others as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def requested_pair(pair: TextPair, source: str | None, target: str | None) -> TextPair | None:
+    """Return a pair whose languages its content names in the requested direction.
+
+    None if it is of other languages or regions than those requested.
+    """
+    for found in (pair, pair.swapped()):
+        if languages.accepts(source, found.source_language) and languages.accepts(
+            target, found.target_language
+        ):
+            return found
+    return None
 
 
 def peek(pairs: Iterable[TextPair]) -> tuple[TextPair | None, Iterator[TextPair]]:
@@ -295,6 +405,13 @@ _LINE_END = re.compile("[\t\n\r]")
 _LINE_ENDS = {ord(c): " " for c in "\t\n\r"}
 
 
+def _with_warnings(pairs: Iterator[TextPair], path: str, bad: BadLines) -> Iterator[TextPair]:
+    """Yield the pairs, then log which entries were left out, if the caller does not report them."""
+    yield from pairs
+    for line in bad.lines():
+        log.warning("%s: %s", path, line.strip())
+
+
 def _until_damage(
     pairs: Iterator[TextPair], path: str, skipped: Counter[str], bad: BadLines
 ) -> Iterator[TextPair]:
@@ -314,14 +431,86 @@ def _until_damage(
         skipped[DAMAGED] += 1
 
 
-def _format(name: str) -> PairFormat:
-    return cast(PairFormat, registry.resolve(registry.FORMATS, name)())
+def _in_checked_languages(
+    pairs: Iterator[TextPair], path: str, given: tuple[bool, bool]
+) -> Iterator[TextPair]:
+    """Yield the pairs after their first texts are compared with the languages of the file.
+
+    Files of several languages name them in every entry, and are not checked.
+
+    Raises:
+        DataError: the texts of a side are in another script than its language.
+    """
+    from interlingua.corpus.language_evidence import LOOKED_AT, checked_language
+
+    # What is wrong further on is raised in its turn, after the pairs before it.
+    first: list[TextPair] = []
+    failure: Exception | None = None
+    try:
+        first += islice(pairs, LOOKED_AT)
+    except Exception as error:
+        failure = error
+    codes = {pair[2:4] for pair in first}
+    checked = []
+    if len(codes) == 1:
+        for side, option in enumerate(("--source-language", "--target-language")):
+            texts = _texts_of(side, first, pairs)
+            code = (first[0].source_language, first[0].target_language)[side]
+            checked.append(checked_language(texts, code, path, option, is_given=given[side]))
+    yield from _renamed(chain(first, pairs), first, checked)
+    if failure is not None:
+        raise failure
+
+
+def _texts_of(side: int, first: list[TextPair], pairs: Iterator[TextPair]) -> Iterator[str]:
+    """Yield the texts of one side; pairs that are read for it are added to the first ones."""
+    read = 0
+    while True:
+        while read < len(first):
+            yield (first[read].source, first[read].target)[side]
+            read += 1
+        pair = next(pairs, None)
+        if pair is None:
+            return
+        first.append(pair)
+
+
+def _renamed(
+    pairs: Iterable[TextPair], first: list[TextPair], checked: list[str]
+) -> Iterator[TextPair]:
+    """Yield the pairs with the checked languages in place of those of the first pair."""
+    if not checked or checked == list(first[0][2:4]):
+        yield from pairs
+        return
+    before = first[0][2:4]
+    for pair in pairs:
+        if pair[2:4] == before:
+            pair = pair._replace(source_language=checked[0], target_language=checked[1])
+        yield pair
+
+
+def _format(name: str, columns: Sequence[str] | None = None) -> PairFormat:
+    """Return a format by its name.
+
+    Raises:
+        ConfigError: columns are named of a format that has none.
+    """
+    found: Any = registry.resolve(registry.FORMATS, name)
+    if columns is None:
+        return cast(PairFormat, found())
+    if name not in WITH_COLUMNS:
+        raise ConfigError(
+            f"columns {' and '.join(columns)} are named, and the format {name} has none; drop them"
+        )
+    if len(columns) != 2:
+        raise ConfigError(f"columns {' and '.join(columns)}: name that of the source and target")
+    return cast(PairFormat, found(ChosenColumns(*columns)))
 
 
 @lru_cache(maxsize=4096)
-def _code_in_name(name: str) -> str | None:
+def _code_in_name(name: str) -> languages.LanguageCode | None:
     # A whole word such as "German" also resolves, but in a file's name it is more often part of a
     # title.
     if not re.fullmatch(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*", name):
         return None
-    return languages.find_code(name)
+    return languages.find_in_name(name)

@@ -1,33 +1,43 @@
 """Translations in gettext catalogues, ``.po`` and compiled ``.mo``.
 
-The message is the source, mostly English. A ``.po`` file is parsed by polib after its lines have
-been checked and joined, a ``.mo`` file here: two tables of (length, offset), one of the messages
-and one of their translations in the same order, written in either byte order.
+The message is the source, mostly English. A ``.mo`` file is two tables of (length, offset), one of
+the messages and one of their translations in the same order, written in either byte order.
+
+A pair carries its entry along, so that a catalogue that is written holds context, plurals,
+comments, references and flags as they came. An entry of a ``.po`` file that can't be read costs
+itself.
 """
 
 from __future__ import annotations
 
-import codecs
 import gettext
 import re
 import struct
-import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from interlingua import languages
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.formats import TextPair, one_language_pair, uncompressed_name
+from interlingua.corpus.charsets import decoded, is_decoded, known_charset
+from interlingua.corpus.formats import (
+    PairWithOrigin,
+    TextPair,
+    one_language_pair,
+    peek,
+    uncompressed_name,
+)
 from interlingua.errors import DataError
 from interlingua.files import atomic_write, open_bytes, open_text_writer
 from interlingua.limits import read_document
 
 ENGLISH = "eng_Latn"
 MAGIC = {b"\xde\x12\x04\x95": "<", b"\x95\x04\x12\xde": ">"}
-OPENED = re.compile(r'\s*(#~\s*)?(#?\|\s*)?([a-z_]+(\[\d+\])?\s*)?"')
-CLOSED = re.compile(r'(?<!\\)(\\\\)*"\s*$')
+STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+KEYWORD = re.compile(r"(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d{1,3})\])?\s*(?=\")")
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "b": "\b", "f": "\f", "a": "\a"}
 OBSOLETE = "#~"
 ENGLISH_PLURAL = "n!=1"
 MANY = 100  # a number that takes the form of most counts
@@ -35,11 +45,6 @@ MAX_CATALOGUE_BYTES = 1 << 26
 SHARED_STRINGS = 4
 """Times the size of a compiled catalogue that its strings may have together: equal ones may share
 bytes."""
-CHARSETS = re.compile(
-    r"utf-8|iso8859-\d+|cp\d+|koi8-[rut]|big5|big5hkscs|gb2312|gbk|gb18030|euc_jp|euc_jis_2004|euc_kr|shift_jis\w*|johab"
-    r"|tis-620|ptcp154|kz1048|mac-\w+"
-)
-"""What Python calls the character sets of catalogues."""
 
 
 class Message(NamedTuple):
@@ -47,7 +52,43 @@ class Message(NamedTuple):
 
     text: str
     plural: str | None
-    translations: list[str]
+    translations: Mapping[int, str]
+    """By the number of the form; 0 alone if the entry has no plural."""
+    context: str | None = None
+    flags: frozenset[str] = frozenset()
+    lines: tuple[str, ...] = ()
+    """As they stand in a ``.po`` file, comments among them; none of a compiled catalogue."""
+
+    @property
+    def forms(self) -> list[str]:
+        """The translations by their numbers."""
+        return [self.translations[number] for number in sorted(self.translations)]
+
+
+class Origin(NamedTuple):
+    """What a pair was read from."""
+
+    message: Message
+    sides: tuple[tuple[str, str], ...]
+    """The texts of all pairs of the entry."""
+    header: Message | None
+    """Of the catalogue."""
+
+
+class GettextPair(PairWithOrigin):
+    """A pair with its entry of a catalogue."""
+
+    origin: Origin
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The context, comments, references and flags of the entry."""
+        message = self.origin.message
+        found = {"context": message.context or "", "flags": ", ".join(sorted(message.flags))}
+        for name, mark in (("comment", "# "), ("extracted", "#."), ("reference", "#:")):
+            own = [line[2:].strip() for line in message.lines if line.startswith(mark)]
+            found[name] = " ".join(own)
+        return {name: value for name, value in found.items() if value}
 
 
 class Gettext:
@@ -56,8 +97,7 @@ class Gettext:
     The translation's language is given, or in the header, or in the path (``de/LC_MESSAGES``). The
     source language is English unless given. A plural entry gives two pairs: the singular with
     the form of one, the plural with the form of many; where a language has one form, only the
-    latter. Contexts (``msgctxt``) are left away. Fuzzy, untranslated and obsolete entries are
-    skipped and counted.
+    latter. Fuzzy, untranslated and obsolete entries are skipped and counted.
     """
 
     def read(
@@ -74,59 +114,155 @@ class Gettext:
         if uncompressed_name(path).lower().endswith(".mo"):
             header, messages = _read_mo(content, path)
         else:
-            header, messages = _read_po(content, path, skipped)
+            header, messages = _read_po(content, path, skipped, bad)
+        fields = _header("" if header is None else header.translations.get(0, ""))
         source = source_language or ENGLISH
-        target = target_language or _language(header, path)
+        target = target_language or _language(fields, path)
         one_and_many = (0, 0)
         if any(message.plural for message in messages):  # else a broken rule does no harm
-            one_and_many = _plural_forms(header, path)
+            one_and_many = _plural_forms(fields, path)
         for message in messages:
-            for text, translation in _sides(message, one_and_many):
+            sides = _sides(message, one_and_many)
+            origin = Origin(message, tuple(side for side in sides if side[1]), header)
+            for text, translation in sides:
                 if not translation:
                     skipped["untranslated"] += 1
                 else:
-                    yield TextPair(text, translation, source, target)
+                    pair = TextPair(text, translation, source, target)
+                    yield GettextPair.of(pair, origin)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes a catalogue in memory first.
 
-        An equal source that comes again gets a numbered context.
+        Pairs of a catalogue keep their entries; one of which a plural form is missing is marked as
+        fuzzy. Of other pairs an equal source that comes again gets a numbered context.
         """
-        import polib
-
         is_compiled = uncompressed_name(path).lower().endswith(".mo")
         if is_compiled and uncompressed_name(path) != path:
             raise DataError(
                 "a compiled catalogue is not compressed; call the file name.mo", path=path
             )
-        catalogue = polib.POFile()
-        uses: Counter[str] = Counter()
-        count = 0
-        for pair in one_language_pair(pairs, path):
-            target = languages.resolve(pair.target_language)
-            catalogue.metadata = {
-                "Language": target.iso1 or target.code,
-                "MIME-Version": "1.0",
-                "Content-Type": "text/plain; charset=UTF-8",
-                "Content-Transfer-Encoding": "8bit",
-            }
-            # Message and context together are the key of an entry, which must be unique.
-            context = None
-            if uses[pair.source]:
-                context = str(uses[pair.source])
-            uses[pair.source] += 1
-            catalogue.append(polib.POEntry(msgid=pair.source, msgstr=pair.target, msgctxt=context))
-            count += 1
+        first, pairs = peek(one_language_pair(pairs, path))
+        header = _header_of(first)
+        entries, count = _entries(pairs)
         if is_compiled:
             with atomic_write(path, "wb") as binary:
-                binary.write(catalogue.to_binary())
+                binary.write(_catalogue(header, entries).to_binary())
         else:
             with open_text_writer(path) as file:
-                file.write(str(catalogue) + "\n")
+                # Without a pair there is no language to write a header for.
+                chunks = [_in_po(entry) for entry in (header, *entries) if entry is not None]
+                file.write("\n\n".join(chunks) + "\n")
         return count
 
 
-def _read_mo(content: bytes, path: str) -> tuple[dict[str, str], list[Message]]:
+def _header_of(first: TextPair | None) -> Message | None:
+    """Return the header of a catalogue: that of the first pair's, now in UTF-8, or a new one."""
+    if first is None:
+        return None
+    if isinstance(first, GettextPair) and first.origin.header is not None:
+        kept = first.origin.header
+        lines = tuple(_in_utf8(line) for line in kept.lines)
+        return kept._replace(lines=lines, translations={0: _in_utf8(kept.translations[0])})
+    target = languages.parse(first.target_language)
+    name = target.language.iso1 or target.language.code
+    if target.region:
+        name = f"{name}_{target.region}"
+    fields = {
+        "Language": name,
+        "MIME-Version": "1.0",
+        "Content-Type": "text/plain; charset=UTF-8",
+        "Content-Transfer-Encoding": "8bit",
+    }
+    text = "".join(f"{key}: {value}\n" for key, value in fields.items())
+    return Message("", None, {0: text})
+
+
+def _in_utf8(header: str) -> str:
+    return re.sub(r"charset=[A-Za-z0-9_.:-]+", "charset=UTF-8", header)
+
+
+def _entries(pairs: Iterable[TextPair]) -> tuple[list[Message], int]:
+    """Return the entries of pairs, and the number of pairs."""
+    entries = []
+    uses: Counter[str] = Counter()
+    count = 0
+    for _, group in groupby(pairs, key=_entry_of):
+        of_entry = list(group)
+        count += len(of_entry)
+        first = of_entry[0]
+        if isinstance(first, GettextPair):
+            sides = tuple((pair.source, pair.target) for pair in of_entry)
+            if set(sides) <= set(first.origin.sides):
+                message = first.origin.message
+                if len(sides) < len(first.origin.sides):
+                    message = _as_fuzzy(message)
+                entries.append(message)
+                continue
+        for pair in of_entry:
+            # Message and context together are the key of an entry, which must be unique.
+            context = None
+            if isinstance(pair, GettextPair):
+                context = pair.origin.message.context
+            elif uses[pair.source]:
+                context = str(uses[pair.source])
+            uses[pair.source] += 1
+            entries.append(Message(pair.source, None, {0: pair.target}, context))
+    return entries, count
+
+
+def _entry_of(pair: TextPair) -> int:
+    """Return what tells the pairs of one entry from others."""
+    if isinstance(pair, GettextPair):
+        return id(pair.origin)
+    return id(pair)
+
+
+def _as_fuzzy(message: Message) -> Message:
+    """Return an entry that translators are asked to look at."""
+    flags = message.flags | {"fuzzy"}
+    lines = list(message.lines)
+    for number, line in enumerate(lines):
+        if line.startswith("#,"):
+            lines[number] = f"{line}, fuzzy"
+            break
+    else:
+        # Flags stand behind the other comments.
+        place = next((n for n, line in enumerate(lines) if not line.startswith("#")), 0)
+        lines.insert(place, "#, fuzzy")
+    return message._replace(flags=flags, lines=tuple(lines) if message.lines else ())
+
+
+def _polib_entry(message: Message) -> Any:
+    import polib
+
+    entry = polib.POEntry(msgid=message.text, msgctxt=message.context, flags=sorted(message.flags))
+    if message.plural is None:
+        entry.msgstr = message.translations.get(0, "")
+    else:
+        entry.msgid_plural = message.plural
+        entry.msgstr_plural = dict(message.translations)
+    return entry
+
+
+def _in_po(message: Message) -> str:
+    """Return an entry as a ``.po`` file has it: as it came, or made anew."""
+    if message.lines:
+        return "\n".join(message.lines)
+    return str(_polib_entry(message)).strip("\n")
+
+
+def _catalogue(header: Message | None, entries: list[Message]) -> Any:
+    import polib
+
+    catalogue = polib.POFile()
+    if header is not None:
+        catalogue.metadata = _header(header.translations.get(0, ""))
+    catalogue.extend(_polib_entry(entry) for entry in entries)
+    return catalogue
+
+
+def _read_mo(content: bytes, path: str) -> tuple[Message | None, list[Message]]:
     order = MAGIC.get(content[:4])
     if order is None:
         raise DataError("not a compiled gettext catalogue (wrong magic number)", path=path)
@@ -140,24 +276,23 @@ def _read_mo(content: bytes, path: str) -> tuple[dict[str, str], list[Message]]:
     _check_strings(from_, to, len(content), path)
     entries = list(zip(_strings(content, from_), _strings(content, to), strict=True))
     # The translation of the empty message is the header.
-    head = next((translation for text, translation in entries if not text), b"")
-    charset = _charset(head, path)
+    head = next((translation for text, translation in entries if not text), None)
+    charset = _charset(head or b"", path)
+    header = None
     messages = []
-    try:
-        header = _header(head.decode(charset))
-        for text, translation in entries:
-            if not text:
-                continue
-            # EOT parts the context from the message, NUL the singular from the plural and one
-            # plural form from the next.
-            message = text.decode(charset).rpartition("\4")[2]
-            singular, _, plural = message.partition("\0")
-            forms = translation.decode(charset).split("\0")
-            messages.append(Message(singular, plural or None, forms))
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"not in its declared character set {charset} ({error})", path=path
-        ) from error
+    for text, translation in entries:
+        key, forms = decoded(text, charset), decoded(translation, charset)
+        if not is_decoded(key + forms):
+            raise DataError(f"not in its declared character set {charset}", path=path)
+        if not text:
+            header = Message("", None, {0: forms})
+            continue
+        # EOT parts the context from the message, NUL the singular from the plural and one
+        # plural form from the next.
+        context, mark, message = key.rpartition("\4")
+        singular, _, plural = message.partition("\0")
+        numbered = dict(enumerate(forms.split("\0")))
+        messages.append(Message(singular, plural or None, numbered, context if mark else None))
     return header, messages
 
 
@@ -168,91 +303,168 @@ def _strings(content: bytes, table: tuple[int, ...]) -> list[bytes]:
 
 
 def _read_po(
-    content: bytes, path: str, skipped: Counter[str]
-) -> tuple[dict[str, str], list[Message]]:
-    import polib
+    content: bytes, path: str, skipped: Counter[str], bad: BadLines
+) -> tuple[Message | None, list[Message]]:
+    """Return the header and the entries that are translated and current.
 
-    charset = _charset(content, path)
-    try:
-        text = content.decode(charset).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise DataError(
-            f"not in its declared character set {charset}; convert it to UTF-8",
-            path=path,
-            line=line,
-        ) from error
-    lines = re.split(r"\r\n|\r|\n", text)
-    _check_quotes(lines, path)
-    strings, numbers = _join_lines(lines)
-    # Through a file, since polib breaks the lines of a string at U+2028 and its like.
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", suffix=".po") as file:
-        file.writelines(f"{line}\n" for line in strings)
-        file.flush()
-        try:
-            catalogue: Any = polib.pofile(file.name, encoding="utf-8")
-        except (OSError, ValueError) as error:
-            line_number: int | None = None
-            if found := re.search(r"line (\d+)", str(error)):
-                line_number = numbers[int(found[1]) - 1]  # polib counts the joined lines
-            raise DataError(
-                "syntax error; check it with: msgfmt -c", path=path, line=line_number
-            ) from error
+    Raises:
+        DataError: there are entries, and none can be read.
+    """
+    text = _text_of_po(content, path)
+    header = None
     messages = []
-    for entry in catalogue:
-        if entry.obsolete:
+    failure: DataError | None = None
+    entries = 0
+    for block in _blocks(re.split(r"\r\n|\r|\n", text)):
+        try:
+            message = _message(block, path)
+        except DataError as error:
+            bad.leave_out(error, "\n".join(line for _, line in block))
+            failure = failure or error
+            continue
+        if message is None:
+            continue
+        entries += 1
+        if any(line.startswith(OBSOLETE) and _kind_of(line) != "comment" for line in message.lines):
             skipped["obsolete"] += 1
-        elif entry.fuzzy:
+        elif not message.text and message.context is None:
+            header = header or message
+        elif "fuzzy" in message.flags:
             skipped["fuzzy"] += 1
         else:
-            plurals = entry.msgstr_plural
-            forms = [plurals[number] for number in sorted(plurals)] or [entry.msgstr]
-            messages.append(Message(entry.msgid, entry.msgid_plural or None, forms))
-    return dict(catalogue.metadata), messages
+            messages.append(message)
+    if failure is not None and not entries:
+        raise failure
+    return header, messages
 
 
-def _join_lines(lines: list[str]) -> tuple[list[str], list[int]]:
-    """The lines of a catalogue without comments, with the parts of a string joined to one line.
+def _text_of_po(content: bytes, path: str) -> str:
+    """Return a catalogue as text; bytes that are not in its character set come as surrogates."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return content.decode("utf-16", "replace")
+    return decoded(content, _charset(content, path)).removeprefix("\ufeff")
 
-    Returns the joined lines, and for each the number of the line that it began in. polib adds each
-    line of a comment or of a string to what it has of it, which takes time that grows with the
-    square of their number. Comments other than flags have no use here.
+
+def _blocks(lines: list[str]) -> Iterator[list[tuple[int, str]]]:
+    """Yield the lines of each entry with their numbers, without blank ones.
+
+    An entry begins with its comments, and ends where another one's comments, context or message
+    begin. One that is broken ends at a blank line, too.
     """
-    joined: list[list[str]] = []
-    numbers: list[int] = []
+    block: list[tuple[int, str]] = []
+    met: set[str] = set()
     for number, line in enumerate(lines, 1):
-        content = line.strip()
-        mark = ""
-        comment = "#"
-        if content.startswith(OBSOLETE):
-            mark = OBSOLETE
-            comment = "|"  # "#~| msgid" is the earlier text of an obsolete entry
-            content = content.removeprefix(OBSOLETE).lstrip()
-        is_part = len(content) > 1 and content[0] == '"' and content[-1] == '"'
-        if is_part and joined and joined[-1][0].startswith(f"{mark} msg".lstrip()):
-            joined[-1][-1] = joined[-1][-1][:-1]  # its closing quote
-            joined[-1].append(content[1:])
-        elif content and (content.startswith("#,") or content[0] != comment):
-            joined.append([f"{mark} {content}".lstrip()])
-            numbers.append(number)
-    return ["".join(parts) for parts in joined], numbers
+        kind = _kind_of(line.strip())
+        is_complete = bool(met & {"msgstr", "broken"})
+        begins = kind in ("", "comment", "msgctxt", "msgid")
+        # Without a translation in between the entry before is broken.
+        is_second = (kind == "msgid" and "msgid" in met) or (
+            kind == "msgctxt" and bool(met & {"msgctxt", "msgid"})
+        )
+        if block and ((is_complete and begins) or is_second):
+            yield block
+            block = []
+            met = set()
+        if kind:
+            block.append((number, line.strip()))
+            met.add(kind)
+    if block:
+        yield block
 
 
-def _check_quotes(lines: list[str], path: str) -> None:
-    """Refuses a string that does not end where its line does.
+def _kind_of(line: str) -> str:
+    """Return what a line is: a keyword, ``string``, ``comment``, ``broken`` or empty."""
+    if not line:
+        return ""
+    content = line
+    if line.startswith(OBSOLETE):
+        content = line.removeprefix(OBSOLETE).lstrip()
+        if not content or content.startswith("|"):  # the earlier text of an obsolete entry
+            return "comment"
+    if content.startswith("#"):
+        return "comment"
+    if content.startswith('"'):
+        return "string"
+    keyword = KEYWORD.match(content)
+    if keyword is None:
+        return "broken"
+    return keyword[1]
 
-    polib would take its last character for the quote.
+
+def _message(block: list[tuple[int, str]], path: str) -> Message | None:
+    """Return the entry in some lines; None if they are comments alone.
+
+    Raises:
+        DataError: they are no entry, with the line.
     """
-    for number, line in enumerate(lines, 1):
-        found = OPENED.match(line)
-        if found and not CLOSED.search(line, found.end()):
-            raise DataError(
-                "the string has no closing quote; is the file cut short?", path=path, line=number
-            )
+    parts: dict[tuple[str, int], list[str]] = {}
+    flags: set[str] = set()
+    current: list[str] | None = None
+    for number, line in block:
+        if not is_decoded(line):
+            raise DataError("not in its declared character set", path=path, line=number)
+        kind = _kind_of(line)
+        content = line.removeprefix(OBSOLETE).lstrip()
+        if kind == "comment":
+            if content.startswith("#,"):
+                flags |= {flag.strip() for flag in content[2:].split(",")}
+            continue
+        keyword = KEYWORD.match(content)
+        if keyword is not None:
+            content = content[keyword.end() :]
+            current = parts.setdefault((keyword[1], int(keyword[2] or 0)), [])
+        if current is None or kind == "broken":
+            raise DataError("syntax error; check it with: msgfmt -c", path=path, line=number)
+        current.append(_string(content, path, number))
+    if not parts:
+        return None
+    texts = {key: _unescaped("".join(strings)) for key, strings in parts.items()}
+    forms = {form: text for (keyword, form), text in texts.items() if keyword == "msgstr"}
+    if ("msgid", 0) not in texts or not forms:
+        problem = "a message without its translation; check it with: msgfmt -c"
+        raise DataError(problem, path=path, line=block[0][0])
+    return Message(
+        texts["msgid", 0],
+        texts.get(("msgid_plural", 0)) or None,
+        forms,
+        texts.get(("msgctxt", 0)),
+        frozenset(flags - {""}),
+        tuple(line for _, line in block),
+    )
+
+
+def _string(content: str, path: str, number: int) -> str:
+    """Return what is between the quotation marks of a line.
+
+    Raises:
+        DataError: one is missing or too many.
+    """
+    string = STRING.match(content)
+    if string is None:
+        raise DataError(
+            "the string has no closing quote; is the file cut short?", path=path, line=number
+        )
+    if content[string.end() :].strip():
+        problem = "a quotation mark in the string; check it with: msgfmt -c"
+        raise DataError(problem, path=path, line=number)
+    return string[1]
+
+
+def _unescaped(text: str) -> str:
+    r"""Return a string without its escapes, ``\n`` and the like."""
+    if "\\" not in text:
+        return text
+    return re.sub(r"\\(.)", _escaped_character, text)
+
+
+def _escaped_character(found: re.Match[str]) -> str:
+    if found[1] in ('"', "\\"):
+        return found[1]
+    return ESCAPES.get(found[1], found[0])
 
 
 def _sides(message: Message, one_and_many: tuple[int, int]) -> list[tuple[str, str]]:
-    forms = message.translations
+    forms = message.forms
     if message.plural is None:
         return [(message.text, forms[0])]
     # An entry may lack forms that the header's rule gives.
@@ -350,14 +562,11 @@ def _charset(content: bytes, path: str) -> str:
     if found is None:
         return "utf-8"
     name = found[1].decode("ascii")
-    # CHARSET is the placeholder of a new catalogue; ASCII is a part of UTF-8.
-    if name.upper() in ("CHARSET", "ASCII", "US-ASCII"):
-        return "utf-8"
-    try:
-        known = codecs.lookup(name).name
-    except LookupError:
-        known = ""
-    if not CHARSETS.fullmatch(known):
+    # CHARSET is the placeholder of a new catalogue.
+    known = "utf-8" if name.upper() == "CHARSET" else known_charset(name)
+    if known is None and is_decoded(decoded(content, "utf-8")):
+        known = "utf-8"
+    if known is None:
         raise DataError(
             f"its declared character set {name[:40]} is not known to gettext; convert it to UTF-8",
             path=path,

@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.formats import TextPair, one_language_pair, written_codes
+from interlingua.corpus.formats import (
+    OTHER_LANGUAGES,
+    TextPair,
+    one_language_pair,
+    requested_pair,
+    written_codes,
+)
 from interlingua.corpus.tabular import pair_of_object
 from interlingua.errors import DataError, import_extra
 from interlingua.files import atomic_write, stem_and_suffix
@@ -52,7 +58,11 @@ class HuggingFace:
             except ValueError as error:
                 bad.reject(DataError(f"row {number}: {error}", path=path), str(row))
                 continue
-            yield pair
+            requested = requested_pair(pair, source_language, target_language)
+            if requested is None:
+                skipped[OTHER_LANGUAGES] += 1
+            else:
+                yield requested
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes a .parquet file with a ``translation`` column, of one language pair."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from interlingua.errors import DataError
-from interlingua.files import open_text
+from interlingua.files import PathLike, open_text
 from interlingua.json_text import parse_json_value
 from interlingua.limits import refuse_long
 
@@ -28,7 +28,7 @@ def json_array_items(path: Path) -> Iterator[tuple[int, Any]]:
     Raises:
         DataError: it is not a list, or not JSON.
     """
-    with open_text(path, in_lines=False) as file:
+    with open_text(path, in_lines=False, is_json=True) as file:
         window = _Window(file, path)
         window.expect("[", "a list")
         if window.next_character() == "]":
@@ -39,6 +39,16 @@ def json_array_items(path: Path) -> Iterator[tuple[int, Any]]:
             if window.next_character() == "]":
                 return
             window.expect(",", "a comma or the list's end")
+
+
+def is_json_array(path: PathLike) -> bool:
+    """Whether a file begins as a list of JSON does."""
+    # Not by lines: the list may be a single line that is longer than the limit.
+    with open_text(path, in_lines=False, is_json=True) as file:
+        while chunk := file.read(4096):
+            if stripped := chunk.lstrip():
+                return stripped.startswith("[")
+    return False
 
 
 class _Window:

@@ -6,9 +6,37 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
-from interlingua.errors import DataError
+from interlingua.errors import DataError, InterlinguaError, LanguageError
 from interlingua.files import PathLike, open_text, stem_and_suffix
-from interlingua.languages import find_code
+from interlingua.languages import (
+    LanguageCode,
+    find_code,
+    find_in_name,
+    languages_of_region,
+    resolve_code,
+)
+
+WORDS = frozenset(
+    [
+        "ace",
+        "ban",
+        "bar",
+        "her",
+        "lad",
+        "max",
+        "may",
+        "min",
+        "nap",
+        "run",
+        "son",
+        "sun",
+        "ton",
+        "war",
+    ]
+)
+"""Words of English that are also codes of languages in Latin script: ``may.txt`` is a month."""
+OPTIONS = "--source-language, --target-language or --language"
+"""Options that name the language of a text; which one depends on the verb."""
 
 
 def read_sentences(path: PathLike, *, column: str | None = None) -> Iterator[str]:
@@ -35,27 +63,71 @@ def read_sentences(path: PathLike, *, column: str | None = None) -> Iterator[str
                 yield text
 
 
-def find_language(path: Path) -> str | None:
+def find_language(path: Path) -> LanguageCode | None:
     """The language that a file is called by, or None; see ``language_of``."""
     stem, suffix = stem_and_suffix(path)
     # The parts nearest the end first: in "news.ru.txt" the first part may be called as a language,
     # too. The whole stem comes before its parts.
-    parts = (suffix.removeprefix("."), stem, *reversed(stem.split(".")))
-    return next(filter(None, map(find_code, parts)), None)
+    parts = [stem, *reversed(stem.split("."))]
+    parts = [part for part in parts if part.lower() not in WORDS]
+    return next(filter(None, map(find_in_name, (suffix.removeprefix("."), *parts))), None)
 
 
-def language_of(path: Path) -> str:
-    """The code, such as ``rus_Cyrl``, of the language that a file is called by.
+def language_of(
+    path: Path,
+    given: str | None = None,
+    *,
+    column: str | None = None,
+    option: str = OPTIONS,
+) -> str:
+    """Return the code of a file's language, such as ``rus_Cyrl``, compared with its texts.
 
-    For example by ``ru.txt``, ``news.swh_Latn.txt.gz`` or ``dev.zh``.
+    It is given, or what the file is called by: ``ru.txt``, ``news.swh_Latn.txt.gz`` or ``dev.zh``.
+
+    Args:
+        path: the file; one that is not here is not looked into.
+        given: the language in any spelling.
+        column: of a table.
+        option: which names the language.
 
     Raises:
-        DataError: no part of the name is a language.
+        DataError: no part of the name is a language, or the texts are in another script.
     """
+    if given:
+        return _compared(path, resolve_code(given), column, option, is_given=True)
     found = find_language(path)
     if found is None:
+        stem = stem_and_suffix(path)[0]
+        meant = ""
+        for part in reversed(stem.split(".")):
+            word = find_code(part) if part.lower() in WORDS else None
+            spoken = [word, *(language.code for language in languages_of_region(part))]
+            if any(spoken):
+                named = " or ".join(code for code in spoken[:3] if code)
+                meant = f"; if {part} means {named}, say so"
         raise DataError(
-            "no language in its name; call it by one, such as ru.txt or news.swh_Latn.txt",
+            f"no language in its name; call it by one, such as ru.txt or news.swh_Latn.txt, or"
+            f" pass {option}{meant}",
             path=path,
         )
-    return found
+    return _compared(path, found, column, option, is_given=False)
+
+
+def _compared(path: Path, code: str, column: str | None, option: str, *, is_given: bool) -> str:
+    """Return the code, or what the first texts of the file show it to mean."""
+    if not path.is_file():
+        return code
+    from interlingua.corpus.language_evidence import checked_language, sampled
+
+    # What can't be read is reported when all is read.
+    try:
+        if is_table(path):
+            texts: Iterator[str] = read_column(path, column=column, language=code)
+            return checked_language(texts, code, path, option, is_given=is_given)
+        with open_text(path, errors="surrogateescape") as lines:
+            texts = sampled(lines)
+            return checked_language(texts, code, path, option, is_given=is_given)
+    except LanguageError:
+        raise
+    except (InterlinguaError, OSError):
+        return code

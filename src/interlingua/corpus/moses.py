@@ -8,7 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +27,7 @@ from interlingua.corpus.formats import (
 )
 from interlingua.errors import DamagedFileError, DataError, InterlinguaError
 from interlingua.files import PathLike, atomic_write, open_text, open_text_writer
+from interlingua.languages import LanguageCode
 from interlingua.limits import MAX_MEMBERS, guard_expansion, guard_lines
 
 NAMED_MEMBERS = 10
@@ -177,17 +178,19 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
         return MosesFiles((first, second), (source, target))
     prefix = _prefix(path)
     sides = _sides(prefix)
+    codes = [code for code, _ in sides]
     order = _source_and_target(
-        sides, prefix, resolved_code(source_language), resolved_code(target_language)
+        codes, prefix, resolved_code(source_language), resolved_code(target_language)
     )
     if order is None:
-        names = ", ".join(sorted(file.name for file in sides.values())) or "none"
+        names = ", ".join(sorted(file.name for _, file in sides)) or "none"
         raise DataError(
             f"expected two files {prefix.name}.<source> and {prefix.name}.<target>, found {names};"
             " name both as a,b",
             path=path,
         )
-    return MosesFiles((sides[order[0]], sides[order[1]]), order)
+    one, other = (sides[place] for place in order)
+    return MosesFiles((one[1], other[1]), (one[0], other[0]))
 
 
 def _aligned(
@@ -240,16 +243,18 @@ def _members(
     archive: zipfile.ZipFile, path: str, source_language: str | None, target_language: str | None
 ) -> tuple[tuple[str, str], tuple[str, str]]:
     """The names of two members, and their languages."""
-    sides: dict[str, dict[str, str]] = {}
+    sides: dict[str, list[tuple[LanguageCode, str]]] = {}
     for name in archive.namelist():
         prefix, _, suffix = name.rpartition(".")
-        if prefix and (language := languages.find_code(suffix)):
-            sides.setdefault(prefix, {})[language] = name
+        if prefix and (language := languages.find_in_name(suffix)):
+            sides.setdefault(prefix, []).append((language, name))
     # An archive of OPUS also holds README, LICENSE and a file of ids.
     for prefix, members in sides.items():
-        order = _source_and_target(members, prefix, source_language, target_language)
+        codes = [code for code, _ in members]
+        order = _source_and_target(codes, prefix, source_language, target_language)
         if order is not None:
-            return (members[order[0]], members[order[1]]), order
+            one, other = (members[place] for place in order)
+            return (one[1], other[1]), (one[0], other[0])
     names = archive.namelist()
     shown = ", ".join(names[:NAMED_MEMBERS])
     if len(names) > NAMED_MEMBERS:
@@ -268,42 +273,47 @@ def _names(path: str, pair: TextPair) -> tuple[str, str]:
 
 
 def _source_and_target(
-    present: Collection[str], prefix: PathLike, source: str | None, target: str | None
-) -> tuple[str, str] | None:
-    """Which of the languages that are there is the source and which the target, if that is clear.
+    present: Sequence[str], prefix: PathLike, source: str | None, target: str | None
+) -> tuple[int, int] | None:
+    """Return which of the present languages is the source and which the target, if that is clear.
 
     By what is given, or else the name: "news.de-en" says which is the source; or else in their
     order, if they are two.
     """
-    order: tuple[str, ...] = tuple(present)
-    if source and target:
-        order = (source, target)
-    elif named := languages_from_name(prefix):
-        order = named
-    if len(order) != 2 or not set(order) <= set(present):
+    requested = (source, target)
+    if source is None or target is None:
+        requested = languages_from_name(prefix) or (None, None)
+    if requested[0] is None or requested[1] is None:
+        return (0, 1) if len(present) == 2 else None
+    first = languages.choose_code(requested[0], present)
+    # Two regions of one language are two files.
+    others = [None if place == first else code for place, code in enumerate(present)]
+    second = languages.choose_code(requested[1], others)
+    if first is None or second is None:
         return None
-    return order[0], order[1]
+    return first, second
 
 
 def _prefix(path: str) -> Path:
     plain = Path(uncompressed_name(path))
-    if Path(path).is_file() and languages.find_code(plain.suffix[1:]):  # either of the two files
+    if Path(path).is_file() and languages.find_in_name(plain.suffix[1:]):  # either of the two files
         return plain.with_suffix("")
     return plain
 
 
-def _sides(prefix: Path) -> dict[str, Path]:
-    found: dict[str, Path] = {}
+def _sides(prefix: Path) -> list[tuple[LanguageCode, Path]]:
+    """Return the files that begin with a prefix and end with a language."""
+    found: dict[str, tuple[LanguageCode, Path]] = {}
     if not prefix.parent.is_dir():
-        return found
+        return []
     for file in sorted(prefix.parent.iterdir()):
         plain = uncompressed_name(file.name)
         if not plain.startswith(f"{prefix.name}."):
             continue
-        if language := languages.find_code(plain[len(prefix.name) + 1 :]):
+        if language := languages.find_in_name(plain[len(prefix.name) + 1 :]):
             # Of "news.de" and "news.de.gz" the plain one, which comes first.
-            found.setdefault(language, file)
-    return found
+            found.setdefault(languages.written_tag(language), (language, file))
+    return list(found.values())
 
 
 def _language_of_suffix(path: Path) -> str | None:
@@ -311,4 +321,4 @@ def _language_of_suffix(path: Path) -> str | None:
     plain = Path(uncompressed_name(path))
     if plain.suffix.lower() == ".txt":
         plain = plain.with_suffix("")
-    return languages.find_code(plain.suffix[1:])
+    return languages.find_in_name(plain.suffix[1:])

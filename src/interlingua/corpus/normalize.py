@@ -1,6 +1,6 @@
 """One spelling for every text.
 
-That is NFKC, one symbol for each kind of quote, hyphen and dash, plain spaces and no controls. It
+That is NFC, one symbol for each kind of quote, hyphen and dash, plain spaces and no controls. It
 follows the calibrated-similarity recipe: "all double quotes, single quotes, hyphens and dashes"
 become one symbol each. Quotes are those with Unicode's property Quotation_Mark (corner brackets
 included) and the primes and accents typed in their place; hyphens include the minus sign.
@@ -60,7 +60,7 @@ _BREAKING = frozenset(
 
 
 def normalize_texts(texts: Sequence[str], *, markup: Markup = "keep") -> list[str]:
-    """Brings texts to one spelling: markup, quotes, hyphens, dashes, NFKC, controls, white space.
+    """Brings texts to one spelling: markup, quotes, hyphens, dashes, NFC, controls, white space.
 
     Args:
         texts: any strings; a line break counts as white space.
@@ -75,7 +75,7 @@ def normalize_texts(texts: Sequence[str], *, markup: Markup = "keep") -> list[st
 def normalize_codes(texts: Sequence[str], *, markup: Markup = "keep") -> CodePoints:
     """`normalize_texts`, as code points."""
     joined = replace_markup(join_lines(texts), markup)
-    return segment(_collapse_spaces(encode(join_lines(_respell(joined)))))
+    return segment(_collapse_spaces(encode(join_lines(_respell(joined, "NFC")))))
 
 
 def folded_texts(texts: Sequence[str]) -> list[str]:
@@ -85,7 +85,7 @@ def folded_texts(texts: Sequence[str]) -> list[str]:
     """
     return [
         text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text.casefold())
-        for text in _respell(join_lines(texts))
+        for text in _respell(join_lines(texts), "NFKC")
     ]
 
 
@@ -116,14 +116,15 @@ def replace_markup(text: str, markup: Markup) -> str:
     return _MARKUP.sub(replacement, text)
 
 
-def _respell(joined: str) -> list[str]:
-    """Unifies symbols, then composes (NFKC).
+def _respell(joined: str, form: Literal["NFC", "NFKC"]) -> list[str]:
+    """Unify symbols, then compose.
 
-    In this order, as NFKC takes the double prime and the acute apart.
+    In this order, as NFKC takes the double prime and the acute apart. Compatibility forms say
+    something in a text (10\u2075 is not 105), so that only keys are folded by NFKC.
     """
     codes = _spelling()[encode(joined)]
     texts = decode(codes[codes != 0]).split("\n")[:-1]
-    return [text if text.isascii() else unicodedata.normalize("NFKC", text) for text in texts]
+    return [text if text.isascii() else unicodedata.normalize(form, text) for text in texts]
 
 
 @functools.cache

@@ -343,7 +343,7 @@ def _language_of_name(path: Path) -> str:
 
 def _begins_with(path: Path, first: str) -> bool:
     # Not by lines: a JSON file may be a single line that is longer than the limit.
-    with open_text(path, in_lines=False) as file:
+    with open_text(path, in_lines=False, is_json=True) as file:
         while chunk := file.read(4096):
             if stripped := chunk.lstrip():
                 return stripped.startswith(first)

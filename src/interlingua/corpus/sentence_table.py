@@ -13,7 +13,8 @@ from interlingua import languages
 from interlingua.corpus import workbook
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import one_line, resolved_code
-from interlingua.corpus.spreadsheet import csv_rows, folded_name, has_width
+from interlingua.corpus.spreadsheet import csv_rows
+from interlingua.corpus.table_columns import folded_name, has_width
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, open_text, stem_and_suffix
 
@@ -64,6 +65,21 @@ def read_column(
             yield ""  # sentence i stays that of row i
             continue
         yield one_line(cells[place]).strip()
+
+
+def table_records(path: PathLike) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows of a table by the names in its first row, each with its number.
+
+    Raises:
+        DataError: a row has other columns than the first, or the file can't be read.
+    """
+    bad = BadLines()
+    rows = _rows(path, bad)
+    _, names = next(rows, (0, []))
+    for number, cells in rows:
+        if has_width(cells, len(names), path, number, bad) and any(cells):
+            record = zip(names, cells, strict=True)
+            yield number, {name.strip(): cell for name, cell in record if cell}
 
 
 def has_sentences(path: PathLike, *, language: str | None = None) -> bool:
@@ -117,8 +133,10 @@ def find_column(
     code = resolved_code(language)
     if code is not None:
         codes = [languages.find_code(cell.strip()) for cell in cells]
-        if codes.count(code) == 1:
-            return codes.index(code)
+        place = languages.choose_code(code, codes)
+        is_regional = languages.region_of(code) is not None
+        if place is not None and (is_regional or codes.count(codes[place]) == 1):
+            return place
     for name in NAMES:
         if names.count(name) == 1:
             return names.index(name)

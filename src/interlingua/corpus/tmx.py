@@ -9,27 +9,40 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
 from xml.sax.saxutils import escape, quoteattr
 
 from interlingua import __version__, languages
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.formats import TextPair, peek
-from interlingua.corpus.tabular import score_of_cell
+from interlingua.corpus.formats import PairWithOrigin, TextPair, fields_of, peek, text_of
+from interlingua.corpus.table_columns import score_of_cell
 from interlingua.corpus.xml_stream import xml_events
 from interlingua.errors import DataError
 from interlingua.files import open_text_writer
+from interlingua.languages import LanguageCode, choose_code, region_of, written_tag
 
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 NATIVE_CODE = {"bpt", "ept", "it", "ph", "ut"}
 """Tags of which the content is formatting of the original, not text."""
 SCORE = "score"
 """Type of the property."""
+OTHER_VARIANT = "other variants of a language"
+UNKNOWN_LANGUAGE = "text in an unknown language"
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+
+class Variant(NamedTuple):
+    """A text of a unit."""
+
+    code: LanguageCode
+    text: str
+    element: Element
+    """The ``<tuv>``."""
 
 
 class TmxUnit(NamedTuple):
@@ -37,33 +50,34 @@ class TmxUnit(NamedTuple):
 
     element: Element
     """The ``<tu>``."""
-    variants: Mapping[str, Element]
-    """Language code -> its first ``<tuv>``."""
+    variants: tuple[Variant, ...]
+    """The texts that are written again: source, target, then others of these languages."""
     header: Element | None
     """Of the file."""
 
 
-class TmxPair(TextPair):
-    """A pair with the unit that it was read from.
+class TmxPair(PairWithOrigin):
+    """A pair with the unit that it was read from."""
 
-    Equal to any other pair of the same texts, languages and score.
-    """
+    origin: TmxUnit
 
-    unit: TmxUnit
-
-    @classmethod
-    def of(cls, pair: TextPair, unit: TmxUnit) -> TmxPair:
-        """The pair with its unit."""
-        found = cls(*pair)
-        found.unit = unit
+    @property
+    def fields(self) -> dict[str, str]:
+        """The id of the unit and its properties other than a score."""
+        found = {}
+        if number := self.origin.element.get("tuid"):
+            found["tuid"] = number
+        for prop in self.origin.element.findall("prop"):
+            name = prop.get("type", "")
+            if name and not name.lower().startswith(SCORE):
+                found[name] = prop.text or ""
         return found
 
     def swapped(self) -> TmxPair:
-        """The same pair read the other way."""
-        return TmxPair.of(super().swapped(), self.unit)
-
-    def _replace(self, **changes: Any) -> TmxPair:
-        return TmxPair.of(super()._replace(**changes), self.unit)
+        """Return the same pair read the other way."""
+        source, target, *others = self.origin.variants
+        turned = self.origin._replace(variants=(target, source, *others))
+        return TmxPair.of(super().swapped(), turned)
 
 
 class Tmx:
@@ -82,27 +96,39 @@ class Tmx:
     ) -> Iterator[TextPair]:
         """Streams the units, one at a time in memory.
 
-        With both languages given, a unit gives the pair of these two; else it gives the pairs of
-        its source variant (``srclang``; the first where that is ``*all*``) with every other one.
-        Units without a pair are counted.
+        If both languages are given, a unit gives the pair of these two. Otherwise it gives the
+        pairs of its source variant (``srclang``; the first if that is ``*all*``) with the first
+        variant of every other language. A region that is given must match: ``de-CH`` takes the
+        Swiss variant, or one that names no region. Units without a pair, further variants of a
+        language and texts in unknown languages are counted. A unit that can't be read is left out.
+
+        Raises:
+            DataError: it is not TMX, or no unit can be read.
         """
         has_body = False
         header: Element | None = None
-        for event, element in xml_events(path, "tu"):
+        units = 0
+        failures: list[DataError] = []
+
+        def rejected(error: DataError, content: str) -> None:
+            failures.extend([error] if not failures else [])
+            bad.leave_out(error, content)
+
+        events = xml_events(path, "tu", rejected=rejected, skipped=skipped)
+        for event, element in events:
             if event == "start" and element.tag == "header":
                 header = element
             elif event == "start" and element.tag == "body":
                 has_body = True
             elif event == "end" and element.tag == "tu":
-                try:
-                    pairs = _pairs(element, source_language, target_language, header, path)
-                except DataError as error:
-                    bad.reject(error, tostring(element, encoding="unicode"))
-                    continue
+                units += 1
+                pairs = _pairs(element, source_language, target_language, header, skipped)
                 skipped["no such languages"] += not pairs
                 yield from pairs
         if not has_body:
             raise DataError("no <body>; is it TMX?", path=path)
+        if failures and not units:
+            raise failures[0]
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes one unit a pair, its score as a property; any mixture of languages.
@@ -125,8 +151,8 @@ class Tmx:
 
 
 def _header(first: TextPair | None) -> str:
-    if isinstance(first, TmxPair) and first.unit.header is not None:
-        return tostring(first.unit.header, encoding="unicode").strip()
+    if isinstance(first, TmxPair) and first.origin.header is not None:
+        return tostring(first.origin.header, encoding="unicode").strip()
     return (
         f'<header creationtool="interlingua" creationtoolversion="{__version__}"'
         f' segtype="sentence" '
@@ -137,79 +163,109 @@ def _header(first: TextPair | None) -> str:
 def _unit(pair: TextPair) -> str:
     if isinstance(pair, TmxPair):
         return _kept_unit(pair)
-    score = ""
+    props = ""
     if pair.score is not None:
-        score = f'<prop type="score">{pair.score:.6g}</prop>'
+        props = f'<prop type="score">{pair.score:.6g}</prop>'
+    for name, value in fields_of(pair).items():
+        props += f"<prop type={quoteattr(name)}>{escape(_NOT_XML.sub('', text_of(value)))}</prop>"
     source = _new_variant(pair.source_language, pair.source)
     target = _new_variant(pair.target_language, pair.target)
-    return f"<tu>{score}{source}{target}</tu>"
+    return f"<tu>{props}{source}{target}</tu>"
 
 
 def _new_variant(code: str, text: str) -> str:
     segment = escape(_NOT_XML.sub("", text))  # XML can't write most control characters
-    return f"<tuv xml:lang={quoteattr(_bcp47(code))}><seg>{segment}</seg></tuv>"
+    return f"<tuv xml:lang={quoteattr(written_tag(code))}><seg>{segment}</seg></tuv>"
 
 
 def _kept_unit(pair: TmxPair) -> str:
-    unit = Element("tu", dict(pair.unit.element.attrib))
+    unit = Element("tu", dict(pair.origin.element.attrib))
     if pair.score is not None:
         score = SubElement(unit, "prop", {"type": SCORE})
         score.text = f"{pair.score:.6g}"
     # The score first, then what the unit has besides texts: TMX wants <prop> before <tuv>.
-    for child in pair.unit.element:
+    for child in pair.origin.element:
         is_old_score = child.tag == "prop" and child.get("type") == SCORE and pair.score is not None
         if child.tag != "tuv" and not is_old_score:
             unit.append(child)
-    for code, text in ((pair.source_language, pair.source), (pair.target_language, pair.target)):
-        unit.append(_with_text(pair.unit.variants[code], text))
+    source, target, *others = pair.origin.variants
+    unit.append(_with_text(source, pair.source))
+    unit.append(_with_text(target, pair.target))
+    for variant in others:
+        unit.append(variant.element)
     return tostring(unit, encoding="unicode")
 
 
-def _with_text(variant: Element, text: str) -> Element:
-    """The variant itself, with its inline tags, where that is its text.
+def _with_text(variant: Variant, text: str) -> Element:
+    """Return the variant's element, with its inline tags, if that is its text.
 
-    Else a copy with the text alone.
+    Otherwise return a copy with the text alone.
     """
-    segment = variant.find("seg")
-    if segment is not None and _text(segment).strip() == text.strip():
-        return variant
-    found = Element("tuv", dict(variant.attrib))
-    for child in variant:
-        if child.tag != "seg":
+    element = variant.element
+    segment = element.find("seg")
+    if segment is not None and variant.text == text.strip():
+        return element
+    found = Element("tuv", dict(element.attrib))
+    for child in element:
+        if child.tag in ("note", "prop"):
             found.append(child)
     SubElement(found, "seg").text = _NOT_XML.sub("", text)
     return found
 
 
 def _pairs(
-    unit: Element, source: str | None, target: str | None, header: Element | None, path: str
+    unit: Element,
+    source: str | None,
+    target: str | None,
+    header: Element | None,
+    skipped: Counter[str],
 ) -> list[TmxPair]:
-    texts: dict[str, str] = {}
-    variants: dict[str, Element] = {}
-    for variant in unit.findall("tuv"):
-        code = variant.get(XML_LANG) or variant.get("lang")
-        segment = variant.find("seg")
-        if code and segment is not None:
-            try:
-                own = languages.resolve(code).code
-            except DataError as error:
-                raise DataError(str(error), path=path) from error
-            if own not in variants:  # of two variants in one language the first
-                variants[own] = variant
-                texts[own] = _text(segment).strip()
-    if source and target:
-        targets = [target]
-    else:
-        source = _source_of(_declared_source(unit, header), source, list(texts))
-        targets = [code for code in texts if code != source and target in (None, code)]
+    variants = _variants(unit, skipped)
+    own = _source_of(_declared_source(unit, header), source, _without(target, source, variants))
+    if own is None:
+        return []
+    targets = _targets_of(own, target, variants)
     score = _score(unit)
-    whole = TmxUnit(unit, variants, header)
+    codes = {own.code, *(found.code for found in targets)}
+    chosen = [own, *targets]
+    skipped[OTHER_VARIANT] += sum(found.code in codes and found not in chosen for found in variants)
     pairs = []
-    for code in targets:
-        if source in texts and code in texts:
-            pair = TextPair(texts[source], texts[code], source, code, score)
-            pairs.append(TmxPair.of(pair, whole))
+    for found in targets:
+        kept = (own, found, *_others(own, found, (source, target), variants))
+        pair = TextPair(own.text, found.text, own.code, found.code, score)
+        pairs.append(TmxPair.of(pair, TmxUnit(unit, kept, header)))
     return pairs
+
+
+def _variants(unit: Element, skipped: Counter[str]) -> list[Variant]:
+    """Return the texts of a unit, without those in a language that is not known."""
+    found = []
+    for element in unit.findall("tuv"):
+        name = element.get(XML_LANG) or element.get("lang") or ""
+        segment = element.find("seg")
+        text = _direct_text(element) if segment is None else _text(segment)
+        code = _code_of(name)
+        if code is None:
+            skipped[UNKNOWN_LANGUAGE] += 1
+        else:
+            found.append(Variant(code, text.strip(), element))
+    return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _code_of(name: str) -> LanguageCode | None:
+    """Return the code of a language's tag; the same few come in every unit."""
+    return languages.find_code(name)
+
+
+def _direct_text(variant: Element) -> str:
+    """Return the text of a variant that some tools write without a ``<seg>``."""
+    parts = [variant.text or ""]
+    for child in variant:
+        if child.tag not in ("note", "prop", *NATIVE_CODE):
+            parts.append(_text(child))
+        parts.append(child.tail or "")
+    return "".join(parts)
 
 
 def _declared_source(unit: Element, header: Element | None) -> str:
@@ -221,17 +277,66 @@ def _declared_source(unit: Element, header: Element | None) -> str:
     return header.get("srclang", "*all*")
 
 
-def _source_of(declared: str, requested: str | None, present: list[str]) -> str | None:
-    """The code of the source language among those of a unit; None where it has no such variant."""
+def _source_of(declared: str, requested: str | None, variants: list[Variant]) -> Variant | None:
+    """Return the source among the texts of a unit; None if it has none in that language."""
     if requested:
-        if requested in present:
-            return requested
+        return _first_of(requested, variants)
+    found = None
+    if code := _code_of(declared):
+        found = _first_of(code, variants) or _first_of(str(code), variants)
+    return found or next(iter(variants), None)
+
+
+def _without(target: str | None, source: str | None, variants: list[Variant]) -> list[Variant]:
+    """Return the texts that may be the source, without the region that is the target."""
+    if target is None or region_of(target) is None or source not in (None, target):
+        return variants
+    taken = _first_of(target, variants)
+    return [found for found in variants if found is not taken]
+
+
+def _targets_of(source: Variant, requested: str | None, variants: list[Variant]) -> list[Variant]:
+    """Return the texts to pair with the source: the requested one, or one of each language."""
+    others = [found for found in variants if found is not source]
+    if requested:
+        found = _first_of(requested, others)
+        # Another region of the source's language is paired with it on request only.
+        is_same = requested == source.code and region_of(requested) is None
+        return [] if found is None or is_same else [found]
+    firsts: dict[str, Variant] = {}
+    for found in others:
+        if found.code != source.code:
+            firsts.setdefault(found.code, found)
+    if not firsts:  # the unit translates from one region of a language to another
+        regional = (found for found in others if found.code.region != source.code.region)
+        return list(itertools.islice(regional, 1))
+    return list(firsts.values())
+
+
+def _first_of(requested: str, variants: list[Variant]) -> Variant | None:
+    """Return the first text in a requested language and region."""
+    place = choose_code(requested, [found.code for found in variants])
+    if place is None:
         return None
-    if declared.lower() != "*all*":
-        code = languages.find_code(declared)
-        if code in present:
-            return code
-    return next(iter(present), None)
+    return variants[place]
+
+
+def _others(
+    source: Variant,
+    target: Variant,
+    requested: tuple[str | None, str | None],
+    variants: list[Variant],
+) -> list[Variant]:
+    """Return the further texts of both languages, which are kept unless a region is requested."""
+    kept = []
+    for one, asked in ((source, requested[0]), (target, requested[1])):
+        if asked is None or region_of(asked) is None:
+            kept.append(one.code)
+    return [
+        found
+        for found in variants
+        if found is not source and found is not target and found.code in kept
+    ]
 
 
 def _score(unit: Element) -> float | None:
@@ -250,14 +355,3 @@ def _text(element: Element) -> str:
             parts.append(_text(child))
         parts.append(child.tail or "")  # the text behind an inline tag is its tail
     return "".join(parts)
-
-
-@functools.cache
-def _bcp47(code: str) -> str:
-    """``de``; with the script where a language is written in several: ``sr-Cyrl``, ``zh-Hans``."""
-    language = languages.resolve(code)
-    written = {known.script for known in languages.known() if known.iso3 == language.iso3}
-    tag = language.iso1 or language.iso3
-    if written == {language.script}:
-        return tag
-    return f"{tag}-{language.script}"

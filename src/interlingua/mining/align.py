@@ -27,7 +27,7 @@ from jaxtyping import Int64
 from numpy import ndarray
 
 from interlingua.corpus.formats import TextPair, guess_format, write_pairs
-from interlingua.corpus.monolingual import language_of
+from interlingua.corpus.monolingual import find_language, language_of
 from interlingua.corpus.sentence_splitting import split_text
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.encode import EncodeReport
@@ -41,7 +41,6 @@ from interlingua.files import (
     sha256_file,
     stem_and_suffix,
 )
-from interlingua.languages import resolve
 from interlingua.locks import exclusive
 from interlingua.mining.alignment import AlignConfig, Alignment, Link, LinkCounts, align_blocks
 from interlingua.mining.vectors import embed_texts
@@ -124,8 +123,8 @@ def pair_languages(
 ) -> tuple[str, str]:
     """The languages of two documents: those given, else those that both names tell.
 
-    A name tells a language only where the other name tells another one: ``to.txt`` alone need not
-    be Tongan. A language that is not known is empty.
+    A name tells a language only if the other name tells another one: ``to.txt`` alone need not be
+    Tongan. A language that is not known is empty; one that is known is compared with the text.
 
     Args:
         source: path of the one.
@@ -133,16 +132,20 @@ def pair_languages(
         given: in any code.
 
     Raises:
-        DataError: a language is given that is unknown.
+        DataError: a language is given that is unknown, or a text is in another script.
     """
-    codes = [resolve(language).code if language else "" for language in given]
-    try:
-        named = [language_of(Path(path)) for path in (source, target)]
-    except DataError:
+    named = [find_language(Path(path)) or "" for path in (source, target)]
+    if named[0] == named[1] or not all(named):
         named = ["", ""]
-    if named[0] == named[1]:
-        named = ["", ""]
-    return codes[0] or named[0], codes[1] or named[1]
+    codes = []
+    for path, asked, own, side in zip(
+        (source, target), given, named, ("source", "target"), strict=True
+    ):
+        code = ""
+        if asked or own:
+            code = language_of(Path(path), asked, option=f"--{side}-language")
+        codes.append(code)
+    return codes[0], codes[1]
 
 
 def document_pairs(

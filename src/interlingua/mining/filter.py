@@ -21,7 +21,7 @@ from jaxtyping import Float64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.corpus.formats import TextPair, guess_format
+from interlingua.corpus.formats import TextPair, fields_of, guess_format
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.mining.calibration import PRECISIONS, Calibration, Cut, expected_cuts
@@ -307,7 +307,10 @@ def _row(
     lines = (-1, -1)
     if block.lines:
         lines = block.lines[at]
-    return PairRow(pair, columns | values, reasons, lines, values)
+    columns |= values
+    # What the input says of the pair besides is kept, under names that mean nothing else here.
+    extra = {name: value for name, value in fields_of(pair).items() if name not in columns}
+    return PairRow(pair, columns | extra, reasons, lines, values, tuple(extra))
 
 
 def rejected_in_words(reasons: Counter[str]) -> str:

@@ -322,6 +322,8 @@ class ScoreJob:
     input_format: str | None = None
     source_language: str | None = None
     target_language: str | None = None
+    source_column: str | None = None
+    target_column: str | None = None
     output: Path | None = None
     format: str | None = None
     columns: Sequence[str] | None = None
@@ -333,6 +335,12 @@ class ScoreJob:
     selection: Selection
 
     def __post_init__(self) -> None:
+        if (self.source_column is None) != (self.target_column is None) or (
+            self.source_column is not None and self.input is None
+        ):
+            raise ConfigError(
+                "--source-column and --target-column are named both, of a file of pairs, or neither"
+            )
         check_columns(self.columns, SCORE_COLUMNS, self.selection.checks)
         output_format(self.output, self.format)
         if self.rejected is not None:
@@ -367,8 +375,15 @@ class ScoreJob:
             self.input_format,
             self.source_language,
             self.target_language,
+            columns=self._text_columns(),
             bad=self._bad_lines(),
         )
+
+    def _text_columns(self) -> tuple[str, str] | None:
+        """The columns of the texts in the input, if they are named."""
+        if self.source_column is None or self.target_column is None:
+            return None
+        return self.source_column, self.target_column
 
     def _bad_lines(self) -> BadLines:
         """They go to a file where one is named, or next to the output."""
@@ -502,6 +517,7 @@ def open_stream(
     source_language: str | None = None,
     target_language: str | None = None,
     *,
+    columns: tuple[str, str] | None = None,
     bad: BadLines | None = None,
 ) -> Stream:
     """A bitext to be read once.
@@ -512,6 +528,7 @@ def open_stream(
             input.
         source_language: in any code.
         target_language: code of the target's language, or None.
+        columns: of the texts in a table, see ``read_pairs``.
         bad: what becomes of lines that can't be read; by default the first one stops.
 
     Raises:
@@ -532,6 +549,7 @@ def open_stream(
         format=format or None,
         source_language=source_language,
         target_language=target_language,
+        columns=columns,
         skipped=skipped,
         bad=bad,
     )
@@ -542,9 +560,12 @@ def open_stream(
         unreadable = ""
         if bad.count:
             unreadable = f" ({bad.count:,} lines could not be read; the first: {bad.first[0]})"
+        elif +skipped:
+            counts = ", ".join(f"{reason} {count:,}" for reason, count in (+skipped).items())
+            unreadable = f" (left out: {counts})"
         raise DataError(f"holds no pair{unreadable}; there is nothing to score", path=path)
     languages = (first.source_language, first.target_language)
-    total = count_pairs(path, format, source_language, target_language)
+    total = count_pairs(path, format, source_language, target_language, columns)
     return Stream(itertools.chain([first], pairs), languages, total, skipped, bad)
 
 
@@ -599,6 +620,7 @@ def count_pairs(
     format: str | None = None,
     source_language: str | None = None,
     target_language: str | None = None,
+    columns: tuple[str, str] | None = None,
 ) -> int | None:
     """Counts the pairs of a file, which is fast compared with embedding them.
 
@@ -618,7 +640,12 @@ def count_pairs(
         if name in ("tsv", "jsonl", "moses"):
             return count_lines(path)
         pairs = read_pairs(
-            path, format=name, source_language=source_language, target_language=target_language
+            path,
+            format=name,
+            source_language=source_language,
+            target_language=target_language,
+            columns=columns,
+            bad=BadLines("skip"),
         )
         return sum(map(bool, pairs))
     except (DataError, OSError):

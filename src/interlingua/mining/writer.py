@@ -8,16 +8,26 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
-from interlingua.corpus.formats import TextPair, guess_format, one_line, write_pairs
+from interlingua.corpus.formats import (
+    PairWithFields,
+    TextPair,
+    guess_format,
+    one_line,
+    text_of,
+    write_pairs,
+)
 from interlingua.corpus.spreadsheet import csv_writer, open_sheet
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike, open_text_writer
+from interlingua.languages import written_code
 from interlingua.mining.checks import CheckPlan
 from interlingua.registry import CHECKS, did_you_mean
 
+log = logging.getLogger("interlingua")
 DEFAULT_COLUMNS = ("score", "source", "target")
 """LASER's."""
 LANGUAGE_COLUMNS = ("source_language", "target_language")
@@ -41,6 +51,7 @@ class PairRow(NamedTuple):
         lines: numbers, from 0, of the first line of the source and of the target, where both are
             texts to mine.
         measured: values of the checks, which are columns too.
+        extra: columns that the input has besides.
     """
 
     pair: TextPair
@@ -48,11 +59,24 @@ class PairRow(NamedTuple):
     reasons: list[str]
     lines: tuple[int, int] = (-1, -1)
     measured: Mapping[str, float] = {}
+    extra: tuple[str, ...] = ()
+
+    def extra_columns(self, format: str) -> tuple[str, ...]:
+        """Return the columns of the input that a file of a format has behind its own.
+
+        A plain TSV has them only if they were columns or keys there as well.
+        """
+        if format == "tsv" and not isinstance(self.pair, PairWithFields):
+            return ()
+        return tuple(name for name in self.extra if name not in LANGUAGE_COLUMNS)
 
     @property
     def values(self) -> dict[str, Any]:
         """All columns, the languages too."""
-        languages = (self.pair.source_language, self.pair.target_language)
+        languages = (
+            written_code(self.pair.source_language),
+            written_code(self.pair.target_language),
+        )
         return {**self.columns, **dict(zip(LANGUAGE_COLUMNS, languages, strict=True))}
 
 
@@ -142,11 +166,31 @@ def open_rows(
     stdout: TextIO | None = None,
     digits: Digits = SHORT,
 ) -> Iterator[Callable[[PairRow], None]]:
-    """Gives what writes one row to a file with columns; see ``write_rows``."""
-    own_columns = columns_of(format, columns)
+    """Gives what writes one row to a file with columns; see ``write_rows``.
+
+    The first row tells which further columns the input has; they are written unless columns are
+    chosen, and then a first line of a TSV names all of them.
+    """
+    own_columns = list(columns_of(format, columns))
+    is_begun = False
+    late: set[str] = set()
+
+    def begin(row: PairRow | None) -> bool:
+        """Complete the columns with those of the first row; whether it is that row's turn."""
+        nonlocal is_begun
+        if is_begun:
+            if row is not None and row.extra and columns is None and format != "jsonl":
+                late.update(set(row.extra_columns(format)) - set(own_columns))
+            return False
+        is_begun = True
+        if columns is None and row is not None:
+            own_columns.extend(row.extra_columns(format))
+        return True
+
     if format in SHEETS:
-        with _open_sheet(path, format, own_columns, stdout, digits) as write_row:
+        with _open_sheet(path, format, own_columns, stdout, digits, begin) as write_row:
             yield write_row
+        _tell_late(late, path)
         return
     with contextlib.ExitStack() as stack:
         file = stdout
@@ -155,11 +199,24 @@ def open_rows(
         assert file is not None
 
         def write(row: PairRow) -> None:
+            if begin(row) and format == "tsv" and row.extra_columns(format) and columns is None:
+                file.write("\t".join(map(one_line, own_columns)) + "\n")
             file.write(line_of(row, format, own_columns, digits))
 
         yield write
         # Standard output stays open: a full disk or a closed pipe must be noticed here.
         file.flush()
+    _tell_late(late, path)
+
+
+def _tell_late(columns: set[str], path: PathLike | None) -> None:
+    """Log the columns that the first row did not have, which are not in the file."""
+    if columns:
+        log.warning(
+            "%s: %s are not in the first row and were left out; write .jsonl to keep them",
+            path or "standard output",
+            ", ".join(sorted(columns)),
+        )
 
 
 @contextlib.contextmanager
@@ -169,6 +226,7 @@ def _open_sheet(
     columns: Sequence[str],
     stdout: TextIO | None,
     digits: Digits,
+    begin: Callable[[PairRow | None], bool],
 ) -> Iterator[Callable[[PairRow], None]]:
     """Gives what writes one row to a spreadsheet, behind a first row of the columns' names."""
     with contextlib.ExitStack() as stack:
@@ -178,14 +236,17 @@ def _open_sheet(
             write_cells = csv_writer(stdout)
         else:
             write_cells = stack.enter_context(open_sheet(path, format))
-        write_cells(columns)
 
         def write(row: PairRow) -> None:
+            if begin(row):
+                write_cells(columns)
             values = row.values
             cells = [_cell(column, values.get(column, ""), format, digits) for column in columns]
             write_cells(cells)
 
         yield write
+        if begin(None):
+            write_cells(columns)
 
 
 def _cell(column: str, value: Any, format: str, digits: Digits) -> str | float:
@@ -207,12 +268,12 @@ def line_of(row: PairRow, format: str, columns: Sequence[str], digits: Digits = 
 
 
 def cell_text(column: str, value: Any, digits: Digits = SHORT) -> str:
-    """A value as text on one line; lists are joined, reasons by commas as they hold spaces."""
+    """A value as text on one line; lists of texts are joined, reasons by commas."""
     if isinstance(value, float):
         return digits(value)
-    if isinstance(value, list):
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         separator = " "
         if column == "reasons":
             separator = ", "
         value = separator.join(value)
-    return one_line(str(value))
+    return one_line(text_of(value))

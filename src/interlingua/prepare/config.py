@@ -57,6 +57,8 @@ class SourceConfig:
     guessed from each file's name."""
     languages: tuple[str, str] | None = None
     """Source and target, any codes; else from the files' content or names (``news.de-en.tsv``)."""
+    columns: tuple[str, str] | None = None
+    """Columns of the texts in .tsv, .csv, .xlsx or keys in .jsonl: names, or numbers from 1."""
     license: str = "unknown"
     """For the manifest."""
     weight: float = 1.0

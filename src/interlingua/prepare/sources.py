@@ -175,6 +175,7 @@ def _pairs(
         format=source.format,
         source_language=languages[0],
         target_language=languages[1],
+        columns=source.columns,
         skipped=skipped,
         bad=bad,
     )

@@ -1,6 +1,7 @@
-"""Passages to search in, out of files: lines of text, JSON Lines, Parquet.
+"""Passages to search in, out of files: lines of text, tables, JSON, Parquet.
 
-A line of a text file is a passage. A record of JSON Lines or Parquet has a ``text``, and may have
+A line of a text file is a passage. A record is a row of a table (CSV, XLSX, TSV with a first row of
+names) or of Parquet, or an object of JSON Lines or of a JSON array. It has a ``text``, and may have
 an ``id``, a ``title`` and a ``language``; everything else in it is metadata, kept with the passage
 and usable in filters. Files are read as a stream, so their size does not matter.
 """
@@ -11,15 +12,19 @@ import datetime
 import json
 import math
 from collections.abc import Iterator, Mapping
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from interlingua.corpus.json_stream import is_json_array, json_array_items
+from interlingua.corpus.language_evidence import LOOKED_AT, checked_language
 from interlingua.corpus.monolingual import find_language
+from interlingua.corpus.sentence_table import is_table, table_records
 from interlingua.encoder.texts import check_text
 from interlingua.errors import DataError, MissingExtraError
-from interlingua.files import PathLike, open_text, stem_and_suffix
+from interlingua.files import PathLike, open_text, stem_and_suffix, tab_rows
 from interlingua.json_text import json_lines
-from interlingua.languages import resolve
+from interlingua.languages import resolve_code
 
 ID_KEYS = ("id", "_id", "docid")
 TEXT_KEYS = ("text", "contents", "sentence")
@@ -56,25 +61,40 @@ def read_passages(
     """The passages of a file.
 
     Args:
-        path: ``.jsonl`` or ``.ndjson``, ``.parquet``, or text, a passage a line; all but Parquet
-            also .gz, .xz, .zst.
+        path: ``.jsonl`` or ``.ndjson``, ``.json`` (an array), ``.csv``, ``.xlsx``, ``.parquet``,
+            or text, a passage a line; all but Parquet and XLSX also .gz, .xz, .zst.
         language: any code, of passages that name none; by default that in the file's name
             (``de.txt``), if any.
         name: of the file, which the ids of its passages begin with; by default without its folder.
 
     Raises:
-        DataError: the file is missing or damaged, or a record has no text.
+        DataError: the file is missing or damaged, a record has no text, or the texts are in
+            another script than the language.
         MissingExtraError: Parquet without the extra ``search``.
     """
-    code = _default_language(Path(path), language)
+    code = find_language(Path(path)) or ""
+    if language:
+        code = resolve_code(language)
     if name is None:
         name = Path(path).name
-    _, suffix = stem_and_suffix(path)
-    if suffix in (".jsonl", ".ndjson"):
-        records = json_lines(path)
-    elif suffix == ".parquet":
-        records = _parquet_records(path)
-    else:
+    passages = _passages(path, name, code)
+    if not code:
+        yield from passages
+        return
+    # Passages that name no language have that of the file, which their texts must fit.
+    first = list(islice(passages, LOOKED_AT))
+    texts = [passage.text for passage in first if passage.language == code]
+    found = checked_language(texts, code, path, "--language", is_given=bool(language))
+    for passage in chain(first, passages):
+        if passage.language == code:
+            passage = passage._replace(language=str(found))
+        yield passage
+
+
+def _passages(path: PathLike, name: str, code: str) -> Iterator[Passage]:
+    """Yield the passages of a file, those without a language in that of a code."""
+    records = _records(path)
+    if records is None:
         yield from _lines(path, name, code)
         return
     for number, record in records:
@@ -85,11 +105,36 @@ def read_passages(
             raise DataError(str(error), path=path, line=number) from error
 
 
-def _default_language(path: Path, language: str | None) -> str:
-    """Code of passages that name no language: as given, or by the file's name; empty if neither."""
-    if language:
-        return resolve(language).code
-    return find_language(path) or ""
+def _records(path: PathLike) -> Iterator[tuple[int, Any]] | None:
+    """Return the numbered records of a file; None if it is text, a passage a line."""
+    suffix = stem_and_suffix(path)[1]
+    if suffix == ".json" and is_json_array(path):
+        return json_array_items(Path(path))
+    if suffix in (".jsonl", ".ndjson", ".json"):
+        return json_lines(path)
+    if suffix == ".parquet":
+        return _parquet_records(path)
+    if is_table(path):
+        return table_records(path)
+    if suffix == ".tsv" and _has_header(path):
+        return _tsv_records(path)
+    return None
+
+
+def _has_header(path: PathLike) -> bool:
+    """Whether the first line of a text with tabs names a column of passages."""
+    _, cells = next(tab_rows(path), (1, []))
+    return len(cells) > 1 and bool({cell.strip() for cell in cells} & set(TEXT_KEYS))
+
+
+def _tsv_records(path: PathLike) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the lines behind the first, by the names in it."""
+    rows = tab_rows(path)
+    _, names = next(rows)
+    for number, cells in rows:
+        if cells != [""]:
+            record = zip(names, cells, strict=False)
+            yield number, {key: cell for key, cell in record if cell}
 
 
 def _lines(path: PathLike, name: str, language: str) -> Iterator[Passage]:
@@ -120,12 +165,14 @@ def _parquet_records(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
         raise DataError(f"not a readable Parquet file: {error}", path=path) from error
 
 
-def _passage(record: Mapping[str, Any], file: str, number: int, default_language: str) -> Passage:
+def _passage(record: Any, file: str, number: int, default_language: str) -> Passage:
     """A record as a passage; ``file`` and ``number`` name one without an id.
 
     Raises:
         DataError: it has no text, or a field of another type.
     """
+    if not isinstance(record, Mapping):
+        raise DataError(f"expected an object with a text, got {type(record).__name__}")
     # An empty cell of a table counts as a field that is not there. Each field is taken out; what is
     # left in the end is metadata.
     fields = {key: value for key, value in record.items() if value is not None}
@@ -150,7 +197,7 @@ def _passage(record: Mapping[str, Any], file: str, number: int, default_language
     title = check_text(title, 0, "title")
     language = default_language
     if own_language:
-        language = resolve(str(own_language)).code
+        language = str(resolve_code(str(own_language)))
     metadata = json.dumps(_plain(fields), ensure_ascii=False, sort_keys=True)
     return Passage(id=name, text=text, title=title, language=language, metadata=metadata, file=file)
 

@@ -6,10 +6,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike
+from interlingua.files import PathLike, check_content
 from interlingua.options import INPUT, OUTPUT, argument, filled, function_of, option
 from interlingua.runtime import Streamed, silent
 from interlingua.verbs.shared import (
@@ -80,6 +81,8 @@ def run_embed(options: EmbedOptions, progress: Streamed = silent) -> list[str]:
         ConfigError: an option is wrong.
         DataError: a file can't be read.
     """
+    from interlingua.corpus.monolingual import language_of
+    from interlingua.corpus.sentence_table import is_table
     from interlingua.encoder.embed_files import EmbedJob
     from interlingua.verbs.sources import open_model
 
@@ -93,7 +96,13 @@ def run_embed(options: EmbedOptions, progress: Streamed = silent) -> list[str]:
         raise ConfigError(
             f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua"
         )
-    job = filled(EmbedJob, options, files=_names(options.files), output=os.fspath(options.output))
+    files = _names(options.files)
+    for file in files:
+        if not is_table(file):
+            check_content(file)
+        if options.language:
+            language_of(Path(file), options.language, column=options.column, option="--language")
+    job = filled(EmbedJob, options, files=files, output=os.fspath(options.output))
     # Processes that share the work load the model by its name.
     elsewhere = options.ray is not None or options.devices > 1
     encode, identity = open_model(options, identified=job.to_folder, elsewhere=elsewhere)

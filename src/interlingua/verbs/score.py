@@ -96,6 +96,14 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
     source_language: str | None = option(
         None, "Any code; by the file's name or content by default.", group=INPUT
     )
+    source_column: str | None = option(
+        None,
+        "Column of the sources in .tsv, .csv, .xlsx or key in .jsonl: a name, or a number from 1.",
+        group=INPUT,
+    )
+    target_column: str | None = option(
+        None, "Column of the targets; both are named or neither.", group=INPUT
+    )
     # How a pair is scored.
     k: int = option(
         defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1

@@ -202,13 +202,11 @@ class ColumnOptions(PairOptions):
 
     source_column: str | None = option(
         None,
-        "Column of a source that is .csv or .xlsx; the one called by the language, or text, by"
+        "Column of a source in a table, by name; the one called by the language, or text, by"
         " default.",
         group=INPUT,
     )
-    target_column: str | None = option(
-        None, "Column of a target that is .csv or .xlsx.", group=INPUT
-    )
+    target_column: str | None = option(None, "Column of a target in a table.", group=INPUT)
 
 
 @dataclass(frozen=True)

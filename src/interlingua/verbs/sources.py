@@ -16,7 +16,6 @@ from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.model_info import prompt_text
 from interlingua.errors import ConfigError
-from interlingua.languages import resolve
 from interlingua.mining.pipeline import TextFile, text_side
 from interlingua.mining.texts import LAYOUTS, guess_layout
 from interlingua.registry import check_choice
@@ -158,7 +157,7 @@ def _side(options: TwoTextsOptions, name: str, folder: Path) -> TextFile:
     path = os.fspath(texts)
     # One file, or those of a pattern; remote ones as they are here now.
     parts = _fetched(path, folder)
-    language = resolve(code).code if code else language_of(Path(path))
+    language = language_of(Path(path), code, column=column, option=f"--{name}-language")
     layout: Any = options.layout
     if layout == "auto" and options.documents is not None:
         layout = "documents"
