@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from interlingua.corpus.bad_lines import SHOWN, BadLines
-from interlingua.corpus.formats import TextPair, write_pairs
+from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
 from interlingua.errors import ConfigError, DamagedFileError, DataError
 
 from .conftest import texts, write
@@ -86,9 +86,10 @@ def test_units_of_unknown_languages_are_left_out(tmp_path):
     write_pairs([TextPair(*sides, "deu_Latn", "eng_Latn") for sides in GOOD], tmp_path / "x.tmx")
     text = (tmp_path / "x.tmx").read_text(encoding="utf-8")
     write(tmp_path / "x.tmx", text.replace('xml:lang="de"', 'xml:lang="qqq"', 1))
-    bad = BadLines("skip")
-    assert read(tmp_path / "x.tmx", bad) == GOOD[1:]
-    assert "unknown language 'qqq'" in bad.first[0]
+    skipped = Counter()
+    pairs = read_pairs(tmp_path / "x.tmx", skipped=skipped)
+    assert [(pair.source, pair.target) for pair in pairs] == GOOD[1:]
+    assert skipped["text in an unknown language"] == skipped["no such languages"] == 1
 
 
 def test_a_line_that_is_read_twice_counts_once_and_ten_are_named():
