@@ -14,6 +14,7 @@ from interlingua.files import PathLike
 from interlingua.mining import defaults
 from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, argument, filled, function_of, option
 from interlingua.runtime import Progress, silent
+from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import ColumnOptions, ModelOptions, as_path, output_option
 
 if TYPE_CHECKING:
@@ -46,9 +47,10 @@ class AlignOptions(ModelOptions, ColumnOptions):
         "A document: a sentence per line, a table (.csv, .xlsx), or any text with --split.",
         None,
         kind=Path,
+        reads="text",
     )
     target: PathLike | Sequence[str] | None = argument(
-        "Its translation, in the same formats.", None, kind=Path
+        "Its translation, in the same formats.", None, kind=Path, reads="text"
     )
     # In place of the two documents.
     documents: PathLike | None = option(
@@ -57,6 +59,7 @@ class AlignOptions(ModelOptions, ColumnOptions):
         group=INPUT,
         kind=Path,
         flags=("--list",),
+        reads="file",
     )
     output: PathLike | None = output_option(
         "File for the links, standard output by default; a folder with --list."
@@ -73,6 +76,7 @@ class AlignOptions(ModelOptions, ColumnOptions):
         "Right links, [0, 1]:[2] in every line; prints precision, recall and F1.",
         group=OUTPUT,
         kind=Path,
+        reads="file",
     )
     # Of the search for the cheapest path.
     max_sentences: int = option(
@@ -128,6 +132,7 @@ def run_align(
         ConfigError: an option is wrong.
         DataError: a document has no sentence, or a file can't be read.
     """
+    check_inputs(options)
     from interlingua.mining.align import AlignJob
     from interlingua.mining.alignment import AlignConfig
     from interlingua.verbs.sources import open_model

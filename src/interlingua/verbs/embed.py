@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, require_extra
 from interlingua.files import PathLike
 from interlingua.options import INPUT, OUTPUT, argument, filled, function_of, option
 from interlingua.runtime import Streamed, silent
+from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import (
     REQUIRED,
     BadLineOptions,
@@ -29,6 +30,7 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
         "Text, one per line, or .csv, .xlsx; also .gz, .xz, .zst; 'part-*.gz', s3://name; - is"
         " standard input.",
         kind=list[str],
+        reads="texts",
     )
     output: PathLike = output_option(
         "The .npy file: one row per line. Of several files a folder, with one of each. Or one"
@@ -80,6 +82,9 @@ def run_embed(options: EmbedOptions, progress: Streamed = silent) -> list[str]:
         ConfigError: an option is wrong.
         DataError: a file can't be read.
     """
+    check_inputs(options)
+    if os.fspath(options.output).endswith(".parquet"):
+        require_extra("pyarrow", extra="parquet")
     from interlingua.encoder.embed_files import EmbedJob
     from interlingua.verbs.sources import open_model
 
