@@ -240,9 +240,7 @@ def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Ca
     return call
 
 
-def check_call(
-    options: Any, name: str, arguments: Sequence[Any], given: Mapping[str, Any]
-) -> None:
+def check_call(options: Any, name: str, arguments: Sequence[Any], given: Mapping[str, Any]) -> None:
     """Check the arguments of a verb's Python function, before the dataclass is made of them.
 
     Args:
@@ -303,7 +301,8 @@ def _check_type(
         return
     if any(_has_kind(value, kind) for kind in kinds):
         return
-    expected = " or ".join(dict.fromkeys(_KIND_WORDS.get(kind.split("[")[0], kind) for kind in kinds))
+    words = [_KIND_WORDS.get(kind.split("[")[0], kind) for kind in kinds]
+    expected = " or ".join(dict.fromkeys(words))
     shown = textwrap.shorten(repr(value), 60, placeholder="...")
     hint = ""
     if hasattr(value, "__array__") and "PathLike" in kinds:
@@ -311,8 +310,10 @@ def _check_type(
         hint = "; write it with numpy.save and name the file"
         if "vectors" in fields:
             hint += f": interlingua.{name}(vectors='FILE.npy', labels='LANGUAGES.txt')"
+    help = declaration_of(field).help.rstrip(".")
     raise ConfigError(
-        f"{name}: {field.name} is {shown} of type {type(value).__name__}, expected {expected}{hint}"
+        f"{name}: {field.name} is {shown} of type {type(value).__name__}, expected {expected}"
+        f" ({help}){hint}"
     )
 
 

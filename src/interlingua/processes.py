@@ -62,7 +62,7 @@ class _LibraryProcess(SpawnProcess):
     @staticmethod
     def _Popen(process_obj: Any) -> Any:  # noqa: N802 - the name in multiprocessing
         with _hidden_script():
-            return SpawnProcess._Popen(process_obj)  # type: ignore[attr-defined]
+            return SpawnProcess._Popen(process_obj)
 
 
 class LibraryContext(SpawnContext):
@@ -73,7 +73,7 @@ class LibraryContext(SpawnContext):
     processes run is in this library, so they need no script, and a script needs no guard.
     """
 
-    Process = _LibraryProcess  # type: ignore[assignment]
+    Process = _LibraryProcess
 
 
 @contextlib.contextmanager

@@ -177,7 +177,10 @@ def _cleaned(chunks: Iterable[Chunk], config: PrepareConfig) -> Iterator[CleanBl
         return
     # Not fork: the progress bar's thread may hold a lock at that moment.
     with ProcessPoolExecutor(
-        config.processes, mp_context=LibraryContext(), initializer=_Worker.start, initargs=(config.clean,)
+        config.processes,
+        mp_context=LibraryContext(),
+        initializer=_Worker.start,
+        initargs=(config.clean,),
     ) as pool:
         try:
             submitted = (pool.submit(_Worker.clean, chunk) for chunk in chunks)

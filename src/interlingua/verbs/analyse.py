@@ -53,7 +53,10 @@ class AnalyseOptions(MeasuredModelOptions):
     """Options of ``analyse``."""
 
     other: Model = argument(
-        "A second model, to be compared with the first: before and after.", None, metavar="MODEL2", reads="model"
+        "A second model, to be compared with the first: before and after.",
+        None,
+        metavar="MODEL2",
+        reads="model",
     )
     data: PathLike | None = data_option()
     only: Names | None = option(

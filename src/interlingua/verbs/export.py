@@ -58,7 +58,8 @@ class ExportOptions(Options):
     )
     # How token vectors are trained.
     corpus: PathLike | None = option(
-        None, "With --static: the folder that interlingua prepare wrote.",
+        None,
+        "With --static: the folder that interlingua prepare wrote.",
         group=MODEL,
         kind=Path,
         reads="folder",
@@ -199,7 +200,8 @@ def run_export(
     if kinds:
         from interlingua.export.graphs import export_graphs
 
-        return Exported(output, export_graphs(model, output, kinds, settings))  # type: ignore[arg-type]
+        done = export_graphs(model, output, kinds, settings)  # type: ignore[arg-type]
+        return Exported(output, done, _without_weights(model, output, kinds))
     return Exported(output, export_directory(model, output, settings))
 
 
@@ -211,6 +213,19 @@ PACKAGES = {
     "gguf": (("gguf", "gguf"), ("xllamacpp", "gguf")),
 }
 """Kind of graph -> the module and extra that write it, and those that run it to compare vectors."""
+
+
+def _without_weights(model: str, output: Path, kinds: Sequence[str]) -> list[str]:
+    """Say that a directory of graphs alone is none for sentence-transformers, as it looks like one.
+
+    Its configuration, tokenizer and ``modules.json`` are what our own backends read.
+    """
+    if "compact" in kinds:
+        return []
+    return [
+        f"{output} has graphs and no weights: sentence-transformers and transformers can't load it;"
+        f" for those run: interlingua export {model} -o DIR, or --compact for both in one"
+    ]
 
 
 def _check_packages(options: ExportOptions, kinds: Sequence[str]) -> None:

@@ -160,14 +160,14 @@ def _check_arguments(options: IndexOptions, arguments: list[str]) -> None:
     """Check the model, the index, the files and the packages; see ``verbs.inputs``."""
     if options.action == "delete" and len(arguments) == 1 and options.where is None:
         raise ConfigError("name ids, or a condition with --where")
+    if options.action != "delete":
+        named_files(arguments[1:], options.output or arguments[0])
+        check_files(arguments[1:])
     if options.action == "build":
         require_extra("lancedb", extra="search")
         check_model(arguments[0])
     else:
         check_index(arguments[0])
-    if options.action != "delete":
-        named_files(arguments[1:], options.output or arguments[0])
-        check_files(arguments[1:])
     check_inputs(options)
 
 

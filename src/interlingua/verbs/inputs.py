@@ -19,7 +19,7 @@ from interlingua.config import HUB_PREFIX, from_mapping, load_toml
 from interlingua.errors import CheckpointError, ConfigError, DataError, require_extra
 from interlingua.files import PathLike, is_special, open_raw, stem_and_suffix
 from interlingua.options import Names, Options, declared, listed
-from interlingua.registry import BACKENDS, SUITES, load
+from interlingua.registry import SUITES, load
 from interlingua.remote import WILD, expand, filesystem, is_remote, state
 from interlingua.verbs.shared import BACKEND, STANDARD_INPUT, joined
 
@@ -43,12 +43,11 @@ SUFFIX_PACKAGES = {
 }
 """Suffix of a file that is read or written -> module, package and extra."""
 RETRIEVAL = ("ir_measures", "ir-measures", "retrieval")
+CLASSIFICATION = ("sklearn", "scikit-learn", "classification")
 TASK_PACKAGES = {
-    **{name: RETRIEVAL for name in SUITES["retrieval"]},
-    **{
-        name: ("sklearn", "scikit-learn", "classification")
-        for name in (*SUITES["few_shot_classification"], "senteval")
-    },
+    **dict.fromkeys(SUITES["retrieval"], RETRIEVAL),
+    **dict.fromkeys(SUITES["few_shot_classification"], CLASSIFICATION),
+    "senteval": CLASSIFICATION,
     "mteb": ("mteb", "mteb", "mteb"),
 }
 """Task -> module, package and extra; those of tasks that always need one."""
@@ -313,9 +312,12 @@ def check_packages_of_checks(checks: Names | None, drop: Any) -> None:
 
 def check_packages_of_tasks(suite: Any) -> None:
     """Check the packages of tasks that are named; of a suite, those that all its tasks need."""
-    names = listed(suite)
-    for name in names or []:
-        members = SUITES.get(name, (name,)) if isinstance(name, str) else ()
+    tasks: Iterable[Any] = listed(suite) or ()
+    for name in tasks:
+        # A task that is built already has its packages.
+        if not isinstance(name, str):
+            continue
+        members = SUITES.get(name, (name,))
         needed = {TASK_PACKAGES.get(member.partition(":")[0]) for member in members}
         if len(needed) == 1 and (found := needed.pop()) is not None:
             module, package, extra = found

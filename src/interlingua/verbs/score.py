@@ -175,7 +175,10 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
         reads="file",
     )
     parallel: PathLike | None = option(
-        None, "With --learn: held-out translations, any format of bitext; mixed in.", group=INPUT, reads="bitext"
+        None,
+        "With --learn: held-out translations, any format of bitext; mixed in.",
+        group=INPUT,
+        reads="bitext",
     )
 
 
