@@ -86,7 +86,7 @@ def test_a_step_that_nobody_expected_has_its_own_speed():
 @pytest.mark.parametrize("total", [20, 1000])
 @pytest.mark.parametrize("drift", [1.0, 1.5, 0.7])
 def test_a_time_left_that_is_shown_is_within_a_factor_of_two(warm_up, each, total, drift):
-    """Work whose first piece takes long, and that gets slower or faster on the way."""
+    """The first piece takes long, and the work gets slower or faster."""
     clock = Clock()
     meter = TimeLeft(clock)
     seconds = each * np.linspace(1.0, drift, total)
@@ -105,7 +105,7 @@ def test_a_time_left_that_is_shown_is_within_a_factor_of_two(warm_up, each, tota
 
 
 def test_a_slow_first_piece_is_no_speed():
-    """The first of 100 pieces takes 76 s, the others 7 s: 2.1 h were told, and it took 12 min."""
+    """Of 100 pieces the first takes 76 s, the others 7 s: no estimate of 2.1 h for 12 min."""
     clock = Clock()
     meter = TimeLeft(clock)
     clock.now += 76

@@ -80,7 +80,8 @@ class TimeLeft:
     def _measured(self, total: float) -> float | None:
         """Seconds for a unit; None if too little was measured, or the speed changes."""
         reports = self._reports
-        first, last = reports[0], reports[-1]
+        first = reports[0]
+        last = reports[-1]
         if len(reports) < LEAST_REPORTS or last[0] - first[0] < LEAST_SECONDS:
             return None
         if last[1] - first[1] < LEAST_SHARE * (total - first[1]):

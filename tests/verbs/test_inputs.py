@@ -111,7 +111,7 @@ info absent
 info empty : empty
 quickstart --catalogues absent --no-fetch
 """
-"""Command lines, each with what the error must name: ``absent`` if nothing is said."""
+"""Command lines, each followed by the text that the error must name; default: ``absent``."""
 MISSING = """
 py3langid mine model de.txt en.txt -o p.tsv --check language
 py3langid score model news.de-en.tsv -o o.tsv --drop language

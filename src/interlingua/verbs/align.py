@@ -132,15 +132,18 @@ def run_align(
         ConfigError: an option is wrong.
         DataError: a document has no sentence, or a file can't be read.
     """
+    # A string is a file's name; None goes with a list of documents.
+    sides = (options.source, options.target)
+    are_lists = not all(isinstance(side, str | os.PathLike | None) for side in sides)
+    if are_lists:
+        _refuse_options_of_files(options)
     check_inputs(options)
     from interlingua.mining.align import AlignJob
     from interlingua.mining.alignment import AlignConfig
     from interlingua.verbs.sources import open_model
 
     config = filled(AlignConfig, options)
-    # A string is a file's name; None goes with a list of documents.
-    sides = (options.source, options.target)
-    if not all(isinstance(side, str | os.PathLike | None) for side in sides):
+    if are_lists:
         return _align_lists(options, config)
     files: Any = {"source": options.source, "target": options.target}
     job = filled(AlignJob, options, **files, list=as_path(options.documents), config=config)
@@ -150,16 +153,24 @@ def run_align(
     return Links(report.links, report, len(job.documents))
 
 
+def _refuse_options_of_files(options: AlignOptions) -> None:
+    """Refuse what is only for documents in files, where both are lists.
+
+    Raises:
+        ConfigError: such an option is set.
+    """
+    names = ("documents", "output", "texts", "gold", "split", "source_column", "target_column")
+    for name in names:
+        if getattr(options, name):
+            raise ConfigError(f"{name} is only for documents in files; drop it, or name two files")
+
+
 def _align_lists(options: AlignOptions, config: AlignConfig) -> Links:
     """Both documents are lists of sentences."""
     from interlingua.encoder.texts import checked_texts
     from interlingua.mining.align import Aligner
     from interlingua.verbs.sources import open_model
 
-    names = ("documents", "output", "texts", "gold", "split", "source_column", "target_column")
-    for name in names:
-        if getattr(options, name):
-            raise ConfigError(f"{name} is only for documents in files; drop it, or name two files")
     encode, _ = open_model(options, identified=False)
     aligner = Aligner(
         encode,

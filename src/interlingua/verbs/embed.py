@@ -82,12 +82,6 @@ def run_embed(options: EmbedOptions, progress: Streamed = silent) -> list[str]:
         ConfigError: an option is wrong.
         DataError: a file can't be read.
     """
-    check_inputs(options)
-    if os.fspath(options.output).endswith(".parquet"):
-        require_extra("pyarrow", extra="parquet")
-    from interlingua.encoder.embed_files import EmbedJob
-    from interlingua.verbs.sources import open_model
-
     # What of the vectors' form is not the default; only our own models take it.
     form: dict[str, Any] = {}
     if options.dim is not None:
@@ -98,6 +92,12 @@ def run_embed(options: EmbedOptions, progress: Streamed = silent) -> list[str]:
         raise ConfigError(
             f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua"
         )
+    check_inputs(options)
+    if os.fspath(options.output).endswith(".parquet"):
+        require_extra("pyarrow", extra="parquet")
+    from interlingua.encoder.embed_files import EmbedJob
+    from interlingua.verbs.sources import open_model
+
     job = filled(EmbedJob, options, files=_names(options.files), output=os.fspath(options.output))
     # Processes that share the work load the model by its name.
     elsewhere = options.ray is not None or options.devices > 1

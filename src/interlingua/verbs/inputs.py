@@ -109,7 +109,7 @@ def check_model(model: Any, backend: str = BACKEND) -> None:
         raise CheckpointError(
             f"{Path(name) / MAPPED_FILE}: no such file; is this a model directory?"
         )
-    # Of backends that are not ours nothing is known; the hub is asked only when a model is loaded.
+    # Foreign backends check their own models; the hub is contacted only when a model is loaded.
     if backend not in (BACKEND, *BACKEND_PACKAGES) or name.startswith(HUB_PREFIX):
         return
     from interlingua.encoder.locate import locate
@@ -360,7 +360,7 @@ def check_training(path: PathLike, overrides: Sequence[str]) -> None:
     Raises:
         ConfigError: the file is missing or no TOML.
         DataError: the corpus or a file is missing.
-        MissingExtraError: TensorBoard is asked for and not installed.
+        MissingExtraError: TensorBoard is requested and not installed.
     """
     table = load_toml(path, overrides=overrides)
     run = _section(table, "run")
