@@ -72,12 +72,21 @@ def check_inputs(options: Options) -> None:
         value = getattr(options, field.name)
         if value is None or (isinstance(value, str) and not value):
             continue
-        if declaration.reads == "model":
+        if declaration.reads == "model" and not _has_all_vectors(options):
             check_model(value, getattr(options, "backend", BACKEND))
-        elif declaration.reads is not None:
+        elif declaration.reads in _CHECKS:
             _CHECKS[declaration.reads](value)
         elif field.name == "output":
             check_package_of(value)
+
+
+def _has_all_vectors(options: Options) -> bool:
+    """Whether the vectors of both texts are given, so that no model is loaded."""
+    # Held-out pairs of a calibration are embedded in any case.
+    if getattr(options, "parallel", None) is not None:
+        return False
+    names = ("source_vectors", "target_vectors")
+    return all(getattr(options, name, None) is not None for name in names)
 
 
 def check_model(model: Any, backend: str = BACKEND) -> None:
