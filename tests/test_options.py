@@ -5,6 +5,7 @@ import inspect
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError
@@ -25,7 +26,7 @@ from interlingua.options import (
 class Base(Options):
     """Options that two verbs have."""
 
-    model: str = argument("The model.")
+    model: str | None = argument("The model.")
     share: float = option(0.5, "Of all.", minimum=0, maximum=1, unit="0 to 1")
     max_line: int = option(100, "Characters.")
 
@@ -59,8 +60,31 @@ def test_a_function_takes_the_fields_of_the_dataclass():
     names = "model text share max_line output language"
     assert list(inspect.signature(verb).parameters) == names.split()
     assert verb.__name__ == "verb"
-    with pytest.raises(TypeError, match="shares"):
-        verb("m", "t", shares=1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "named", "told"),
+    [
+        (["m"], {"shares": 1.0}, "'share'"),
+        ([], {}, r"needs model.*interlingua.verb\(model, "),
+        (["m", "t", "u"], {}, "2 values without a name, got 3"),
+        (["m"], {"model": "n"}, "model is given twice"),
+        (["m"], {"share": "half"}, "share .*'half'.*a number"),
+        ([3], {}, "model .*3.*a text"),
+        (["m", ["t"]], {}, "text .*list.*a text"),
+        (["m"], {"max_line": 1.5}, "max_line .*1.5.*a whole number"),
+        (["m"], {"output": np.zeros(3)}, "output .*ndarray.*a text"),
+    ],
+)
+def test_a_wrong_call_is_one_line_that_names_the_right_one(values, named, told):
+    with pytest.raises(ConfigError, match=told) as error:
+        function_of(Verb, run, "verb")(*values, **named)
+    assert "\n" not in str(error.value)
+
+
+def test_numbers_of_numpy_are_numbers():
+    options, _ = function_of(Verb, run, "verb")("m", share=np.float32(0.5), max_line=np.int64(7))
+    assert (options.share, options.max_line) == (0.5, 7)
 
 
 @dataclasses.dataclass(frozen=True)

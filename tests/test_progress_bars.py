@@ -55,10 +55,3 @@ def test_silent_bars_draw_nothing_but_can_be_used():
         bars.refresh()
         assert bar.elapsed_seconds >= 0
     assert drawn.file.getvalue() == ""
-
-
-def test_seconds_left_need_a_total():
-    with ProgressBars("label", console=console()) as bars:
-        bar = bars.add()
-        bar.update(done=1)
-        assert bar.seconds_left is None

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import interlingua
+from interlingua.cli.main import VERBS
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder, load
-from interlingua.errors import InterlinguaError
+from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.verbs.average import average
 from interlingua.verbs.evaluate import evaluate
 from interlingua.verbs.extend import extend
@@ -27,6 +28,51 @@ def test_each_name_is_what_it_says():
     assert interlingua.load is load
     assert [interlingua.average, interlingua.extend] == [average, extend]
     assert [interlingua.mine, interlingua.score] == [mine, score]
+
+
+def test_dir_lists_the_public_names_alone():
+    import interlingua.train.loop
+
+    assert dir(interlingua) == sorted(interlingua.__all__)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ([], {"treshold": 1}),
+        (["x"] * 9, {}),
+        ([], {"output": 4.5}),
+        ([np.zeros((2, 3), dtype=np.float32), np.zeros(3)], {}),
+    ],
+)
+def test_a_wrong_call_of_a_verb_is_an_error_of_ours_in_one_line(verb, values, named):
+    with pytest.raises(ConfigError) as error:
+        getattr(interlingua, verb)(*values, **named)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: interlingua.search("folder"), "search needs questions"),
+        (lambda: interlingua.search("folder", "q", top="5"), "top"),
+        (lambda: interlingua.index("build", "mini"), "arguments .*a list"),
+        (lambda: interlingua.index("build", "mini", "docs.txt"), "arguments, option"),
+        (lambda: interlingua.mine("mini", "a.txt"), "mine needs target"),
+        (lambda: interlingua.mine("mini", ["a"], ["b"], tresh=1), "'threshold'"),
+        (lambda: interlingua.evaluate("mini", data=3), "data"),
+        (lambda: interlingua.evaluate("mini", budget=5), "budget"),
+        (lambda: interlingua.debias(vectors=np.zeros((2, 3))), "vectors='FILE.npy'"),
+        (lambda: interlingua.average("mini", "out"), "models .*a list"),
+        (lambda: interlingua.average(["mini"], "out", weights=0.4), "weights"),
+        (lambda: interlingua.extend("mini", 3, "eu", "out"), "pairs"),
+        (lambda: interlingua.quickstart(catalogues="folder"), "catalogues"),
+    ],
+)
+def test_what_users_call_in_a_wrong_way_names_the_argument(call, told):
+    with pytest.raises(ConfigError, match=told):
+        call()
 
 
 def test_load_reads_a_model_directory(tmp_path, word_vocabulary):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from interlingua import runtime
-from interlingua.runtime import Expected, Steps, duration, peak_rss_bytes, size_text, time_left
+from interlingua.runtime import Expected, Steps, TimeLeft, duration, peak_rss_bytes, size_text
 
 
 class Clock:
@@ -42,20 +42,27 @@ def test_the_time_left_is_that_of_all_steps():
         }
     )
     assert at(0, "embedding a", 0, 10) is None  # the model is not known yet
-    assert at(2, "embedding a", 1, 10) == 9 * 2 + 40 + 35
+    for done in range(1, 6):
+        assert at(2 * done, "embedding a", done, 10) is None  # not for long enough
+    for done in range(6, 10):
+        assert at(2 * done, "embedding a", done, 10) == 2 * (10 - done) + 40 + 35
     assert at(20, "embedding a", 10, 10) == 40 + 35
     assert at(20, "embedding b", 0, 20) == 40 + 35
-    assert at(30, "embedding b", 10, 20) == 10 + 35
-    assert at(40, "search", 0, 9) == 35
-    assert at(60, "search", 3, 9) == 40 + 5
-    assert at(120, "writing", 0, 0) == 5
-    assert at(121, "writing", 10, 50) == 4
+    assert at(30, "embedding b", 5, 20) == 30 + 35  # by the speed of the first side
+    assert at(60, "search", 0, 9) == 35
+    for done in range(1, 5):
+        assert at(60 + 10 * done, "search", done, 9) == pytest.approx(30 * (9 - done) / 9 + 5)
+    assert at(110, "search", 5, 9) == 40 + 5  # measured: slower than was expected
+    assert at(150, "writing", 0, 0) == 5
+    assert at(151, "writing", 10, 50) == 4
 
 
 def test_what_was_done_before_is_not_taken_for_speed():
     _, at = followed({"embedding a": Expected(1000, None), "search": Expected(10.0)})
     assert at(0, "embedding a", 900, 1000) is None
-    assert at(5, "embedding a", 950, 1000) == 5 + 10
+    for done in range(1, 4):
+        assert at(5 * done, "embedding a", 900 + 10 * done, 1000) is None
+    assert at(20, "embedding a", 940, 1000) == 30 + 10
 
 
 def test_nothing_is_told_where_nothing_is_expected():
@@ -63,13 +70,66 @@ def test_nothing_is_told_where_nothing_is_expected():
     assert at(0, "reading a", 5, 0) is None
     assert at(1, "reading a", 10, 20) is None
     steps.expect({"reading a": Expected(3.0), "rest": Expected(2.0)})
-    assert at(2, "reading a", 15, 20) == 2 * 5 / 10 + 2
+    assert at(2, "reading a", 15, 20) == 3 * 5 / 20 + 2
 
 
 def test_a_step_that_nobody_expected_has_its_own_speed():
     _, at = followed({"rest": Expected(2.0)})
     assert at(0, "surprise", 0, 10) is None
-    assert at(1, "surprise", 5, 10) == 3
+    for done in range(1, 6):
+        assert at(4 * done, "surprise", done, 10) in (None, 4 * (10 - done) + 2)
+    assert at(24, "surprise", 6, 10) == 16 + 2
+
+
+@pytest.mark.parametrize("warm_up", [0.0, 1.0, 60.0, 600.0])
+@pytest.mark.parametrize("each", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("total", [20, 1000])
+@pytest.mark.parametrize("drift", [1.0, 1.5, 0.7])
+def test_a_time_left_that_is_shown_is_within_a_factor_of_two(warm_up, each, total, drift):
+    """The first piece takes long, and the work gets slower or faster."""
+    clock = Clock()
+    meter = TimeLeft(clock)
+    seconds = each * np.linspace(1.0, drift, total)
+    seconds[0] += warm_up
+    seconds[1] += warm_up / 3
+    ends = 100.0 + np.cumsum(seconds)
+    shown = 0
+    assert meter(0, total) is None
+    for done, clock.now in enumerate(ends[:-1], 1):
+        left = meter(done, total)
+        if left is not None:
+            shown += 1
+            assert 0.5 <= left / (ends[-1] - clock.now) <= 2
+    # Work of a minute and more gets an estimate, once its warm-up is over.
+    assert shown or each * total < 60
+
+
+def test_a_slow_first_piece_is_no_speed():
+    """Of 100 pieces the first takes 76 s, the others 7 s: no estimate of 2.1 h for 12 min."""
+    clock = Clock()
+    meter = TimeLeft(clock)
+    clock.now += 76
+    assert meter(1, 100) is None
+    for done in range(2, 6):
+        clock.now += 7
+        left = meter(done, 100)
+        assert left is None or left == pytest.approx(7 * (100 - done))
+    assert left is not None
+
+
+def test_a_speed_that_changes_is_told_only_when_it_is_known_again():
+    clock = Clock()
+    meter = TimeLeft(clock)
+    for done in range(1, 31):
+        clock.now += 1
+        left = meter(done, 1000)
+    assert left == pytest.approx(970)
+    told = []
+    for done in range(31, 200):
+        clock.now += 10
+        told.append(meter(done, 1000))
+    assert None in told
+    assert told[-1] == pytest.approx(10 * 801, rel=0.5)
 
 
 @pytest.mark.parametrize(
@@ -78,12 +138,6 @@ def test_a_step_that_nobody_expected_has_its_own_speed():
 )
 def test_durations(seconds, text):
     assert duration(seconds) == text
-
-
-def test_time_left_is_by_the_speed_so_far():
-    assert time_left(25, 100, 60) == ", 3.0 min left"
-    for done, total in ((0, 100), (5, None), (100, 100)):
-        assert time_left(done, total, 9.0) == ""
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,12 @@ A message is one line: what is wrong, what was found, what was expected, what to
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import importlib.util
 import os
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -118,6 +122,36 @@ def import_extra(module: str, *, package: str | None = None, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtraError(package or module, extra) from error
+
+
+def require_extra(module: str, *, package: str | None = None, extra: str) -> None:
+    """Check that an optional dependency is installed, without the time to import it.
+
+    Args:
+        module: its top module, ``sklearn``.
+        package: that has it, as pip calls it; the module's own name by default.
+        extra: the extra of interlingua that brings it.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    # A module that is imported already may have no spec.
+    is_installed = sys.modules.get(module) is not None
+    if not is_installed and importlib.util.find_spec(module) is None:
+        raise MissingExtraError(package or module, extra)
+
+
+def did_you_mean(name: str, known: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
+    """The tail of an error message: the nearest known name, or all of them where none is near."""
+    near: list[str] = []
+    # The comparison takes time by the square of the length, and no name is that long.
+    if len(name) <= 100:
+        near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    if not known:
+        return ""
+    return f"; known: {', '.join(sorted(known))}"
 
 
 class TaskError(InterlinguaError):

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import numbers
+import os
+import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, did_you_mean
 from interlingua.limits import MAX_LINE_CHARACTERS, line_limit
 
 INPUT = "Input"
@@ -62,6 +65,8 @@ class Declaration:
         is_positional: in Python it may be given without its name.
         is_required: the command line can't do without it, as it writes to a file what Python gives
             back.
+        reads: kind of what it names and the verb reads ("file", "model"), which
+            ``verbs.inputs.check_inputs`` checks before torch is imported.
     """
 
     help: str
@@ -77,6 +82,7 @@ class Declaration:
     is_argument: bool = False
     is_required: bool = False
     is_positional: bool = False
+    reads: str | None = None
 
 
 def option(
@@ -216,7 +222,9 @@ def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Ca
     """
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        values = options(*_completed(options, args, kwargs), **kwargs)
+        completed = _completed(options, args, kwargs)
+        check_call(options, name, completed, kwargs)
+        values = options(*completed, **kwargs)
         with line_limit(getattr(values, "max_line", MAX_LINE_CHARACTERS)):
             return run(values)
 
@@ -230,6 +238,132 @@ def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Ca
     made.__doc__ = _docstring(options, run)
     made.options = options
     return call
+
+
+def check_call(options: Any, name: str, arguments: Sequence[Any], given: Mapping[str, Any]) -> None:
+    """Check the arguments of a verb's Python function, before the dataclass is made of them.
+
+    Args:
+        options: the dataclass.
+        name: of the verb.
+        arguments: values without a name.
+        given: values by name.
+
+    Raises:
+        ConfigError: a name is unknown (the nearest one is offered), a value is missing, given twice
+            or of another type, or there are too many without a name.
+    """
+    fields = {field.name: field for field in dataclasses.fields(options)}
+    positional = [field.name for field in fields.values() if not field.kw_only]
+    usage = f"call {_usage(name, list(fields.values()))}"
+    for key in given:
+        if key not in fields:
+            raise ConfigError(f"{name} has no option {key!r}{did_you_mean(key, list(fields))}")
+    if len(arguments) > len(positional):
+        raise ConfigError(
+            f"{name} takes {len(positional)} values without a name, got {len(arguments)}; {usage}"
+        )
+    values = dict(zip(positional, arguments, strict=False))
+    for key in values:
+        if key in given:
+            raise ConfigError(f"{name}: {key} is given twice, with and without its name; {usage}")
+    values |= given
+    for key, field in fields.items():
+        if key not in values and field.default is dataclasses.MISSING:
+            raise ConfigError(f"{name} needs {key}; {usage}")
+    for key, value in values.items():
+        _check_type(fields[key], value, name, fields)
+
+
+def _usage(name: str, fields: Sequence[dataclasses.Field[Any]]) -> str:
+    """How a verb is called: what has no default, and what may be given without its name."""
+    parts = []
+    for field in fields:
+        is_required = field.default is dataclasses.MISSING
+        if not field.kw_only:
+            parts.append(field.name if is_required else f"[{field.name}]")
+        elif is_required:
+            parts.append(f"{field.name}=...")
+    return f"interlingua.{name}({', '.join([*parts, 'option=value'])})"
+
+
+def _check_type(
+    field: dataclasses.Field[Any], value: Any, name: str, fields: Collection[str]
+) -> None:
+    """Refuse a value that has none of the types of its annotation.
+
+    Raises:
+        ConfigError: it has none.
+    """
+    kinds = [kind.strip() for kind in _UNION.split(str(field.type))]
+    # torch.device is a name too, and a text in memory is checked where its number is known.
+    if "Model" in kinds or (field.name == "device" and type(value).__name__ == "device"):
+        return
+    if any(_has_kind(value, kind) for kind in kinds):
+        return
+    words = [_KIND_WORDS.get(kind.split("[")[0], kind) for kind in kinds]
+    expected = " or ".join(dict.fromkeys(words))
+    shown = textwrap.shorten(repr(value), 60, placeholder="...")
+    hint = ""
+    if hasattr(value, "__array__") and "PathLike" in kinds:
+        shown = "an array"
+        hint = "; write it with numpy.save and name the file"
+        if "vectors" in fields:
+            hint += f": interlingua.{name}(vectors='FILE.npy', labels='LANGUAGES.txt')"
+    help = declaration_of(field).help.rstrip(".")
+    raise ConfigError(
+        f"{name}: {field.name} is {shown} of type {type(value).__name__}, expected {expected}"
+        f" ({help}){hint}"
+    )
+
+
+def _has_kind(value: Any, kind: str) -> bool:
+    """Whether a value has one type of an annotation, spelled as in ``PathLike | None``."""
+    # numpy's own bool is no bool to Python, and its numbers have one of Python's abstract types.
+    if kind == "bool" and type(value).__name__ == "bool":
+        return True
+    if kind in _SCALARS:
+        return isinstance(value, _SCALARS[kind])
+    is_text = isinstance(value, _TEXT)
+    if kind in ("Names", "Numbers", "Files") and is_text:
+        return True
+    if kind.startswith("Mapping"):
+        return isinstance(value, Mapping)
+    if kind.split("[")[0] in ("Sequence", "Iterable", "Names", "Numbers", "Files"):
+        is_iterable = isinstance(value, Iterable) and not is_text
+        return is_iterable and not isinstance(value, bytes | Mapping)
+    # A class of ours: what Python has built in, or an array, is none.
+    return type(value).__module__ not in ("builtins", "numpy")
+
+
+_UNION = re.compile(r" \| (?![^\[]*\])")
+"""Between the types of an annotation, but not inside of brackets."""
+_TEXT = (str, os.PathLike)
+_SCALARS: Mapping[str, Any] = {
+    "None": type(None),
+    "bool": bool,
+    "int": numbers.Integral,
+    "float": numbers.Real,
+    "str": _TEXT,
+    "PathLike": _TEXT,
+    "Device": _TEXT,
+}
+_KIND_WORDS = {
+    "None": "None",
+    "bool": "True or False",
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "Device": "a text",
+    "PathLike": "a path",
+    "Names": "names with commas",
+    "Numbers": "numbers with commas",
+    "Files": "paths",
+    "Sequence": "a list",
+    "Iterable": "a list",
+    "Mapping": "a mapping",
+}
+"""Type of an annotation -> what an error calls it."""
 
 
 def _completed(options: Any, arguments: tuple[Any, ...], given: Mapping[str, Any]) -> Any:

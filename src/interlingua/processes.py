@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
+from typing import Any
+
+_MAIN_LOCK = threading.Lock()
+"""Held while the script is hidden from a process that starts."""
 
 
 def is_first_process(environ: Mapping[str, str] = os.environ) -> bool:
@@ -46,6 +54,43 @@ def is_task_of_srun(environ: Mapping[str, str] = os.environ) -> bool:
         and int(environ.get("SLURM_NTASKS", "1")) > 1
         and "LOCAL_RANK" not in environ
     )
+
+
+class _LibraryProcess(SpawnProcess):
+    """A spawned process that does not run the caller's script again."""
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # noqa: N802 - the name in multiprocessing
+        with _hidden_script():
+            return SpawnProcess._Popen(process_obj)
+
+
+class LibraryContext(SpawnContext):
+    """Start processes for functions of this library alone.
+
+    ``spawn`` imports the caller's script in every new process, to find functions that it defines.
+    A script without ``if __name__ == "__main__"`` would start all its work again there. What these
+    processes run is in this library, so they need no script, and a script needs no guard.
+    """
+
+    Process = _LibraryProcess
+
+
+@contextlib.contextmanager
+def _hidden_script() -> Iterator[None]:
+    """Take the script's file from the main module, by which ``spawn`` would find it."""
+    with _MAIN_LOCK:
+        script = sys.modules["__main__"]
+        # A copy: other threads may look names up in it meanwhile.
+        nameless = ModuleType("__main__")
+        nameless.__dict__.update(vars(script))
+        nameless.__dict__.pop("__file__", None)
+        nameless.__spec__ = None
+        sys.modules["__main__"] = nameless
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = script
 
 
 def end_with_parent() -> None:

@@ -14,11 +14,9 @@ if TYPE_CHECKING:
     import rich.console
     import rich.progress
 
-Column = Literal[
-    "spinner", "label", "padded label", "bar", "count", "elapsed", "remaining", "note", "left"
-]
-"""A column of a progress bar. "count" shows the items done and their total, "elapsed" and
-"remaining" show times, "note" and "left" show texts that ``ProgressBar.update`` sets."""
+Column = Literal["spinner", "label", "padded label", "bar", "count", "elapsed", "note", "left"]
+"""A column of a progress bar. "count" shows the items done and their total, "elapsed"
+shows a time, "note" and "left" show texts that ``ProgressBar.update`` sets."""
 LABEL_WIDTH = 28
 """Of a "padded label", so that bars below one another begin in the same place."""
 
@@ -66,11 +64,6 @@ class ProgressBar:
         """Since the bar was added."""
         return self._progress.tasks[self._task].elapsed or 0.0
 
-    @property
-    def seconds_left(self) -> float | None:
-        """By the speed so far; None where that or the total is unknown."""
-        return self._progress.tasks[self._task].time_remaining
-
 
 class ProgressBars:
     """Bars below one another, drawn while the block runs, or between ``start`` and ``stop``.
@@ -81,7 +74,6 @@ class ProgressBars:
         console: where to draw; standard error by default.
         is_silent: draw nothing.
         transient: remove the bars at the end of the block.
-        speed_window_seconds: the time left follows from the speed in this long a time.
     """
 
     def __init__(
@@ -91,7 +83,6 @@ class ProgressBars:
         console: rich.console.Console | None = None,
         is_silent: bool = False,
         transient: bool = False,
-        speed_window_seconds: float = 30.0,
     ) -> None:
         from rich.console import Console
         from rich.progress import Progress
@@ -102,7 +93,6 @@ class ProgressBars:
             console=console or Console(stderr=True),
             disable=is_silent,
             transient=transient,
-            speed_estimate_period=speed_window_seconds,
         )
 
     def __enter__(self) -> Self:
@@ -151,7 +141,6 @@ def _column_makers(bar_width: int) -> Mapping[Column, Callable[[], rich.progress
         "bar": lambda: progress.BarColumn(bar_width),
         "count": progress.MofNCompleteColumn,
         "elapsed": progress.TimeElapsedColumn,
-        "remaining": progress.TimeRemainingColumn,
         "note": lambda: progress.TextColumn("{task.fields[note]}"),
         "left": lambda: progress.TextColumn("{task.fields[left]}"),
     }

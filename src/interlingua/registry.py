@@ -18,6 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from interlingua.errors import ConfigError, InterlinguaError
+from interlingua.errors import did_you_mean as did_you_mean
 
 
 class Registry(dict[str, str]):
@@ -352,19 +353,6 @@ def load(place: str) -> Any:
         raise ConfigError(
             f"{place!r}: the module has no {attribute!r}{did_you_mean(attribute, own)}"
         ) from error
-
-
-def did_you_mean(name: str, known: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
-    """The tail of an error message: the nearest known name, or all of them where none is near."""
-    near: list[str] = []
-    # The comparison takes time by the square of the length, and no name is that long.
-    if len(name) <= 100:
-        near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    if near:
-        return f"; did you mean {near[0]!r}?"
-    if not known:
-        return ""
-    return f"; known: {', '.join(sorted(known))}"
 
 
 def check_choice(option: str, value: str, choices: Collection[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import resource
 import sys
 import time
@@ -33,6 +34,84 @@ class Expected(NamedTuple):
     each: float | None = 1.0
 
 
+class TimeLeft:
+    """Estimate the seconds left of some work, and say nothing while that would be a guess.
+
+    The first piece of work also loads a model, compiles or fills caches, so it is not counted. An
+    estimate needs some seconds, some reports and some share of the work after it. The earlier and
+    the later half of these must show about the same speed; if they do not, the earlier half is
+    forgotten. So an estimate is within a factor of two, unless the work itself changes later.
+
+    Args:
+        clock: seconds.
+
+    Attributes:
+        seconds_each: seconds that a unit of the work takes; None while they are not known.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.clock = clock
+        self.seconds_each: float | None = None
+        self._reports: list[tuple[float, float]] = []
+
+    def __call__(self, done: float, total: float | None) -> float | None:
+        """Take note of how much is done, and return the seconds left if they are known.
+
+        Args:
+            done: how much of the work.
+            total: all of it; None or 0 = not known.
+        """
+        now = self.clock()
+        reports = self._reports
+        # Less than before is another piece of work.
+        if reports and done < reports[-1][1]:
+            reports.clear()
+        if done > 0 and (not reports or done > reports[-1][1]):
+            reports.append((now, done))
+            if len(reports) > MOST_REPORTS:
+                del reports[1:-1:2]
+            self.seconds_each = self._measured(total or 0)
+        if self.seconds_each is None or not total or done >= total:
+            return None
+        # A report that is late, as during a long piece, is not yet in the speed.
+        left = self.seconds_each * (total - done) - (now - reports[-1][0])
+        return left if left > 0 else None
+
+    def _measured(self, total: float) -> float | None:
+        """Seconds for a unit; None if too little was measured, or the speed changes."""
+        reports = self._reports
+        first = reports[0]
+        last = reports[-1]
+        if len(reports) < LEAST_REPORTS or last[0] - first[0] < LEAST_SECONDS:
+            return None
+        if last[1] - first[1] < LEAST_SHARE * (total - first[1]):
+            return None
+        middle = bisect.bisect(reports, ((first[0] + last[0]) / 2, 0.0))
+        # Neither the first nor the last report.
+        middle = min(max(middle, 1), len(reports) - 2)
+        early = _seconds_each(first, reports[middle])
+        late = _seconds_each(reports[middle], last)
+        if max(early, late) > STEADY * min(early, late):
+            del reports[:middle]
+            return None
+        return _seconds_each(first, last)
+
+
+LEAST_SECONDS = 10.0
+"""Of work after the first piece, before its time is estimated."""
+LEAST_REPORTS = 5
+LEAST_SHARE = 0.02
+"""Of all work after the first piece."""
+MOST_REPORTS = 1000
+STEADY = 1.5
+"""Ratio of two speeds that are about the same."""
+
+
+def _seconds_each(first: tuple[float, float], last: tuple[float, float]) -> float:
+    """Seconds for a unit of work between two reports."""
+    return max(last[0] - first[0], 1e-9) / (last[1] - first[1])
+
+
 class Steps:
     """Estimates, from the steps of a run that are done, how long the others take.
 
@@ -50,8 +129,7 @@ class Steps:
         self.to_come: dict[str, Expected] = {}
         self.speeds: dict[str, float] = {}
         self.now = ""
-        self.began = 0.0
-        self.first = 0
+        self.meter = TimeLeft(clock)
 
     def expect(self, steps: Mapping[str, Expected]) -> None:
         """What is to come, by the names that are passed later."""
@@ -62,8 +140,7 @@ class Steps:
         if what != self.now:
             self.to_come.pop(self.now, None)
             self.now = what
-            self.began = self.clock()
-            self.first = done
+            self.meter = TimeLeft(self.clock)
         self.show(what, done, total, self._left(done, total))
 
     def _left(self, done: int, total: int) -> float | None:
@@ -79,15 +156,16 @@ class Steps:
     def _own(self, done: int, total: int) -> float | None:
         """Seconds to the end of the step at work."""
         step = self.to_come.get(self.now)
-        # A step that goes on from an earlier run begins at self.first; until it has moved there is
-        # no speed to go by.
-        if done <= self.first or not total:
-            return self._own_by_plan(step, done, total)
-        elapsed = self.clock() - self.began
+        left = self.meter(done, total)
         # Seconds per unit of size, for the steps to come of the same kind.
-        if step is not None and step.each is None:
-            self.speeds[_kind(self.now)] = elapsed / (step.size * (done - self.first) / total)
-        return elapsed * (total - done) / (done - self.first)
+        each = self.meter.seconds_each
+        if step is not None and step.each is None and each is not None:
+            self.speeds[_kind(self.now)] = each * total / step.size
+        if left is not None:
+            return left
+        if total and done >= total:
+            return 0.0
+        return self._own_by_plan(step, done, total)
 
     def _own_by_plan(self, step: Expected | None, done: int, total: int) -> float | None:
         if step is None:
@@ -121,13 +199,6 @@ def duration(seconds: float) -> str:
     if seconds < 10:
         return f"{seconds:.1f} s"
     return f"{seconds:.0f} s"
-
-
-def time_left(done: float, total: float | None, seconds: float) -> str:
-    """``, 3.0 min left`` by the speed so far; nothing where that is not known."""
-    if not total or done <= 0 or done >= total:
-        return ""
-    return f", {duration(seconds * (total - done) / done)} left"
 
 
 def size_text(count: float) -> str:

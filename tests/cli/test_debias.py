@@ -47,4 +47,7 @@ def test_stored_vectors_are_mapped(refused, done, tmp_path):
 )
 def test_users_errors_are_one_line(refused, arguments, match, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "t").mkdir()
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "config.json").write_text("{}")
     assert match in refused("debias", arguments).err

@@ -140,3 +140,23 @@ def is_running(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_a_script_without_a_main_guard_runs_once_and_needs_none(tmp_path):
+    rows = [(f"Satz {number}", f"sentence {number}") for number in range(50)]
+    write_tsv(tmp_path / "a.de-en.tsv", rows)
+    script = tmp_path / "script.py"
+    script.write_text(
+        "print('runs', flush=True)\n"
+        "import interlingua\n"
+        "made = interlingua.prepare({'output': 'corpus', 'languages': ['de', 'en'],"
+        " 'processes': 2, 'sources': [{'paths': ['a.de-en.tsv']}],"
+        " 'vocabulary': {'size': 120}})\n"
+        "print(made.output)\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["runs", "corpus"]

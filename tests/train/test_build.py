@@ -309,3 +309,14 @@ def test_fewer_negatives_than_the_step_has_are_warned_of(
     warned = [line for line in capsys.readouterr().err.splitlines() if "negatives" in line]
     assert len(warned) == (expected is not None)
     assert expected is None or expected in warned[0]
+
+
+@pytest.mark.parametrize(("rows", "warned"), [(5, True), (None, False)])
+def test_a_step_of_more_rows_than_there_are_is_warned_of(tiny_table, rows, warned, capsys):
+    tiny_table["run"] |= {"max_steps": 2, "save_steps": 2, "eval_steps": 2}
+    if rows is not None:
+        tiny_table["data"] |= {"max_pairs": rows, "language_pairs": ["deu_Latn-eng_Latn"]}
+    train(train_config_from(tiny_table), progress=False)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "several times" in line]
+    assert len(lines) == warned
+    assert all("16 rows" in line and "run.global_batch_size" in line for line in lines)

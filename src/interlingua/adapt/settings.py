@@ -33,7 +33,7 @@ class ExtendSettings(Options):
     Paths are kept as ``Path``, languages as ``eus_Latn``.
     """
 
-    model: PathLike = argument("Model directory, run or hub id.")
+    model: PathLike = argument("Model directory, run or hub id.", reads="model")
     pairs: Files = option(
         help="Bitext of the language and the pivot, in any format of prepare; may be given several"
         " times. Where neither content nor name tells the languages, the first side is the"
@@ -41,6 +41,7 @@ class ExtendSettings(Options):
         group=INPUT,
         kind=list[Path],
         is_positional=True,
+        reads="texts or folders",
     )
     language: str = option(
         help="The language to add, in any code.", group=INPUT, flags=("--lang",), is_positional=True
@@ -58,6 +59,7 @@ class ExtendSettings(Options):
         "Text of another language (ru.txt), or a bitext: its vectors shall stay; repeatable.",
         group=INPUT,
         kind=list[Path],
+        reads="texts or folders",
     )
     replay_share: float = option(0.25, "Sentences to replay for each pair, in every step.")
     replay_weight: float = option(
@@ -72,6 +74,7 @@ class ExtendSettings(Options):
         " Tatoeba; repeatable.",
         group=INPUT,
         kind=list[Path],
+        reads="texts or folders",
     )
     check_languages: Names | None = option(
         None, "Languages of these folders, with commas; all by default.", group=INPUT
@@ -84,6 +87,7 @@ class ExtendSettings(Options):
         "Scored pairs on which forgetting is measured; repeatable.",
         group=INPUT,
         kind=list[Path],
+        reads="paths",
     )
     prompt: str | None = option(
         None, "Name of a prompt of the model, or text put before every sentence.", group=MODEL

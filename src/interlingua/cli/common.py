@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from interlingua.cli.minute_lines import minute_lines
 from interlingua.files import PathLike
 from interlingua.progress_bars import Column, ProgressBars
-from interlingua.runtime import Progress, Steps, Streamed, duration, time_left
+from interlingua.runtime import Progress, Steps, Streamed, TimeLeft, duration
 
-AN_HOUR = 3600.0
-"""Seconds. The time left follows from the speed in the last hour, which is that of most whole runs,
-since one language may take minutes."""
 STEP_COLUMNS: tuple[Column, ...] = ("padded label", "bar", "count", "left")
 
 
@@ -50,30 +47,25 @@ def bar(quiet: bool, *, last: bool = True) -> Iterator[Progress]:
         quiet: show nothing.
         last: without a terminal, write the last state too.
     """
+    meter = TimeLeft()
     if not sys.stderr.isatty():
         with minute_lines(quiet, last=last) as tell:
 
             def report_line(label: str, done: float, total: float) -> None:
+                left = _left_later(meter, done, total)
                 # Made into text only when a minute is over: work is reported far more often.
-                def state(seconds: float) -> str:
-                    left = time_left(done, total, seconds)
-                    return f"{label}: {done:,.0f}/{total:,.0f}{left}"
-
-                tell(state)
+                tell(lambda _: f"{label}: {done:,.0f}/{total:,.0f}{left()}")
 
             yield report_line
         return
-    bars = ProgressBars(
-        *STEP_COLUMNS, is_silent=quiet, speed_window_seconds=AN_HOUR, transient=True
-    )
+    bars = ProgressBars(*STEP_COLUMNS, is_silent=quiet, transient=True)
     shown = bars.add()
 
     def report(label: str, done: float, total: float) -> None:
         # Only a bar that has begun stays on the screen at the end.
         bars.keep()
-        shown.update(label=label, done=done, total=total or None)
-        # In a second step, as the time that remains follows from the first.
-        shown.update(left=_left(shown.seconds_left))
+        left = _left(meter(done, total))
+        shown.update(label=label, done=done, total=total or None, left=left)
 
     with bars:
         yield report
@@ -112,27 +104,24 @@ def rate_bar(quiet: bool, unit: str) -> Iterator[Streamed]:
     It shows how much, how fast, and the time left if that is known. Without a terminal it is a line
     a minute, and none for less.
     """
+    meter = TimeLeft()
     if not sys.stderr.isatty():
         with minute_lines(quiet, last=False) as tell:
 
             def report_line(done: float, total: int | None) -> None:
-                def state(seconds: float) -> str:
-                    note = _rate_note(done, total, unit, seconds)
-                    return f"{note}{time_left(done, total, seconds)}"
-
-                tell(state)
+                left = _left_later(meter, done, total)
+                tell(lambda seconds: f"{_rate_note(done, total, unit, seconds)}{left()}")
 
             yield report_line
         return
     # No fraction of all, which is unknown where a stream is read.
     columns: tuple[Column, ...] = ("bar", "note", "left")
-    with ProgressBars(*columns, is_silent=quiet, speed_window_seconds=AN_HOUR) as bars:
+    with ProgressBars(*columns, is_silent=quiet) as bars:
         shown = bars.add()
 
         def report(done: float, total: int | None) -> None:
             note = _rate_note(done, total, unit, shown.elapsed_seconds)
-            shown.update(done=done, total=total, note=note)
-            shown.update(left=_left(shown.seconds_left))
+            shown.update(done=done, total=total, note=note, left=_left(meter(done, total)))
 
         yield report
 
@@ -142,6 +131,20 @@ def _left(seconds: float | None) -> str:
     if seconds is None:
         return ""
     return f"{duration(seconds)} left"
+
+
+def _left_later(meter: TimeLeft, done: float, total: float | None) -> Callable[[], str]:
+    """Return a function that gives the time left when a line is written, some time after this."""
+    seconds = meter(done, total)
+    reported = meter.clock()
+
+    def text() -> str:
+        if seconds is None:
+            return ""
+        left = seconds - (meter.clock() - reported)
+        return f", {_left(left)}" if left > 0 else ""
+
+    return text
 
 
 def _rate_note(done: float, total: int | None, unit: str, seconds: float) -> str:

@@ -8,7 +8,6 @@ it in its environment before CUDA is initialized. Results come back in the order
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +18,7 @@ from typing import Any, TypeVar
 import torch
 
 from interlingua.errors import ConfigError, InterlinguaError
-from interlingua.processes import end_with_parent
+from interlingua.processes import LibraryContext, end_with_parent
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 AHEAD = 2
@@ -65,8 +64,7 @@ class OnDevices:
         except BrokenProcessPool as error:
             raise InterlinguaError(
                 f"one of the {self.slots} processes of --devices was killed (is the memory full?"
-                " each holds the model), or can't begin: a script that calls this from Python"
-                " needs its if __name__ == '__main__'"
+                " each holds the model); ask for fewer"
             ) from error
 
 
@@ -83,7 +81,7 @@ def on_devices(count: int, device: str | None) -> Iterator[OnDevices]:
     """
     devices = visible_devices(count, device)
     # Not fork: threads of torch hold locks, and CUDA does not survive it.
-    context = multiprocessing.get_context("spawn")
+    context = LibraryContext()
     # All processes are started with the same arguments: which one is which, the queue decides.
     queue = context.SimpleQueue()
     for visible in devices:

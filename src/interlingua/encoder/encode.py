@@ -44,6 +44,7 @@ from interlingua.files import PathLike, atomic_write, is_special
 from interlingua.languages import resolve
 from interlingua.progress_bars import ProgressBars
 from interlingua.registry import check_choice
+from interlingua.runtime import TimeLeft, duration
 
 log = logging.getLogger("interlingua")
 WINDOW_TEXTS = 16_384
@@ -600,5 +601,15 @@ def _progress(total: int | None, *, show: bool) -> Iterator[Callable[[int], None
     if not show:
         yield lambda _: None
         return
-    with ProgressBars("label", "bar", "count", "remaining") as bars:
-        yield bars.add("encoding", total=total).advance
+    meter = TimeLeft()
+    done = 0
+    with ProgressBars("label", "bar", "count", "left") as bars:
+        shown = bars.add("encoding", total=total)
+
+        def advance(texts: int) -> None:
+            nonlocal done
+            done += texts
+            left = meter(done, total)
+            shown.update(done=done, left="" if left is None else f"{duration(left)} left")
+
+        yield advance

@@ -68,8 +68,7 @@ def locate(
     if text in OWN_MODELS:
         raise CheckpointError(
             f"{text}: the package interlingua-{text}, which brings this model, is not installed;"
-            f" run: pip install 'interlingua[{text}]', in a checkout: pip install ./models/{text};"
-            " or name another model"
+            f" run in a clone of interlingua: pip install ./models/{text}; or name another model"
         )
     raise CheckpointError(f"{text}: no such model directory{hub_hint(path_or_id)}")
 

@@ -50,6 +50,11 @@ def graph_usage(encoder: Encoder, kinds: Sequence[str], *, dtype: str = "float32
     if "gguf" in kinds:
         served = f"llama.cpp's own server: `llama-server -m {gguf_file(dtype)} --embedding`."
         parts += ["`pip install xllamacpp`", _block(_gguf(encoder, dtype)), served]
+    if "compact" not in kinds:
+        parts.append(
+            "There are no weights here for sentence-transformers or transformers, which can't load"
+            " this directory: `interlingua export MODEL -o DIR` writes one for them."
+        )
     if encoder.settings.normalize:
         parts.append("Vectors have length 1: their inner product is the cosine.")
     return "\n\n".join(parts)

@@ -27,7 +27,14 @@ from interlingua.files import PathLike, tab_rows
 from interlingua.functional.margin import Margin
 from interlingua.languages import resolve
 from interlingua.mining.candidates import FOUND, CandidatePairs, Refuses, Retrieval
-from interlingua.mining.texts import Layout, Line, NumberedTexts, exact_keys, read_lines
+from interlingua.mining.texts import (
+    Layout,
+    Line,
+    NumberedTexts,
+    exact_keys,
+    matches_file,
+    read_lines,
+)
 from interlingua.runtime import Counted, silent
 from interlingua.search.topk.exact import Neighbors, exact_topk, mutual_topk
 
@@ -69,11 +76,7 @@ class DocumentMatch:
             return cls(how="equal")
         if text == "urls":
             return cls(how="urls")
-        if not Path(text).is_file():
-            raise ConfigError(
-                f"documents {text!r}: say equal or urls, or name a file of matched documents"
-            )
-        return cls(how="file", path=Path(text))
+        return cls(how="file", path=matches_file(text))
 
 
 def reader(

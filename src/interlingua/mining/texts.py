@@ -359,6 +359,19 @@ def _numbered(paths: Sequence[PathLike], bad: BadLines) -> Iterator[tuple[PathLi
             bad.damaged(error, f"{number:,} lines", is_empty=not number)
 
 
+def matches_file(name: str) -> Path:
+    """Return the path of a file of matched documents.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if not Path(name).is_file():
+        raise ConfigError(
+            f"documents {name!r}: say equal or urls, or name a file of matched documents"
+        )
+    return Path(name)
+
+
 def guess_layout(path: PathLike) -> Layout:
     """The layout of a file, by its first lines.
 

@@ -7,7 +7,6 @@ come back in the order of the chunks, so that the shards do not depend on the nu
 from __future__ import annotations
 
 import dataclasses
-import multiprocessing
 import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -39,7 +38,7 @@ from interlingua.prepare.sources import (
     find_files,
     read_chunks,
 )
-from interlingua.processes import end_with_parent
+from interlingua.processes import LibraryContext, end_with_parent
 
 SHARD_ROWS = 1_000_000  # what later stages hold the keys of at once
 UNREADABLE = "unreadable line"
@@ -177,9 +176,11 @@ def _cleaned(chunks: Iterable[Chunk], config: PrepareConfig) -> Iterator[CleanBl
         yield from map(_Worker.clean, chunks)
         return
     # Not fork: the progress bar's thread may hold a lock at that moment.
-    context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(
-        config.processes, mp_context=context, initializer=_Worker.start, initargs=(config.clean,)
+        config.processes,
+        mp_context=LibraryContext(),
+        initializer=_Worker.start,
+        initargs=(config.clean,),
     ) as pool:
         try:
             submitted = (pool.submit(_Worker.clean, chunk) for chunk in chunks)

@@ -12,7 +12,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
 from types import FrameType
@@ -22,12 +21,12 @@ import torch
 
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder
-from interlingua.errors import ConfigError, InterlinguaError, MissingExtraError
+from interlingua.errors import ConfigError, InterlinguaError, require_extra
 from interlingua.files import PathLike
 from interlingua.registry import check_choice
 from interlingua.serve.json_log import log_libraries_as_json, write_message
 from interlingua.serve.model import ServedModel
-from interlingua.serve.settings import ServeSettings
+from interlingua.serve.settings import PACKAGES, ServeSettings
 
 if TYPE_CHECKING:
     from interlingua.search.indexed_model import IndexedModel
@@ -65,9 +64,8 @@ def served_model(
         CheckpointError: there is no such model.
         ConfigError: the prompt, dtype or device is unknown.
     """
-    for package in ("fastapi", "orjson", "prometheus_client", "uvicorn"):
-        if find_spec(package) is None:
-            raise MissingExtraError(package, "serve")
+    for package in PACKAGES:
+        require_extra(package, extra="serve")
     check_choice("dtype", dtype, COMPUTE_DTYPES)
     if threads is not None:
         torch.set_num_threads(threads)
@@ -171,8 +169,7 @@ def _indexed_model(model: ServedModel, index: PathLike) -> IndexedModel:
     """The model as the index needs it, before any process is forked."""
     from interlingua.search.searcher import model_for
 
-    if find_spec("lancedb") is None:
-        raise MissingExtraError("lancedb", "search")
+    require_extra("lancedb", extra="search")
     return model_for(index, model.encoder, model.name, dtype=model.dtype)
 
 

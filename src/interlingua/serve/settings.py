@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from interlingua.errors import ConfigError
 from interlingua.options import Options, option
 
+PACKAGES = ("fastapi", "orjson", "prometheus_client", "uvicorn")
+"""Modules of the extra ``serve``."""
+
 
 @dataclass(frozen=True)
 class ServeSettings(Options):

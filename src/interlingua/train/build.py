@@ -284,6 +284,21 @@ class MicroBatches:
                 rows |= dict.fromkeys(plan.seen(0), plan.epoch_size)
         return rows
 
+    def repeat_warnings(self) -> list[str]:
+        """Return a warning for each feed of which a step reads more rows than there are."""
+        warnings = []
+        for feed, plan in self.plans.items():
+            if plan.global_batch_size > plan.epoch_size:
+                key = f"data.{feed}.batch_size or run.global_batch_size"
+                if feed == "parallel":
+                    key = "run.global_batch_size"
+                warnings.append(
+                    f"{feed}: a step reads {plan.global_batch_size:,} rows and there are"
+                    f" {plan.epoch_size:,}, so a step has rows several times, also as negatives of"
+                    f" themselves; lower {key}, or give more data"
+                )
+        return warnings
+
     def __call__(self, step: int) -> list[Any]:
         """This process's consecutive part of the step's batch."""
         slices = self._engine.world_size * self.accumulation

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
@@ -25,7 +24,7 @@ from interlingua.files import atomic_write
 from interlingua.json_text import parse_json
 from interlingua.processes import is_first_process
 from interlingua.progress_bars import Column, ProgressBar, ProgressBars
-from interlingua.runtime import duration
+from interlingua.runtime import TimeLeft, duration
 from interlingua.train.checkpoint import TrainState, checkpoints_in
 from interlingua.train.config import TrainConfig
 from interlingua.train.engine import Engine, local
@@ -195,7 +194,6 @@ class RunLog:
         self._console = console or Console(stderr=True, highlight=False)
         self._metrics = metrics
         self._max_steps = max_steps
-        self._first = step
         self._shown = progress
         _drop_records_after(metrics, step)
         # unbuffered: what a full disk did not take is not tried again while the file is closed
@@ -203,7 +201,7 @@ class RunLog:
         self._board: Any = None
         if tensorboard is not None:
             self._board = _summary_writer(tensorboard, step)
-        self._started = time.perf_counter()
+        self._time_left = TimeLeft()
         self._bars: ProgressBars | None = None
         self._bar: ProgressBar | None = None
         if progress and self._console.is_terminal:
@@ -225,15 +223,14 @@ class RunLog:
 
     def advance(self, step: int) -> None:
         """Moves the bar."""
+        self._time_left(step, self._max_steps)
         if self._bar is not None:
             self._bar.update(done=step)
 
     def train(self, step: int, losses: Mapping[str, float], **rates: float) -> None:
         """Records and shows the losses since the last record, learning rate and speed."""
         self._record("train", step, {**losses, **rates})
-        # at the pace of the steps made now; those before a checkpoint may be another machine's
-        seconds_per_step = (time.perf_counter() - self._started) / (step - self._first)
-        left = seconds_per_step * (self._max_steps - step)
+        left = self._time_left(step, self._max_steps)
         terms = [
             f"{name} {value:.3f}"
             for name, value in losses.items()
@@ -242,7 +239,9 @@ class RunLog:
         loss = f"loss {losses['loss']:.3f}"
         if terms:
             loss += f" = {' + '.join(terms)}"
-        line = f"{loss} | {rates['pairs_per_second']:,.0f} pairs/s | {duration(left)} left"
+        line = f"{loss} | {rates['pairs_per_second']:,.0f} pairs/s"
+        if left is not None:
+            line += f" | {duration(left)} left"
         if self._bar is not None:
             self._bar.update(done=step, label=line)
         elif self._shown:

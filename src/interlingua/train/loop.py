@@ -188,6 +188,8 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
         Interrupts() as interrupts,
     ):
         exposure = exposure_lines(batches.expected(max_steps), batches.available, heading="planned")
+        for line in batches.repeat_warnings():
+            log.warn(line)
         for note in (*objective.notes(), *notes(config.optimizer, max_steps), *exposure):
             log.say(note)
         if state.best_step is not None and not folder.best.is_dir():

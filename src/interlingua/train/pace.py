@@ -12,6 +12,8 @@ from interlingua.train.engine import Engine
 
 TELLING_SHARE = 0.1
 """Of the steps, after which the time of the whole run is estimated."""
+LEAST_STEPS = 5
+"""Steps before an estimate; the first ones also compile and fill caches."""
 LATE = 1.25
 """A run that will take longer than this many times its budget is called late."""
 
@@ -85,7 +87,8 @@ class Pace:
             seconds: spent by the whole run.
         """
         # Called after every step, it answers after one of them.
-        if self.budget_seconds is None or done != max(1, round(TELLING_SHARE * self.max_steps)):
+        due = max(LEAST_STEPS, round(TELLING_SHARE * self.max_steps))
+        if self.budget_seconds is None or done != due:
             return None
         expected = seconds / done * self.max_steps
         if expected <= LATE * self.budget_seconds:

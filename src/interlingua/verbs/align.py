@@ -14,6 +14,7 @@ from interlingua.files import PathLike
 from interlingua.mining import defaults
 from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, argument, filled, function_of, option
 from interlingua.runtime import Progress, silent
+from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import ColumnOptions, ModelOptions, as_path, output_option
 
 if TYPE_CHECKING:
@@ -46,9 +47,10 @@ class AlignOptions(ModelOptions, ColumnOptions):
         "A document: a sentence per line, a table (.csv, .xlsx), or any text with --split.",
         None,
         kind=Path,
+        reads="text",
     )
     target: PathLike | Sequence[str] | None = argument(
-        "Its translation, in the same formats.", None, kind=Path
+        "Its translation, in the same formats.", None, kind=Path, reads="text"
     )
     # In place of the two documents.
     documents: PathLike | None = option(
@@ -57,6 +59,7 @@ class AlignOptions(ModelOptions, ColumnOptions):
         group=INPUT,
         kind=Path,
         flags=("--list",),
+        reads="file",
     )
     output: PathLike | None = output_option(
         "File for the links, standard output by default; a folder with --list."
@@ -73,6 +76,7 @@ class AlignOptions(ModelOptions, ColumnOptions):
         "Right links, [0, 1]:[2] in every line; prints precision, recall and F1.",
         group=OUTPUT,
         kind=Path,
+        reads="file",
     )
     # Of the search for the cheapest path.
     max_sentences: int = option(
@@ -128,14 +132,18 @@ def run_align(
         ConfigError: an option is wrong.
         DataError: a document has no sentence, or a file can't be read.
     """
+    # A string is a file's name; None goes with a list of documents.
+    sides = (options.source, options.target)
+    are_lists = not all(isinstance(side, str | os.PathLike | None) for side in sides)
+    if are_lists:
+        _refuse_options_of_files(options)
+    check_inputs(options)
     from interlingua.mining.align import AlignJob
     from interlingua.mining.alignment import AlignConfig
     from interlingua.verbs.sources import open_model
 
     config = filled(AlignConfig, options)
-    # A string is a file's name; None goes with a list of documents.
-    sides = (options.source, options.target)
-    if not all(isinstance(side, str | os.PathLike | None) for side in sides):
+    if are_lists:
         return _align_lists(options, config)
     files: Any = {"source": options.source, "target": options.target}
     job = filled(AlignJob, options, **files, list=as_path(options.documents), config=config)
@@ -145,16 +153,24 @@ def run_align(
     return Links(report.links, report, len(job.documents))
 
 
+def _refuse_options_of_files(options: AlignOptions) -> None:
+    """Refuse what is only for documents in files, where both are lists.
+
+    Raises:
+        ConfigError: such an option is set.
+    """
+    names = ("documents", "output", "texts", "gold", "split", "source_column", "target_column")
+    for name in names:
+        if getattr(options, name):
+            raise ConfigError(f"{name} is only for documents in files; drop it, or name two files")
+
+
 def _align_lists(options: AlignOptions, config: AlignConfig) -> Links:
     """Both documents are lists of sentences."""
     from interlingua.encoder.texts import checked_texts
     from interlingua.mining.align import Aligner
     from interlingua.verbs.sources import open_model
 
-    names = ("documents", "output", "texts", "gold", "split", "source_column", "target_column")
-    for name in names:
-        if getattr(options, name):
-            raise ConfigError(f"{name} is only for documents in files; drop it, or name two files")
     encode, _ = open_model(options, identified=False)
     aligner = Aligner(
         encode,

@@ -22,10 +22,12 @@ from interlingua.options import (
 from interlingua.runtime import Progress, silent
 from interlingua.verbs.evaluate import (
     MeasuredModelOptions,
+    check_encoder,
     data_folder,
     data_option,
     measured_model,
 )
+from interlingua.verbs.inputs import check_folder, check_inputs
 from interlingua.verbs.shared import Model, as_path, output_option
 
 if TYPE_CHECKING:
@@ -51,7 +53,10 @@ class AnalyseOptions(MeasuredModelOptions):
     """Options of ``analyse``."""
 
     other: Model = argument(
-        "A second model, to be compared with the first: before and after.", None, metavar="MODEL2"
+        "A second model, to be compared with the first: before and after.",
+        None,
+        metavar="MODEL2",
+        reads="model",
     )
     data: PathLike | None = data_option()
     only: Names | None = option(
@@ -126,10 +131,12 @@ def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
 
     A mistake in the options shows before the first is loaded.
     """
+    check_encoder(options.model)
+    check_inputs(options)
+    check_folder(data_folder(options.data))
     from interlingua.analysis.run import build_analyses
     from interlingua.encoder.backends.load import backend_settings
 
-    data_folder(options.data)  # raises where there is none
     models = [options.model]
     if options.other is not None:
         models.append(options.other)

@@ -21,6 +21,7 @@ from interlingua.options import (
     option,
 )
 from interlingua.runtime import silent
+from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import REQUIRED, output_option
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class AverageOptions(Options):
     models: Sequence[PathLike] = argument(
         "Model directories, runs or hub ids of one shape and vocabulary; first the start.",
         kind=list[str],
+        reads="models",
     )
     output: PathLike = output_option("Folder of the new model.", REQUIRED, is_positional=True)
     # Either the shares themselves, or what to choose them on.
@@ -49,9 +51,13 @@ class AverageOptions(Options):
         None,
         "Held-out translations: a bitext or a folder of them; may be given several times.",
         group=INPUT,
+        reads="texts or folders",
     )
     sts: Sequence[PathLike] | None = option(
-        None, "Sentence pairs with similarity scores; may be given several times.", group=INPUT
+        None,
+        "Sentence pairs with similarity scores; may be given several times.",
+        group=INPUT,
+        reads="paths",
     )
     languages: Names | None = option(
         None, "Languages of folders in --pairs, with commas; all by default.", group=INPUT
@@ -102,6 +108,7 @@ def run_average(
         CheckpointError: a model can't be read.
         DataError: development data can't be read, or ``output`` is there already.
     """
+    check_inputs(options)
     from interlingua.adapt.average import average_models
 
     return average_models(

@@ -10,6 +10,7 @@ from interlingua.files import PathLike
 from interlingua.mining import defaults
 from interlingua.options import INPUT, filled, function_of, option
 from interlingua.runtime import Progress, silent
+from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import REQUIRED, TwoTextsOptions, as_text, output_option
 
 if TYPE_CHECKING:
@@ -27,12 +28,14 @@ class CalibrateOptions(TwoTextsOptions):
         None,
         "Held-out translations of the same kind of text, any format of bitext; mixed in.",
         group=INPUT,
+        reads="bitext",
     )
     labels: PathLike | None = option(
         None,
         "Mined pairs that someone has judged: 1 or 0 TAB source TAB target.",
         group=INPUT,
         kind=Path,
+        reads="file",
     )
     gold: PathLike | None = option(
         None,
@@ -40,6 +43,7 @@ class CalibrateOptions(TwoTextsOptions):
         " measures.",
         group=INPUT,
         kind=Path,
+        reads="file",
     )
     probes: int = option(defaults.PROBES, "Held-out pairs taken at most.", group=INPUT, minimum=80)
     seed: int = option(0, "Of the draw of held-out pairs.")
@@ -59,6 +63,7 @@ def run_calibrate(options: CalibrateOptions, progress: Progress = silent) -> Lea
         ConfigError: an option is wrong.
         DataError: there are too few pairs of which the answer is known, or a file can't be read.
     """
+    check_inputs(options)
     from interlingua.mining.calibrate import CalibrateJob
     from interlingua.mining.mine import parsed_config
     from interlingua.verbs.sources import two_texts

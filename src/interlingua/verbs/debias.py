@@ -27,6 +27,7 @@ from interlingua.options import (
     option,
 )
 from interlingua.runtime import Progress, silent
+from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import BackendOptions, CacheOptions, DtypeOptions, output_option
 
 if TYPE_CHECKING:
@@ -46,12 +47,13 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
     """
 
     model: PathLike | None = argument(
-        "Model directory, hf:owner/name, or what the backend reads.", None
+        "Model directory, hf:owner/name, or what the backend reads.", None, reads="model"
     )
     texts: PathLike | Sequence[PathLike] | None = argument(
         "Folders of de.txt or de-en.tsv files, prepared corpora, files or tables.",
         None,
         kind=list[str],
+        reads="texts or folders",
     )
     output: PathLike = output_option(
         "The new folder.", default=Path("debiased"), is_positional=True
@@ -84,12 +86,21 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
         "A .npy file of vectors to map, in place of a model and texts.",
         group=INPUT,
         kind=Path,
+        reads="file",
     )
     labels: PathLike | None = option(
-        None, "With --vectors: a text file, the language of each a line.", group=INPUT, kind=Path
+        None,
+        "With --vectors: a text file, the language of each a line.",
+        group=INPUT,
+        kind=Path,
+        reads="file",
     )
     map: PathLike | None = option(
-        None, "With --vectors: a map that debias wrote, to apply.", group=INPUT, kind=Path
+        None,
+        "With --vectors: a map that debias wrote, to apply.",
+        group=INPUT,
+        kind=Path,
+        reads="map",
     )
     # How the model embeds.
     prompt: str | Sequence[str] | None = option(
@@ -163,6 +174,7 @@ def run_debias(options: DebiasSettings, progress: Progress = silent) -> DebiasRe
         DataError: texts or vectors are missing, broken or too few.
         CheckpointError: the model or the map is missing or damaged.
     """
+    check_inputs(options)
     from interlingua.analysis.debias import debias_model
     from interlingua.analysis.debias_index import debias_index
     from interlingua.encoder.backends.load import backend_settings

@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, require_extra
 from interlingua.files import PathLike, check_content
 from interlingua.options import INPUT, OUTPUT, argument, filled, function_of, option
 from interlingua.runtime import Streamed, silent
+from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import (
     REQUIRED,
     BadLineOptions,
@@ -30,6 +31,7 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
         "Text, one per line, or .csv, .xlsx; also .gz, .xz, .zst; 'part-*.gz', s3://name; - is"
         " standard input.",
         kind=list[str],
+        reads="texts",
     )
     output: PathLike = output_option(
         "The .npy file: one row per line. Of several files a folder, with one of each. Or one"
@@ -81,11 +83,6 @@ def run_embed(options: EmbedOptions, progress: Streamed = silent) -> list[str]:
         ConfigError: an option is wrong.
         DataError: a file can't be read.
     """
-    from interlingua.corpus.monolingual import language_of
-    from interlingua.corpus.sentence_table import is_table
-    from interlingua.encoder.embed_files import EmbedJob
-    from interlingua.verbs.sources import open_model
-
     # What of the vectors' form is not the default; only our own models take it.
     form: dict[str, Any] = {}
     if options.dim is not None:
@@ -96,6 +93,14 @@ def run_embed(options: EmbedOptions, progress: Streamed = silent) -> list[str]:
         raise ConfigError(
             f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua"
         )
+    check_inputs(options)
+    if os.fspath(options.output).endswith(".parquet"):
+        require_extra("pyarrow", extra="parquet")
+    from interlingua.corpus.monolingual import language_of
+    from interlingua.corpus.sentence_table import is_table
+    from interlingua.encoder.embed_files import EmbedJob
+    from interlingua.verbs.sources import open_model
+
     files = _names(options.files)
     for file in files:
         if not is_table(file):

@@ -22,6 +22,7 @@ from interlingua.options import (
     option,
 )
 from interlingua.runtime import Progress, silent
+from interlingua.verbs.inputs import check_folder, check_inputs, check_packages_of_tasks
 from interlingua.verbs.shared import (
     BatchOptions,
     CacheOptions,
@@ -64,6 +65,7 @@ def data_option(*, is_positional: bool = False) -> Any:
         group=INPUT,
         kind=Path,
         envvar=DATA_VARIABLE,
+        reads="folder",
         is_positional=is_positional,
     )
 
@@ -74,7 +76,8 @@ class MeasuredModelOptions(BatchOptions, CacheOptions):
 
     model: Model = argument(
         "Model directory, hf:owner/name, module:function, folder of vectors, or an endpoint's"
-        " model."
+        " model.",
+        reads="model",
     )
     pooling: str | None = option(None, "cls, mean or max instead of the model's own.", group=MODEL)
 
@@ -90,6 +93,20 @@ def data_folder(data: PathLike | None) -> Path:
     if data is None:
         raise DataError("no data: give --data DIR or set INTERLINGUA_DATA")
     return Path(data).expanduser()
+
+
+def check_encoder(model: Model) -> None:
+    """Check that a model is named, or is an encoder.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    is_named = isinstance(model, str | os.PathLike)
+    if not is_named and not callable(getattr(model, "encode", None)):
+        raise ConfigError(
+            "expected an encoder (interlingua.load) or a model's folder first, got"
+            f" {type(model).__name__}; the order is evaluate(encoder, suite, data)"
+        )
 
 
 def measured_model(
@@ -111,11 +128,7 @@ def measured_model(
 
     if isinstance(model, str | os.PathLike):
         return load_encoder(os.fspath(model), **choices, name=name, options=of_backend)
-    if not callable(getattr(model, "encode", None)):
-        raise ConfigError(
-            "expected an encoder (interlingua.load) or a model's folder first, got"
-            f" {type(model).__name__}; the order is evaluate(encoder, suite, data)"
-        )
+    check_encoder(model)
     for choice, value in choices.items():
         if value not in (None, "interlingua"):
             raise ConfigError(
@@ -206,6 +219,10 @@ class Evaluation:
     @classmethod
     def of(cls, options: EvaluateOptions) -> Evaluation:
         """Builds the tasks, then loads the model, so that a mistake shows at once."""
+        check_encoder(options.model)
+        check_inputs(options)
+        check_packages_of_tasks(options.suite)
+        check_folder(data_folder(options.data))
         from interlingua.encoder.backends.load import backend_settings
         from interlingua.evaluation.budget import Budget
         from interlingua.evaluation.build import build_tasks

@@ -18,7 +18,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from interlingua.errors import ConfigError, InterlinguaError, TaskError
-from interlingua.processes import end_with_parent
+from interlingua.processes import LibraryContext, end_with_parent
 from interlingua.runtime import Progress
 
 Run = Callable[[Any, Progress], object]
@@ -79,7 +79,10 @@ def embed_parts(options: Any, run: Run, progress: Progress) -> None:
     threads = None
     if not on_gpus:  # the processes share this one's cores
         threads = max(1, torch.get_num_threads() // options.devices)
-    context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
+    # CUDA does not survive a fork. A task that the script defines is found by its script alone.
+    context: Any = LibraryContext()
+    if _is_of_script(options.suite):
+        context = multiprocessing.get_context("spawn")
     messages: Any = context.Queue()
     processes = []
     for number in range(options.devices):
@@ -103,6 +106,13 @@ def embed_parts(options: Any, run: Run, progress: Progress) -> None:
             process.join()
 
 
+def _is_of_script(suite: Any) -> bool:
+    """Whether a task is of a class that the caller's script defines."""
+    if isinstance(suite, str):
+        return False
+    return any(type(task).__module__ == "__main__" for task in suite)
+
+
 def _wait(processes: Sequence[BaseProcess], messages: Any, progress: Progress) -> None:
     running = list(processes)
     while running:
@@ -113,7 +123,8 @@ def _wait(processes: Sequence[BaseProcess], messages: Any, progress: Progress) -
             if process.exitcode:
                 raise TaskError(
                     f"a process that embeds a part ended with {process.exitcode} (is the memory"
-                    " full?); the same command goes on where it was stopped"
+                    " full? A script that defines a task needs if __name__ == '__main__' around"
+                    " this call); the same command goes on where it was stopped"
                 )
         running = [process for process in running if process.exitcode is None]
     _read(messages, progress)

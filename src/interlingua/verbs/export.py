@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, require_extra
 from interlingua.files import PathLike
 from interlingua.options import MODEL, OUTPUT, Options, argument, function_of, option
 from interlingua.runtime import silent
+from interlingua.verbs.inputs import check_folder, check_inputs
 from interlingua.verbs.shared import REQUIRED, output_option
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class ExportOptions(Options):
     """Options of ``export``."""
 
     model: PathLike = argument(
-        "Model directory or hf:owner/name, or a run's folder (its best model)."
+        "Model directory or hf:owner/name, or a run's folder (its best model).", reads="model"
     )
     output: PathLike = output_option("The new directory.", REQUIRED)
     # What is written; without any of these a directory for sentence-transformers.
@@ -57,7 +58,11 @@ class ExportOptions(Options):
     )
     # How token vectors are trained.
     corpus: PathLike | None = option(
-        None, "With --static: the folder that interlingua prepare wrote.", group=MODEL, kind=Path
+        None,
+        "With --static: the folder that interlingua prepare wrote.",
+        group=MODEL,
+        kind=Path,
+        reads="folder",
     )
     dim: int | None = option(
         None,
@@ -83,11 +88,17 @@ class ExportOptions(Options):
         None, "SPDX identifier for the card, e.g. Apache-2.0.", group=OUTPUT
     )
     results: Sequence[PathLike] | None = option(
-        None, "Result files or folders, of which the card shows its own.", group=OUTPUT
+        None,
+        "Result files or folders, of which the card shows its own.",
+        group=OUTPUT,
+        reads="paths",
     )
     # How the model is made smaller before it is written.
     vocabulary_of: Sequence[str] | None = option(
-        None, "Keep only the vocabulary of these files or globs: .txt, or pairs.", group=MODEL
+        None,
+        "Keep only the vocabulary of these files or globs: .txt, or pairs.",
+        group=MODEL,
+        reads="texts or folders",
     )
     layers: int | None = option(
         None, "Keep only so many layers, from the first.", group=MODEL, unit="layers"
@@ -97,6 +108,7 @@ class ExportOptions(Options):
         "Turn vectors so that the first elements hold most, by the texts of these files or globs:"
         " .txt, or pairs.",
         group=MODEL,
+        reads="texts or folders",
     )
     truncate_dim: int | None = option(
         None, "Cut vectors to so many elements, from the first.", group=MODEL, unit="elements"
@@ -105,11 +117,14 @@ class ExportOptions(Options):
         None,
         "Measure the ranges of int8 vectors on these files or globs: .txt, or pairs.",
         group=MODEL,
+        reads="texts or folders",
     )
     # The check of what was written.
     verify: bool = option(True, "Compare the vectors with those of all that runs it.")
     verify_texts: Sequence[PathLike] | None = option(
-        None, "Compare these texts' too: ru.txt of one sentence a line, or pairs."
+        None,
+        "Compare these texts' too: ru.txt of one sentence a line, or pairs.",
+        reads="texts or folders",
     )
     verify_only: bool = option(False, "Only compare an exported directory's vectors with MODEL's.")
     overwrite: bool = option(
@@ -135,15 +150,19 @@ def run_export(
         ConfigError: options do not go together.
         CheckpointError: there is no model, or its vectors differ after the export.
     """
+    kinds = [
+        kind for kind in ("onnx", "int8", "openvino", "compact", "gguf") if getattr(options, kind)
+    ]
+    _refuse(options, kinds)
+    check_inputs(options)
+    _check_packages(options, kinds)
+    if options.verify_only:
+        check_folder(options.output)
     from interlingua.export.sentence_transformers import ExportSettings
     from interlingua.export.sentence_transformers import export as export_directory
     from interlingua.export.shrink import ShrinkOptions
     from interlingua.export.verify import with_texts_of
 
-    kinds = [
-        kind for kind in ("onnx", "int8", "openvino", "compact", "gguf") if getattr(options, kind)
-    ]
-    _refuse(options, kinds)
     model = os.fspath(options.model)
     output = Path(options.output)
     # Texts to compare vectors on: those of the library, and the user's.
@@ -181,8 +200,51 @@ def run_export(
     if kinds:
         from interlingua.export.graphs import export_graphs
 
-        return Exported(output, export_graphs(model, output, kinds, settings))  # type: ignore[arg-type]
+        done = export_graphs(model, output, kinds, settings)  # type: ignore[arg-type]
+        return Exported(output, done, _without_weights(model, output, kinds))
     return Exported(output, export_directory(model, output, settings))
+
+
+PACKAGES = {
+    "onnx": (("onnx", "onnx"), ("onnxruntime", "onnx")),
+    "int8": (("onnx", "onnx"), ("onnxruntime", "onnx")),
+    "compact": (("onnx", "onnx"), ("onnxruntime", "onnx")),
+    "openvino": (("onnx", "openvino"), ("openvino", "openvino")),
+    "gguf": (("gguf", "gguf"), ("xllamacpp", "gguf")),
+}
+"""Kind of graph -> the module and extra that write it, and those that run it to compare vectors."""
+
+
+def _without_weights(model: str, output: Path, kinds: Sequence[str]) -> list[str]:
+    """Say that a directory of graphs alone is none for sentence-transformers, as it looks like one.
+
+    Its configuration, tokenizer and ``modules.json`` are what our own backends read.
+    """
+    if "compact" in kinds:
+        return []
+    return [
+        f"{output} has graphs and no weights: sentence-transformers and transformers can't load it;"
+        f" for those run: interlingua export {model} -o DIR, or --compact for both in one"
+    ]
+
+
+def _check_packages(options: ExportOptions, kinds: Sequence[str]) -> None:
+    """Check what writes the directory and what runs it, before torch is imported.
+
+    Raises:
+        MissingExtraError: a library is not installed.
+    """
+    for kind in kinds:
+        writer, runner = PACKAGES[kind]
+        # OpenVINO's library writes the graph too.
+        needed = [writer, runner] if options.verify or kind == "openvino" else [writer]
+        for module, extra in needed:
+            require_extra(module, extra=extra)
+    has_weights = not kinds or "compact" in kinds
+    if has_weights and options.verify and not options.verify_only:
+        require_extra(
+            "sentence_transformers", package="sentence-transformers", extra="sentence-transformers"
+        )
 
 
 def _verify(

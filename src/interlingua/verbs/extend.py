@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from interlingua.adapt.settings import ExtendSettings
 from interlingua.options import function_of
 from interlingua.runtime import silent
+from interlingua.verbs.inputs import check_inputs
 
 if TYPE_CHECKING:
     from interlingua.adapt.extend import ExtendResult
@@ -34,6 +35,7 @@ def run_extend(
         CheckpointError: there is no such model.
         InterlinguaError: training was stopped; the same call goes on.
     """
+    check_inputs(options)
     from interlingua.adapt.extend import Extension
 
     return Extension(options, progress=progress, on_stage=on_stage).run()

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, require_extra
 from interlingua.files import PathLike
 from interlingua.options import INPUT, MODEL, SEARCH, Options, argument, function_of, option
 from interlingua.registry import DEFAULT_MODEL, did_you_mean
 from interlingua.runtime import Streamed, silent
-from interlingua.verbs.shared import output_option
+from interlingua.search.index_files import named_files
+from interlingua.verbs.inputs import check_files, check_index, check_inputs, check_model
+from interlingua.verbs.shared import is_file_name, output_option
 
 if TYPE_CHECKING:
     from interlingua.search.passage_index import Added
@@ -69,6 +71,7 @@ class IndexOptions(Options):
         None,
         "Language map that interlingua debias --vectors wrote, for all vectors; build.",
         group=MODEL,
+        reads="map",
     )
     dtype: str = option(
         "float32", "To compute in: float32, bfloat16, float16, int8; build, add.", group=MODEL
@@ -101,11 +104,14 @@ def run_index(options: IndexOptions, progress: Streamed = silent) -> Indexed:
         CheckpointError: there is no such model or map.
         DataError: a file can't be read or has no passage, or an id occurs twice.
     """
-    from interlingua.search.searcher import add_to_index, build_index
-
     _check(options)
     # The first is the index or the model, the others are files or ids.
     arguments = [os.fspath(argument) for argument in options.arguments]
+    if options.action == "build":
+        arguments = _build_arguments(options, arguments)
+    _check_arguments(options, arguments)
+    from interlingua.search.searcher import add_to_index, build_index
+
     if options.action == "delete":
         return _delete(options, arguments[0], arguments[1:])
     show: Any = {"progress": lambda done: progress(done, None)}  # how many there are is not known
@@ -117,15 +123,7 @@ def run_index(options: IndexOptions, progress: Streamed = silent) -> Indexed:
     if options.action == "add":
         added = add_to_index(arguments[0], arguments[1:], **computing, **show)
         return _changed(arguments[0], added)
-    if options.output is None:
-        raise ConfigError("name the folder of the index: -o DIR")
-    if Path(arguments[0]).is_file():  # no model, but what is to be indexed
-        arguments = [DEFAULT_MODEL, *arguments]
-    if len(arguments) == 1:
-        raise ConfigError(
-            f"{arguments[0]}: given alone, and no file; expected files of passages, such as"
-            " texts/*.txt, after a model or without one"
-        )
+    assert options.output is not None  # _build_arguments refuses that
     added = build_index(
         arguments[0],
         arguments[1:],
@@ -138,6 +136,39 @@ def run_index(options: IndexOptions, progress: Streamed = silent) -> Indexed:
         **show,
     )
     return _changed(options.output, added)
+
+
+def _build_arguments(options: IndexOptions, arguments: list[str]) -> list[str]:
+    """Return the model and the files of ``build``, with the default model where it is left out.
+
+    Raises:
+        ConfigError: there is no folder to write, or no file of passages.
+    """
+    if options.output is None:
+        raise ConfigError("name the folder of the index: -o DIR")
+    if is_file_name(arguments[0]):  # no model, but what is to be indexed
+        arguments = [DEFAULT_MODEL, *arguments]
+    if len(arguments) == 1:
+        raise ConfigError(
+            f"{arguments[0]}: given alone, and no file; expected files of passages, such as"
+            " texts/*.txt, after a model or without one"
+        )
+    return arguments
+
+
+def _check_arguments(options: IndexOptions, arguments: list[str]) -> None:
+    """Check the model, the index, the files and the packages; see ``verbs.inputs``."""
+    if options.action == "delete" and len(arguments) == 1 and options.where is None:
+        raise ConfigError("name ids, or a condition with --where")
+    if options.action != "delete":
+        named_files(arguments[1:], options.output or arguments[0])
+        check_files(arguments[1:])
+    if options.action == "build":
+        require_extra("lancedb", extra="search")
+        check_model(arguments[0])
+    else:
+        check_index(arguments[0])
+    check_inputs(options)
 
 
 def _changed(folder: PathLike, added: Added) -> Indexed:
@@ -164,8 +195,6 @@ def _check(options: IndexOptions) -> None:
 def _delete(options: IndexOptions, folder: str, ids: list[str]) -> Indexed:
     from interlingua.search.searcher import delete_from_index
 
-    if not ids and options.where is None:
-        raise ConfigError("name ids, or a condition with --where")
     return Indexed(Path(folder), deleted=delete_from_index(folder, ids, options.where))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from interlingua.files import PathLike
 from interlingua.options import Options, argument, function_of
+from interlingua.verbs.inputs import check_inputs
 
 if TYPE_CHECKING:
     from interlingua.encoder.encoder import Encoder
@@ -32,7 +33,9 @@ class InfoOptions(Options):
     """Options of ``info``."""
 
     model: PathLike | None = argument(
-        "Model directory, run or hf:owner/name; without one: the machine.", default=None
+        "Model directory, run or hf:owner/name; without one: the machine.",
+        default=None,
+        reads="model",
     )
 
 
@@ -51,6 +54,7 @@ def run_info(options: InfoOptions) -> Info:
         CheckpointError: there is no such model.
         ConfigError: ``INTERLINGUA_EXECUTOR`` names no executor.
     """
+    check_inputs(options)
     from interlingua.encoder.encoder import Encoder
 
     lines = _machine()

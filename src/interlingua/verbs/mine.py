@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from interlingua.errors import require_extra
 from interlingua.files import PathLike
 from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.options import (
@@ -23,6 +24,7 @@ from interlingua.options import (
 )
 from interlingua.registry import CHECKS
 from interlingua.runtime import Progress, silent
+from interlingua.verbs.inputs import check_inputs, check_packages_of_checks
 from interlingua.verbs.shared import (
     BadLineOptions,
     RayOptions,
@@ -55,6 +57,7 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
         "From interlingua calibrate: gives each pair its probability.",
         group=FILTERING,
         kind=Path,
+        reads="file",
     )
     precision: float | None = option(
         None, "Keep as many pairs as are expected to be this precise, 0 to 1.", group=FILTERING
@@ -86,6 +89,7 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
         "Pairs that are right, id TAB id or text TAB text: prints precision and F1.",
         group=OUTPUT,
         kind=Path,
+        reads="file",
     )
     # How pairs are searched, and how the work is cut.
     laser: bool = option(
@@ -122,6 +126,10 @@ def run_mine(options: MineOptions, progress: Progress = silent) -> MinedPairs:
         ConfigError: an option is wrong.
         DataError: a side has no sentence, or a file can't be read.
     """
+    check_inputs(options)
+    check_packages_of_checks(options.checks, options.drop)
+    if options.approximate is not None and options.approximate.startswith(("ivf", "hnsw")):
+        require_extra("faiss", package="faiss-cpu", extra="faiss")
     from interlingua.mining.mine import MinedPairs
     from interlingua.verbs.sources import two_texts
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from interlingua.errors import require_extra
 from interlingua.files import PathLike
 from interlingua.options import INPUT, Options, filled, function_of, option
+from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import output_option
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class QuickstartOptions(Options):
         "A further folder with .mo or .po files; may be given several times.",
         group=INPUT,
         metavar="DIR",
+        reads="folders",
     )
     fetch: bool = option(True, "Whether to fetch public packages with pip.", group=INPUT)
     cache: PathLike = option(
@@ -62,6 +65,8 @@ def run_quickstart(options: QuickstartOptions) -> QuickstartFindings:
         DataError: no translations are found.
         InterlinguaError: the ratio that is required was not reached.
     """
+    check_inputs(options)
+    require_extra("sklearn", package="scikit-learn", extra="quickstart")
     from interlingua.quickstart.run import Settings, quickstart
 
     settings = filled(

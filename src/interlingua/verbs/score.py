@@ -25,6 +25,7 @@ from interlingua.options import (
 )
 from interlingua.registry import CHECKS
 from interlingua.runtime import Streamed, silent
+from interlingua.verbs.inputs import check_bitext, check_inputs, check_packages_of_checks
 from interlingua.verbs.shared import (
     BadLineOptions,
     ModelOptions,
@@ -122,7 +123,11 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
     # Which pairs are kept.
     threshold: float | None = option(None, "Keep pairs of at least this score.", group=FILTERING)
     calibration: PathLike | None = option(
-        None, "From --learn: gives each pair its probability.", group=FILTERING, kind=Path
+        None,
+        "From --learn: gives each pair its probability.",
+        group=FILTERING,
+        kind=Path,
+        reads="file",
     )
     probability: float | None = option(
         None, "Keep pairs that are translations with at least this one, 0 to 1.", group=FILTERING
@@ -175,9 +180,13 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
         "With --learn: judged pairs of the bitext, 1 or 0 TAB source TAB target.",
         group=INPUT,
         kind=Path,
+        reads="file",
     )
     parallel: PathLike | None = option(
-        None, "With --learn: held-out translations, any format of bitext; mixed in.", group=INPUT
+        None,
+        "With --learn: held-out translations, any format of bitext; mixed in.",
+        group=INPUT,
+        reads="bitext",
     )
 
 
@@ -202,6 +211,9 @@ def run_score(
         ConfigError: an option is wrong; the pairs are a table or a dictionary.
         DataError: a pair does not hold two texts, when its turn comes; a file can't be read.
     """
+    check_inputs(options)
+    check_bitext(options.bitext, options.input_format)
+    check_packages_of_checks(options.checks, options.drop)
     from interlingua.mining.calibrate import learn_job
     from interlingua.verbs.sources import open_model
 

@@ -20,6 +20,7 @@ from interlingua.options import (
     listed,
     option,
 )
+from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import STANDARD_INPUT
 
 if TYPE_CHECKING:
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
 class SearchOptions(Options):
     """Options of ``search``."""
 
-    folder: PathLike = argument("Folder of an index.")
+    folder: PathLike = argument("Folder of an index.", reads="index")
     questions: str | Sequence[str] = argument(
         "In any language; - reads a question a line.", kind=list[str]
     )
     language: str | None = option(None, "Of the questions, where the model needs it.", group=INPUT)
     model: str | None = option(
-        None, "Where the index's model is now, if it was moved.", group=MODEL
+        None, "Where the index's model is now, if it was moved.", group=MODEL, reads="model"
     )
     dtype: str = option("float32", "To compute in: float32, bfloat16, float16, int8.", group=MODEL)
     device: str | None = option(None, "cpu, cuda, cuda:1.", group=MODEL)
@@ -72,6 +73,7 @@ def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
         ConfigError: a question is empty, or there is none.
         DataError: standard input holds no question; empty lines of it are left out.
     """
+    check_inputs(options)
     from interlingua.search.passage_index import PassageIndex
     from interlingua.search.searcher import Searcher, model_of
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from interlingua.errors import require_extra
 from interlingua.files import PathLike
 from interlingua.options import MODEL, SEARCH, argument, function_of, option
 from interlingua.registry import DEFAULT_MODEL
-from interlingua.serve.settings import ServeSettings
+from interlingua.serve.settings import PACKAGES, ServeSettings
+from interlingua.verbs.inputs import check_inputs
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,9 @@ class ServeOptions(ServeSettings):
     """Options of ``serve``."""
 
     model: str = argument(
-        "Model directory, training run, hf:owner/name or an installed model.", DEFAULT_MODEL
+        "Model directory, training run, hf:owner/name or an installed model.",
+        DEFAULT_MODEL,
+        reads="model",
     )
     name: str | None = option(
         None, "The model's name in requests; default: its folder's.", group=MODEL
@@ -30,13 +34,14 @@ class ServeOptions(ServeSettings):
     device: str | None = option(None, "cpu, cuda, cuda:1.", group=MODEL)
     # What more than embeddings is served.
     index: PathLike | None = option(
-        None, "Folder of an index of this model, for /search.", group=SEARCH
+        None, "Folder of an index of this model, for /search.", group=SEARCH, reads="index"
     )
     calibration: PathLike | None = option(
         None,
         "From interlingua score --learn: gives aligned pairs probabilities; default:"
         " calibration.json of the model.",
         group=SEARCH,
+        reads="file",
     )
     # Where, and by how many processes.
     host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0 for all.")
@@ -60,6 +65,9 @@ def run_serve(options: ServeOptions) -> None:
         CheckpointError: there is no such model.
         InterlinguaError: the address is in use, or not this machine's.
     """
+    for package in PACKAGES:
+        require_extra(package, extra="serve")
+    check_inputs(options)
     from interlingua.serve.server import calibrations_for, serve_forever, served_model
 
     computing: Any = {"dtype": options.dtype, "device": options.device, "threads": options.threads}

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.config import apply_override
-from interlingua.corpus.formats import is_moses_name
+from interlingua.corpus.formats import FORMAT_OF_SUFFIX, is_moses_name
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike
+from interlingua.files import COMPRESSIONS, PathLike, stem_and_suffix
 from interlingua.limits import MAX_LINE_CHARACTERS
 from interlingua.mining import defaults
 from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, Names, Options, argument, option
@@ -215,7 +215,8 @@ class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
 
     model: Model = argument(
         "Model directory or hf:owner/name, or what the backend reads; left out before a file, it"
-        " is mini."
+        " is mini.",
+        reads="model",
     )
 
     def __post_init__(self) -> None:
@@ -241,9 +242,19 @@ class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
         return None
 
 
+def is_file_name(name: str) -> bool:
+    """Whether a name is that of a file, or looks like one of a file that is missing."""
+    if Path(name).is_file():
+        return True
+    # A folder of a model may be called so.
+    if Path(name).exists():
+        return False
+    return stem_and_suffix(name)[1] in FORMAT_OF_SUFFIX or Path(name).suffix in COMPRESSIONS
+
+
 def _is_input(name: str) -> bool:
     """Whether a name stands for standard input or for files, and so for no model."""
-    if name == STANDARD_INPUT or Path(name).is_file() or is_remote(name):
+    if name == STANDARD_INPUT or is_remote(name) or is_file_name(name):
         return True
     # A folder is a model's; an installed model may be called as a prefix of files is.
     if Path(name).is_dir() or installed_model_entry(name) is not None:
@@ -259,10 +270,11 @@ class TwoTextsOptions(ModelOptions, ColumnOptions):
 
     source: PathLike | Sequence[str] = argument(
         "Text of one language, a sentence per line, or .csv, .xlsx; also .gz, .xz, .zst,"
-        " 'part-*.gz', s3://..."
+        " 'part-*.gz', s3://...",
+        reads="text",
     )
     target: PathLike | Sequence[str] = argument(
-        "Text of the other language, in any of these formats."
+        "Text of the other language, in any of these formats.", reads="text"
     )
     # What the files hold.
     layout: str = option(
@@ -275,15 +287,17 @@ class TwoTextsOptions(ModelOptions, ColumnOptions):
         None,
         "Vectors of the source's lines, .npy or LASER's raw float32, instead of the model.",
         group=INPUT,
+        reads="text",
     )
     target_vectors: PathLike | None = option(
-        None, "Vectors of the target's lines, in the same formats.", group=INPUT
+        None, "Vectors of the target's lines, in the same formats.", group=INPUT, reads="text"
     )
     # Which pairs of sentences are compared, and how they are scored.
     documents: str | None = option(
         None,
         "Only within matched documents: equal, urls, or a file, document TAB document; on the CPU.",
         group=SEARCH,
+        reads="documents",
     )
     background: int = option(
         defaults.BACKGROUND,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.files import PathLike
 from interlingua.options import INPUT, Options, argument, function_of, option
+from interlingua.verbs.inputs import check_training
 from interlingua.verbs.shared import as_path, output_option, overridden
 
 if TYPE_CHECKING:
@@ -101,13 +102,12 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
         raise InterlinguaError(
             "name a TOML file; --init ems, mexma or finetune writes one to begin with"
         )
+    overrides = _overrides(options)
+    if isinstance(options.config, str | os.PathLike):
+        check_training(options.config, overrides)
     from interlingua.train.loop import train
     from interlingua.train.stages import is_staged, load_stages, run_stages
 
-    overrides = list(options.settings or ())
-    for key in ("devices", "strategy"):
-        if getattr(options, key) is not None:
-            overrides.append(f"run.{key}={getattr(options, key)}")
     resume = os.fspath(options.resume)
     if isinstance(options.config, str | os.PathLike) and is_staged(options.config):
         # Stages have one folder for all; each run's own lies in it.
@@ -128,6 +128,15 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
     # The run's own config has all overrides in it.
     again = f"interlingua train {shlex.quote(str(result.run / 'config.toml'))}"
     return Trained([result], again=again)
+
+
+def _overrides(options: TrainOptions) -> list[str]:
+    """Return the keys that the options set, as ``section.key=value``."""
+    overrides = list(options.settings or ())
+    for key in ("devices", "strategy"):
+        if getattr(options, key) is not None:
+            overrides.append(f"run.{key}={getattr(options, key)}")
+    return overrides
 
 
 def _config(options: TrainOptions, overrides: list[str]) -> TrainConfig:
