@@ -111,7 +111,9 @@ def two_texts(
     sources = [pair[0] for pair in shared]
     targets = [pair[1] for pair in shared]
     sources += [pair[0] for pair, is_near in zip(alone[:half], near, strict=False) if not is_near]
-    targets += [pair[1] for pair, is_near in zip(alone[half:], near[half:], strict=True) if not is_near]
+    targets += [
+        pair[1] for pair, is_near in zip(alone[half:], near[half:], strict=True) if not is_near
+    ]
     draw.shuffle(sources)
     draw.shuffle(targets)
     trusted = same_kind

@@ -255,6 +255,12 @@ class Learned(NamedTuple):
         return replace(found, alternatives=self.alternatives)
 
 
+def is_enough(known: Known) -> bool:
+    """Whether there are enough known pairs of either answer to learn from."""
+    right = int(known.right.sum())
+    return min(right, len(known.right) - right) >= LEAST_PAIRS
+
+
 def learn_from_known(known: Known, *, seed: int = 0) -> Learned:
     """Fit a curve to known pairs as they are."""
     fit = fit_calibration(known.scores, known.right, seed=seed)
@@ -268,6 +274,7 @@ def learn_from_samples(
     scores: Float64[ndarray, " n"],
     *,
     others: Sequence[Float64[ndarray, " o"]] = (),
+    measured: Mapping[int, float] | None = None,
     seed: int = 0,
 ) -> Learned:
     """Fit a curve to known pairs that are made as like the list as its scores allow.
@@ -277,6 +284,7 @@ def learn_from_samples(
         wrong: of known wrong pairs, by kind; each kind counts as much as it does in the list.
         scores: of the list.
         others: of wrong pairs that are less like the list's, for alternative curves alone.
+        measured: see ``fit_mixture``.
         seed: of the draws.
 
     Raises:
@@ -284,10 +292,12 @@ def learn_from_samples(
     """
     drawn = np.concatenate([right, *wrong])
     answers = np.repeat([True, False], [len(right), len(drawn) - len(right)])
-    kinds = [kind for kind in wrong if len(kind) >= LEAST_OF_KIND] or [drawn[~answers]]
+    places = [place for place, kind in enumerate(wrong) if len(kind) >= LEAST_OF_KIND]
+    kinds = [wrong[place] for place in places] or [drawn[~answers]]
     if not len(scores) or min(len(right), *map(len, kinds)) < LEAST_OF_KIND:
         return learn_from_known(Known(drawn, answers, []), seed=seed)
-    mixture = fit_mixture(scores, right, kinds)
+    shares = {places.index(at): share for at, share in (measured or {}).items() if at in places}
+    mixture = fit_mixture(scores, right, kinds, measured=shares)
     bad = draw_like(kinds, mixture.wrong, seed=seed)
     good = move_scores(right, mixture.shift, mixture.scale)
     answers = np.repeat([True, False], [len(good), len(bad)])
@@ -405,26 +415,21 @@ class CalibrateJob:
     ) -> LearnedCalibration:
         """Writes the calibration."""
         assert mined is not None
+        everything = mined
         # Pairs that checks reject are not among those that a precision is asked of.
-        accepted = ~refused(checker, mined, mined.pairs)
-        mined = mined._replace(pairs=mined.pairs[accepted])
-        # Which pairs have known answers, and which are of the texts themselves.
-        own = np.ones(len(mined.pairs), bool)
+        mined = mined._replace(pairs=mined.pairs[~refused(checker, mined, mined.pairs)])
+        known, own = self._known(mined, probes, labels, gold)
+        # Checks may reject all that is known to be wrong, and leave nothing to compare with.
+        if not is_enough(known):
+            known, _ = self._known(everything, probes, labels, gold)
         notes: list[str] = []
-        if probes is not None:
-            answered = answers(mined.pairs, mined.x, mined.y, probes)
-            own = answered.own
-            known = _probed(mined, probes, answered)
+        if probes is None:
+            learned = learn_from_known(known, seed=self.seed)
+        else:
             learned = self._from_probes(known, mined, own, checker)
             notes = differences_of_kind(
                 languages, _texts_of_probes(probes), _texts_of_sides(mined, probes)
             )
-        elif self.labels is not None:
-            known = _judged(mined, labels, self.labels)
-            learned = learn_from_known(known, seed=self.seed)
-        else:
-            known = _golden(mined, gold or [])
-            learned = learn_from_known(known, seed=self.seed)
         scores = np.array(mined.pairs["score"][own])
         found = learned.calibration(
             languages=languages, model=model, scoring=self.config.scoring, basis=self.basis
@@ -442,6 +447,22 @@ class CalibrateJob:
         if gold is not None and self.basis != "gold":
             lines += against_gold(found, mined, own, gold)
         return LearnedCalibration(found, [*lines, f"written: {self.output}"])
+
+    def _known(
+        self,
+        mined: Mined,
+        probes: Probes | None,
+        labels: dict[tuple[str, str], bool],
+        gold: Sequence[tuple[str, str]] | None,
+    ) -> tuple[Known, Bool[ndarray, " n"]]:
+        """Which pairs have known answers; and marks those of the texts themselves."""
+        own = np.ones(len(mined.pairs), bool)
+        if probes is not None:
+            answered = answers(mined.pairs, mined.x, mined.y, probes)
+            return _probed(mined, probes, answered), answered.own
+        if self.labels is not None:
+            return _judged(mined, labels, self.labels), own
+        return _golden(mined, gold or []), own
 
     def _from_probes(
         self, known: Known, mined: Mined, own: Bool[ndarray, " n"], checker: Checker
@@ -722,7 +743,9 @@ class LearnJob:
             if stream.total is not None:
                 made.every = max(EVERY, min(stream.total, MOST) // len(held_out))
             scores, right, wrong = made.scored(scorer, pairs, checker)
-            learned = learn_from_samples(right, wrong, scores, seed=self.seed)
+            learned = learn_from_samples(
+                right, wrong, scores, measured=made.measured(), seed=self.seed
+            )
             notes = [*made.notes(), *made.differences(stream.languages)]
         found = learned.calibration(
             languages=stream.languages,

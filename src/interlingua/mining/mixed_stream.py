@@ -20,7 +20,8 @@ from numpy import ndarray
 from interlingua.corpus.formats import TextPair
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import DataError
-from interlingua.mining.checks import Checker
+from interlingua.mining.calibration import LEAST_PAIRS
+from interlingua.mining.checks import Checker, CopiedWords, copied_share
 from interlingua.mining.kinds import COMPARED, differences_of_kind
 from interlingua.mining.score import BitextScorer
 from interlingua.mining.vectors import embed_texts
@@ -77,12 +78,15 @@ class MixedStream:
         scores: dict[str, list[tuple[float, int]]] = {
             kind: [] for kind in ("own", "right", *WRONG_KINDS)
         }
+        refused_ones: dict[str, list[tuple[float, int]]] = {kind: [] for kind in scores}
         for block in scorer.score(self._pairs(pairs)):
             marks = refused_of_block(checker, block.pairs).tolist()
             for score, is_refused in zip(block.scores.tolist(), marks, strict=True):
                 kind, number = self._kinds.popleft()
-                if not is_refused:
-                    scores[kind].append((score, number))
+                (refused_ones if is_refused else scores)[kind].append((score, number))
+        # Checks may reject all that is known to be wrong, and leave nothing to compare with.
+        if sum(len(scores[kind]) for kind in WRONG_KINDS) < LEAST_PAIRS:
+            scores |= {kind: refused_ones[kind] for kind in WRONG_KINDS}
         # Known only now: which held-out pairs the bitext has, too. These are right or wrong as the
         # bitext's own are, and say nothing about how many are.
         found = {
@@ -95,6 +99,12 @@ class MixedStream:
                 " rejected by checks, so nothing is learned from them; give pairs of another text"
             )
         return found["own"], found["right"], [found[kind] for kind in WRONG_KINDS]
+
+    def measured(self) -> dict[int, float]:
+        """The share of copies in the bitext, which their scores do not tell from right pairs."""
+        shares = [copied_share(pair.source, pair.target) for pair in self._some]
+        is_copy = np.array(shares) >= CopiedWords.default_limit
+        return {WRONG_KINDS.index("copy"): float(is_copy.mean()) if shares else 0.0}
 
     def notes(self) -> list[str]:
         """How many held-out pairs were left out."""

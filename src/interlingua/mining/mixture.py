@@ -11,7 +11,7 @@ may also be moved and stretched, where the list is much more likely so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,6 +70,8 @@ def fit_mixture(
     scores: Float64[ndarray, " n"],
     right: Float64[ndarray, " r"],
     wrong: Sequence[Float64[ndarray, " w"]],
+    *,
+    measured: Mapping[int, float] | None = None,
 ) -> Mixture:
     """Find the shares under which a list of scores is most likely.
 
@@ -77,7 +79,12 @@ def fit_mixture(
         scores: of the list.
         right: of known right pairs.
         wrong: of known wrong pairs, by kind.
+        measured: share of the list, by the place of a kind in ``wrong``, where something else than
+            the scores tells it.
     """
+    fixed = np.full(1 + len(wrong), np.nan)
+    for place, share in (measured or {}).items():
+        fixed[1 + place] = share
     low, high = np.quantile(scores, [0.001, 0.999])
     room = 0.15 * (high - low) + 1e-6
     edges = np.linspace(low - room, high + room, BINS + 1)
@@ -86,7 +93,7 @@ def fit_mixture(
 
     def likelihood(shift: float, scale: float) -> tuple[float, Float64[ndarray, " k"]]:
         moved = move_scores(right, shift, scale)
-        return _fit_shares(counts, np.stack([_density(moved, edges), *others]))
+        return _fit_shares(counts, np.stack([_density(moved, edges), *others]), fixed)
 
     at_rest = likelihood(0.0, 1.0)
     spread = float(right.std())
@@ -136,12 +143,23 @@ def draw_like(
 
 
 def _fit_shares(
-    counts: Float64[ndarray, " b"], densities: Float64[ndarray, "k b"]
+    counts: Float64[ndarray, " b"],
+    densities: Float64[ndarray, "k b"],
+    fixed: Float64[ndarray, " k"],
 ) -> tuple[float, Float64[ndarray, " k"]]:
-    """Find the shares of some densities by expectation maximization; return log likelihood too."""
-    shares = np.full(len(densities), 1 / len(densities))
+    """Find the shares of some densities by expectation maximization; return log likelihood too.
+
+    Args:
+        counts: of the list's scores in bins.
+        densities: over these bins.
+        fixed: shares that are known, NaN for the others.
+    """
+    is_free = np.isnan(fixed)
+    left = 1.0 - float(fixed[~is_free].sum())
+    shares = np.where(is_free, left / is_free.sum(), fixed)
     for _ in range(ROUNDS):
         new = shares * (densities @ (counts / (shares @ densities))) / counts.sum()
+        new = np.where(is_free, new * left / new[is_free].sum(), fixed)
         change = np.abs(new - shares).max()
         shares = new
         if change < 1e-6:
