@@ -392,6 +392,7 @@ def write_filtered(
     *,
     format: str,
     columns: Sequence[str] | None = None,
+    languages: tuple[str, str] | None = None,
     stdout: TextIO | None,
     rejected: PathLike | None = None,
 ) -> None:
@@ -402,6 +403,7 @@ def write_filtered(
         path: a file, which appears when it is complete; None = standard output.
         format: see ``output_format``.
         columns: see ``writer.write_rows``.
+        languages: of the pairs, for a file without rows.
         stdout: standard output.
         rejected: file for all other rows, .tsv, .jsonl, .csv or .xlsx, with their reasons.
     """
@@ -421,7 +423,7 @@ def write_filtered(
                 elif reject is not None:
                     reject(row)
 
-        write_rows(kept(), path, format=format, columns=columns, stdout=stdout)
+        write_rows(kept(), path, format=format, columns=columns, languages=languages, stdout=stdout)
 
 
 def check_output(path: PathLike, columns: Sequence[str] | None, checks: CheckPlan) -> str:

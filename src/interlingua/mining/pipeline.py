@@ -77,6 +77,8 @@ PAIR_SECONDS = 2e-5
 DOCUMENT_SECONDS = 3e-5
 """Of a candidate that is looked at, of a pair that is checked and written, and of a text compared
 within documents; on one core of a server. They are little compared with the model's."""
+LEAST_TEXTS = 10
+"""Texts of a side per neighbor of k, below which a warning says that margins mean nothing."""
 FEW = 16
 """Texts of a side that are embedded to try the search."""
 RefusesTexts = Callable[[Sequence[str], Sequence[str]], Bool[ndarray, " n"]]
@@ -325,7 +327,24 @@ def mine_files(
     notes += chain.from_iterable(_warnings(file, work / side) for side, file in files.items())
     if note:
         notes.append(note)
+    notes += _few_texts(sides, config)
     return Mined(sides["x"], sides["y"], pairs, notes, again)
+
+
+def _few_texts(sides: Mapping[str, NumberedTexts], config: MineConfig) -> list[str]:
+    """A warning where a side has too few texts for a margin; else none."""
+    # Within documents the means are over the background too.
+    if config.margin == "absolute" or config.documents is not None:
+        return []
+    fewest = min(map(len, sides.values()))
+    least = LEAST_TEXTS * config.k
+    if fewest >= least:
+        return []
+    return [
+        f"warning: a margin compares a text with its neighbors, and means nothing among"
+        f" {fewest:,} texts of a side for k = {config.k}; give {least:,} or more, or choose"
+        " --margin absolute"
+    ]
 
 
 def _search_documents(

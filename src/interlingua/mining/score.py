@@ -411,6 +411,7 @@ class ScoreJob:
                     self.output,
                     format=output_format(self.output, self.format),
                     columns=self.columns,
+                    languages=stream.languages,
                     stdout=stdout,
                     rejected=self.rejected,
                 )
