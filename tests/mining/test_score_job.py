@@ -101,13 +101,15 @@ def test_untranslated_copies_and_nearly_empty_sides_are_rejected_by_default(tmp_
 
 def test_the_cut_is_that_of_all_pairs_and_not_of_the_first(tmp_path):
     """Right pairs come first, as in a bitext that is sorted; the window sees no others."""
-    right = [pair for pair in bitext(400, wrong=0, repeated=0)]
-    wrong = [
-        one._replace(target=other.target) for one, other in zip(right, right[7:], strict=False)
-    ]
+    right = bitext(400, wrong=0, repeated=0)
+    pairs_apart = zip(right, right[7:], strict=False)
+    wrong = [one._replace(target=other.target) for one, other in pairs_apart]
     write_pairs([*right, *wrong], tmp_path / "a.de-en.tsv")
     curve = calibration(
-        scoring="score ratio k=4 window=50", scores=(0.5, 3.0), log_odds=(-4.0, 4.0)
+        source_language="deu_Latn",
+        scoring="score ratio k=4 window=50",
+        scores=(0.3, 1.3),
+        log_odds=(-4.0, 4.0),
     )
     save_calibration(curve, tmp_path / "c.json")
     shares = []

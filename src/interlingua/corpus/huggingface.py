@@ -72,12 +72,13 @@ class HuggingFace:
         parquet = _module("pyarrow.parquet")
         iterator = one_language_pair(pairs, path)
         rows = list(islice(iterator, ROWS_WRITTEN))
-        if not rows and head is None:
+        head = rows[0] if rows else head
+        if head is None:
             raise DataError(
                 "there is no pair, so the columns' languages are unknown; nothing was written",
                 path=path,
             )
-        names = written_codes(rows[0] if rows else head)
+        names = written_codes(head)
         struct = arrow.struct([(name, arrow.string()) for name in names])
         schema = arrow.schema([("translation", struct)])
         count = 0

@@ -394,11 +394,13 @@ def _to_table(calibration: Calibration) -> dict[str, Any]:
 def _read(table: dict[str, Any]) -> Calibration:
     """The inverse of ``_to_table``."""
     # The strict reader of settings knows dataclasses, and no named tuples.
-    kinds: dict[str, Callable[..., Any]] = {"bins": Bin, "cuts": Cut, "alternatives": _read_curve}
-    plain = {key: value for key, value in table.items() if key not in kinds}
-    lists = {key: tuple(make(**one) for one in table.get(key, ())) for key, make in kinds.items()}
+    lists = ("bins", "cuts", "alternatives")
+    plain = {key: value for key, value in table.items() if key not in lists}
+    bins = tuple(Bin(**one) for one in table.get("bins", ()))
+    cuts = tuple(Cut(**one) for one in table.get("cuts", ()))
+    alternatives = tuple(_read_curve(**one) for one in table.get("alternatives", ()))
     found = from_mapping(Calibration, plain, where="calibration")
-    return dataclasses.replace(found, **lists)
+    return dataclasses.replace(found, bins=bins, cuts=cuts, alternatives=alternatives)
 
 
 def _read_curve(shape: Shape, scores: Sequence[float], log_odds: Sequence[float]) -> Curve:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float32
@@ -655,12 +655,11 @@ def _retrieve_without(
     Returns:
         ``FOUND`` records of which a text was hidden from another, in memory.
     """
-    partners = {}
-    for side, size in (("x", plan.n), ("y", plan.m)):
-        partners[side] = np.full(size, -1, np.int64)
-        partners[side][hidden[side]] = hidden["y" if side == "x" else "x"]
+    partners = {"x": np.full(plan.n, -1, np.int64), "y": np.full(plan.m, -1, np.int64)}
+    for side, other in (("x", "y"), ("y", "x")):
+        partners[side][hidden[side]] = hidden[other]
 
-    def blocks(side: str) -> Iterator[tuple[int, Neighbors]]:
+    def blocks(side: Any) -> Iterator[tuple[int, Neighbors]]:
         for start, neighbors in neighbor_blocks(plan, folder, side):
             stop = start + len(neighbors.indices)
             yield start, without_partners(neighbors, partners[side][start:stop])
