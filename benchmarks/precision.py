@@ -8,8 +8,8 @@ Two set-ups of German and English from the training mix:
   line, or at random), untranslated copies, truncated targets, targets in another script, and
   nearly empty ones. Trusted pairs are 1,000 of the same kind. ``sorted`` is the same in order of
   length.
-- ``mine``: two texts of courses and manual pages, a quarter of whose pairs are in both; what is
-  left of the others is in one of them alone. Trusted pairs are 1,000 short sentences of Tatoeba
+- ``mine``: two texts of courses and manual pages, with a quarter of their pairs in both; what
+  is left of the others is in one of them alone. Trusted pairs are 1,000 short sentences of Tatoeba
   (``other kind``) or 1,000 of the same texts (``same kind``). Of a pair that is in one text alone
   nothing may be nearly equal to a text of the other side, so that what is right is known.
 """
@@ -176,7 +176,7 @@ def write_pairs(path: Path, pairs: list[Pair]) -> Path:
 
 
 def tell(name: str, kept: list[Pair], right: set[Pair], all_right: int, lines: list[str]) -> None:
-    """Print the true precision and recall, with what the verb said of them."""
+    """Print the true precision and recall, and the lines of the verb about them."""
     hits = sum(pair in right for pair in kept)
     print(
         f"{name}: true precision {hits / max(1, len(kept)):.3f}, recall"

@@ -87,7 +87,7 @@ def numbered(count, first=0):
 def test_held_out_pairs_follow_wrong_ones_of_the_bitexts_own(tmp_path):
     pairs, held_out = numbered(24), numbered(5, 100)
     seen = recorded(MixedStream(held_out, ["a", "b", "c", "d", "e"]), pairs, tmp_path)
-    # There is no earlier line whose target the first one could get: it stays as it is.
+    # The first one stays as it is: no earlier line has a target for it.
     assert seen[:5] == [*pairs[:4], held_out[0]]
     part = seen[8]
     assert (part.source, part.target) == (pairs[7].source, "en7")

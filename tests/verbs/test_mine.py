@@ -187,6 +187,6 @@ def test_unequal_numbers_are_no_translations_and_few_texts_are_told():
 
 
 def embed_numbers(texts):
-    """Vectors by which all numbers are much alike."""
+    """Vectors that are similar for all numbers."""
     draws = [np.random.default_rng(round(10 * float(text))).standard_normal(16) for text in texts]
     return np.stack(draws).astype(np.float32) * 0.3 + 1

@@ -92,7 +92,7 @@ def columns_of(
         if result in results[:index]:
             continue
         model = model_of(result)
-        # seeds, and the rows of a joint table, are told apart by what decides their scores alone
+        # options that only add metrics separate neither seeds nor rows of a joint table
         settings = compared_settings(result)
         if by_settings and group is None:
             settings = settings_of(result)

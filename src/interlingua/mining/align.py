@@ -327,7 +327,7 @@ class AlignReport:
     links: list[Link] = field(default_factory=list)
     """Of documents for which no file of links is written."""
     unlike: list[str] = field(default_factory=list)
-    """Documents whose links score as those of unrelated texts do."""
+    """Documents with links that score as those of unrelated texts do."""
 
     def __str__(self) -> str:
         alone = self.shapes[1, 0], self.shapes[0, 1]
@@ -574,7 +574,7 @@ class Aligner:
             self.report.gold += LinkCounts.of(links, gold)
 
     def _warn_of_unrelated(self, links: Sequence[Link], name: str) -> None:
-        """Note documents whose links score as those of unrelated texts do."""
+        """Note documents with links that score as those of unrelated texts do."""
         # Without a link there is no score; then every sentence was left alone, which says the same.
         scores = [1 - link.cost for link in links if link.source and link.target]
         if 0 < len(scores) < FEWEST_LINKS:

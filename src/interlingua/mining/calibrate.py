@@ -86,7 +86,7 @@ MOST = 1_000_000
 LEAST_OF_KIND = 20
 """Wrong pairs of a kind that are learned from by themselves."""
 MOST_HIDDEN = 2000
-"""Pairs whose texts are hidden from each other."""
+"""Pairs of which both texts are hidden from each other."""
 LEAST_HIDDEN = 50
 """Wrong pairs of the texts themselves; with fewer, those of held-out texts are learned from."""
 Answer = bool | None
@@ -264,7 +264,8 @@ def is_enough(known: Known) -> bool:
 def learn_from_known(known: Known, *, seed: int = 0) -> Learned:
     """Fit a curve to known pairs as they are."""
     fit = fit_calibration(known.scores, known.right, seed=seed)
-    right, wrong = known.scores[known.right], known.scores[~known.right]
+    right = known.scores[known.right]
+    wrong = known.scores[~known.right]
     return Learned(fit, known, resampled_curves(right, [wrong], seed=seed))
 
 
@@ -416,7 +417,7 @@ class CalibrateJob:
         """Writes the calibration."""
         assert mined is not None
         everything = mined
-        # Pairs that checks reject are not among those that a precision is asked of.
+        # A precision is that of pairs that no check rejects.
         mined = mined._replace(pairs=mined.pairs[~refused(checker, mined, mined.pairs)])
         known, own = self._known(mined, probes, labels, gold)
         # Checks may reject all that is known to be wrong, and leave nothing to compare with.
@@ -468,7 +469,8 @@ class CalibrateJob:
         self, known: Known, mined: Mined, own: Bool[ndarray, " n"], checker: Checker
     ) -> Learned:
         """Learn from held-out pairs and, where there are enough, from hidden ones."""
-        right, wrong = known.scores[known.right], known.scores[~known.right]
+        right = known.scores[known.right]
+        wrong = known.scores[~known.right]
         scores = np.array(mined.pairs["score"][own])
         hidden = hidden_scores(mined, own, right, wrong, checker, seed=self.seed)
         if len(hidden) < LEAST_HIDDEN:
@@ -642,8 +644,8 @@ def _judged(mined: Mined, labels: dict[tuple[str, str], bool], path: Path) -> Kn
     # Numbers of the judged texts, of either side; -1 stands for a text that is not there, and no
     # mined pair holds it.
     texts = [
-        numbers_of_texts(side, {pair[place] for pair in labels})
-        for place, side in enumerate((mined.x, mined.y))
+        numbers_of_texts(mined.x, {source for source, _ in labels}),
+        numbers_of_texts(mined.y, {target for _, target in labels}),
     ]
     by_number = {
         (texts[0].get(a, -1), texts[1].get(b, -1)): answer for (a, b), answer in labels.items()

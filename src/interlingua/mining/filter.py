@@ -65,7 +65,7 @@ MUCH = 0.3
 SHOWN = 12
 """Pairs of a kind on the page of samples."""
 LEARNED_FROM = 200_000
-"""Pairs whose scores tell the share of right ones, at even distances through all."""
+"""Pairs at even distances through all, by which the share of right ones is estimated."""
 JUDGE = (
     "50 pairs that you judge, at even distances through the list, would settle it: give them with"
     " --labels in place of --parallel"

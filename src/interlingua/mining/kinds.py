@@ -39,7 +39,7 @@ def differences_of_kind(
     for language, known, texts in zip(languages, held_out, others, strict=True):
         if not known or not texts:
             continue
-        lengths = [float(np.median([len(text) for text in side])) for side in (known, texts)]
+        lengths = [float(np.median(list(map(len, side)))) for side in (known, texts)]
         if max(lengths) > MOST_LENGTHS * max(1.0, min(lengths)):
             lines.append(
                 f"warning: {language or 'held-out'} texts that are held out have"

@@ -89,10 +89,10 @@ class MixedStream:
             scores |= {kind: refused_ones[kind] for kind in WRONG_KINDS}
         # Known only now: which held-out pairs the bitext has, too. These are right or wrong as the
         # bitext's own are, and say nothing about how many are.
-        found = {
-            kind: np.array([score for score, number in some if number not in self._in_bitext])
-            for kind, some in scores.items()
-        }
+        found = {}
+        for kind, some in scores.items():
+            left = [score for score, number in some if number not in self._in_bitext]
+            found[kind] = np.array(left)
         if not len(found["right"]):
             raise DataError(
                 f"all {len(self.held_out):,} held-out pairs have a side in the bitext too, or are"

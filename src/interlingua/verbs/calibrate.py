@@ -44,7 +44,7 @@ class CalibrateOptions(TwoTextsOptions):
     )
     drop: Names | Mapping[str, float | None] = option(
         defaults.DROPPED_OF_PAIR,
-        "Checks whose rejected pairs are not learned from, as in mine; or none.",
+        "Checks that leave out pairs before anything is learned, as in mine; or none.",
         group=FILTERING,
     )
     probes: int = option(defaults.PROBES, "Held-out pairs taken at most.", group=INPUT, minimum=80)
