@@ -235,6 +235,7 @@ CHECKS = Registry(
         "language": "interlingua.mining.checks:LanguageIdentified",
         "script": "interlingua.mining.checks:ScriptShare",
         "length": "interlingua.mining.checks:LengthRatio",
+        "empty": "interlingua.mining.checks:EmptySide",
         "copied": "interlingua.mining.checks:CopiedWords",
         "numbers": "interlingua.mining.checks:NumbersAgree",
         "duplicate": "interlingua.mining.checks:DuplicateSides",

@@ -175,3 +175,52 @@ def test_a_metric_that_is_better_low_says_so():
     (table,) = compare([shown_metrics("a", 0.9, 0.3), shown_metrics("b", 0.8, 0.1)], metric="bias")
     assert table.title == "tatoeba: bias, %, lower is better"
     assert [best_cells(row, table.comparable) for row in table.rows] == [[False, True]]
+
+
+def with_bm25(name, scores, **changes):
+    return make(
+        name,
+        task="xquad",
+        settings={"bm25": True, "bm25_k1": 2.0},
+        changed=("bm25", "bm25_k1"),
+        scores=scores,
+        **changes,
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"by": "tasks"}, {"group": "-s[0-9]"}])
+def test_results_are_compared_where_options_only_add_metrics(options):
+    results = [
+        make("worse", task="xquad", scores=(0.5, 0.5)),
+        make("worst", task="xquad", scores=(0.4, 0.4)),
+        with_bm25("best-s1", (0.8, 0.8)),
+        make("best-s2", task="xquad", scores=(0.8, 0.8)),
+    ]
+    (table,) = compare(results, **options)
+    assert all(table.comparable)
+    best = best_cells(table.rows[0], table.comparable)
+    assert [name[:4] for name, is_best in zip(table.columns, best, strict=True) if is_best] == (
+        ["best"] * (1 if "group" in options else 2)
+    )
+
+
+def test_one_model_with_and_without_added_metrics_is_not_two_seeds():
+    results = [make("a", task="xquad"), with_bm25("a", (0.9, 0.5)), make("b", task="xquad")]
+    (table,) = compare(results, by="tasks")
+    assert len(table.columns) == 3
+    assert [len(row.cells) for row in table.rows] == [3]
+    assert all(cell.spread is None for cell in table.rows[0].cells)
+
+
+def test_a_baseline_that_a_task_lacks_is_noted():
+    results = [
+        make("a", items=([1, 0, 1], [1, 1, 0])),
+        make("b", items=([1, 1, 1], [1, 1, 1])),
+        make("b", task="xsim", higher=False),
+        make("c", task="xsim", higher=False),
+    ]
+    tables = compare(results, baseline="a")
+    noted = [any("baseline a" in note for note in table.notes) for table in tables]
+    assert noted == [False, True]
+    with pytest.raises(ConfigError, match="'d'"):
+        compare(results, baseline="d")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 
+import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError
@@ -128,3 +129,39 @@ def test_a_cut_or_changed_journal_only_costs_time(listed):
         journal.write_bytes(harmed)
         run(listed, "links")
         assert bytes_of(listed, "links") == expected
+
+
+def test_documents_that_are_not_the_same_are_told_by_their_number(listed):
+    rows = (listed / "list").read_text().splitlines()
+    cells = [row.split("\t") for row in rows]
+    # The second and the third document get each other's targets.
+    cells[1][1], cells[2][1] = cells[2][1], cells[1][1]
+    (listed / "list").write_text("".join(f"{one[0]}\t{one[1]}\n" for one in cells))
+    lines = run(listed, "links").lines(quiet=True)
+    assert [line.startswith("warning: document pair ") for line in lines] == [True, True]
+    assert [line.split()[3] for line in lines] == ["2", "3"]
+
+
+def test_no_linked_texts_give_files_of_the_known_languages(tmp_path):
+    (tmp_path / "a.de").write_text("de1 de2\n")
+    (tmp_path / "a.en").write_text("en30 en31 en32\n")
+    job = AlignJob(
+        source=tmp_path / "a.de",
+        target=tmp_path / "a.en",
+        output=tmp_path / "links",
+        texts=tmp_path / "t" / "moses",
+        config=AlignConfig(),
+    )
+    (tmp_path / "t").mkdir()
+    alone = AlignedAlone()
+    job.run(alone, model="m", stdout=io.StringIO())
+    assert sorted(path.name for path in (tmp_path / "t").iterdir()) == ["moses.de", "moses.en"]
+
+
+class AlignedAlone:
+    """An encoder by which no two texts are similar."""
+
+    def __call__(self, texts, *, language=None, report=None):
+        vectors = np.zeros((len(texts), 4), np.float32)
+        vectors[:, 0] = 1 if language == "deu_Latn" else -1
+        return vectors

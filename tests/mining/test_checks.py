@@ -8,8 +8,10 @@ from interlingua.mining.checks import (
     Check,
     Checker,
     CheckPlan,
+    EmptySide,
     Pairs,
     copied_share,
+    empty_ratios,
     find_check,
     hubs_of,
     length_ratios,
@@ -46,7 +48,8 @@ def test_numbers_in_any_digits(text, found):
         ("3,5 Millionen, 1.000", "3.5 million, 1,000", 1.0),
         ("١٩٩٩", "1999", 1.0),
         ("2 und 2", "2", 0.5),
-        ("nichts", "7", 0.0),
+        ("nichts", "7", 0.5),  # the other side may have it in words
+        ("3.5", "12", 0.0),
     ],
 )
 def test_numbers_agree(source, target, share):
@@ -60,10 +63,29 @@ def test_numbers_agree(source, target, share):
         ("die Apache Software Foundation", "the Apache Software Foundation", 0.75),
         ("ganz anders gesagt heute", "said in another way", 0.0),
         ("ja Berlin", "yes Berlin", 0.0),  # too few words to tell
+        ("12", "12", 0.0),  # a number is its own translation
+        ("Punkt 12", "punkt 12", 1.0),
     ],
 )
 def test_copied_words(source, target, share):
     assert copied_share(source, target) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "is_empty"),
+    [
+        ("Guten Morgen", "-", True),
+        ("Guten Morgen", "1", True),
+        ("...", "–", True),
+        ("Das hier ist ein ganzer Satz.", "OK", True),
+        ("Ja", "Yes", False),
+        ("12", "12", False),
+        ("はい", "Yes, of course", False),
+        ("", "", True),
+    ],
+)
+def test_nearly_empty_sides(source, target, is_empty):
+    assert (empty_ratios([source], [target])[0] >= EmptySide.default_limit) == is_empty
 
 
 def test_lengths_by_hand():

@@ -148,5 +148,5 @@ def test_tenths_by_hand():
 
 def test_too_few_pairs_of_an_answer():
     scores = np.arange(100.0)
-    with pytest.raises(DataError, match=r"3 right and 97 wrong .* 20"):
+    with pytest.raises(DataError, match=r"3 right and 97 wrong .* 5"):
         fit_calibration(scores, scores > 96)

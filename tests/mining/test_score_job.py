@@ -11,13 +11,24 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from interlingua.corpus.formats import write_pairs
+from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
 from interlingua.corpus.tmx import XML_LANG
 from interlingua.errors import ConfigError, DataError, InterlinguaError
+from interlingua.mining.calibration import save_calibration
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import Selection
-from interlingua.mining.score import BitextScorer, ScoreConfig, count_pairs, counted, open_stream
+from interlingua.mining.score import (
+    BitextScorer,
+    ScoreConfig,
+    count_pairs,
+    counted,
+    open_stream,
+    pair_stream,
+)
+from interlingua.verbs import score as verbs_score
+from interlingua.verbs.score import ScoreOptions
 from tests.jobs import score_job
+from tests.mining.curves import calibration
 from tests.mining.test_score import bitext
 from tests.mining.words import encode
 
@@ -58,6 +69,63 @@ def test_any_format_comes_out_in_its_order(file):
     assert [float(row[0]) for row in rows] == pytest.approx(expected(), abs=1e-5)
     assert told[0].startswith("30 pairs read, 30 kept; ")
     assert told[0].endswith(" pairs/s")
+
+
+@pytest.mark.parametrize("name", ["b.de-en.tsv", "b.csv", "b.tmx", "b", "b.de-en.zip", "b.jsonl"])
+def test_no_pair_left_is_an_empty_file_of_the_known_languages(bitext_file, tmp_path, name):
+    nothing = Selection(threshold=99, checks=CheckPlan((), {}))
+    folder = tmp_path / "out"
+    folder.mkdir()
+    run(score_job(input=bitext_file, output=folder / name, selection=nothing))
+    made = sorted(path.name for path in folder.iterdir())
+    assert made == (["b.de", "b.en"] if name == "b" else [name])
+    assert list(read_pairs(folder / name, source_language="de", target_language="en")) == []
+
+
+def test_untranslated_copies_and_nearly_empty_sides_are_rejected_by_default(tmp_path):
+    pairs = [
+        ("Das ist ein Haus.", "This is a house."),
+        ("Das ist ein Haus.", "Das ist ein Haus."),
+        ("Das ist ein Haus.", "-"),
+        ("Das ist ein Haus.", "Это дом."),
+        ("Im Jahr 1999", "In the year 2024"),
+    ]
+    write_pairs(
+        [TextPair(*pair, "deu_Latn", "eng_Latn") for pair in pairs], tmp_path / "a.de-en.tsv"
+    )
+    job = verbs_score.score_job(ScoreOptions("mini", tmp_path / "a.de-en.tsv"))
+    assert [line.split("\t")[1:] for line in run(job)[0]] == [list(pairs[0])]
+    kept = verbs_score.score_job(ScoreOptions("mini", tmp_path / "a.de-en.tsv", drop="none"))
+    assert len(run(kept)[0]) == 5
+
+
+def test_the_cut_is_that_of_all_pairs_and_not_of_the_first(tmp_path):
+    """Right pairs come first, as in a bitext that is sorted; the window sees no others."""
+    right = bitext(400, wrong=0, repeated=0)
+    pairs_apart = zip(right, right[7:], strict=False)
+    wrong = [one._replace(target=other.target) for one, other in pairs_apart]
+    write_pairs([*right, *wrong], tmp_path / "a.de-en.tsv")
+    curve = calibration(
+        source_language="deu_Latn",
+        scoring="score ratio k=4 window=50",
+        scores=(0.3, 1.3),
+        log_odds=(-4.0, 4.0),
+    )
+    save_calibration(curve, tmp_path / "c.json")
+    shares = []
+    for source in (tmp_path / "a.de-en.tsv", None):
+        options = {"calibration": tmp_path / "c.json", "config": ScoreConfig(window=50)}
+        cut = Selection(precision=0.95, checks=CheckPlan((), {}))
+        job = score_job(input=source and str(source), selection=cut, **options)
+        stream = (
+            job.open()
+            if source
+            else pair_stream([(pair.source, pair.target) for pair in [*right, *wrong]], "de", "en")
+        )
+        lines = job.run(stream, encode, stdout=io.StringIO())
+        (share,) = [line for line in lines if line.startswith("translations among")]
+        shares.append(float(share.split()[-1].rstrip("%")))
+    assert shares[0] < shares[1] - 20
 
 
 def test_a_translation_memory_keeps_its_units(tmp_path):

@@ -5,15 +5,10 @@ import pytest
 
 from interlingua.corpus.formats import write_pairs
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.calibrate import (
-    LearnJob,
-    first_half,
-    judged,
-    learn_job,
-    mixed,
-    wrong_targets,
-)
+from interlingua.mining.calibrate import LearnJob, judged, learn_job
 from interlingua.mining.calibration import load_calibration
+from interlingua.mining.checks import NO_CHECKS, Checker, CheckPlan
+from interlingua.mining.mixed_stream import WRONG_KINDS, MixedStream, first_part, similar_targets
 from interlingua.mining.score import BitextScorer, ScoreConfig, open_stream
 from tests.mining.invented import write_lines
 from tests.mining.test_score import bitext, is_right, pair
@@ -55,54 +50,125 @@ def test_from_held_out_translations(noisy, tmp_path):
     write_pairs(held_out, tmp_path / "held.de-en.tsv")
     job = LearnJob(output=tmp_path / "c.json", parallel=str(tmp_path / "held.de-en.tsv"))
     lines = job.run(open_stream(str(tmp_path / "noisy.de-en.tsv")), encode, model="m")
-    assert lines[0].startswith("300 pairs with a known answer, 50.0 % right")
     assert lines[-1] == f"written: {tmp_path / 'c.json'}"
+    # Every fourth held-out pair has a wrong target.
+    assert sum("right ones score more than wrong ones" in line for line in lines) == 1
     found = load_calibration(tmp_path / "c.json", "de", "en", scoring=ScoreConfig().scoring)
     assert found.basis == "probes"
     assert found.prior == pytest.approx(np.mean([is_right(pair) for pair in noisy]), abs=0.07)
 
 
-def test_held_out_pairs_and_wrong_ones_are_spread_over_the_stream():
-    pairs, held_out = bitext(20), bitext(3, seed=5, wrong=0, repeated=0)
-    seen = []
+class Recorder:
+    """Keeps what it is given to score, and scores nothing."""
 
-    class Recorder:
-        def score(self, stream):
-            seen.extend(stream)
-            return iter(())
+    def __init__(self):
+        self.seen = []
 
-    mixed(Recorder(), pairs, held_out, ["a", "b", "c"])
-    assert seen[:4] == pairs[:4]
-    assert seen[4] == held_out[0]
-    assert seen[5] == held_out[0]._replace(target="a")
-    assert seen[6:10] == pairs[4:8]
-    assert seen[16:18] == [held_out[2], held_out[2]._replace(target="c")]
-    assert len(seen) == 20 + 6
+    def score(self, stream):
+        self.seen.extend(stream)
+        return iter(())
 
 
-def test_answers_stay_with_their_pairs():
-    pairs, held_out = bitext(40), bitext(5, seed=5, wrong=0, repeated=0)
-    wrong = ["en1", "en2", held_out[2].target, "en4", "en5"]
-    found = mixed(BitextScorer(encode, ScoreConfig(window=8)), pairs, held_out, wrong)
-    known = [None] * 4 + [True, False]
-    assert [answer for _, answer in found] == [*known * 2, *[None] * 4, *known * 2, *[None] * 20]
-    known = judged(BitextScorer(encode), pairs, {(pairs[3].source, pairs[3].target): False})
-    assert known[3][1] is False
-    assert len(known) == 40
+def no_checks(tmp_path):
+    return Checker(NO_CHECKS, ("deu_Latn", "eng_Latn"), tmp_path)
 
 
-def test_wrong_targets_of_three_kinds():
-    texts = ["en1 en2 en3 en4", "en5 en6", "en7 en8 en9", "en5 en6", "en6 en5 en10", "en1"]
+def recorded(made, pairs, tmp_path):
+    recorder = Recorder()
+    with pytest.raises(DataError):  # nothing was scored
+        made.scored(recorder, pairs, no_checks(tmp_path))
+    return recorder.seen
+
+
+def numbered(count, first=0):
+    return [pair(f"de{n} de{n + 1}", f"en{n} en{n + 1}") for n in range(first, first + count)]
+
+
+def test_held_out_pairs_follow_wrong_ones_of_the_bitexts_own(tmp_path):
+    pairs, held_out = numbered(24), numbered(5, 100)
+    seen = recorded(MixedStream(held_out, ["a", "b", "c", "d", "e"]), pairs, tmp_path)
+    # The first one stays as it is: no earlier line has a target for it.
+    assert seen[:5] == [*pairs[:4], held_out[0]]
+    part = seen[8]
+    assert (part.source, part.target) == (pairs[7].source, "en7")
+    assert seen[9] == held_out[1]
+    assert seen[13] == pairs[11]._replace(target=pairs[11].source)
+    assert seen[14] == held_out[2]
+    assert seen[18] == pairs[15]._replace(target=pairs[11].target)
+    assert seen[19] == held_out[3]._replace(target="d")
+    assert seen[24] == held_out[4]
+    assert len(seen) == 24 + 5
+
+
+def test_held_out_pairs_are_spread_over_all_of_a_bitext(tmp_path):
+    made = MixedStream(numbered(4, 1000), ["a", "b", "c", "d"])
+    made.every = 25
+    seen = recorded(made, numbered(100), tmp_path)
+    places = [place for place, one in enumerate(seen) if one.source.startswith("de100")]
+    assert places == [25, 51, 77, 103]
+
+
+def test_answers_stay_with_their_pairs(tmp_path):
+    pairs, held_out = bitext(80, wrong=0, repeated=0), bitext(12, seed=5, wrong=0, repeated=0)
+    made = MixedStream(held_out, similar_targets(held_out, encode))
+    scorer = BitextScorer(encode, ScoreConfig(window=8))
+    own, right, wrong = made.scored(scorer, pairs, no_checks(tmp_path))
+    assert (len(own), len(right)) == (69, 9)
+    assert [len(kind) for kind in wrong] == [3, 4, 4, 3]
+    assert right.mean() > max(kind.mean() for kind in (wrong[0], wrong[1], wrong[3]))
+    labels = {(pairs[3].source, pairs[3].target): False}
+    scores, known = judged(BitextScorer(encode), pairs, labels, no_checks(tmp_path))
+    assert known.right.tolist() == [False]
+    assert known.scores.tolist() == [scores[3]]
+
+
+def test_held_out_pairs_that_the_bitext_has_too_are_left_out(noisy, tmp_path):
+    held_out = bitext(150, seed=9, wrong=0, repeated=0)
+    write_pairs([*held_out, *noisy[:60]], tmp_path / "held.de-en.tsv")
+    job = LearnJob(output=tmp_path / "c.json", parallel=str(tmp_path / "held.de-en.tsv"))
+    lines = job.run(open_stream(str(tmp_path / "noisy.de-en.tsv")), encode, model="m")
+    (note,) = [line for line in lines if "left out" in line]
+    assert int(note.split()[0]) >= 60
+    found = load_calibration(tmp_path / "c.json", "de", "en")
+    assert found.prior == pytest.approx(np.mean([is_right(pair) for pair in noisy]), abs=0.1)
+    write_pairs(noisy, tmp_path / "held.de-en.tsv")
+    job = LearnJob(output=tmp_path / "d.json", parallel=str(tmp_path / "held.de-en.tsv"))
+    with pytest.raises(DataError, match="in the bitext too"):
+        job.run(open_stream(str(tmp_path / "noisy.de-en.tsv")), encode, model="m")
+
+
+def test_pairs_that_checks_reject_are_not_learned_from(tmp_path):
+    pairs = [
+        one._replace(target=one.source) if number % 3 == 0 else one
+        for number, one in enumerate(numbered(600))
+    ]
+    write_pairs(pairs, tmp_path / "copies.de-en.tsv")
+    write_pairs(numbered(200, 2000), tmp_path / "held.de-en.tsv")
+    shares = []
+    for drop in ("copied", ""):
+        job = LearnJob(
+            output=tmp_path / "c.json",
+            parallel=str(tmp_path / "held.de-en.tsv"),
+            checks=CheckPlan.parse("", drop),
+        )
+        job.run(open_stream(str(tmp_path / "copies.de-en.tsv")), encode, model="m")
+        shares.append(load_calibration(tmp_path / "c.json", "de", "en").prior)
+    assert shares[0] > 0.95
+
+
+def test_the_most_similar_other_target():
+    texts = ["en1 en2 en3 en4", "en5 en6", "en7 en8 en9", "en6 en5 en10"]
     pairs = [pair("x", text) for text in texts]
-    expected = ["en5 en6", "en6 en5 en10", "en7", "en6 en5 en10", "en5 en6", "e"]
-    assert wrong_targets(pairs, encode) == expected
-    # nothing else there; equal ones are left out
-    assert wrong_targets(pairs[3:4] * 2, encode) == ["en5 en6", "en5"]
+    assert similar_targets(pairs, encode)[1] == "en6 en5 en10"
+    # There is no other one.
+    assert similar_targets(pairs[:1] * 2, encode) == [texts[0]] * 2
 
 
-def test_half_a_sentence():
-    halves = [first_half(text) for text in ("a b c", "漢字仮名", "word", "a")]
+def test_the_first_part_of_a_sentence():
+    halves = [first_part(text) for text in ("a b c", "漢字仮名", "word", "a")]
     assert halves == ["a", "漢字", "wo", ""]
+    assert first_part("a b c d", 0.8) == "a b c"
+    assert len(WRONG_KINDS) == 4
 
 
 def test_too_little_to_learn_from(noisy, tmp_path):
@@ -122,12 +188,12 @@ def test_one_thing_to_learn_from(tmp_path):
     for options in ({}, {"labels": tmp_path, "parallel": "x"}):
         with pytest.raises(ConfigError, match="--labels"):
             LearnJob(output=tmp_path / "c", **options)
-    assert learn_job(None, None, None, ScoreConfig()) is None
-    assert learn_job(tmp_path, None, "x.tsv", ScoreConfig(k=2)) == LearnJob(
+    assert learn_job(None, None, None, ScoreConfig(), NO_CHECKS) is None
+    assert learn_job(tmp_path, None, "x.tsv", ScoreConfig(k=2), NO_CHECKS) == LearnJob(
         output=tmp_path, parallel="x.tsv", config=ScoreConfig(k=2)
     )
     (tmp_path / "c").write_text("{}")
     with pytest.raises(DataError, match="c: not a calibration file"):
         LearnJob(output=tmp_path / "c", parallel="x")
     with pytest.raises(ConfigError, match=r"name .*--learn"):
-        learn_job(None, None, "x.tsv", ScoreConfig())
+        learn_job(None, None, "x.tsv", ScoreConfig(), NO_CHECKS)

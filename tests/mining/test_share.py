@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from interlingua.mining.calibration import (
-    fit_calibration,
-    fit_logistic,
-    separation,
-    share_interval,
-)
+from interlingua.mining.calibrate import Known, learn_from_known, learn_from_samples
+from interlingua.mining.calibration import precision_interval, separation, share_interval
+from interlingua.mining.mixture import draw_like, fit_mixture
 
 
 def drawn(rng, right, wrong, apart):
@@ -21,10 +18,10 @@ def drawn(rng, right, wrong, apart):
 def interval(rng, known, mined, apart):
     """Of the share of right ones, from numbers of known and of mined pairs, right and wrong."""
     scores, right = drawn(rng, *known, apart)
-    fit = fit_calibration(scores, right)
     languages = ("deu_Latn", "eng_Latn")
-    found = fit.calibration(languages=languages, model="m", scoring="s", basis="probes")
-    return share_interval(found, fit_logistic, scores, right, drawn(rng, *mined, apart)[0])
+    learned = learn_from_known(Known(scores, right, []))
+    found = learned.calibration(languages=languages, model="m", scoring="s", basis="probes")
+    return share_interval(found, drawn(rng, *mined, apart)[0])
 
 
 def test_separation_is_the_area_under_the_roc_curve():
@@ -53,3 +50,55 @@ def test_pairs_that_are_hard_to_tell_apart_give_a_wide_interval():
         low, high = interval(rng, (150, 150), (300, 1700), apart)
         widths.append(high - low)
     assert widths[0] > 3 * widths[1]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.8])
+def test_the_interval_holds_the_true_precision(share):
+    rng = np.random.default_rng(7)
+    known = drawn(rng, 400, 400, 3.0)
+    learned = learn_from_known(Known(*known, []))
+    found = learned.calibration(
+        languages=("deu_Latn", "eng_Latn"), model="m", scoring="s", basis="probes"
+    )
+    scores, right = drawn(rng, round(5000 * share), round(5000 * (1 - share)), 3.0)
+    found = found.of_pairs(scores)
+    cut = found.threshold(0.95)
+    low, high = precision_interval(found, scores, cut)
+    assert low <= right[scores >= cut].mean() <= high
+    assert low > 0.9
+
+
+def test_shares_of_a_mixture_are_found():
+    rng = np.random.default_rng(1)
+    right, wrong = rng.normal(3, 1, 500), [rng.normal(0, 1, 500), rng.normal(-4, 1, 500)]
+    parts = rng.normal(3, 1, 2500), rng.normal(0, 1, 2000), rng.normal(-4, 1, 500)
+    found = fit_mixture(np.concatenate(parts), right, wrong)
+    assert not found.is_moved
+    assert [found.right, *found.wrong] == pytest.approx([0.5, 0.4, 0.1], abs=0.03)
+
+
+def test_right_pairs_of_another_kind_are_moved_to_the_list():
+    rng = np.random.default_rng(2)
+    scores, right = drawn(rng, 1500, 1500, 4.0)
+    # Held-out pairs score more by two deviations than those of the list.
+    known = rng.normal(6, 1, 400)
+    wrong = rng.normal(0, 1, 400)
+    found = fit_mixture(scores, known, [wrong])
+    assert found.is_moved
+    assert found.shift == pytest.approx(-2, abs=0.4)
+    assert found.right == pytest.approx(0.5, abs=0.04)
+    learned = learn_from_samples(known, [wrong], scores)
+    made = learned.calibration(
+        languages=("deu_Latn", "eng_Latn"), model="m", scoring="s", basis="probes"
+    ).of_pairs(scores)
+    cut = made.threshold(0.95)
+    assert right[scores >= cut].mean() == pytest.approx(0.95, abs=0.03)
+    low, high = precision_interval(made, scores, cut)
+    assert low <= right[scores >= cut].mean() <= high
+
+
+def test_drawn_in_proportion_and_at_most_once():
+    samples = [np.arange(100.0), np.arange(200.0, 300.0)]
+    drawn_ones = draw_like(samples, [0.75, 0.25])
+    assert len(set(drawn_ones.tolist())) == len(drawn_ones)
+    assert [(drawn_ones < 100).sum(), (drawn_ones >= 200).sum()] == [100, 33]

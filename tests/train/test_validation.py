@@ -15,6 +15,7 @@ from interlingua.train.validation import (
     check_metric,
     measure,
     out_of_patience,
+    saturation_warning,
     update_best,
     valid_batches,
 )
@@ -157,6 +158,36 @@ def test_direction_can_be_said(tiny_config):
     run = tiny_config(metric_for_best_model="rank", greater_is_better=False).run
     assert update_best(TrainState(best_metric=2.0), {"rank": 1.0}, run)
     assert not out_of_patience(TrainState(evaluations_since_best=99), run)
+
+
+def test_the_loss_decides_where_the_metric_is_saturated(tiny_config):
+    run = tiny_config(metric_for_best_model="accuracy").run
+    state = TrainState()
+    found = []
+    for step, (value, loss) in enumerate([(1.0, 2.0), (1.0, 1.5), (0.9, 1.0), (1.0, 1.7)]):
+        state.step = step
+        found.append(update_best(state, {"accuracy": value, "valid_loss": loss}, run))
+    assert found == [True, True, False, False]
+    assert (state.best_step, state.best_metric, state.best_loss) == (1, 1.0, 1.5)
+    # Below its bound a metric decides alone.
+    assert update_best(TrainState(best_metric=0.9, best_loss=2.0), {"accuracy": 0.95}, run)
+    assert not update_best(
+        TrainState(best_metric=0.9, best_loss=2.0), {"accuracy": 0.9, "valid_loss": 1.0}, run
+    )
+
+
+@pytest.mark.parametrize(
+    ("metrics", "named"),
+    [
+        ({"accuracy": 1.0, "valid_loss": 2.0}, "valid_loss"),
+        ({"accuracy": 1.0}, "the start"),
+        ({"accuracy": 0.99, "valid_loss": 2.0}, None),
+    ],
+)
+def test_a_metric_that_is_saturated_at_the_start_is_told(tiny_config, metrics, named):
+    told = saturation_warning(metrics, tiny_config(metric_for_best_model="accuracy").run)
+    assert (told is None) == (named is None)
+    assert named is None or (named in told and "metric_for_best_model" in told)
 
 
 def test_a_metric_that_is_not_measured(tiny_config):

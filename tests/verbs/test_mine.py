@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
 import pytest
 
 import interlingua
@@ -171,3 +172,21 @@ def test_defaults_are_those_of_the_checks(tmp_path):
         declaration.help for field, declaration in declared(MineOptions) if field.name == "drop"
     ]
     assert DROPPED in help_text
+
+
+def test_unequal_numbers_are_no_translations_and_few_texts_are_told():
+    found = interlingua.mine(
+        embed_numbers,
+        ["12", "2024", "3.5"],
+        ["3.5", "12", "1999"],
+        source_language="de",
+        target_language="en",
+    )
+    assert sorted((pair.source, pair.target) for pair in found) == [("12", "12"), ("3.5", "3.5")]
+    assert any(line.startswith("warning: a margin") for line in found.lines)
+
+
+def embed_numbers(texts):
+    """Vectors that are similar for all numbers."""
+    draws = [np.random.default_rng(round(10 * float(text))).standard_normal(16) for text in texts]
+    return np.stack(draws).astype(np.float32) * 0.3 + 1

@@ -191,7 +191,13 @@ def read_pairs(
     return _in_checked_languages(pairs, path, (source is not None, target is not None))
 
 
-def write_pairs(pairs: Iterable[TextPair], path: PathLike, *, format: str | None = None) -> int:
+def write_pairs(
+    pairs: Iterable[TextPair],
+    path: PathLike,
+    *,
+    format: str | None = None,
+    languages: tuple[str, str] | None = None,
+) -> int:
     """Writes pairs to a file that appears only when it is complete.
 
     Args:
@@ -199,12 +205,22 @@ def write_pairs(pairs: Iterable[TextPair], path: PathLike, *, format: str | None
         path: as in ``read_pairs``.
         format: a name of ``registry.FORMATS`` or ``package.module:Class``; guessed from the file's
             name when not given.
+        languages: of source and target, for a file without pairs in a format that has no place for
+            them but with its pairs.
 
     Returns:
         The number of pairs written.
     """
     path = os.fspath(path)
-    return _format(format or guess_format(path)).write(pairs, path)
+    writer = _format(format or guess_format(path))
+    write_empty = getattr(writer, "write_empty", None)
+    if languages is None or not all(languages) or write_empty is None:
+        return writer.write(pairs, path)
+    first, pairs = peek(pairs)
+    if first is None:
+        write_empty(path, TextPair("", "", *languages))
+        return 0
+    return writer.write(pairs, path)
 
 
 def guess_format(path: PathLike) -> str:

@@ -66,6 +66,14 @@ class HuggingFace:
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes a .parquet file with a ``translation`` column, of one language pair."""
+        return self._write(pairs, path, None)
+
+    def write_empty(self, path: str, head: TextPair) -> None:
+        """Write a file without a row, of the languages of a pair."""
+        self._write((), path, head)
+
+    def _write(self, pairs: Iterable[TextPair], path: str, head: TextPair | None) -> int:
+        """Write a file of some pairs, or of the languages of ``head`` if there is no pair."""
         if stem_and_suffix(path)[1] != ".parquet":
             raise DataError(
                 "Hugging Face data is written as Parquet; call the file name.parquet", path=path
@@ -74,12 +82,13 @@ class HuggingFace:
         parquet = _module("pyarrow.parquet")
         iterator = one_language_pair(pairs, path)
         rows = list(islice(iterator, ROWS_WRITTEN))
-        if not rows:
+        head = rows[0] if rows else head
+        if head is None:
             raise DataError(
                 "there is no pair, so the columns' languages are unknown; nothing was written",
                 path=path,
             )
-        names = written_codes(rows[0])
+        names = written_codes(head)
         struct = arrow.struct([(name, arrow.string()) for name in names])
         schema = arrow.schema([("translation", struct)])
         count = 0

@@ -8,7 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -71,6 +71,14 @@ class Moses:
                 "there is no pair, so the files' languages are unknown; nothing was written",
                 path=path,
             )
+        return self._write(pairs, path, head)
+
+    def write_empty(self, path: str, head: TextPair) -> None:
+        """Write two files without a line, of the languages of a pair."""
+        self._write(iter(()), path, head)
+
+    def _write(self, pairs: Iterable[TextPair], path: str, head: TextPair) -> int:
+        """Write two files, named by the languages of ``head``."""
         count = 0
         first_name, second_name = _names(path, head)
         with open_text_writer(first_name) as first, open_text_writer(second_name) as second:
@@ -105,6 +113,19 @@ class OpusZip:
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes the archive with both members; they are gathered in temporary files first."""
+        return self._write(path, lambda prefix: Moses().write(pairs, prefix))
+
+    def write_empty(self, path: str, head: TextPair) -> None:
+        """Write an archive with two members without a line, of the languages of a pair."""
+
+        def write(prefix: str) -> int:
+            Moses().write_empty(prefix, head)
+            return 0
+
+        self._write(path, write)
+
+    def _write(self, path: str, write_members: Callable[[str], int]) -> int:
+        """Write the archive of what ``write_members`` writes under a prefix."""
         import tempfile
 
         # Next to the archive, where there is room for it if there is room for the archive.
@@ -113,7 +134,7 @@ class OpusZip:
             parent = None
         with tempfile.TemporaryDirectory(dir=parent) as folder:
             prefix = Path(folder) / Path(path).name.removesuffix(".zip")
-            count = Moses().write(pairs, str(prefix))
+            count = write_members(str(prefix))
             with (
                 atomic_write(path, "wb") as file,
                 zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,

@@ -19,7 +19,7 @@ from interlingua.evaluation.grouping import (
     Column,
     Section,
     brief,
-    column_index,
+    column_indices,
     columns_of,
     differences,
     digests_of,
@@ -163,7 +163,7 @@ def compare(
     is_joint = join or by == "tasks"
     found = _grouped(results, group, is_joint)
     # refuses a wrong baseline before any work
-    references = [column_index(columns, baseline) for columns, _ in found]
+    references = column_indices([columns for columns, _ in found], baseline)
     total = sum(len(of_table) for _, of_table in found)
     counter = itertools.count()
 
@@ -178,6 +178,10 @@ def compare(
     ]
     if baseline is not None:
         progress("all tasks", 1, 1)
+        tables = [
+            _noting_absence(table, baseline, index)
+            for table, index in zip(tables, references, strict=True)
+        ]
     if strict:
         _refuse_unlike(tables)
     row_pattern = pattern(only)
@@ -192,6 +196,14 @@ def compare(
     if not shown:
         raise ConfigError(f"no row contains {only!r}")
     return shown
+
+
+def _noting_absence(table: ComparisonTable, baseline: str, index: int | None) -> ComparisonTable:
+    """The table with a note where the baseline was not measured on its task."""
+    if index is not None:
+        return table
+    note = f"the baseline {baseline} was not measured on this task: no difference is tested"
+    return table._replace(notes=[*table.notes, note])
 
 
 def _with_metric(results: Sequence[TaskResult], metric: str) -> list[TaskResult]:

@@ -8,6 +8,8 @@ can stand next to each other. Where data, protocol versions or settings differ a
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import itertools
 import re
 from collections import Counter
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 
 from interlingua.errors import ConfigError
 from interlingua.evaluation.scores import TaskResult
-from interlingua.registry import TASKS, did_you_mean
+from interlingua.registry import TASKS, did_you_mean, resolve
 
 BY_CONFIG = "config"
 """Groups models that were trained by one config but for the seed."""
@@ -90,7 +92,10 @@ def columns_of(
         if result in results[:index]:
             continue
         model = model_of(result)
-        settings = settings_of(result)
+        # options that only add metrics separate neither seeds nor rows of a joint table
+        settings = compared_settings(result)
+        if by_settings and group is None:
+            settings = settings_of(result)
         overrides = [*model["overrides"]]
         if by_settings and settings:
             overrides.append(settings)
@@ -138,14 +143,25 @@ def column_index(columns: Sequence[Column], name: str | None) -> int | None:
     Raises:
         ConfigError: there is no such column.
     """
-    if name is None:
-        return None
-    for index, column in enumerate(columns):
-        if name in (column.name, column.label):
-            return index
-    raise ConfigError(
-        f"there is no column {name!r}{did_you_mean(name, [column.name for column in columns])}"
-    )
+    return column_indices([columns], name)[0]
+
+
+def column_indices(tables: Sequence[Sequence[Column]], name: str | None) -> list[int | None]:
+    """The index of the column of that name in each table; None where a table lacks it.
+
+    Raises:
+        ConfigError: no table has such a column.
+    """
+    found: list[int | None] = []
+    for columns in tables:
+        same = [
+            index for index, column in enumerate(columns) if name in (column.name, column.label)
+        ]
+        found.append(same[0] if same else None)
+    if name is not None and all(index is None for index in found):
+        names = list(dict.fromkeys(column.name for columns in tables for column in columns))
+        raise ConfigError(f"there is no column {name!r}{did_you_mean(name, names)}")
+    return found
 
 
 def settings_of(result: TaskResult) -> str:
@@ -157,6 +173,26 @@ def settings_of(result: TaskResult) -> str:
             value = "+".join(map(str, value))
         written.append(f"{option}={value}")
     return ", ".join(written)
+
+
+def compared_settings(result: TaskResult) -> str:
+    """The same without options that only add metrics: scores do not differ by those.
+
+    A field of a task with ``{"adds": True}`` in its metadata is such an option.
+    """
+    name = protocol_of(result.task)
+    if name is None or not result.changed:
+        return settings_of(result)
+    added = _added_metrics(name)
+    changed = tuple(option for option in result.changed if option not in added)
+    return settings_of(dataclasses.replace(result, changed=changed))
+
+
+@functools.cache
+def _added_metrics(protocol: str) -> frozenset[str]:
+    """The options of a task that only add metrics."""
+    fields = dataclasses.fields(resolve(TASKS, protocol))
+    return frozenset(field.name for field in fields if field.metadata.get("adds"))
 
 
 def brief(settings: str) -> str:
@@ -224,7 +260,7 @@ def sections(results: Sequence[TaskResult], columns: Sequence[Column]) -> Iterat
     """
     for task in tasks_of(results):
         of_task = [result for result in results if result.task == task]
-        for settings in dict.fromkeys(map(settings_of, of_task)):
+        for settings in dict.fromkeys(map(compared_settings, of_task)):
             same_settings = [_with_settings(column, task, settings) for column in columns]
             for data, name in _sets_of_one_name(same_settings).items():
                 label = ", ".join(filter(None, (settings, name)))
@@ -235,7 +271,7 @@ def _with_settings(column: Column, task: str, settings: str) -> list[TaskResult]
     return [
         result
         for result in column.results
-        if result.task == task and settings_of(result) == settings
+        if result.task == task and compared_settings(result) == settings
     ]
 
 
@@ -277,7 +313,7 @@ def differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
     parts: dict[str, Callable[[TaskResult], str]] = {
         "protocol versions": lambda result: result.version,
         "data": lambda result: result.data_sha256[:12],
-        "settings": lambda result: settings_of(result) or "the protocol's own",
+        "settings": lambda result: compared_settings(result) or "the protocol's own",
     }
     comparable = [True] * len(chosen)
     notes = []

@@ -420,7 +420,8 @@ def options(task: Any) -> dict[str, Any]:
     """The fields of a task for its result: ``settings``, and the names of the ``changed`` ones.
 
     A field with ``{"output": True}`` in its metadata (a folder, what else to keep) decides no
-    number and is left out.
+    number and is left out. One with ``{"adds": True}`` adds metrics and changes no other: results
+    that differ in it alone are compared.
     """
     # settings decide the file's name, and an output folder must not make another result
     fields = [field for field in dataclasses.fields(task) if not field.metadata.get("output")]

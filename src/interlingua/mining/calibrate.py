@@ -3,18 +3,24 @@
 ``CalibrateJob`` mines, and learns from held-out translations that are mixed into the texts
 (probes), from judged pairs, or from all right pairs. Both sides of half of the probes are mixed in.
 Only one side of the others is, so that whatever it is paired with is wrong. These wrong pairs come
-from the same search and the same retrieval as the wrong pairs among the texts themselves.
+from the same search and the same retrieval as the wrong pairs among the texts themselves. Held-out
+translations may be of another kind than the texts, and what is wrong then scores otherwise too. So
+texts that seem translated are hidden from each other in a second retrieval: what they are paired
+with then is wrong, and of the very texts that are mined.
 
-``LearnJob`` scores a bitext, and learns from judged pairs of it, or from translations mixed in,
-each followed by its source with a wrong target.
+``LearnJob`` scores a bitext, and learns from judged pairs of it, or from translations mixed in.
+Some pairs of the bitext itself get a wrong target: another line's, a part of their own, a copy of
+their source.
+
+``mixture`` compares the scores of right pairs with the list's, and the kinds of wrong ones.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import random
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -31,28 +37,44 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.files import tab_rows
 from interlingua.mining import defaults
 from interlingua.mining.calibration import (
-    FITS,
+    LEAST_PAIRS,
     Basis,
     Bin,
     Calibration,
+    Curve,
     Fit,
     doubted,
     expected_cuts,
     fit_calibration,
     load_calibrations,
     measure,
+    precision_interval,
     reliability_by_tenths,
+    resampled_curves,
     save_calibration,
     separation,
     share_interval,
 )
-from interlingua.mining.filter import quantile_line
+from interlingua.mining.checks import NO_CHECKS, Checker, CheckPlan
+from interlingua.mining.filter import (
+    JUDGE,
+    interval_in_words,
+    quantile_line,
+    refused,
+)
 from interlingua.mining.gold import gold_pairs, is_gold, numbers_of_texts, read_gold
+from interlingua.mining.kinds import COMPARED, differences_of_kind
 from interlingua.mining.mine import SHOWN_PRECISIONS
+from interlingua.mining.mixed_stream import (
+    EVERY,
+    MixedStream,
+    refused_of_block,
+    similar_targets,
+)
+from interlingua.mining.mixture import Mixture, draw_like, fit_mixture, move_scores
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
 from interlingua.mining.score import BitextScorer, ScoreConfig, Stream, counted
 from interlingua.mining.texts import Line, NumberedTexts
-from interlingua.mining.vectors import embed_texts
 from interlingua.mining.work_folder import at_work
 from interlingua.remote import check_writable
 from interlingua.runtime import Progress, Streamed, silent
@@ -61,8 +83,12 @@ LEAST = 80
 """Pairs of held-out text, so that there is something in every quarter."""
 MOST = 1_000_000
 """Pairs of a stream that are looked at."""
-EVERY = 4
-"""Pairs of the stream from one held-out pair to the next."""
+LEAST_OF_KIND = 20
+"""Wrong pairs of a kind that are learned from by themselves."""
+MOST_HIDDEN = 2000
+"""Pairs of which both texts are hidden from each other."""
+LEAST_HIDDEN = 50
+"""Wrong pairs of the texts themselves; with fewer, those of held-out texts are learned from."""
 Answer = bool | None
 """Whether a pair is right; None where it is not known."""
 
@@ -200,6 +226,92 @@ class Known(NamedTuple):
     notes: list[str]
 
 
+class Learned(NamedTuple):
+    """A curve, and what else the known pairs allow.
+
+    Attributes:
+        fit: the curve.
+        known: the pairs that it was fitted to.
+        alternatives: curves by resampling.
+        mixture: how the list is made of right and wrong pairs; None where that was not looked at.
+    """
+
+    fit: Fit
+    known: Known
+    alternatives: tuple[Curve, ...]
+    mixture: Mixture | None = None
+
+    def calibration(
+        self, *, languages: tuple[str, str], model: str, scoring: str, basis: Basis
+    ) -> Calibration:
+        """A calibration of pairs that are right as often as the known ones."""
+        scores, right, _ = self.known
+        measures = {**self.fit.measures, "separation": separation(scores, right)}
+        if self.mixture is not None and self.mixture.is_moved:
+            measures["moved"] = self.mixture.shift
+        found = self.fit._replace(measures=measures).calibration(
+            languages=languages, model=model, scoring=scoring, basis=basis
+        )
+        return replace(found, alternatives=self.alternatives)
+
+
+def is_enough(known: Known) -> bool:
+    """Whether there are enough known pairs of either answer to learn from."""
+    right = int(known.right.sum())
+    return min(right, len(known.right) - right) >= LEAST_PAIRS
+
+
+def learn_from_known(known: Known, *, seed: int = 0) -> Learned:
+    """Fit a curve to known pairs as they are."""
+    fit = fit_calibration(known.scores, known.right, seed=seed)
+    right = known.scores[known.right]
+    wrong = known.scores[~known.right]
+    return Learned(fit, known, resampled_curves(right, [wrong], seed=seed))
+
+
+def learn_from_samples(
+    right: Float64[ndarray, " r"],
+    wrong: Sequence[Float64[ndarray, " w"]],
+    scores: Float64[ndarray, " n"],
+    *,
+    others: Sequence[Float64[ndarray, " o"]] = (),
+    measured: Mapping[int, float] | None = None,
+    seed: int = 0,
+) -> Learned:
+    """Fit a curve to known pairs that are made as like the list as its scores allow.
+
+    Args:
+        right: scores of known right pairs.
+        wrong: of known wrong pairs, by kind; each kind counts as much as it does in the list.
+        scores: of the list.
+        others: of wrong pairs that are less like the list's, for alternative curves alone.
+        measured: see ``fit_mixture``.
+        seed: of the draws.
+
+    Raises:
+        DataError: there are too few known pairs.
+    """
+    drawn = np.concatenate([right, *wrong])
+    answers = np.repeat([True, False], [len(right), len(drawn) - len(right)])
+    places = [place for place, kind in enumerate(wrong) if len(kind) >= LEAST_OF_KIND]
+    kinds = [wrong[place] for place in places] or [drawn[~answers]]
+    if not len(scores) or min(len(right), *map(len, kinds)) < LEAST_OF_KIND:
+        return learn_from_known(Known(drawn, answers, []), seed=seed)
+    shares = {places.index(at): share for at, share in (measured or {}).items() if at in places}
+    mixture = fit_mixture(scores, right, kinds, measured=shares)
+    bad = draw_like(kinds, mixture.wrong, seed=seed)
+    good = move_scores(right, mixture.shift, mixture.scale)
+    answers = np.repeat([True, False], [len(good), len(bad)])
+    known = Known(np.concatenate([good, bad]), answers, [])
+    pools = [bad, *(np.concatenate([bad, other]) for other in others)]
+    return Learned(
+        fit_calibration(known.scores, known.right, seed=seed),
+        known,
+        resampled_curves(right, pools, moves=mixture.near, seed=seed),
+        mixture,
+    )
+
+
 class LearnedCalibration(NamedTuple):
     """What was learned, and the report in lines."""
 
@@ -219,11 +331,13 @@ class CalibrateJob:
         gold: all pairs that are right.
         probes: held-out pairs taken at most.
         seed: of the draw.
+        checks: pairs that these reject are not learned from.
         work: folder of all that is made on the way.
     """
 
     output: Path
     config: MineConfig
+    checks: CheckPlan = NO_CHECKS
     parallel: str | None = None
     labels: Path | None = None
     gold: Path | None = None
@@ -278,14 +392,22 @@ class CalibrateJob:
             target = target._replace(extra=[*target.extra, *probes.target])
         with at_work(self.folder, keep=self.work is not None):
             source, target = (with_lines(side, self.folder) for side in (source, target))
+            checker = Checker(self.checks, languages, self.folder / "seen")
             mined = mine_files(
-                source, target, self.config, self.folder, model=model, progress=progress
+                source,
+                target,
+                self.config,
+                self.folder,
+                model=model,
+                refuses=checker.refuses if self.checks.limits else None,
+                progress=progress,
             )
-            return self._learn(mined, probes, labels, gold, languages, model)
+            return self._learn(mined, checker, probes, labels, gold, languages, model)
 
     def _learn(
         self,
         mined: Mined | None,
+        checker: Checker,
         probes: Probes | None,
         labels: dict[tuple[str, str], bool],
         gold: Sequence[tuple[str, str]] | None,
@@ -294,21 +416,23 @@ class CalibrateJob:
     ) -> LearnedCalibration:
         """Writes the calibration."""
         assert mined is not None
-        # Which pairs have known answers, and which are of the texts themselves.
-        own = np.ones(len(mined.pairs), bool)
-        if probes is not None:
-            answered = answers(mined.pairs, mined.x, mined.y, probes)
-            own = answered.own
-            known = _probed(mined, probes, answered)
-        elif self.labels is not None:
-            known = _judged(mined, labels, self.labels)
+        everything = mined
+        # A precision is that of pairs that no check rejects.
+        mined = mined._replace(pairs=mined.pairs[~refused(checker, mined, mined.pairs)])
+        known, own = self._known(mined, probes, labels, gold)
+        # Checks may reject all that is known to be wrong, and leave nothing to compare with.
+        if not is_enough(known):
+            known, _ = self._known(everything, probes, labels, gold)
+        notes: list[str] = []
+        if probes is None:
+            learned = learn_from_known(known, seed=self.seed)
         else:
-            known = _golden(mined, gold or [])
-        fit = fit_calibration(known.scores, known.right, seed=self.seed)
-        auc = separation(known.scores, known.right)
-        fit = fit._replace(measures={**fit.measures, "separation": auc})
-        scores = mined.pairs["score"][own]
-        found = fit.calibration(
+            learned = self._from_probes(known, mined, own, checker)
+            notes = differences_of_kind(
+                languages, _texts_of_probes(probes), _texts_of_sides(mined, probes)
+            )
+        scores = np.array(mined.pairs["score"][own])
+        found = learned.calibration(
             languages=languages, model=model, scoring=self.config.scoring, basis=self.basis
         )
         if self.basis == "labels":
@@ -319,14 +443,39 @@ class CalibrateJob:
         else:
             found = found.of_pairs(scores)
         save_calibration(found, self.output)
-        lines = [*mined.notes, *known.notes, *report(fit, found, int(own.sum()))]
-        # Judged and gold pairs are the texts' own, held-out ones may be of another kind.
-        if self.basis == "probes":
-            lines += self._share_lines(found, known, scores)
+        lines = [*mined.notes, *known.notes, *report(learned.fit, found, scores), *notes]
         # The curve was not fitted to these, so that they can tell how true it is.
         if gold is not None and self.basis != "gold":
             lines += against_gold(found, mined, own, gold)
         return LearnedCalibration(found, [*lines, f"written: {self.output}"])
+
+    def _known(
+        self,
+        mined: Mined,
+        probes: Probes | None,
+        labels: dict[tuple[str, str], bool],
+        gold: Sequence[tuple[str, str]] | None,
+    ) -> tuple[Known, Bool[ndarray, " n"]]:
+        """Which pairs have known answers; and marks those of the texts themselves."""
+        own = np.ones(len(mined.pairs), bool)
+        if probes is not None:
+            answered = answers(mined.pairs, mined.x, mined.y, probes)
+            return _probed(mined, probes, answered), answered.own
+        if self.labels is not None:
+            return _judged(mined, labels, self.labels), own
+        return _golden(mined, gold or []), own
+
+    def _from_probes(
+        self, known: Known, mined: Mined, own: Bool[ndarray, " n"], checker: Checker
+    ) -> Learned:
+        """Learn from held-out pairs and, where there are enough, from hidden ones."""
+        right = known.scores[known.right]
+        wrong = known.scores[~known.right]
+        scores = np.array(mined.pairs["score"][own])
+        hidden = hidden_scores(mined, own, right, wrong, checker, seed=self.seed)
+        if len(hidden) < LEAST_HIDDEN:
+            return learn_from_samples(right, [wrong], scores, seed=self.seed)
+        return learn_from_samples(right, [hidden], scores, others=[wrong], seed=self.seed)
 
     def _probes(self, languages: tuple[str, str]) -> Probes | None:
         """Held-out pairs to mix in, where they are what is learned from."""
@@ -338,22 +487,62 @@ class CalibrateJob:
         texts = ((pair.source, pair.target) for pair in pairs)
         return make_probes(texts, self.probes, seed=self.seed)
 
-    def _share_lines(
-        self, found: Calibration, known: Known, scores: Float64[ndarray, " n"]
-    ) -> list[str]:
-        """How far the estimated share can be relied on, in lines."""
-        low, high = share_interval(
-            found, FITS[found.shape], known.scores, known.right, scores, seed=self.seed
-        )
-        line = (
-            f"this share: {low:.1%} to {high:.1%} by resampling, if known pairs are like the"
-            f" others; right ones score more than wrong ones {found.measures['separation']:.0%} of"
-            " the time"
-        )
-        doubt = doubted(found)
-        if not doubt:
-            return [line]
-        return [line, f"warning: {doubt}"]
+
+def hidden_scores(
+    mined: Mined,
+    own: Bool[ndarray, " n"],
+    right: Float64[ndarray, " r"],
+    wrong: Float64[ndarray, " w"],
+    checker: Checker,
+    *,
+    seed: int = 0,
+) -> Float64[ndarray, " h"]:
+    """Score what translated texts are paired with while their translations are hidden.
+
+    Half of the pairs that seem right are hidden, so that most of the best partners stay taken, as
+    they are for a text that has no translation.
+
+    Args:
+        mined: all pairs that were found.
+        own: marks those of the texts themselves.
+        right: scores of known right pairs.
+        wrong: of known wrong pairs.
+        checker: pairs that it rejects are left out.
+        seed: of the draw.
+    """
+    places = np.flatnonzero(own)
+    if mined.retrieve_without is None or min(len(right), len(wrong), len(places)) < LEAST_PAIRS:
+        return np.zeros(0)
+    scores = np.array(mined.pairs["score"][places])
+    # The pairs are in order of score. What seems right is never more than the better half: a wrong
+    # pair that is hidden tells too little, as what its texts are paired with then scores less.
+    share = fit_mixture(scores, right, [wrong]).right
+    count = round(len(places) * min(max(share, 0.02), 0.5))
+    best = places[np.argsort(-scores, kind="stable")[:count]]
+    rng = np.random.default_rng(seed)
+    hidden = rng.choice(best, min(MOST_HIDDEN, len(best) // 2), replace=False)
+    found = mined.retrieve_without(mined.pairs[np.sort(hidden)])
+    # Held-out texts are no partners of texts without a translation.
+    is_own = np.zeros(len(mined.x), bool), np.zeros(len(mined.y), bool)
+    for side, marks in zip(("x", "y"), is_own, strict=True):
+        marks[mined.pairs[side][places]] = True
+    found = found[is_own[0][found["x"]] & is_own[1][found["y"]]]
+    return np.array(found["score"][~refused(checker, mined, found)])
+
+
+def _texts_of_probes(probes: Probes) -> tuple[list[str], list[str]]:
+    """Held-out texts of both sides."""
+    return [line.text for line in probes.source], [line.text for line in probes.target]
+
+
+def _texts_of_sides(mined: Mined, probes: Probes) -> tuple[list[str], list[str]]:
+    """Some texts of both sides, at even distances, without the held-out ones at the end."""
+    found = []
+    for side, held_out in ((mined.x, probes.source), (mined.y, probes.target)):
+        count = max(1, len(side) - len(held_out))
+        places = np.linspace(0, count - 1, min(count, COMPARED)).round().astype(int)
+        found.append([side.texts[place] for place in places.tolist()])
+    return found[0], found[1]
 
 
 def read_labels(path: Path) -> dict[tuple[str, str], bool]:
@@ -370,8 +559,8 @@ def read_labels(path: Path) -> dict[tuple[str, str], bool]:
     return labels
 
 
-def report(fit: Fit, found: Calibration, own: int) -> list[str]:
-    """The curve and its quality, in lines."""
+def report(fit: Fit, found: Calibration, scores: Float64[ndarray, " n"]) -> list[str]:
+    """The curve, its quality and what it expects of some pairs, in lines."""
     measures = found.measures
     compared = fit.compared
     lines = [
@@ -382,16 +571,25 @@ def report(fit: Fit, found: Calibration, own: int) -> list[str]:
         f" {measures['brier']:.4f}",
         *_curve(found.bins),
     ]
+    low, high = share_interval(found, scores)
     lines.append(
-        f"translations among the {own:,} pairs found: {found.prior:.1%}, about"
-        f" {found.prior * own:,.0f}"
+        f"translations among the {len(scores):,} pairs found: {found.prior:.1%}, about"
+        f" {found.prior * len(scores):,.0f} ({low:.1%} to {high:.1%} by resampling, if known pairs"
+        f" are like the others); right ones score more than wrong ones"
+        f" {measures['separation']:.0%} of the time"
     )
     for cut in found.cuts:
         if cut.precision in SHOWN_PRECISIONS:
             outcome = "no pair is that likely"
             if cut.pairs:
-                outcome = f"{cut.pairs:,} pairs, from score {cut.score:.4f} on"
+                between = interval_in_words(precision_interval(found, scores, cut.score))
+                outcome = f"{cut.pairs:,} pairs, from score {cut.score:.4f} on ({between})"
             lines.append(f"precision {cut.precision:.2f}: {outcome}")
+    if found.basis == "probes":
+        lines.append(JUDGE)
+        doubt = doubted(found)
+        if doubt:
+            lines.append(f"warning: {doubt}")
     return lines
 
 
@@ -446,8 +644,8 @@ def _judged(mined: Mined, labels: dict[tuple[str, str], bool], path: Path) -> Kn
     # Numbers of the judged texts, of either side; -1 stands for a text that is not there, and no
     # mined pair holds it.
     texts = [
-        numbers_of_texts(side, {pair[place] for pair in labels})
-        for place, side in enumerate((mined.x, mined.y))
+        numbers_of_texts(mined.x, {source for source, _ in labels}),
+        numbers_of_texts(mined.y, {target for _, target in labels}),
     ]
     by_number = {
         (texts[0].get(a, -1), texts[1].get(b, -1)): answer for (a, b), answer in labels.items()
@@ -479,16 +677,18 @@ class LearnJob:
     Attributes:
         output: the calibration file; other language pairs in it stay.
         labels: pairs of the stream that were judged, 1 or 0 TAB source TAB target.
-        parallel: held-out translations in any format of bitext, mixed into the stream as right
-            pairs, and with other targets as wrong ones, see ``wrong_targets``.
+        parallel: held-out translations in any format of bitext, mixed into the stream, see
+            ``MixedStream``.
         config: what a score is.
-        seed: of the folds of the fit.
+        checks: pairs that these reject are not learned from.
+        seed: of the folds of the fit, and of the draws.
     """
 
     output: Path
     labels: Path | None = None
     parallel: str | None = None
     config: ScoreConfig = field(default_factory=ScoreConfig)
+    checks: CheckPlan = NO_CHECKS
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -519,38 +719,49 @@ class LearnJob:
         Raises:
             DataError: too few pairs of a known answer are in the stream.
         """
-        with stream.bad:
-            return [*self._learn(stream, encode, model, progress), *stream.bad.lines()]
+        with stream.bad, tempfile.TemporaryDirectory(prefix="interlingua-") as folder:
+            checker = Checker(self.checks, stream.languages, Path(folder))
+            return [*self._learn(stream, encode, model, checker, progress), *stream.bad.lines()]
 
     def _learn(
         self,
         stream: Stream,
         encode: Encode,
         model: str,
+        checker: Checker,
         progress: Streamed,
     ) -> list[str]:
         scorer = BitextScorer(encode, self.config, progress=counted(progress, stream.total))
         pairs = itertools.islice(stream.pairs, MOST)
         if self.labels is not None:
-            found = judged(scorer, pairs, read_labels(self.labels))
+            scores, known = judged(scorer, pairs, read_labels(self.labels), checker)
+            learned = learn_from_known(known, seed=self.seed)
+            notes: list[str] = []
         else:
             held_out = self._held_out(stream.languages)
-            found = mixed(scorer, pairs, held_out, wrong_targets(held_out, encode))
-        scores, answers = (np.array(values) for values in zip(*found, strict=True))
-        known = np.array([answer is not None for answer in answers])
-        fit = fit_calibration(scores[known], answers[known].astype(bool), seed=self.seed)
-        # Judged pairs are the stream's own; held-out ones are not, and must not count in its share.
-        own = scores
-        if self.labels is None:
-            own = scores[~known]
-        calibration = fit.calibration(
+            made = MixedStream(held_out, similar_targets(held_out, encode), seed=self.seed)
+            # Spread over all of the stream: its first pairs may be of another kind than the others,
+            # as where it is in order of length.
+            if stream.total is not None:
+                made.every = max(EVERY, min(stream.total, MOST) // len(held_out))
+            scores, right, wrong = made.scored(scorer, pairs, checker)
+            learned = learn_from_samples(
+                right, wrong, scores, measured=made.measured(), seed=self.seed
+            )
+            notes = [*made.notes(), *made.differences(stream.languages)]
+        found = learned.calibration(
             languages=stream.languages,
             model=model,
             scoring=self.config.scoring,
             basis="probes" if self.labels is None else "labels",
-        ).of_pairs(own)
-        save_calibration(calibration, self.output)
-        return [*report(fit, calibration, len(own)), quantile_line(own), f"written: {self.output}"]
+        ).of_pairs(scores)
+        save_calibration(found, self.output)
+        return [
+            *report(learned.fit, found, scores),
+            quantile_line(scores),
+            *notes,
+            f"written: {self.output}",
+        ]
 
     def _held_out(self, languages: tuple[str, str]) -> list[TextPair]:
         """The translations to mix in."""
@@ -563,11 +774,17 @@ class LearnJob:
             raise DataError(
                 "holds fewer than two pairs; there is nothing to learn from", path=self.parallel
             )
+        # In any order: a file that is sorted must not put its short pairs to the short ones alone.
+        random.Random(self.seed).shuffle(found)
         return found
 
 
 def learn_job(
-    learn: Path | None, labels: Path | None, parallel: str | None, config: ScoreConfig
+    learn: Path | None,
+    labels: Path | None,
+    parallel: str | None,
+    config: ScoreConfig,
+    checks: CheckPlan,
 ) -> LearnJob | None:
     """From options; None where nothing is to be learned.
 
@@ -575,7 +792,9 @@ def learn_job(
         ConfigError: there is nothing to learn from, or nothing to write.
     """
     if learn is not None:
-        return LearnJob(output=learn, labels=labels, parallel=parallel, config=config)
+        return LearnJob(
+            output=learn, labels=labels, parallel=parallel, config=config, checks=checks
+        )
     if labels is not None or parallel is not None:
         raise ConfigError(
             "--labels and --parallel are to learn from; name the calibration to write with --learn"
@@ -584,79 +803,23 @@ def learn_job(
 
 
 def judged(
-    scorer: BitextScorer, pairs: Iterable[TextPair], labels: Mapping[tuple[str, str], bool]
-) -> list[tuple[float, Answer]]:
-    """Scores of all pairs, with the answers that are known."""
-    return [
-        (float(score), labels.get((pair.source.strip(), pair.target.strip())))
-        for block in scorer.score(pairs)
-        for pair, score in zip(block.pairs, block.scores, strict=True)
-    ]
-
-
-def mixed(
     scorer: BitextScorer,
     pairs: Iterable[TextPair],
-    held_out: Sequence[TextPair],
-    wrong: Sequence[str],
-) -> list[tuple[float, Answer]]:
-    """Scores of the pairs, and of held-out pairs mixed in among them, with what is known.
-
-    Each held-out pair is followed by its source with a wrong target.
-    """
-    # The scorer reads a window ahead of what it gives back; the answers wait here meanwhile.
-    answers: deque[Answer] = deque()
-
-    def both() -> Iterator[TextPair]:
-        probes = zip(held_out, wrong, strict=True)
-        for number, pair in enumerate(pairs, 1):
-            answers.append(None)
-            yield pair
-            if number % EVERY != 0:
-                continue
-            probe = next(probes, None)
-            # A wrong target that happens to be the right one tells nothing.
-            if probe is not None and probe[0].target.strip() != probe[1].strip():
-                answers.extend((True, False))
-                yield probe[0]
-                yield probe[0]._replace(target=probe[1])
-
-    return [
-        (float(score), answers.popleft())
-        for block in scorer.score(both())
-        for score in block.scores
-    ]
-
-
-def wrong_targets(pairs: Sequence[TextPair], encode: Encode) -> list[str]:
-    """A wrong target for every pair, in turn of each kind that bitexts are full of.
-
-    The next pair's, as where lines are misaligned; the most similar of all others, as where similar
-    sentences were matched; the first half of its own, as where something is missing.
-    """
-    targets = [pair.target.strip() for pair in pairs]
-    distinct = list(dict.fromkeys(targets))
-    encode = functools.partial(encode, language=pairs[0].target_language)
-    vectors = embed_texts(encode, distinct)
-    row = {text: number for number, text in enumerate(distinct)}
-    found = []
-    for number, target in enumerate(targets):
-        if number % 3 == 0:
-            # The last one takes that of the first.
-            found.append(targets[(number + 1) % len(targets)])
-        elif number % 3 == 1 and len(distinct) > 1:
-            # The most similar text is itself; it is taken out.
-            similar = vectors @ vectors[row[target]]
-            similar[row[target]] = -np.inf
-            found.append(distinct[int(similar.argmax())])
-        else:
-            found.append(first_half(target))
-    return found
-
-
-def first_half(text: str) -> str:
-    """Half of the words, or of the characters of a text without spaces."""
-    words = text.split()
-    if len(words) > 1:
-        return " ".join(words[: len(words) // 2])
-    return text[: len(text) // 2]
+    labels: Mapping[tuple[str, str], bool],
+    checker: Checker,
+) -> tuple[Float64[ndarray, " n"], Known]:
+    """Score all pairs that no check rejects; return those of known answers too."""
+    scores: list[float] = []
+    answers: list[Answer] = []
+    for block in scorer.score(pairs):
+        refused_ones = refused_of_block(checker, block.pairs)
+        for pair, score, is_refused in zip(
+            block.pairs, block.scores.tolist(), refused_ones.tolist(), strict=True
+        ):
+            if not is_refused:
+                scores.append(score)
+                answers.append(labels.get((pair.source.strip(), pair.target.strip())))
+    known = np.array([answer is not None for answer in answers], bool)
+    found = np.array(scores)
+    right = np.array([bool(answer) for answer in answers], bool)
+    return found, Known(found[known], right[known], [])

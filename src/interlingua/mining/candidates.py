@@ -326,6 +326,26 @@ def _score_block(
     part[OTHER[side]] = best_neighbor(scores, neighbors.indices).numpy()
 
 
+def without_partners(neighbors: Neighbors, partners: Int64[ndarray, " n"]) -> Neighbors:
+    """Remove a text from the neighbors of each; the last of the others fills its place.
+
+    Args:
+        neighbors: of n texts, the nearest first.
+        partners: number of the text to remove for each of them, -1 for none.
+    """
+    if neighbors.indices.shape[1] < 2:
+        return neighbors
+    is_partner = neighbors.indices == torch.from_numpy(partners)[:, None]
+    # A stable sort moves the partner behind all others and leaves these in their order.
+    order = torch.argsort(is_partner.int(), dim=1, stable=True)
+    similarities = neighbors.similarities.gather(1, order)
+    indices = neighbors.indices.gather(1, order)
+    rows = is_partner.any(dim=1)
+    similarities[rows, -1] = similarities[rows, -2]
+    indices[rows, -1] = indices[rows, -2]
+    return Neighbors(similarities, indices)
+
+
 def descending(scores: NDArray[np.floating], memory: int) -> Iterator[Int64[ndarray, " p"]]:
     """Places of scores in parts that fit into memory, the highest first, of equal ones the earlier.
 

@@ -41,6 +41,9 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 _GROUPED = re.compile(r"(?<!\d)(\d{1,3})((?:[.,'’٬\u00a0\u202f ]\d{3})+)(?!\d)")
 """A number in groups of three digits, between any of the signs that languages put there."""
 _NUMBER = re.compile(r"\d+")
+_DIGIT = re.compile(r"\d")
+ONE_SIDED = 0.5
+"""Agreement of numbers where only one side has any: the other may have them in words."""
 
 
 class Pairs(NamedTuple):
@@ -173,6 +176,21 @@ class LengthRatio(Check):
         return length_ratios(pairs.sources, pairs.targets)
 
 
+class EmptySide(Check):
+    """Neither side is nearly empty."""
+
+    name = "empty"
+    measures = "letters and digits of the side with more, one added, for one of the other side"
+    reason = "hardly any text"
+    label = "letters for one of the other side"
+    unit = "ratio"
+    default_limit = 10
+
+    def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
+        """Return ``empty_ratios``."""
+        return empty_ratios(pairs.sources, pairs.targets)
+
+
 class CopiedWords(Check):
     """One side is not a copy of the other."""
 
@@ -193,7 +211,7 @@ class NumbersAgree(Check):
     """The same numbers stand on both sides."""
 
     name = "numbers"
-    measures = "share of the numbers of both sides that agree; 1 without numbers"
+    measures = "share of the numbers of both sides that agree; 1 without, 0.5 on one side alone"
     reason = "numbers differ"
     label = "numbers that agree"
     unit = "%"
@@ -305,6 +323,10 @@ class CheckPlan:
         return tuple(find_check(name).name for name in self.columns)
 
 
+NO_CHECKS = CheckPlan((), {})
+"""Measure and reject nothing."""
+
+
 class Checker:
     """The checks of a run, which measure pairs that come by descending score, some at a time.
 
@@ -396,13 +418,34 @@ def length_ratios(sources: Sequence[str], targets: Sequence[str]) -> Float64[nda
     return np.asarray(np.maximum(*lengths) / np.minimum(*lengths))
 
 
+def empty_ratios(sources: Sequence[str], targets: Sequence[str]) -> Float64[ndarray, " n"]:
+    """Compare the letters and digits of both sides, in Latin letters' worth.
+
+    The value is (a + 1) / max(b, 0.1) for the larger count a and the smaller count b. It is at
+    least 10 if a side has neither letter nor digit. For longer texts ``length_ratios`` rejects
+    sooner.
+    """
+    counts = [_letters_and_digits(texts) for texts in (sources, targets)]
+    return np.asarray((np.maximum(*counts) + 1) / np.maximum(np.minimum(*counts), 0.1))
+
+
+def _letters_and_digits(texts: Sequence[str]) -> Float64[ndarray, " n"]:
+    """Count the letters of each text in Latin letters' worth, and its digits."""
+    widths = letter_widths().copy()
+    # Script 0 holds digits, and spaces and signs, which do not count.
+    widths[0] = 0
+    digits = np.array([len(_DIGIT.findall(text)) for text in texts], np.float64)
+    return np.asarray(_sums(widths, texts) + digits)
+
+
 def copied_share(source: str, target: str) -> float:
     """Share of the words (3 letters or more) of the side with fewer that stand in the other too.
 
-    It is 1 for equal texts, and 0 where a side has two words or fewer.
+    It is 1 for equal texts with a letter: an equal number is a translation. Otherwise it is 0 if a
+    side has two words or fewer.
     """
     if source.casefold() == target.casefold():
-        return 1.0
+        return float(any(map(str.isalpha, source)))
     words = [Counter(_WORD.findall(text.casefold())) for text in (source, target)]
     fewest = min(counts.total() for counts in words)
     # A name or two that stand on both sides are not a copy.
@@ -414,7 +457,8 @@ def copied_share(source: str, target: str) -> float:
 def number_agreement(source: str, target: str) -> float:
     """Share of the numbers of both sides that agree, in the digits of any script.
 
-    It is 1 where neither side has a number. Groups of three digits are one number (``1,000``,
+    It is 1 where neither side has a number, and ``ONE_SIDED`` where one side alone has any: the
+    other side may have them in words. Groups of three digits are one number (``1,000``,
     ``1.000``, ``1 000``); at other signs a number ends, so that ``3.5`` and ``3,5`` agree, and
     ``12.05.`` and ``05/12`` do. Zeros in front don't count.
     """
@@ -423,6 +467,8 @@ def number_agreement(source: str, target: str) -> float:
     either = (found[0] | found[1]).total()
     if not either:
         return 1.0
+    if not (found[0] and found[1]):
+        return ONE_SIDED
     return (found[0] & found[1]).total() / either
 
 

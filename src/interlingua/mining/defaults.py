@@ -27,5 +27,7 @@ PROBES = 2000
 """Held-out pairs of a calibration."""
 CHEAP = tuple(name for name in CHECKS if name != "language")
 """Checks on mined pairs that need no further package; these are measured."""
-DROPPED = "script,length,copied,duplicate,hub"
-"""Checks that reject a pair unless others are named."""
+DROPPED_OF_PAIR = "script,length,empty,copied,numbers"
+"""Checks of a pair alone that reject it unless others are named, in every verb that filters."""
+DROPPED = f"{DROPPED_OF_PAIR},duplicate,hub"
+"""Checks that reject a mined pair unless others are named."""

@@ -24,7 +24,14 @@ from numpy.typing import NDArray
 from interlingua.corpus.formats import TextPair, fields_of, guess_format
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
-from interlingua.mining.calibration import PRECISIONS, Calibration, Cut, expected_cuts
+from interlingua.mining.calibration import (
+    PRECISIONS,
+    Calibration,
+    Cut,
+    doubted,
+    expected_cuts,
+    precision_interval,
+)
 from interlingua.mining.checks import Checker, CheckPlan, Pairs, find_check, hubs_of
 from interlingua.mining.pipeline import Mined
 from interlingua.mining.writer import (
@@ -40,6 +47,7 @@ from interlingua.mining.writer import (
     open_rows,
     write_rows,
 )
+from interlingua.portions import ceil_div
 from interlingua.runtime import Counted, silent
 
 SCORE_COLUMNS = (*DEFAULT_COLUMNS, "probability", "cosine", "reasons")
@@ -56,6 +64,12 @@ MUCH = 0.3
 """Share of the pairs that a threshold cuts, from which on a line warns."""
 SHOWN = 12
 """Pairs of a kind on the page of samples."""
+LEARNED_FROM = 200_000
+"""Pairs at even distances through all, by which the share of right ones is estimated."""
+JUDGE = (
+    "50 pairs that you judge, at even distances through the list, would settle it: give them with"
+    " --labels in place of --parallel"
+)
 PAIRS_AT_ONCE = 8192
 """Mined pairs that are filtered at a time."""
 TO_JUDGE = 200
@@ -153,6 +167,8 @@ class Filter:
         threshold: given, or found for the precision.
         prior: share of right pairs, given or estimated.
         cuts: pairs expected at each precision, of those that ``learn`` was given.
+        interval: in which the true precision of the kept pairs is expected, where one is requested.
+        learned_from: pairs that ``learn`` was given, in words.
         blank: pairs with a blank side, which have no score; they count in no quantile and in no
             share.
         first_scores: of up to ``LOOKED_AT`` other pairs and the rest of their block, for the
@@ -184,6 +200,8 @@ class Filter:
         self.threshold = selection.threshold
         self.prior = selection.prior
         self.cuts: tuple[Cut, ...] = ()
+        self.interval: tuple[float, float] | None = None
+        self.learned_from = "the first pairs of the stream"
         self.first_scores: list[Float64[ndarray, " n"]] = []
         self._has_learned = calibration is None
 
@@ -191,6 +209,9 @@ class Filter:
         """Takes the share of right pairs and the threshold for a precision from these scores.
 
         Without this call those of the first block are taken.
+
+        Args:
+            scores: of pairs that no check rejects.
         """
         self._has_learned = True
         if self.calibration is None or not len(scores):
@@ -204,19 +225,29 @@ class Filter:
         if self.selection.precision is not None:
             [cut] = expected_cuts(scores, probabilities, [self.selection.precision])
             self.threshold = cut.score
+            self.interval = precision_interval(
+                self.calibration, scores, cut.score, prior=self.selection.prior
+            )
+
+    def accepted(self, pairs: Sequence[TextPair]) -> NDArray[np.bool_]:
+        """Mark the pairs that have two texts and that no check rejects for what they are."""
+        sources = [pair.source for pair in pairs]
+        targets = [pair.target for pair in pairs]
+        has_texts = [bool(a.strip() and b.strip()) for a, b in zip(sources, targets, strict=True)]
+        return np.asarray(np.array(has_texts, bool) & ~self.checker.refuses(sources, targets))
 
     def rows(self, blocks: Iterable[ScoredPairs]) -> Iterator[PairRow]:
         """All pairs, kept or not, in their order."""
         for block in blocks:
-            if not self._has_learned:
-                self.learn(block.scores)
             self._note_scores(block)
-            probabilities = None
-            if self.calibration is not None:
-                probabilities = self.calibration.probability(block.scores, prior=self.prior)
             sources = [pair.source for pair in block.pairs]
             targets = [pair.target for pair in block.pairs]
             measured = self.checker.measure(Pairs(sources, targets, block.hubs))
+            if not self._has_learned:
+                self.learn(block.scores[self.accepted(block.pairs)])
+            probabilities = None
+            if self.calibration is not None:
+                probabilities = self.calibration.probability(block.scores, prior=self.prior)
             rejected = self._rejected(block, probabilities, measured)
             for at in range(len(block.pairs)):
                 reasons = [reason for reason, marks in rejected.items() if marks[at]]
@@ -264,8 +295,20 @@ class Filter:
             cut = f"threshold {self.threshold:.4f}"
             if math.isinf(self.threshold):
                 cut = "reached by no pair"
-            lines.append(f"precision {precision:g}: {cut}, by the first pairs of the stream")
+            elif self.interval is not None:
+                cut += f", {interval_in_words(self.interval)}"
+            lines.append(f"precision {precision:g}: {cut}, by {self.learned_from}")
+            lines += self.advice()
         return lines + self._threshold_warning()
+
+    def advice(self) -> list[str]:
+        """How a requested precision would be surer, in lines."""
+        if self.calibration is None or self.calibration.basis != "probes":
+            return []
+        doubt = doubted(self.calibration)
+        if doubt:
+            return [f"warning: {doubt}"]
+        return [JUDGE]
 
     def _threshold_warning(self) -> list[str]:
         """A line where the given threshold cuts much; else none."""
@@ -319,6 +362,11 @@ def rejected_in_words(reasons: Counter[str]) -> str:
     return f"; rejected (a pair may have several reasons): {', '.join(counts)}"
 
 
+def interval_in_words(interval: tuple[float, float]) -> str:
+    """Between which precisions the true one is expected."""
+    return f"true precision between {interval[0]:.3f} and {interval[1]:.3f}"
+
+
 def quantile_line(scores: Float64[ndarray, " n"]) -> str:
     """Where the scores lie, in a line."""
     found = zip(QUANTILES, np.quantile(scores, QUANTILES), strict=True)
@@ -347,6 +395,7 @@ def write_filtered(
     *,
     format: str,
     columns: Sequence[str] | None = None,
+    languages: tuple[str, str] | None = None,
     stdout: TextIO | None,
     rejected: PathLike | None = None,
 ) -> None:
@@ -357,6 +406,7 @@ def write_filtered(
         path: a file, which appears when it is complete; None = standard output.
         format: see ``output_format``.
         columns: see ``writer.write_rows``.
+        languages: of the pairs, for a file without rows.
         stdout: standard output.
         rejected: file for all other rows, .tsv, .jsonl, .csv or .xlsx, with their reasons.
     """
@@ -376,7 +426,7 @@ def write_filtered(
                 elif reject is not None:
                     reject(row)
 
-        write_rows(kept(), path, format=format, columns=columns, stdout=stdout)
+        write_rows(kept(), path, format=format, columns=columns, languages=languages, stdout=stdout)
 
 
 def check_output(path: PathLike, columns: Sequence[str] | None, checks: CheckPlan) -> str:
@@ -403,7 +453,10 @@ class Written:
         rejected: reason -> pairs, which may have several reasons.
         threshold: the score that was given, or found for the precision; None where neither was
             given.
-        prior: share of right pairs among all, by the calibration.
+        prior: share of right pairs among those that no check rejects, by the calibration.
+        accepted: pairs that no check rejects for what they are, where there is a calibration.
+        interval: in which the true precision is expected, where one was requested.
+        advice: how that would be surer, in lines.
         cuts: pairs expected at each precision.
         best: of the kept ones, at even distances in the list.
         borderline: the pairs around the threshold, or the last of those kept and rejected.
@@ -417,6 +470,9 @@ class Written:
     rejected: Counter[str] = field(default_factory=Counter)
     threshold: float | None = None
     prior: float | None = None
+    accepted: int = 0
+    interval: tuple[float, float] | None = None
+    advice: list[str] = field(default_factory=list)
     cuts: tuple[Cut, ...] = ()
     best: list[PairRow] = field(default_factory=list)
     borderline: list[PairRow] = field(default_factory=list)
@@ -455,12 +511,23 @@ def write_mined(
     """
     scores = mined.pairs["score"]
     chosen = Filter(selection, languages, calibration, folder)
-    # All scores are known here, and the share and the threshold are taken from all of them.
-    chosen.learn(scores)
+    # All scores are known here. The share and the threshold are those of pairs that no check
+    # rejects; of very many pairs a part at even distances tells enough.
+    step = max(1, ceil_div(len(scores), LEARNED_FROM))
+    accepted = np.zeros(0)
+    if calibration is not None:
+        some = mined.pairs[::step]
+        accepted = np.array(some["score"][~refused(chosen.checker, mined, some)])
+    chosen.learn(accepted)
     written = Written(
         threshold=chosen.threshold,
         prior=chosen.prior,
-        cuts=chosen.cuts,
+        accepted=len(accepted) * step,
+        interval=chosen.interval,
+        advice=chosen.advice(),
+        cuts=tuple(
+            cut._replace(pairs=cut.pairs * step, right=cut.right * step) for cut in chosen.cuts
+        ),
         rules=rules_in_words(selection.checks),
     )
     # The place in the list where the threshold cuts, for the samples around it.
@@ -512,6 +579,17 @@ def rules_in_words(checks: CheckPlan) -> dict[str, str]:
         # A user's own check may have nothing but a name.
         found[check.reason or check.name] = f"{check.measures or check.name}: {rule}"
     return found
+
+
+def refused(checker: Checker, mined: Mined, pairs: NDArray[np.void]) -> NDArray[np.bool_]:
+    """Mark the pairs that checks reject for what they are."""
+    marks = np.zeros(len(pairs), bool)
+    for start in range(0, len(pairs), PAIRS_AT_ONCE):
+        numbers = pairs[["x", "y"]][start : start + PAIRS_AT_ONCE].tolist()
+        sources = [mined.x.texts[x] for x, _ in numbers]
+        targets = [mined.y.texts[y] for _, y in numbers]
+        marks[start : start + len(numbers)] = checker.refuses(sources, targets)
+    return marks
 
 
 class _Sampler:

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.encoder.encoder import choose_device
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
-from interlingua.mining.calibration import Calibration, doubted, load_calibration
+from interlingua.mining.calibration import Calibration, load_calibration
 from interlingua.mining.checks import Checker, CheckPlan
 from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.mining.documents import DocumentMatch
@@ -26,6 +28,7 @@ from interlingua.mining.filter import (
     Selection,
     Written,
     check_output,
+    interval_in_words,
     rejected_in_words,
     write_mined,
 )
@@ -328,8 +331,8 @@ class MineJob:
                 progress=lambda done, total: progress("writing pairs", done, total),
             )
         lines = [*mined.notes, *summary(self.output, mined, written)]
-        if calibration is not None and (doubt := doubted(calibration)):
-            lines.append(f"warning: {doubt}")
+        if calibration is not None:
+            lines += written.advice
         if gold is not None:
             lines += judged(mined, gold, written.threshold)
         if self.report is not None and self.output is not None:
@@ -391,9 +394,14 @@ def summary(path: PathLike | None, mined: Mined, written: Written) -> list[str]:
         lines[0] += rejected_in_words(written.rejected)
     if written.threshold is not None:
         lines.append(f"threshold {written.threshold:.4f}")
+        if written.interval is not None and np.isfinite(written.threshold):
+            lines[-1] += f", {interval_in_words(written.interval)}"
     if written.prior is not None:
-        right = written.prior * len(mined.pairs)
-        lines.append(f"translations among all pairs found: {written.prior:.1%}, about {right:,.0f}")
+        right = written.prior * written.accepted
+        lines.append(
+            f"translations among the {written.accepted:,} pairs that no check rejects:"
+            f" {written.prior:.1%}, about {right:,.0f}"
+        )
         for cut in written.cuts:
             if cut.precision in SHOWN_PRECISIONS:
                 lines.append(

@@ -13,11 +13,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float32
@@ -33,7 +33,13 @@ from interlingua.files import PathLike, atomic_write, sha256_file
 from interlingua.functional.margin import MARGINS, Margin
 from interlingua.languages import resolve
 from interlingua.mining import defaults
-from interlingua.mining.candidates import FOUND, CandidatePairs, Refuses, Retrieval
+from interlingua.mining.candidates import (
+    FOUND,
+    CandidatePairs,
+    Refuses,
+    Retrieval,
+    without_partners,
+)
 from interlingua.mining.documents import DocumentMatch, check_matches, document_pairs, reader
 from interlingua.mining.texts import Equal, Layout, Line, NumberedTexts, build_side, mapped
 from interlingua.mining.vectors import (
@@ -53,6 +59,7 @@ from interlingua.registry import check_choice
 from interlingua.remote import name_of
 from interlingua.runtime import Expected, Progress, Steps, silent
 from interlingua.search.topk.approximate import Approximate, find_approximately
+from interlingua.search.topk.exact import Neighbors
 from interlingua.search.topk.speed import search_speed
 from interlingua.search.topk.tiles import (
     JOURNAL,
@@ -70,6 +77,8 @@ PAIR_SECONDS = 2e-5
 DOCUMENT_SECONDS = 3e-5
 """Of a candidate that is looked at, of a pair that is checked and written, and of a text compared
 within documents; on one core of a server. They are little compared with the model's."""
+LEAST_TEXTS = 10
+"""Texts of a side per neighbor of k, below which a warning says that margins mean nothing."""
 FEW = 16
 """Texts of a side that are embedded to try the search."""
 RefusesTexts = Callable[[Sequence[str], Sequence[str]], Bool[ndarray, " n"]]
@@ -238,12 +247,15 @@ class Mined(NamedTuple):
         y: those of the target.
         pairs: ``FOUND`` records, mapped, by descending score.
         notes: what a user should know.
+        retrieve_without: retrieves again while the texts of some pairs are hidden from each other,
+            see ``_retrieve_without``; None where documents are matched.
     """
 
     x: NumberedTexts
     y: NumberedTexts
     pairs: NDArray[np.void]
     notes: list[str]
+    retrieve_without: Callable[[NDArray[np.void]], NDArray[np.void]] | None = None
 
 
 def mine_files(
@@ -302,6 +314,7 @@ def mine_files(
     one_width(files.values(), [load_vectors(work / side) for side in files])
     # Search and choose.
     by_number = _by_number(sides, refuses)
+    again = None
     if config.documents is not None:
         pairs, note = _search_documents(sides, config.documents, work, config, by_number, progress)
     else:
@@ -309,11 +322,29 @@ def mine_files(
         if shard is not None:
             return None
         pairs = _retrieve(plan, folder, work, config, by_number, progress)
+        again = functools.partial(_retrieve_without, plan, folder, config, by_number)
     notes = [_note(file, sides[side]) for side, file in files.items()]
     notes += chain.from_iterable(_warnings(file, work / side) for side, file in files.items())
     if note:
         notes.append(note)
-    return Mined(sides["x"], sides["y"], pairs, notes)
+    notes += _few_texts(sides, config)
+    return Mined(sides["x"], sides["y"], pairs, notes, again)
+
+
+def _few_texts(sides: Mapping[str, NumberedTexts], config: MineConfig) -> list[str]:
+    """A warning where a side has too few texts for a margin; else none."""
+    # Within documents the means are over the background too.
+    if config.margin == "absolute" or config.documents is not None:
+        return []
+    fewest = min(map(len, sides.values()))
+    least = LEAST_TEXTS * config.k
+    if fewest >= least:
+        return []
+    return [
+        f"warning: a margin compares a text with its neighbors, and means nothing among"
+        f" {fewest:,} texts of a side for k = {config.k}; give {least:,} or more, or choose"
+        " --margin absolute"
+    ]
 
 
 def _search_documents(
@@ -599,3 +630,46 @@ def _retrieve(
             file.write(part.tobytes())
             progress("choosing pairs", scored.looked_at, scored.retrieved_count(config.retrieval))
     return mapped(path, FOUND)
+
+
+def _retrieve_without(
+    plan: TilePlan,
+    folder: Path,
+    config: MineConfig,
+    refuses: Refuses | None,
+    hidden: NDArray[np.void],
+) -> NDArray[np.void]:
+    """Retrieve again while the two texts of some pairs are hidden from each other.
+
+    If a hidden pair was right, each of its texts is paired with what it would have been paired
+    with if its translation were not among the texts. So these are wrong pairs of the very texts
+    that are mined.
+
+    Args:
+        plan: of the search that was made.
+        folder: of its neighbors.
+        config: how pairs are found.
+        refuses: see ``Retrieval``.
+        hidden: ``FOUND`` records, each text in at most one.
+
+    Returns:
+        ``FOUND`` records of which a text was hidden from another, in memory.
+    """
+    partners = {"x": np.full(plan.n, -1, np.int64), "y": np.full(plan.m, -1, np.int64)}
+    for side, other in (("x", "y"), ("y", "x")):
+        partners[side][hidden[side]] = hidden[other]
+
+    def blocks(side: Any) -> Iterator[tuple[int, Neighbors]]:
+        for start, neighbors in neighbor_blocks(plan, folder, side):
+            stop = start + len(neighbors.indices)
+            yield start, without_partners(neighbors, partners[side][start:stop])
+
+    sizes = {"x": plan.n, "y": plan.m}
+    scored = CandidatePairs.of_blocks(blocks, sizes, margin=config.margin)
+    found = [np.zeros(0, FOUND)]
+    for part in scored.retrieved(config.retrieval, memory=config.memory, refuses=refuses):
+        was_hidden = (partners["x"][part["x"]] >= 0) | (partners["y"][part["y"]] >= 0)
+        # A partner may be the only neighbor there is.
+        is_other = partners["x"][part["x"]] != part["y"]
+        found.append(part[was_hidden & is_other])
+    return np.concatenate(found)

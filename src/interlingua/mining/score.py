@@ -41,6 +41,7 @@ from interlingua.languages import resolve
 from interlingua.mining import defaults
 from interlingua.mining.calibration import load_calibration
 from interlingua.mining.filter import (
+    LEARNED_FROM,
     REJECTED,
     SCORE_COLUMNS,
     Filter,
@@ -425,6 +426,7 @@ class ScoreJob:
                     self.output,
                     format=output_format(self.output, self.format),
                     columns=self.columns,
+                    languages=stream.languages,
                     stdout=stdout,
                     rejected=self.rejected,
                 )
@@ -483,8 +485,57 @@ class ScoreJob:
         with tempfile.TemporaryDirectory(prefix="interlingua-") as folder, stream.bad:
             kept = Filter(self.selection, stream.languages, calibration, folder)
             scorer = BitextScorer(encode, self.config, progress=counted(progress, stream.total))
-            yield kept, kept.rows(scorer.score(stream.pairs))
+            # The share of right pairs is that of all pairs: the first ones may be of another kind,
+            # as where a bitext is in order of length. What can be read twice is scored first.
+            if calibration is not None and self._is_read_twice(stream):
+                blocks = self._scored_twice(stream, scorer, kept, Path(folder) / "scores.bin")
+            else:
+                blocks = scorer.score(stream.pairs)
+            yield kept, kept.rows(blocks)
         lines += self._report(kept, stream, time.perf_counter() - started)
+
+    def _is_read_twice(self, stream: Stream) -> bool:
+        """Whether the bitext is a file, and longer than what is scored at first."""
+        return self.input is not None and (stream.total or 0) > self.config.window
+
+    def _scored_twice(
+        self, stream: Stream, scorer: BitextScorer, kept: Filter, path: Path
+    ) -> Iterator[ScoredPairs]:
+        """Score all pairs, let the filter learn from them, and give them with their scores.
+
+        Args:
+            stream: read at the second time.
+            scorer: scores what is read at the first time.
+            kept: learns.
+            path: file for the scores.
+        """
+        assert self.input is not None
+        # Bad lines are noted at the second time.
+        first = open_stream(
+            self.input,
+            self.input_format,
+            self.source_language,
+            self.target_language,
+            bad=BadLines(self.on_error),
+        )
+        step = max(1, (stream.total or 0) // LEARNED_FROM)
+        scores = []
+        sizes = []
+        with open(path, "wb") as file:
+            for block in scorer.score(first.pairs):
+                scores.append(block.scores[kept.accepted(block.pairs)][::step])
+                sizes.append(len(block.pairs))
+                for column in (block.scores, block.cosines, block.hubs):
+                    file.write(column.astype(np.float64).tobytes())
+        kept.learn(np.concatenate(scores))
+        kept.learned_from = "all pairs"
+        with open(path, "rb") as file:
+            for size in sizes:
+                pairs = list(itertools.islice(stream.pairs, size))
+                columns = np.fromfile(file, np.float64, 3 * size).reshape(3, size)
+                if len(pairs) != size:
+                    raise DataError("was changed while it was read; begin again", path=self.input)
+                yield ScoredPairs(pairs, columns[0], columns[1], columns[2].astype(np.int64))
 
     def _report(self, kept: Filter, stream: Stream, seconds: float) -> list[str]:
         """What there is to tell at the end, in lines."""

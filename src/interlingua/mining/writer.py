@@ -136,6 +136,7 @@ def write_rows(
     *,
     format: str,
     columns: Sequence[str] | None = None,
+    languages: tuple[str, str] | None = None,
     stdout: TextIO | None = None,
     digits: Digits = SHORT,
 ) -> None:
@@ -146,11 +147,13 @@ def write_rows(
         path: of the file; None = standard output.
         format: of the file.
         columns: of TSV, CSV and XLSX; JSONL has all, other formats hold texts and, TMX, the score.
+        languages: of the pairs, for a file without rows.
         stdout: standard output.
         digits: writes a number as text.
     """
     if format not in WITH_COLUMNS:
-        write_pairs((row.pair for row in rows), str(path), format=format)
+        pairs = (row.pair for row in rows)
+        write_pairs(pairs, str(path), format=format, languages=languages)
         return
     with open_rows(path, format=format, columns=columns, stdout=stdout, digits=digits) as write:
         for row in rows:

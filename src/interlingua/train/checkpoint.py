@@ -47,6 +47,8 @@ class TrainState:
     """When the best evaluation so far was made."""
     best_metric: float | None = None
     """Its value."""
+    best_loss: float | None = None
+    """Its validation loss, if that was measured."""
     evaluations_since_best: int = 0
     """Evaluations made since, none of them better."""
     sums: dict[str, float] = field(default_factory=dict)
@@ -215,6 +217,7 @@ def _is_state(state: Any) -> bool:
         "counts": dict,
         "best_step": int | None,
         "best_metric": float | int | None,
+        "best_loss": float | int | None,
     }
     for name, value in state.items():
         # JSON may write a float as a whole number, but a count is never a fraction.

@@ -48,6 +48,7 @@ from interlingua.train.validation import (
     check_metric,
     measure,
     out_of_patience,
+    saturation_warning,
     update_best,
     valid_batches,
 )
@@ -208,6 +209,8 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
                 unsharded.save(folder.best)
             norms = term_gradients.measure(unsharded, batch)
             log.evaluation(done, measured.metrics, best=best, term_grad_norms=norms)
+            if not done and (saturated := saturation_warning(measured.metrics, run)) is not None:
+                log.warn(saturated)
             # Before the first step a student may be equal to its teacher, with a gradient of 0.
             if done:
                 for line in term_gradients.warnings(norms):

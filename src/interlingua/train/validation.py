@@ -26,6 +26,7 @@ from interlingua.train.feeds import TrainingData, make_plan
 from interlingua.train.monitors import Spread, spread
 
 Evaluate = Callable[[Any, int], dict[str, float]]
+VALID_LOSS = "valid_loss"
 SPREAD_SENTENCES = 512
 """Of the validation set, that the spread of the embeddings is measured on."""
 
@@ -130,7 +131,7 @@ def check_metric(
     """
     name = config.metric_for_best_model
     evaluated = () if evaluate is None else getattr(evaluate, "names", None)
-    if evaluated is None or name in evaluated or (name == "valid_loss" and batches):
+    if evaluated is None or name in evaluated or (name == VALID_LOSS and batches):
         return
     measured = measure(objective, batches[:1], engine, evaluate=None, step=0).metrics
     if name not in measured:
@@ -139,6 +140,9 @@ def check_metric(
 
 def update_best(state: TrainState, metrics: dict[str, float], config: RunConfig) -> bool:
     """Enters an evaluation into the state.
+
+    Where the metric is saturated, which it may be before the first step, no evaluation can be
+    better by it. Then the validation loss decides among those of equal value.
 
     Returns:
         whether it is the best so far; what is not finite never is.
@@ -150,20 +154,48 @@ def update_best(state: TrainState, metrics: dict[str, float], config: RunConfig)
     if name not in metrics:
         raise _unmeasured(name, metrics)
     value = metrics[name]
-    greater_is_better = config.greater_is_better
-    if greater_is_better is None:
-        greater_is_better = not name.endswith("loss")
-    compare = operator.gt if greater_is_better else operator.lt
+    compare = operator.gt if _is_greater_better(config) else operator.lt
     best = state.best_metric
+    loss = metrics.get(VALID_LOSS, math.nan)
     # Strictly: of equal evaluations the first stays the best.
     better = math.isfinite(value) and (best is None or compare(value, best))
+    if value == best and is_saturated(value, config) and state.best_loss is not None:
+        better = loss < state.best_loss
     if better:
         state.best_metric = value
+        state.best_loss = loss if math.isfinite(loss) else None
         state.best_step = state.step
         state.evaluations_since_best = 0
     else:
         state.evaluations_since_best += 1
     return better
+
+
+def _is_greater_better(config: RunConfig) -> bool:
+    """Whether a higher value of what decides is better; by its name unless the config says it."""
+    if config.greater_is_better is None:
+        return not config.metric_for_best_model.endswith("loss")
+    return config.greater_is_better
+
+
+def is_saturated(value: float, config: RunConfig) -> bool:
+    """Whether what decides has the best value that a share can have."""
+    return value == (1.0 if _is_greater_better(config) else 0.0)
+
+
+def saturation_warning(metrics: dict[str, float], config: RunConfig) -> str | None:
+    """A warning where what decides can't get better than before the first step; None otherwise."""
+    name = config.metric_for_best_model
+    value = metrics[name]
+    if not is_saturated(value, config):
+        return None
+    outcome = "the start stays the best"
+    if math.isfinite(metrics.get(VALID_LOSS, math.nan)):
+        outcome = f"{VALID_LOSS} decides among evaluations that have it too"
+    return (
+        f"{name} is {value:g} before the first step, and can't get better: {outcome}; choose a"
+        " harder test, or another metric_for_best_model"
+    )
 
 
 def _unmeasured(name: str, known: Collection[str]) -> ConfigError:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.files import PathLike
 from interlingua.mining import defaults
-from interlingua.options import INPUT, filled, function_of, option
+from interlingua.options import FILTERING, INPUT, Names, filled, function_of, option
 from interlingua.runtime import Progress, silent
 from interlingua.verbs.inputs import check_inputs
-from interlingua.verbs.shared import REQUIRED, TwoTextsOptions, as_text, output_option
+from interlingua.verbs.shared import REQUIRED, TwoTextsOptions, as_text, joined, output_option
 
 if TYPE_CHECKING:
     from interlingua.mining.calibrate import LearnedCalibration
@@ -45,6 +46,11 @@ class CalibrateOptions(TwoTextsOptions):
         kind=Path,
         reads="file",
     )
+    drop: Names | Mapping[str, float | None] = option(
+        defaults.DROPPED_OF_PAIR,
+        "Checks that leave out pairs before anything is learned, as in mine; or none.",
+        group=FILTERING,
+    )
     probes: int = option(defaults.PROBES, "Held-out pairs taken at most.", group=INPUT, minimum=80)
     seed: int = option(0, "Of the draw of held-out pairs.")
 
@@ -65,11 +71,16 @@ def run_calibrate(options: CalibrateOptions, progress: Progress = silent) -> Lea
     """
     check_inputs(options)
     from interlingua.mining.calibrate import CalibrateJob
+    from interlingua.mining.checks import CheckPlan
     from interlingua.mining.mine import parsed_config
     from interlingua.verbs.sources import two_texts
 
     job = filled(
-        CalibrateJob, options, config=parsed_config(options), parallel=as_text(options.parallel)
+        CalibrateJob,
+        options,
+        config=parsed_config(options),
+        parallel=as_text(options.parallel),
+        checks=CheckPlan.parse("", joined(options.drop)),
     )
     # Held-out pairs are embedded even where the vectors of both texts are given.
     source, target, model = two_texts(options, job.folder, always_load=options.parallel is not None)

@@ -145,8 +145,8 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
         flags=("--check",),
     )
     drop: Names | Mapping[str, float | None] = option(
-        "none",
-        "Checks that reject pairs, with their limits or without: length=2,script.",
+        defaults.DROPPED_OF_PAIR,
+        "Checks that reject pairs, with their limits or without: length=2,script; or none.",
         group=FILTERING,
     )
     # What is written besides.
@@ -219,7 +219,13 @@ def run_score(
 
     job = score_job(options)
     parallel = as_text(options.parallel)
-    learner = learn_job(as_path(options.learn), as_path(options.labels), parallel, job.config)
+    learner = learn_job(
+        as_path(options.learn),
+        as_path(options.labels),
+        parallel,
+        job.config,
+        job.selection.checks,
+    )
     # A mistake in the file shows before the model is loaded.
     stream = _open(options, job)
     # A calibration holds for one model; without one there is no need to know which it is.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from jaxtyping import Float32
@@ -62,9 +62,9 @@ class RetrievalTask(PassageTask):
 
     precision: Literal["float32", "int8", "binary", "hamming"] = "float32"
     rescore: int = 0
-    bm25: bool = False
-    bm25_k1: float = DEFAULT_K1
-    bm25_b: float = DEFAULT_B
+    bm25: bool = field(default=False, metadata={"adds": True})
+    bm25_k1: float = field(default=DEFAULT_K1, metadata={"adds": True})
+    bm25_b: float = field(default=DEFAULT_B, metadata={"adds": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()

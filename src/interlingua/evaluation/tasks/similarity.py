@@ -49,8 +49,8 @@ class SimilarityTask(LanguageTask):
     main_metric: ClassVar[str] = "spearman"
     sizes: ClassVar[Mapping[str, int]] = {}
 
-    resamples: int = field(default=1000, metadata={"at_least": 0})
-    seed: int = 1
+    resamples: int = field(default=1000, metadata={"at_least": 0, "adds": True})
+    seed: int = field(default=1, metadata={"adds": True})
 
     def units(self, folder: Path) -> Iterable[Unit[JudgedPairs]]:
         """The sets.
