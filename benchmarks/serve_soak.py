@@ -78,8 +78,8 @@ def message(number: int, texts: list[str]) -> bytes:
         path = "/v1/embeddings"
         body = json.dumps({"input": own, "model": "soaked", "encoding_format": "base64"}).encode()
     head = (
-        f"POST {path} HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length:"
-        f" {len(body)}\r\n\r\n"
+        f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
 

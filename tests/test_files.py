@@ -329,3 +329,24 @@ def test_json_is_read_where_it_is_expected(tmp_path):
     path.write_text("<html>")
     with pytest.raises(DataError, match="HTML"), files.open_text(path, is_json=True):
         pass
+
+
+def test_a_folder_is_private_until_it_is_whole(tmp_path):
+    with files.atomic_directory(tmp_path / "out") as folder:
+        assert folder.stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o777 & ~files._umask()
+
+
+def test_what_is_not_ours_stays_in_a_folder_that_is_replaced(tmp_path):
+    target = tmp_path / "out"
+    (target / "plots").mkdir(parents=True)
+    for name in ("old.bin", "notes.txt", "plots/a.svg", "new.txt"):
+        (target / name).write_text(name)
+    (target / "link").symlink_to("notes.txt")
+    options = {"overwrite": True, "ours": lambda _: True, "entries": r"\w+\.bin"}
+    with files.atomic_directory(target, **options) as folder:
+        (folder / "new.txt").write_text("written now")
+    found = {str(path.relative_to(target)) for path in target.rglob("*")}
+    assert found == {"new.txt", "notes.txt", "plots", "plots/a.svg", "link"}
+    assert (target / "new.txt").read_text() == "written now"
+    assert (target / "link").is_symlink()

@@ -10,6 +10,7 @@ import json
 import lzma
 import os
 import re
+import shutil
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -174,14 +175,22 @@ def _disk_errors(path: PathLike, *, has_reader: bool = False) -> Iterator[None]:
 
 @contextlib.contextmanager
 def atomic_directory(
-    path: PathLike, *, overwrite: bool = False, ours: Callable[[Path], bool] | None = None
+    path: PathLike,
+    *,
+    overwrite: bool = False,
+    ours: Callable[[Path], bool] | None = None,
+    entries: str = "",
 ) -> Iterator[Path]:
     """Fills a folder under a temporary name and renames it when the block ends without an error.
+
+    A user's own files and folders in a folder that is replaced stay in it.
 
     Args:
         path: the final name.
         overwrite: replace a folder that is already there.
-        ours: whether a folder that is not empty may be replaced; default: any.
+        ours: whether a folder that is not empty may be replaced; default: any, with all in it.
+        entries: regular expression of the names that may be ours in such a folder, besides those
+            that are written now.
 
     Raises:
         DataError: ``path`` exists and ``overwrite`` is false, ``path`` is a file, or the disk is
@@ -206,8 +215,10 @@ def atomic_directory(
     with _disk_errors(path):
         target.parent.mkdir(parents=True, exist_ok=True)
         with Temporary(target, folder=True) as temporary:
-            temporary.path.chmod(0o777 & ~_umask())
+            # Only its owner can enter it until it is whole.
             yield temporary.path
+            if ours is not None and target.exists():
+                _keep_others(target, temporary.path, entries)
             # All of it is on the disk before the folder gets its name.
             for inner in (temporary.path, *temporary.path.rglob("*")):
                 if inner.is_dir():
@@ -219,7 +230,34 @@ def atomic_directory(
                 raise DataError(
                     "another process has made it meanwhile; choose another place", path=path
                 )
+            temporary.path.chmod(0o777 & ~_umask())
             replace_directory(temporary.path, target)
+
+
+def other_entries(folder: Path, entries: str) -> list[Path]:
+    """Return the entries of a folder with names that do not match a regular expression."""
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if not re.fullmatch(entries, path.name))
+
+
+def _keep_others(old: Path, new: Path, entries: str) -> None:
+    """Give a folder the files of the one that it replaces, but for our own."""
+    for path in other_entries(old, entries):
+        if (new / path.name).exists():
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.copytree(path, new / path.name, symlinks=True, copy_function=_link)
+        else:
+            _link(path, new / path.name)
+
+
+def _link(source: PathLike, target: PathLike) -> None:
+    """Give a file a second name, or copy it where the file system has none."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def has_format(folder: Path, name: str, format: str) -> bool:
@@ -238,6 +276,13 @@ def has_format(folder: Path, name: str, format: str) -> bool:
     # "interlingua-corpus-1" without its version.
     kind = format.rpartition("-")[0]
     return isinstance(found, dict) and str(found.get("format")).rpartition("-")[0] == kind
+
+
+def is_below(path: PathLike, folder: PathLike) -> bool:
+    """Return whether a path leads to a place below a folder, also by its links."""
+    place = Path(os.path.realpath(path))
+    base = Path(os.path.realpath(folder))
+    return base in place.parents
 
 
 def is_special(path: PathLike) -> bool:

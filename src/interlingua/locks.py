@@ -42,6 +42,7 @@ def exclusive(
     what: PathLike | None = None,
     shared: bool = False,
     wait: bool = False,
+    private: bool = False,
 ) -> Iterator[None]:
     """Keeps other runs out of a folder until the block ends.
 
@@ -55,6 +56,7 @@ def exclusive(
         what: what the message says is in use; the folder by default.
         shared: let others in that take it shared as well, and keep out those that do not.
         wait: wait until the lock is free.
+        private: only its owner can enter the folder, if it is made here.
 
     Raises:
         ConfigError: another process holds the lock; the message names it.
@@ -67,7 +69,7 @@ def exclusive(
         kind |= fcntl.LOCK_NB
     # Again, until the file that is locked is also the one that has the name.
     while True:
-        handle = _open(path)
+        handle = _open(path, 0o700 if private else 0o777)
         try:
             fcntl.flock(handle, kind)
         except BlockingIOError:
@@ -112,20 +114,21 @@ def exclusive(
                     folder.rmdir()
 
 
-def _open(path: Path) -> int:
+def _open(path: Path, mode: int) -> int:
     try:
         # Once more if another run removes its empty folder between mkdir and open.
         with contextlib.suppress(FileNotFoundError):
-            return _make(path)
-        return _make(path)
+            return _make(path, mode)
+        return _make(path, mode)
     except OSError as error:
         raise DataError(
             f"can't write: {error.strerror or error}; choose another place", path=path
         ) from error
 
 
-def _make(path: Path) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _make(path: Path, mode: int) -> int:
+    # The mode is of the last folder alone.
+    path.parent.mkdir(mode, parents=True, exist_ok=True)
     # Never truncated on opening, as it names its holder; never through a link of someone else's.
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o666)
 

@@ -166,3 +166,17 @@ def test_vectors_need_as_many_languages():
 def test_the_options_of_the_verb_have_these_defaults():
     assert DebiasSettings("mini", ["texts"]).of_estimate == DebiasOptions()
     assert DebiasOptions().sentences == debias_defaults.SENTENCES
+
+
+def test_nothing_is_left_beside_the_model(debiased):
+    assert not (debiased.parent / "results").exists()
+
+
+def test_overwriting_keeps_a_user_s_files(model, texts, debiased):
+    (debiased / "notes.txt").write_text("mine")
+    (debiased / "plots").mkdir()
+    (debiased / "plots" / "a.svg").write_text("mine too")
+    debias(str(model), [texts], debiased, sentences=40, method="center", overwrite=True)
+    assert (debiased / "notes.txt").read_text() == "mine"
+    assert (debiased / "plots" / "a.svg").read_text() == "mine too"
+    Encoder.load(debiased)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from interlingua.corpus.sentence_splitting import paragraphs, split_paragraph, split_text
@@ -60,3 +62,28 @@ def test_wrapped_chinese_is_joined_without_a_space():
 
 def test_blank_text_has_no_sentence():
     assert split_text(["", "  ", "\n"]) == []
+
+
+UNITS = [
+    ". ",
+    "A. ",
+    "... ",
+    "! ",
+    ".' ",
+    '. "',
+    "。 ",
+    ".\n",
+    ". (",
+    ".",
+    ".   ",
+    "Mr. ",
+    "。”",
+    "1. ",
+]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_time_is_linear_in_a_text_of_marks(unit):
+    started = time.process_time()
+    split_text((unit * 50_000).splitlines())
+    assert time.process_time() - started < 3  # 0.3 s at most; minutes where it is quadratic

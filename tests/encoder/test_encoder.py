@@ -16,7 +16,7 @@ from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder, choose_device
 from interlingua.encoder.vocabulary_trimming import ids_in_use
-from interlingua.errors import ConfigError
+from interlingua.errors import CheckpointError, ConfigError
 from tests.encoder.shapes import tiny_encoder
 
 KINDS = ["ems", "bert", "roberta", "xlm-roberta"]
@@ -121,12 +121,14 @@ def test_weights_can_be_stored_in_half_precision(encoder, sentences, tmp_path):
     assert (back.encode(sentences) * encoder.encode(sentences)).sum(1).min() > 1 - 1e-5
 
 
-def test_saving_replaces_the_old_folder_whole(encoder, framed_encoder, tmp_path):
+def test_saving_replaces_all_of_the_old_folder_that_is_ours(encoder, framed_encoder, tmp_path):
     framed_encoder.save(tmp_path / "m")
-    (tmp_path / "m" / "stray.txt").write_text("old")
+    (tmp_path / "m" / "notes.txt").write_text("mine")
+    (tmp_path / "m" / "9_Dense").mkdir()
     encoder.save(tmp_path / "m")
     assert Encoder.load(tmp_path / "m").digest() == encoder.digest()
-    assert not (tmp_path / "m" / "stray.txt").exists()
+    assert (tmp_path / "m" / "notes.txt").read_text() == "mine"
+    assert not (tmp_path / "m" / "9_Dense").exists()
 
 
 def test_digest_sees_weights_and_vocabulary(encoder, plain_vocabulary, framed_vocabulary):
@@ -245,3 +247,12 @@ def test_a_run_is_loaded_by_its_best_model_on_a_device(encoder, tmp_path):
     assert Encoder.load(tmp_path, device="meta").device.type == "meta"
     with pytest.raises(ConfigError, match="device 'abacus'"):
         Encoder.load(tmp_path, device="abacus")
+
+
+def test_a_model_of_zeros_is_refused(framed_encoder, tmp_path):
+    with torch.no_grad():
+        for weight in framed_encoder.backbone.parameters():
+            weight.zero_()
+    framed_encoder.save(tmp_path / "zeros")
+    with pytest.raises(CheckpointError, match=r"word_embeddings\.weight"):
+        Encoder.load(tmp_path / "zeros")

@@ -2,6 +2,7 @@ import base64
 import contextlib
 import json
 import struct
+import time
 
 import numpy as np
 import pytest
@@ -152,3 +153,36 @@ def test_a_vocabulary_that_would_fill_the_memory_is_refused():
     growing = tokenizer(normalizer=normalizers.Sequence([TEN] * 12))
     with pytest.raises(DataError, match="normalizer"):
         Vocabulary(growing.to_str(), special_tokens={"unk_token": "<unk>"})
+
+
+@pytest.mark.parametrize("count", [2_000, 200_000])
+@pytest.mark.parametrize(
+    ("part", "inner", "step"),
+    [
+        ("normalizer", "normalizers", {"type": "Prepend", "prepend": "a"}),
+        ("normalizer", "normalizers", {"type": "NFKC"}),
+        ("pre_tokenizer", "pretokenizers", {"type": "Whitespace"}),
+        ("post_processor", "processors", {"type": "ByteLevel"}),
+        ("decoder", "decoders", {"type": "Fuse"}),
+    ],
+)
+def test_thousands_of_steps_are_refused_in_a_moment(part, inner, step, count):
+    made = {**definition(), part: {"type": "Sequence", inner: [step] * count}}
+    started = time.process_time()
+    with pytest.raises(DataError, match=part):
+        check_definition(made)
+    assert time.process_time() - started < 0.1
+
+
+def test_what_is_put_before_a_text_adds_up():
+    step = {"type": "Prepend", "prepend": "a" * (MAX_GROWTH // 10)}
+    made = {**definition(), "normalizer": {"type": "Sequence", "normalizers": [step] * 11}}
+    with pytest.raises(DataError, match="normalizer"):
+        check_definition(made)
+
+
+def test_a_vocabulary_of_thousands_of_steps_is_refused_before_it_is_made():
+    step = {"type": "Prepend", "prepend": "a"}
+    made = {**definition(), "normalizer": {"type": "Sequence", "normalizers": [step] * 2_000}}
+    with pytest.raises(DataError, match="normalizer"):
+        Vocabulary(json.dumps(made), special_tokens={"unk_token": "<unk>"})

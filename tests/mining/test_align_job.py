@@ -5,9 +5,16 @@ import io
 import numpy as np
 import pytest
 
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, DataError
 from interlingua.locks import exclusive
-from interlingua.mining.align import JOURNAL, LOCK, AlignJob, AlignJournal, DocumentPair
+from interlingua.mining.align import (
+    JOURNAL,
+    LOCK,
+    AlignJob,
+    AlignJournal,
+    DocumentPair,
+    read_list,
+)
 from interlingua.mining.alignment import AlignConfig
 from tests.mining.test_align import written
 from tests.mining.words import encode
@@ -165,3 +172,27 @@ class AlignedAlone:
         vectors = np.zeros((len(texts), 4), np.float32)
         vectors[:, 0] = 1 if language == "deu_Latn" else -1
         return vectors
+
+
+@pytest.mark.parametrize(
+    "column", ["../outside.align", "a/../../outside.align", "{}/outside.align"]
+)
+def test_a_list_writes_nothing_outside_of_the_output(tmp_path, column):
+    links = column.format(tmp_path)
+    (tmp_path / "list.tsv").write_text(f"a.txt\tb.txt\tin.align\na.txt\tb.txt\t{links}\n")
+    with pytest.raises(DataError, match=r"list\.tsv:2.*outside"):
+        read_list(tmp_path / "list.tsv", tmp_path / "out")
+
+
+def test_a_list_s_names_are_below_the_output(tmp_path):
+    (tmp_path / "list.tsv").write_text("a.txt\tb.txt\tsub/in.align\nc.txt\td.txt\n")
+    outputs = [pair.output for pair in read_list(tmp_path / "list.tsv", tmp_path / "out")]
+    assert outputs == [str(tmp_path / "out" / name) for name in ("sub/in.align", "c.txt.align")]
+
+
+def test_a_link_below_the_output_does_not_lead_out_of_it(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "away").symlink_to(tmp_path)
+    (tmp_path / "list.tsv").write_text("a.txt\tb.txt\taway/x.align\n")
+    with pytest.raises(DataError, match="outside"):
+        read_list(tmp_path / "list.tsv", tmp_path / "out")

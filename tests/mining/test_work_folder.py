@@ -183,3 +183,17 @@ def test_shards_share_a_folder_and_each_is_done_once(tmp_path):
                 pass
     with at_work(tmp_path):
         claim(tmp_path)
+
+
+def test_a_work_folder_is_its_owner_s_alone(tmp_path):
+    mask = os.umask(0o022)
+    try:
+        with at_work(tmp_path / "a" / "work"):
+            pass
+        (tmp_path / "own").mkdir()
+        with at_work(tmp_path / "own"):
+            pass
+    finally:
+        os.umask(mask)
+    assert (tmp_path / "a" / "work").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "own").stat().st_mode & 0o777 == 0o755  # as the user made it

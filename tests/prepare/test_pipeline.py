@@ -181,9 +181,10 @@ def test_an_old_folder_stays_unless_it_may_go(tmp_path, corpus):
     assert (config.output / "precious").exists()
     (config.output / "precious").unlink()
     prepare(config, overwrite=True, show_progress=False)
-    (config.output / "precious").touch()
+    (config.output / "precious").write_text("x")
     prepare(config, overwrite=True, show_progress=False)
-    assert not (config.output / "precious").exists()
+    assert (config.output / "precious").read_text() == "x"
+    assert not (config.output / "work").exists()
 
 
 def test_only_the_wanted_languages(tmp_path, corpus):

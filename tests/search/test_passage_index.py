@@ -340,3 +340,35 @@ def test_a_second_writer_is_refused(index):
         PassageIndex(index.folder).writing(),
     ):
         pass
+
+
+def damage(index, column, value):
+    """Changes a stored value behind the checksum's back."""
+    index._table.update(where="id = 'p1'", values={column: value})
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("text", "another"), ("title", "t"), ("language", "fra_Latn"), ("vector", [1.0] + [0.0] * 7)],
+)
+def test_a_row_that_changed_on_the_disk_is_refused_until_it_is_added_again(index, column, value):
+    damage(index, column, value)
+    question = embed(invented(2))[1]
+    with pytest.raises(CheckpointError, match="'p1'"):
+        PassageIndex(index.folder).nearest(question, 60)
+    assert index.add(invented(60), embed) == Added(0, 1, 59)
+    assert PassageIndex(index.folder).nearest(question, 1)[0].id == "p1"
+
+
+def test_damaged_rows_of_other_files_are_counted(index, caplog):
+    damage(index, "text", "another")
+    assert index.add(invented(1), embed) == Added(0, 0, 1)
+    assert "1 rows of other files are damaged" in caplog.text
+
+
+@pytest.mark.parametrize("content", ["{}", '{"a": -0.0, "b": [1e5, 12345678901234567890123, 0.1]}'])
+def test_metadata_in_another_form_is_no_damage(empty, content):
+    passage = Passage("a", "one", metadata=content)
+    empty.add([passage], embed)
+    assert PassageIndex(empty.folder).nearest(embed([passage])[0], 1)[0].id == "a"
+    assert empty.add([passage], embed) == Added(0, 0, 1)

@@ -214,3 +214,24 @@ def test_all_bodies_together_have_a_bound(monkeypatch):
     assert inner[0]["status"] == 429
     assert (b"retry-after", b"1") in inner[0]["headers"]
     assert asyncio.run(ask())["status"] == 200
+
+
+def test_a_request_that_takes_too_long_is_504():
+    records = []
+
+    async def app(scope, receive, send):
+        await asyncio.sleep(3600)
+
+    guards = Guards(app, ServeSettings(request_seconds=0.1), ServerMetrics(), records.append)
+    sent = call(guards, [{"type": "http.request", "body": b""}])
+    assert sent[0]["status"] == records[0]["status"] == 504
+    assert b"--request-seconds" in sent[1]["body"]
+
+
+def test_a_timeout_of_the_application_is_its_own():
+    async def app(scope, receive, send):
+        raise TimeoutError("of a store")
+
+    guards = Guards(app, ServeSettings(), ServerMetrics(), [].append)
+    with pytest.raises(TimeoutError, match="of a store"):
+        call(guards, [{"type": "http.request", "body": b""}])

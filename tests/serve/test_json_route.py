@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import time
 
 import numpy as np
 import pytest
@@ -119,3 +120,57 @@ def test_a_compressed_body_is_refused(client):
     reply = client.post("/embed", content=gzip.compress(b'{"inputs": "en1"}'), headers=headers)
     assert reply.status_code == 415
     assert "content-encoding" in reply.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/v1/embeddings", {"model": "tiny", "input": "en1"}, "encoding_format"),
+        ("/v1/embeddings", {"model": "tiny", "input": "en1"}, "dimensions"),
+        ("/embed", {"inputs": "en1"}, "normalize"),
+        ("/mine", {"source": ["de1"], "target": ["en1"]}, "k"),
+        ("/mine", {"source": ["de1"], "target": ["en1"]}, "margin"),
+        ("/mine", {"source": ["de1"], "target": ["en1"]}, "retrieval"),
+        ("/align", {"source": ["de1"], "target": ["en1"]}, "max_sentences"),
+    ],
+)
+def test_a_null_field_is_as_if_absent(client, path, body, field):
+    reply = client.post(path, json={**body, field: None})
+    assert (reply.status_code, reply.json()) == (200, client.post(path, json=body).json())
+
+
+def test_every_field_with_a_default_may_be_null(client):
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    bodies = [one for name, one in schemas.items() if name.endswith(("Request", "Parameters"))]
+    assert len(bodies) >= 6
+    for one in bodies:
+        for name, field in one["properties"].items():
+            may_be_null = {"type": "null"} in field.get("anyOf", ())
+            assert may_be_null == (name not in one.get("required", ())), name
+
+
+MANY = 400_000
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/embed", {"inputs": [1] * MANY}, 413),
+        ("/embed", {"inputs": [""] * MANY}, 413),
+        ("/embed", {"inputs": [1] * 100_000}, 400),
+        ("/v1/embeddings", {"model": "tiny", "input": [[1]] * MANY}, 413),
+        ("/v1/embeddings", {"model": "tiny", "input": [[1] * 2000] * 200}, 413),
+        ("/v1/embeddings", {"model": "tiny", "input": [1] * MANY}, 413),
+        ("/mine", {"source": [1] * MANY, "target": ["a"]}, 413),
+        ("/align", {f"k{n}": 1 for n in range(MANY)}, 400),
+        ("/similarity", {"inputs": {f"k{n}": 1 for n in range(MANY)}}, 400),
+        ("/embed", {"inputs": ["a"] * 2000, "prompt_name": "p: " * 5000}, 413),
+        ("/align", {"source": "a. A" * 700_000, "target": "b"}, 413),
+        ("/align", {"source": "A. " * 20_000, "target": "b"}, 422),
+    ],
+)
+def test_bodies_of_millions_of_items_are_refused_in_a_moment(client, path, body, status):
+    content = json.dumps(body)
+    started = time.monotonic()
+    reply = client.post(path, content=content, headers={"content-type": "application/json"})
+    assert (reply.status_code, time.monotonic() - started < 5) == (status, True)

@@ -227,3 +227,26 @@ def test_one_run_at_a_time(begun):
     with folder.alone(), pytest.raises(ConfigError, match=in_use), folder.alone():
         pass
     assert not (folder.path / locks.NAME).exists()
+
+
+def test_never_removes_nothing_that_the_run_did_not_write(begun):
+    folder, asked, settled = begun
+    kept = [folder.path / name for name in ("checkpoints/notes.txt", "tensorboard/notes.txt")]
+    for path in kept:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    folder.begin(asked, settled, digests={"data_digest": "abc"}, fresh=True)
+    assert [path.read_text() for path in kept] == ["mine", "mine"]
+    assert [path.name for path in folder.checkpoints.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("name", ["best", "model"])
+def test_never_stops_at_a_user_s_file_beside_a_model(begun, name):
+    folder, asked, settled = begun
+    notes = folder.path / name / "notes.txt"
+    notes.parent.mkdir()
+    notes.write_text("mine")
+    with pytest.raises(ConfigError, match=r"notes\.txt"):
+        folder.begin(asked, settled, digests={"data_digest": "abc"}, fresh=True)
+    assert notes.read_text() == "mine"
+    assert list(folder.checkpoints.iterdir())

@@ -36,6 +36,7 @@ from interlingua.adapt.weight_files import (
     write_tensors,
 )
 from interlingua.encoder.directory import (
+    MODEL_ENTRIES,
     RANGES_FILE,
     EncodingSettings,
     is_ours,
@@ -112,7 +113,9 @@ def average_models(
     points: list[GridPoint] = []
     rule = None
     # Begun before anything is measured, so that a folder that can't be written to shows at once.
-    with atomic_directory(target, overwrite=overwrite, ours=is_ours) as folder:
+    with atomic_directory(
+        target, overwrite=overwrite, ours=is_ours, entries=MODEL_ENTRIES
+    ) as folder:
         if fixed is None and (pairs or sts):
             development = read_development(pairs, sts, languages=languages, max_pairs=max_pairs)
             points = measure_grid(

@@ -36,7 +36,7 @@ from interlingua.arrays import normalize_rows
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.backends.mapped import MAPPED_FILE, described_base
 from interlingua.encoder.backends.own import OwnEncoder
-from interlingua.encoder.directory import is_ours
+from interlingua.encoder.directory import MODEL_ENTRIES, is_ours
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_map_files import MAP_FILE, write_map
 from interlingua.encoder.language_maps import MAP_METHODS, LanguageMap, MapMethod
@@ -234,7 +234,9 @@ def debias_model(
     report = DebiasReport(output=Path(output), fitted=fitted, languages=read.codes)
     # Of an encoder of another backend only the way to load it is written.
     base = described_base(model, backend, backend_options or {}, dtype=dtype)
-    with atomic_directory(output, overwrite=overwrite, ours=is_ours) as folder:
+    with atomic_directory(
+        output, overwrite=overwrite, ours=is_ours, entries=MODEL_ENTRIES
+    ) as folder:
         _write(folder, own, base, report)
         record = {"model": model, "prompts": list(options.prompts), **report.record()}
         write_record(folder, record)

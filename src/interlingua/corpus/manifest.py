@@ -21,6 +21,10 @@ TRIMMED_FOLDER = "backbone"
 """Of a corpus: the model that goes with its trimmed vocabulary."""
 
 
+ENTRIES = r"manifest\.json|train|valid|valid_text|heldout|vocabulary|work|rejected_lines\.tsv"
+"""Names of files and folders in a prepared corpus."""
+
+
 def is_corpus(folder: Path) -> bool:
     """Whether a folder holds a prepared corpus, so that another may take its place."""
     return has_format(folder, NAME, FORMAT)

@@ -9,10 +9,13 @@ Armenian, Amharic, Arabic) always end one. A Latin full stop does only before wh
 may begin a sentence, and not after an abbreviation, an initial or, in languages that write ordinal
 numbers so, a short number. Languages without such marks (Thai, Lao, Khmer) are left with a sentence
 per paragraph.
+
+The time is linear in the characters, whatever they are: texts come from strangers.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -25,10 +28,14 @@ CLOSING = "\"'”’»›)]}」』）】》〉〟"
 OPENING = "\"'“‘«‹([{「『（【《〈¿¡„‚-–—"
 WIDE_ENDS = "。！？｡"
 OTHER_ENDS = "।॥؟۔።፧։។᠃꓿"
+# A run of marks is tried once: not from each of its marks, and not with fewer of them.
 _END = re.compile(
     rf"(?P<always>[{WIDE_ENDS}]+[{re.escape(CLOSING)}]*|[{OTHER_ENDS}]+[{re.escape(CLOSING)}]*)\s*"
-    rf"|(?P<latin>[.!?…]+)[{re.escape(CLOSING)}]*\s+"
+    rf"|(?<![.!?…])(?P<latin>[.!?…]++)[{re.escape(CLOSING)}]*+\s+"
 )
+_FOLLOWING = re.compile(rf"[{re.escape(OPENING)} ]*+.", re.DOTALL)
+WORD_CHARACTERS = 100
+"""Characters before a full stop that its word is looked for in."""
 ORDINAL_DIGITS = 2
 """Digits of a number before a full stop that may make it an ordinal: a day, a century, but not a
 year."""
@@ -75,58 +82,58 @@ def paragraphs(lines: Iterable[str]) -> Iterator[str]:
     stripped = [line.strip() for line in lines]
     width = max(map(len, stripped), default=0)
     is_wrapped = width <= WRAPPED_AT_MOST
-    paragraph = ""
+    parts: list[str] = []
     for line in stripped:
-        paragraph = _joined(paragraph, line)
+        if line:
+            # Chinese and Japanese have no space where a line was broken.
+            is_wide = bool(parts) and _is_wide(parts[-1][-1]) and _is_wide(line[0])
+            if parts and not is_wide:
+                parts.append(" ")
+            parts.append(line)
         # A short line of a wrapped text is the last one of its paragraph.
         goes_on = is_wrapped and line and len(line) >= NEARLY_FULL * width
-        if paragraph and not goes_on:
-            yield paragraph
-            paragraph = ""
-    if paragraph:
-        yield paragraph
+        if parts and not goes_on:
+            yield "".join(parts)
+            parts = []
+    if parts:
+        yield "".join(parts)
 
 
 def split_paragraph(text: str, language: str = "") -> list[str]:
     """The sentences of a paragraph; see ``split_text``."""
     code = language[:3]
     sentences = []
-    start = 0
+    start = seen = 0
+    has_word = False
     for match in _END.finditer(text):
-        sentence = text[start : match.start()]
-        if match["latin"] and not _ends(sentence, match["latin"], text[match.end() :], code):
-            continue
-        if not any(map(str.isalnum, sentence)):  # a mark that stands alone ends nothing
+        # A mark that stands alone ends nothing. What was looked at before has no word.
+        has_word = has_word or any(map(str.isalnum, text[seen : match.start()]))
+        seen = match.end()
+        if not has_word or (match["latin"] and not _ends(text, start, match, code)):
             continue
         sentences.append(text[start : match.end()].strip())
         start = match.end()
+        has_word = False
     sentences.append(text[start:].strip())
     return [sentence for sentence in sentences if sentence]
-
-
-def _joined(before: str, line: str) -> str:
-    if not before or not line:
-        return before or line
-    # Chinese and Japanese have no space where a line was broken.
-    if _is_wide(before[-1]) and _is_wide(line[0]):
-        return before + line
-    return f"{before} {line}"
 
 
 def _is_wide(character: str) -> bool:
     return unicodedata.east_asian_width(character) in "WF"
 
 
-def _ends(before: str, mark: str, after: str, code: str) -> bool:
-    """Whether a Latin mark with white space behind it ends a sentence."""
-    following = after.lstrip(OPENING + " ")[:1]
-    if not following:
+def _ends(text: str, start: int, match: re.Match[str], code: str) -> bool:
+    """Return whether a Latin mark before white space ends the sentence that begins at ``start``."""
+    found = _FOLLOWING.match(text, match.end())
+    if found is None:
         return True
+    following = found[0][-1]
     if following.islower():
         return False
-    if mark != ".":
+    if match["latin"] != ".":
         return True
     # The rest is about a single full stop, which may belong to the word before it.
+    before = text[max(start, match.start() - WORD_CHARACTERS) : match.start()]
     word = ""
     if words := before.split():
         word = words[-1].lstrip(OPENING)
@@ -134,5 +141,9 @@ def _ends(before: str, mark: str, after: str, code: str) -> bool:
         return not (code in ORDINALS.split() and len(word) <= ORDINAL_DIGITS)
     if len(word) == 1 and word.isupper():  # an initial
         return False
-    known = f"{ABBREVIATIONS['']} {ABBREVIATIONS.get(code, '')}".split()
-    return word.lower() not in known
+    return word.lower() not in _abbreviations(code)
+
+
+@functools.cache
+def _abbreviations(code: str) -> frozenset[str]:
+    return frozenset(f"{ABBREVIATIONS['']} {ABBREVIATIONS.get(code, '')}".split())

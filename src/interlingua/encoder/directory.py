@@ -237,6 +237,16 @@ def write_modules(
     write_json(folder / "config_sentence_transformers.json", described)
 
 
+MODEL_ENTRIES = (
+    r"\d+_\w+|onnx|openvino|README\.md|sentencepiece\.model|\.interlingua\.lock"
+    r"|[\w-]+\.(safetensors|safetensors\.index\.json|bin|gguf)"
+    r"|(average|calibration|config|config_sentence_transformers|debias|int8_ranges|mapped_encoder"
+    r"|modules|sentence_bert_config|special_tokens_map|tokenizer|tokenizer_config|vocabulary)\.json"
+    r"|\..*\.(tmp|old)"
+)
+"""Names of files and folders in a model directory that are ours."""
+
+
 def is_ours(folder: Path) -> bool:
     """Whether we wrote the model in a folder, so that another may take its place."""
     try:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
-from interlingua.encoder.directory import is_ours
+from interlingua.encoder.directory import MODEL_ENTRIES, is_ours
 from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.locate import best_of_run
@@ -110,7 +110,9 @@ class DualEncoder:
         Args:
             folder: replaced whole if one of our models is in it.
         """
-        with atomic_directory(folder, overwrite=True, ours=is_ours) as temporary:
+        with atomic_directory(
+            folder, overwrite=True, ours=is_ours, entries=MODEL_ENTRIES
+        ) as temporary:
             self.passages.save(temporary)
             if self.questions is not self.passages:
                 self.questions.save(temporary / QUESTION_FOLDER)

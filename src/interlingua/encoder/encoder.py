@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Literal
 
 import torch
@@ -17,7 +18,13 @@ from torch import Tensor, nn
 from interlingua.batches.tokens import TokenBatch
 from interlingua.devices import on_device
 from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.directory import EncodingSettings, is_ours, read_directory, write_directory
+from interlingua.encoder.directory import (
+    MODEL_ENTRIES,
+    EncodingSettings,
+    is_ours,
+    read_directory,
+    write_directory,
+)
 from interlingua.encoder.encode import encode
 from interlingua.encoder.executors import Frozen
 from interlingua.encoder.gradcache import in_parts
@@ -34,7 +41,7 @@ from interlingua.encoder.static_directory import read_static, static_folder, wri
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_trimming import trim_vocabulary
 from interlingua.encoder.weights import weights_digest
-from interlingua.errors import ConfigError
+from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import PathLike, atomic_directory
 from interlingua.registry import DEFAULT_MODEL
 
@@ -359,6 +366,7 @@ class Encoder(nn.Module):
         backbone.requires_grad_(True)
         # What stands after pooling is in files of its own, and must fit the width before it.
         post_pooling = read_post_pooling(folder, config.hidden_size)
+        _refuse_zeros({**backbone.state_dict(), **post_pooling.state_dict()}, folder)
         width = post_pooling.output_dim(config.hidden_size)
         check_cut(settings.truncate_dim, width, folder)
         shift = read_shift(folder, width)
@@ -380,7 +388,9 @@ class Encoder(nn.Module):
         vocabulary = self.vocabulary
         described = (self.settings, self.vocabulary.special_tokens)
         spells = vocabulary.spells_special_tokens
-        with atomic_directory(folder, overwrite=True, ours=is_ours) as temporary:
+        with atomic_directory(
+            folder, overwrite=True, ours=is_ours, entries=MODEL_ENTRIES
+        ) as temporary:
             vocabulary.save(temporary)
             if isinstance(self.backbone, StaticBackbone):
                 table: Tensor | None = None
@@ -445,6 +455,22 @@ def load(path_or_id: PathLike = DEFAULT_MODEL, *, device: str | torch.device = "
     if device == "auto":
         device = choose_device()
     return Encoder.load(path_or_id, device=device)
+
+
+def _refuse_zeros(weights: Mapping[str, Tensor], folder: Path) -> None:
+    """Refuse a model of zeros, such as a file that was never filled.
+
+    Raises:
+        CheckpointError: all vectors of tokens, or all weights of a layer after pooling, are zero.
+    """
+    for name, tensor in weights.items():
+        decides = "word_embeddings" in name or name.endswith("linear.weight")
+        # The first rows are enough for most models: the whole table is large.
+        if decides and not tensor[:100].any() and not tensor.any():
+            raise CheckpointError(
+                f"{folder}: all numbers of {name} are 0, so that every text would have the same"
+                " vector; fetch or make the model again"
+            )
 
 
 def choose_device(name: str | None = None) -> torch.device:

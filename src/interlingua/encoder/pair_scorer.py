@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.directory import is_ours
+from interlingua.encoder.directory import MODEL_ENTRIES, is_ours
 from interlingua.encoder.encode import token_budget_batches
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.inference import FrozenBackbone
@@ -194,7 +194,9 @@ class PairScorer(nn.Module):
 
         One of our models in its place is replaced.
         """
-        with atomic_directory(folder, overwrite=True, ours=is_ours) as temporary:
+        with atomic_directory(
+            folder, overwrite=True, ours=is_ours, entries=MODEL_ENTRIES
+        ) as temporary:
             self.encoder.save(temporary)
             head = {name: tensor.contiguous() for name, tensor in self.head.state_dict().items()}
             write_safetensors(temporary / HEAD_FILE, head, {"pooling": self.pooling})

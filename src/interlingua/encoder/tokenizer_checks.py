@@ -16,6 +16,7 @@ import base64
 import math
 import struct
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,15 @@ MAX_GROWTH = 100
 """Characters that one may become; Unicode's own forms (NFKC) make at most 18 of one."""
 MAX_PIECES = 100
 """Special tokens around a text, and times that a template names anything."""
+MAX_STEPS = 100
+"""Steps of a part of a tokenizer; each reads and copies the whole text."""
+_PARTS = {
+    "normalizer": "normalizers",
+    "pre_tokenizer": "pretokenizers",
+    "post_processor": "processors",
+    "decoder": "decoders",
+}
+"""Parts of a tokenizer, with the key of the steps in a sequence of each."""
 _BYTES = np.arange(1, 256)
 """That a text may hold; 0 ends it."""
 _LABEL = 0x8000_00FF
@@ -42,12 +52,20 @@ def check_definition(definition: dict[str, Any]) -> None:
         definition: content of ``tokenizer.json``.
 
     Raises:
-        DataError: texts would grow more than any known tokenizer makes them, or a map of characters
-            is damaged.
+        DataError: there are more steps, or texts would grow more, than in any known tokenizer, or
+            a map of characters is damaged.
     """
-    growth = math.prod(
-        _most_characters(step) for step in _steps(definition.get("normalizer"), "normalizers")
-    )
+    # Before any step is looked at: the library takes minutes for thousands of them.
+    for part, inner in _PARTS.items():
+        steps = list(islice(_steps(definition.get(part), inner), MAX_STEPS + 1))
+        if len(steps) > MAX_STEPS:
+            raise DataError(
+                f"tokenizer.json: its {part} has more than {MAX_STEPS} steps; fetch the model again"
+            )
+    normalizers = list(_steps(definition.get("normalizer"), "normalizers"))
+    growth = math.prod(_most_characters(step) for step in normalizers)
+    # What is put before a text adds up, even where each step puts one character there.
+    growth = max(growth, 1 + sum(len(step.get("prepend", "")) for step in normalizers))
     if growth > MAX_GROWTH:
         raise DataError(
             f"tokenizer.json: its normalizer makes up to {growth:,} characters of one, expected at"

@@ -34,6 +34,9 @@ flat."""
 CHARACTERS_PER_TOKEN = 16
 """Where tokens are limited, so many characters for each are tokenized first; all of the text if
 they are too few."""
+SHORT_TEXT = 4000
+"""Characters up to which a single text is tokenized by the calling thread, which keeps Python's
+lock; a server answers nothing else meanwhile."""
 BETWEEN_WORDS = re.compile(r"(?<=\w) (?=\w)")
 WORD_SPLITTERS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Metaspace", "ByteLevel"}
 
@@ -317,7 +320,7 @@ class Vocabulary:
         # As above, tokenizers raises anything: e.g. where its unknown token is not in the
         # vocabulary.
         try:
-            if len(beginnings) == 1:
+            if len(beginnings) == 1 and len(beginnings[0]) <= SHORT_TEXT:
                 # By this thread: others would keep a core busy for a while, which encoding needs.
                 ids = [self.tokenizer.encode(beginnings[0]).ids]
             else:
@@ -334,7 +337,7 @@ class Vocabulary:
         # A beginning that gave fewer tokens than the limit was too short: the whole text, then.
         for index, (beginning, text) in enumerate(zip(beginnings, texts, strict=True)):
             if len(beginning) < len(text) and len(ids[index]) < (max_tokens or 0):
-                ids[index] = self.tokenizer.encode(text).ids
+                (ids[index],) = [one.ids for one in self.tokenizer.encode_batch_fast([text])]
         return ids
 
     @functools.cached_property

@@ -230,8 +230,14 @@ class VectorFile:
 
     def remove(self) -> None:
         """Removes the file; a temporary one goes when it is closed."""
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
+        if self._path is None:
+            return
+        self._path.unlink(missing_ok=True)
+        # Its folders go too, unless they hold something: results/MODEL and results.
+        with contextlib.suppress(OSError):
+            self._path.parent.rmdir()
+            if self._path.parent.parent.name == "results":
+                self._path.parent.parent.rmdir()
 
     def close(self) -> None:
         """Closes the file, and gives up its lock."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from interlingua.encoder.directory import is_ours
+from interlingua.encoder.directory import MODEL_ENTRIES, is_ours
 from interlingua.encoder.encode import DTYPES
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.locate import RUN_CONFIG, model_of_run
@@ -121,7 +121,9 @@ def write_checked(
         results=[Path(path) for path in settings.results],
     )
     # An error in verify leaves no directory behind.
-    with atomic_directory(out, overwrite=settings.overwrite, ours=is_ours) as folder:
+    with atomic_directory(
+        out, overwrite=settings.overwrite, ours=is_ours, entries=MODEL_ENTRIES
+    ) as folder:
         fill(folder, provenance)
         if not settings.check:
             return None

@@ -37,6 +37,7 @@ from interlingua.files import (
     Journal,
     PathLike,
     atomic_write,
+    is_below,
     open_text,
     sha256_file,
     stem_and_suffix,
@@ -237,11 +238,11 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
         path: of the list, ``source TAB target`` in a line, then optionally TAB the file for their
             links, then optionally TAB that of the gold ones; blank lines and those that begin with
             ``#`` are left out.
-        folder: where links without a named file go: the source's name and ``.align``.
+        folder: where links go; without a named file to the source's name and ``.align``.
 
     Raises:
         DataError: a line has another number of columns, two documents would be written to one file,
-            or there is none.
+            a file is outside of the folder, or there is none.
     """
     found: list[DocumentPair] = []
     outputs: dict[str, int] = {}
@@ -257,8 +258,17 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
                 )
             # Columns that are left out are empty.
             source, target, output, gold = (*cells, "", "")[:4]
-            if not output and folder is not None:
-                output = str(Path(folder) / f"{Path(source).name}.align")
+            if folder is not None:
+                output = output or f"{Path(source).name}.align"
+                # A list may come from elsewhere, and must not name files outside of the folder.
+                if not is_below(Path(folder, output), Path(folder)):
+                    raise DataError(
+                        f"its links would go to {output}, outside of {os.fspath(folder)}; name a"
+                        " file in that folder in the third column, or leave --output out",
+                        path=path,
+                        line=number,
+                    )
+                output = str(Path(folder, output))
             # Two sources of one name in different folders, or one document named twice.
             if output and output in outputs:
                 raise DataError(

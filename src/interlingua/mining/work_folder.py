@@ -92,7 +92,9 @@ def at_work(
     """
     try:
         with contextlib.ExitStack() as stack:
-            stack.enter_context(exclusive(folder, remedy=REMEDY, shared=shard is not None))
+            # It holds users' texts.
+            lock = exclusive(folder, remedy=REMEDY, shared=shard is not None, private=True)
+            stack.enter_context(lock)
             # Shards work side by side, but the same shard must not run twice.
             if shard is not None:
                 name = f".shard-{shard[0]}of{shard[1]}.lock"

@@ -21,7 +21,13 @@ from typing import Any
 from interlingua import __version__
 from interlingua.config import to_mapping
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.manifest import LanguagePairRecord, Manifest, SourceRecord, is_corpus
+from interlingua.corpus.manifest import (
+    ENTRIES,
+    LanguagePairRecord,
+    Manifest,
+    SourceRecord,
+    is_corpus,
+)
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.files import atomic_directory
 from interlingua.limits import line_limit
@@ -72,7 +78,9 @@ def prepare(
     with (
         lock,
         line_limit(config.max_line_characters),
-        atomic_directory(config.output, overwrite=overwrite, ours=is_corpus) as folder,
+        atomic_directory(
+            config.output, overwrite=overwrite, ours=is_corpus, entries=ENTRIES
+        ) as folder,
         stage_bars(show_progress) as progress,
     ):
         if config.vocabulary.path:

@@ -20,9 +20,10 @@ from rich.console import Console
 from interlingua import __version__
 from interlingua.corpus.manifest import Manifest
 from interlingua.encoder.backends.load import model_name
+from interlingua.encoder.directory import MODEL_ENTRIES, is_ours
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError
-from interlingua.files import atomic_write, has_format
+from interlingua.files import atomic_directory, atomic_write, has_format
 from interlingua.locks import exclusive
 from interlingua.prepare.pipeline import prepare
 from interlingua.progress_bars import ProgressBars
@@ -253,8 +254,10 @@ def _measure(
     """The number of weights, the scores and the demonstrations."""
     assert result.model is not None
     # A copy under a name of its own, which the commands at the end show.
-    shutil.rmtree(output / "model", ignore_errors=True)
-    shutil.copytree(result.model, output / "model")
+    with atomic_directory(
+        output / "model", overwrite=True, ours=is_ours, entries=MODEL_ENTRIES
+    ) as folder:
+        shutil.copytree(result.model, folder, dirs_exist_ok=True)
     encoder = Encoder.load(output / "model")
     with _bar("measuring") as progress, _errors_only():
         scores = score(

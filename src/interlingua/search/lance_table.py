@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from interlingua.search.passage_files import Passage
 QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`")
 """A text or a name of SQL in its quotes."""
 TEXT_COLUMNS = ("id", "text", "title", "language", "file")
+CHECKED_COLUMNS = (*TEXT_COLUMNS, "metadata", "vector")
+"""Columns that the checksum of a row is over."""
 
 
 def table_schema(width: int) -> Any:
@@ -32,7 +34,8 @@ def table_schema(width: int) -> Any:
     import pyarrow
 
     fields = [(name, pyarrow.string()) for name in TEXT_COLUMNS]
-    fields += [("metadata", pyarrow.json_()), ("content", pyarrow.int64())]
+    fields += [("metadata", pyarrow.json_())]
+    fields += [("content", pyarrow.int64()), ("checksum", pyarrow.int64())]
     return pyarrow.schema([*fields, ("vector", pyarrow.list_(pyarrow.float32(), width))])
 
 
@@ -48,7 +51,61 @@ def table_rows(passages: Sequence[Passage], vectors: Float32[ndarray, "n d"]) ->
     # From one flat array: lists of Python floats would take several times the memory.
     flat = pyarrow.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
     columns["vector"] = pyarrow.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+    columns["checksum"] = row_checksums(columns)
     return pyarrow.table(columns, schema=table_schema(vectors.shape[1]))
+
+
+def row_checksums(columns: Mapping[str, Any]) -> list[int]:
+    """Compute the checksum of each row over its texts, metadata and vector.
+
+    LanceDB stores no checksums, and reads a changed byte without an error.
+
+    Args:
+        columns: those of ``CHECKED_COLUMNS``; texts as lists or as Arrow's arrays.
+    """
+    texts = [_as_list(columns[name]) for name in TEXT_COLUMNS]
+    metadata = map(_plain_json, _as_list(columns["metadata"]))
+    vectors = np.asarray(columns["vector"].flatten(), dtype="<f4")
+    rows = list(zip(*texts, metadata, strict=True))
+    if not rows:
+        return []
+    checksums = []
+    for row, vector in zip(rows, vectors.reshape(len(rows), -1), strict=True):
+        # No text holds a zero byte by accident, so that no other row gives the same bytes.
+        content = "\0".join(row).encode(errors="surrogatepass") + vector.tobytes()
+        checksums.append(_digest(content))
+    return checksums
+
+
+def rows_are_whole(rows: Any) -> list[bool]:
+    """Compare the checksums of rows with those that they were written with.
+
+    Args:
+        rows: Arrow's table or batch with the columns of ``CHECKED_COLUMNS`` and ``checksum``.
+    """
+    batches = rows.to_batches() if hasattr(rows, "to_batches") else [rows]
+    found: list[bool] = []
+    for batch in batches:
+        columns = {name: batch.column(name) for name in CHECKED_COLUMNS}
+        written = batch.column("checksum").to_pylist()
+        pairs = zip(row_checksums(columns), written, strict=True)
+        found += [one == other for one, other in pairs]
+    return found
+
+
+def _as_list(column: Any) -> list[str]:
+    return column if isinstance(column, list) else column.to_pylist()
+
+
+def _plain_json(text: str) -> str:
+    """Write JSON in one form: LanceDB changes its spaces and the form of its numbers."""
+    if text == "{}":
+        return text
+    # Adding 0.0 turns -0.0 into 0.0.
+    content = json.loads(
+        text, parse_int=lambda digits: float(digits) + 0.0, parse_float=lambda x: float(x) + 0.0
+    )
+    return json.dumps(content, ensure_ascii=False, sort_keys=True)
 
 
 @contextlib.contextmanager
@@ -128,7 +185,11 @@ def sql_strings(values: Iterable[str]) -> str:
 def text_key(text: str) -> int:
     """A digest of 8 bytes; a signed integer, as Arrow's int64."""
     # Half of a surrogate pair, which JSON can hold, is not UTF-8; its digest is still needed.
-    digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
+    return _digest(text.encode(errors="surrogatepass"))
+
+
+def _digest(content: bytes) -> int:
+    digest = hashlib.blake2b(content, digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
 
 

@@ -3,8 +3,10 @@
 ``DIR/index.json`` names the model with the digest of its weights, and the prompts.
 ``DIR/passages.lance`` holds the passages with their vectors of length 1. Passages are added in
 commits of some thousand rows: a killed run loses the commit that it was working on, and the same
-command goes on behind the last one. Full text is split into words by Unicode's rules (ICU), which
-suits an index of many languages; stemming would suit one.
+command goes on behind the last one. A writer holds the folder's lock and reads the table's newest
+version inside of it. LanceDB merges rows by id, so that no id is stored twice, and each row has a
+checksum, which is compared when the row is read. Full text is split into words by Unicode's rules
+(ICU), which suits an index of many languages; stemming would suit one.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import logging
 import math
 import os
 import shutil
+import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,13 +32,16 @@ from numpy import ndarray
 from interlingua.errors import CheckpointError, ConfigError, DataError, import_extra
 from interlingua.files import PathLike, atomic_write, has_format
 from interlingua.json_text import load_json
+from interlingua.locks import NAME as LOCK_FILE
 from interlingua.locks import exclusive
 from interlingua.portions import portions
 from interlingua.search.lance_table import (
+    CHECKED_COLUMNS,
     content_key,
     lance_reads,
     lance_writes,
     refuse_fragment,
+    rows_are_whole,
     sql_strings,
     table_rows,
     table_schema,
@@ -43,7 +50,8 @@ from interlingua.search.lance_table import (
 from interlingua.search.passage_files import Passage
 from interlingua.search.ranking import Hit
 
-FORMAT = "interlingua-passage-index-2"
+log = logging.getLogger("interlingua")
+FORMAT = "interlingua-passage-index-3"
 SETTINGS_FILE = "index.json"
 TABLE = "passages"
 COMMIT_PASSAGES = 4096
@@ -57,6 +65,9 @@ REFINED = 10
 LEAST_REFINED = 200
 """Candidates at least, so that a search for a few hits finds them too."""
 SHOWN = ("id", "text", "title", "language", "metadata")
+ROW = (*CHECKED_COLUMNS, "checksum")
+"""Columns to read where rows are checked."""
+LOCK_REMEDY = "wait for it, or build another index"
 EmbedPassages = Callable[[Sequence[Passage]], Float32[ndarray, "n d"]]
 """Vectors of length 1."""
 
@@ -150,10 +161,13 @@ class PassageIndex:
         os.environ.setdefault(
             "LANCEDB_LOG", "error"
         )  # its warnings are of no use to the user of an index
-        lancedb = import_extra("lancedb", extra="search")
+        import_extra("lancedb", extra="search")
         self.folder = Path(folder)
         self.settings = read_settings(folder)
-        self._table = self._open_table(lancedb.connect(self.folder), create=create)
+        self._writer: int | None = None
+        if create and not self._has_table():
+            self._create_table()
+        self._table = self._open_table()
 
     @classmethod
     def create(cls, folder: PathLike, settings: IndexSettings) -> PassageIndex:
@@ -165,29 +179,40 @@ class PassageIndex:
         path = Path(folder)
         if path.is_file():
             raise ConfigError(f"{path} is a file; name another folder")
-        if path.is_dir() and any(path.iterdir()) and not has_format(path, SETTINGS_FILE, FORMAT):
-            raise ConfigError(f"{path} holds other files; name another folder")
-        if has_format(path, SETTINGS_FILE, FORMAT):
-            require_same(path, read_settings(path), settings)
-            return cls(path, create=True)
-        with atomic_write(path / SETTINGS_FILE) as file:
-            json.dump(
-                {"format": FORMAT, **dataclasses.asdict(settings)},
-                file,
-                ensure_ascii=False,
-                indent=1,
-            )
+        # The lock covers the check too: of two builds into one new folder, the second one finds
+        # the settings of the first.
+        with exclusive(path, remedy=LOCK_REMEDY):
+            if has_format(path, SETTINGS_FILE, FORMAT):
+                require_same(path, read_settings(path), settings)
+            else:
+                if any(file.name != LOCK_FILE for file in path.iterdir()):
+                    raise ConfigError(f"{path} holds other files; name another folder")
+                _write_settings(path, settings)
         return cls(path, create=True)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Keeps other writers out until the block ends.
+        """Keep other writers out until the block ends, and read the newest version of the table.
+
+        A block inside of another one of the same thread does nothing more.
 
         Raises:
-            ConfigError: another process writes; it is named.
+            ConfigError: another process writes, or the index was replaced by one of another model.
+            CheckpointError: the index was removed or damaged.
         """
-        with exclusive(self.folder, remedy="wait for it, or build another index"):
+        thread = threading.get_ident()
+        if self._writer == thread:
             yield
+            return
+        with exclusive(self.folder, remedy=LOCK_REMEDY):
+            # What was read before the lock may have been changed by another process since.
+            require_same(self.folder, read_settings(self.folder), self.settings)
+            self._table = self._open_table()
+            self._writer = thread
+            try:
+                yield
+            finally:
+                self._writer = None
 
     def add(
         self,
@@ -214,13 +239,22 @@ class PassageIndex:
         Raises:
             DataError: an id occurs twice, or the disk is full.
         """
+        with self.writing():
+            return self._add(passages, embed, files, progress)
+
+    def _add(
+        self,
+        passages: Iterable[Passage],
+        embed: EmbedPassages,
+        files: Collection[str],
+        progress: Callable[[int], None],
+    ) -> Added:
         known = self._contents()
         seen: set[int] = set()
         counts: Counter[str] = Counter()
         committed = 0
         for block in portions(passages, COMMIT_PASSAGES):
             wanted: list[Passage] = []
-            replaces = False
             for passage in block:
                 key = text_key(passage.id)
                 content = content_key(passage)
@@ -238,11 +272,18 @@ class PassageIndex:
                 counts[state] += 1
                 if state != "unchanged":
                     wanted.append(passage)
-                    replaces |= state == "replaced"
             if wanted:
-                self._commit(wanted, embed(wanted), replaces=replaces)
+                self._commit(wanted, embed(wanted))
             committed = sum(counts.values())
             progress(committed)
+        damaged = [key for key, content in known.items() if content is None and key not in seen]
+        if damaged:
+            log.warning(
+                "%s: %d rows of other files are damaged on the disk; add these files again, or"
+                " build the index again",
+                self.folder,
+                len(damaged),
+            )
         # A killed run has not come here: the same command finds what is left, as the files still
         # name it.
         deleted = self._delete_ids(self._rest_of_files(files, seen))
@@ -260,15 +301,16 @@ class PassageIndex:
             ConfigError: the condition is not valid; nothing was deleted.
             DataError: the disk is full.
         """
-        if where is not None:
-            refuse_fragment(where)
-            # Read alone first, so that a failure below is never the condition's fault.
-            with lance_reads(self.folder, where):
-                self._table.count_rows(where)
-        deleted = self._delete_ids(ids)
-        if where is not None:
-            deleted += self._delete_where(where)
-        return deleted
+        with self.writing():
+            if where is not None:
+                refuse_fragment(where)
+                # Read alone first, so that a failure below is never the condition's fault.
+                with lance_reads(self.folder, where):
+                    self._table.count_rows(where)
+            deleted = self._delete_ids(ids)
+            if where is not None:
+                deleted += self._delete_where(where)
+            return deleted
 
     def _delete_ids(self, ids: Iterable[str]) -> int:
         deleted = 0
@@ -306,6 +348,10 @@ class PassageIndex:
             ConfigError: there are too few passages for an index of vectors.
             DataError: the disk is full.
         """
+        with self.writing():
+            self._finish(approximate)
+
+    def _finish(self, approximate: bool) -> None:
         from lancedb.index import FTS, IvfPq
 
         if approximate and self.count() < LEAST_APPROXIMATE:
@@ -368,7 +414,7 @@ class PassageIndex:
         Raises:
             ConfigError: the condition is not valid.
         """
-        query = self._table.search(vector).distance_type("dot").select([*SHOWN, "_distance"])
+        query = self._table.search(vector).distance_type("dot").select([*ROW, "_distance"])
         refined = max(REFINED, math.ceil(LEAST_REFINED / top))
         query = (
             query.bypass_vector_index()
@@ -393,7 +439,7 @@ class PassageIndex:
                 f"{self.folder}: the words of its passages are not indexed, as its build did not"
                 " end; run the same index build again"
             )
-        query = self._table.search(text, query_type="fts").select([*SHOWN, "_score"])
+        query = self._table.search(text, query_type="fts").select([*ROW, "_score"])
         return self._hits(query, top, languages, where, lambda row: row["_score"])
 
     def vectors(self, ids: Sequence[str]) -> Float32[ndarray, "n d"]:
@@ -422,51 +468,94 @@ class PassageIndex:
         if conditions:
             query = query.where(" AND ".join(conditions), prefilter=True)
         with lance_reads(self.folder, where):
-            rows = query.limit(top).to_list()
+            found = query.limit(top).to_arrow()
+            self._refuse_damaged(found)
+        rows = found.drop_columns(["vector"]).to_pylist()
         hits = [Hit(score=float(score(row)), **{name: row[name] for name in SHOWN}) for row in rows]
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
-    def _open_table(self, database: Any, *, create: bool) -> Any:
+    def _open_table(self) -> Any:
+        """Open the newest version of the table."""
         if not self._has_table():
-            if not create:
-                raise CheckpointError(
-                    f"{self.folder}: its passages are missing; build the index again"
-                )
-            self._create_table(database)
+            raise CheckpointError(f"{self.folder}: its passages are missing; build the index again")
         with lance_reads(self.folder):
-            return database.open_table(TABLE)
+            return self._database().open_table(TABLE)
+
+    def _database(self) -> Any:
+        return import_extra("lancedb", extra="search").connect(self.folder)
 
     def _has_table(self) -> bool:
         # A run that was killed while it made the table has left a folder without a version, and so
         # without a row.
         return any((self.folder / f"{TABLE}.lance" / "_versions").glob("*.manifest"))
 
-    def _create_table(self, database: Any) -> None:
-        with self.writing(), lance_writes(self.folder):
+    def _create_table(self) -> None:
+        with exclusive(self.folder, remedy=LOCK_REMEDY), lance_writes(self.folder):
             if not self._has_table():  # nor has another process made it meanwhile
                 shutil.rmtree(self.folder / f"{TABLE}.lance", ignore_errors=True)
-                database.create_table(TABLE, schema=table_schema(self.settings.dim))
+                self._database().create_table(TABLE, schema=table_schema(self.settings.dim))
 
-    def _commit(
-        self, passages: Sequence[Passage], vectors: Float32[ndarray, "n d"], *, replaces: bool
-    ) -> None:
+    def _commit(self, passages: Sequence[Passage], vectors: Float32[ndarray, "n d"]) -> None:
         rows = table_rows(passages, vectors)
         with lance_writes(self.folder):
-            if replaces:
-                upsert = (
-                    self._table.merge_insert("id")
-                    .when_matched_update_all()
-                    .when_not_matched_insert_all()
-                )
-                upsert.execute(rows)
-            else:
-                self._table.add(rows)
+            # By the id, also for passages that were not there: the store keeps ids apart.
+            upsert = (
+                self._table.merge_insert("id")
+                .when_matched_update_all()
+                .when_not_matched_insert_all()
+            )
+            upsert.execute(rows)
 
-    def _contents(self) -> dict[int, int]:
-        """A digest of what every passage holds, by a digest of its id."""
-        found: dict[int, int] = {}
+    def _contents(self) -> dict[int, int | None]:
+        """Return a digest of what every passage holds, by a digest of its id.
+
+        Rows that have the id of a later one are deleted. The digest of a damaged row is None, so
+        that its passage is embedded again if it is given.
+        """
+        found: dict[int, int | None] = {}
+        row_of: dict[int, int] = {}
+        repeated: list[int] = []
+        query = self._table.search().with_row_id(True).select([*ROW, "content"])
         with lance_reads(self.folder):
-            for batch in self._table.search().select(["id", "content"]).to_batches():
+            for batch in query.to_batches():
                 keys = map(text_key, batch.column("id").to_pylist())
-                found.update(zip(keys, batch.column("content").to_pylist(), strict=True))
+                rows = batch.column("_rowid").to_pylist()
+                contents = batch.column("content").to_pylist()
+                for key, row, content, whole in zip(
+                    keys, rows, contents, rows_are_whole(batch), strict=True
+                ):
+                    if key in row_of:
+                        repeated.append(row_of[key])
+                    row_of[key] = row
+                    found[key] = content if whole else None
+        for block in portions(repeated, COMMIT_PASSAGES):
+            self._delete_where(f"_rowid IN ({', '.join(map(str, block))})")
+        if repeated:
+            log.warning(
+                "%s: %d rows repeated the id of another one and were removed",
+                self.folder,
+                len(repeated),
+            )
         return found
+
+    def _refuse_damaged(self, rows: Any) -> None:
+        """Refuse rows that are not as they were written.
+
+        Raises:
+            CheckpointError: the checksum of one differs; it is named.
+        """
+        whole = rows_are_whole(rows)
+        if all(whole):
+            return
+        ids = rows.column("id").to_pylist()
+        damaged = [name for name, is_whole in zip(ids, whole, strict=True) if not is_whole]
+        raise CheckpointError(
+            f"{self.folder}: the row of {damaged[0]!r} is damaged on the disk; add its file again,"
+            " or delete the row by its id"
+        )
+
+
+def _write_settings(folder: Path, settings: IndexSettings) -> None:
+    content = {"format": FORMAT, **dataclasses.asdict(settings)}
+    with atomic_write(folder / SETTINGS_FILE) as file:
+        json.dump(content, file, ensure_ascii=False, indent=1)

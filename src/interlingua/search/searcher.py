@@ -97,10 +97,10 @@ def build_index(
     )
     check_files(named, language=language)
     index = PassageIndex.create(folder, embedder.settings)
-    if language_map is not None:
-        path = Path(language_map)
-        shutil.copyfile(path / MAP_FILE if path.is_dir() else path, index.folder / MAP_FILE)
     with index.writing():
+        if language_map is not None:
+            path = Path(language_map)
+            shutil.copyfile(path / MAP_FILE if path.is_dir() else path, index.folder / MAP_FILE)
         added = _add(index, named, embedder, language, progress)
         index.finish(approximate=approximate)
     return added

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +48,11 @@ STATUSES = {
     408: "The body came too slowly",
     415: "The body is not declared as JSON",
     413: "Too many texts, tokens or bytes",
+    421: "The host is not this server's",
     422: "A text, prompt, language or number of dimensions that the model can't take",
     429: "The queue is full; Retry-After says when to come back",
     503: "The server is stopping",
+    504: "The request took too long",
 }
 
 
@@ -62,6 +64,7 @@ def make_app(
     write_line: WriteLine = write_json_line,
     searcher: Searcher | None = None,
     calibrations: LinkCalibrations | None = None,
+    hosts: Collection[str] | None = None,
 ) -> Guards:
     """The ASGI application of one process.
 
@@ -72,6 +75,7 @@ def make_app(
         write_line: takes the log's records.
         searcher: an index of the same model, for /search; None = there is none.
         calibrations: of the same model, for the probabilities of /align; None = there are none.
+        hosts: names that requests may give as their host; None = any.
     """
     counters = metrics or ServerMetrics()
     service = Service(model, settings, counters)
@@ -118,7 +122,7 @@ def make_app(
     app.add_exception_handler(RequestError, _on_request_error)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_failure)
-    return Guards(DirectRoutes(app, routers), settings, counters, write_line)
+    return Guards(DirectRoutes(app, routers), settings, counters, write_line, hosts)
 
 
 def _page_file(name: str, kind: str) -> Callable[[], Any]:

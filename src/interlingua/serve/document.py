@@ -25,7 +25,7 @@ Language = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "languag
 Sentence = Annotated[StrictStr, WithJsonSchema({"type": "string", "pattern": NOT_BLANK})]
 Sentences = Annotated[
     list[StrictStr],
-    Field(min_length=1),
+    Field(min_length=1, fail_fast=True),
     WithJsonSchema(
         {
             "type": "array",
@@ -36,7 +36,7 @@ Sentences = Annotated[
     ),
 ]
 """At least one is not blank."""
-Texts = Annotated[list[StrictStr], Field(min_length=1)]
+Texts = Annotated[list[StrictStr], Field(min_length=1, fail_fast=True)]
 Dimensions = Annotated[StrictInt, Field(ge=1, json_schema_extra={MARK: "dimensions"}), WHOLE]
 ModelName = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "model"})]
 IndexedLanguage = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "indexed"})]

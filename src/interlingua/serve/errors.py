@@ -17,6 +17,7 @@ OPENAI_TYPES = {
     429: "rate_limit_error",
     500: "server_error",
     503: "server_error",
+    504: "server_error",
 }
 INFERENCE_TYPES = {
     413: "Validation",
@@ -24,6 +25,7 @@ INFERENCE_TYPES = {
     424: "Backend",
     429: "Overloaded",
     500: "Backend",
+    504: "Backend",
 }
 
 

@@ -11,7 +11,9 @@ import hmac
 import re
 import time
 import uuid
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,6 +29,7 @@ REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
 """Of ids that are taken from the client; others could forge lines of the log."""
 MOST_BODIES = 16
 """So many bodies of the largest size may be held at a time, by however many requests."""
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(slots=True)
@@ -45,6 +48,7 @@ class Guards:
         settings: the limits and the key.
         metrics: counts requests.
         write_line: takes a record of each request.
+        hosts: names that requests may give as their host, see ``accepted_hosts``; None = any.
     """
 
     def __init__(
@@ -53,8 +57,10 @@ class Guards:
         settings: ServeSettings,
         metrics: ServerMetrics,
         write_line: WriteLine = write_json_line,
+        hosts: Collection[str] | None = None,
     ) -> None:
         self.app = app
+        self.hosts = hosts
         self.settings = settings
         self.metrics = metrics
         self.write_line = write_line
@@ -74,7 +80,9 @@ class Guards:
         request_id = _request_id(headers)
         details: dict[str, Any] = {}
         body = _Body()
-        scope.setdefault("state", {})["log"] = details  # handlers add what they know
+        state = scope.setdefault("state", {})
+        state["log"] = details  # handlers add what they know
+        state["limits"] = self.settings
         status = 0
 
         async def send_with_id(message: Message) -> None:
@@ -88,9 +96,11 @@ class Guards:
             await send(message)
 
         try:
+            self._check_host(scope["headers"])
             self._check_key(scope["path"], headers)
             await self._read_body(headers, receive, body)
-            await self.app(scope, _replay(b"".join(body.chunks), receive), send_with_id)
+            replayed = _replay(b"".join(body.chunks), receive)
+            await self._answer(scope, replayed, send_with_id)
         except RequestError as error:
             if not status:
                 await error_response(scope["path"], error)(scope, receive, send_with_id)
@@ -105,6 +115,30 @@ class Guards:
         finally:
             self._held -= body.size
             self._record(scope, status or 500, time.perf_counter() - started, request_id, details)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the application answer within the time of a request."""
+        seconds = self.settings.request_seconds
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                await self.app(scope, receive, send)
+        except TimeoutError:
+            if not limit.expired():  # of the application itself
+                raise
+            raise late_request(seconds) from None
+
+    def _check_host(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        given = [value.decode("latin-1") for name, value in headers if name == b"host"]
+        # Two programs on the way would each read another one.
+        if len(given) > 1:
+            raise RequestError(400, "the request has several Host headers; send one", _CLOSE)
+        # A page of another site can have its name point at this machine.
+        if self.hosts is not None and given and host_name(given[0]) not in self.hosts:
+            raise RequestError(
+                421,
+                f"the host {given[0][:100]!r} is not this server's; use its address, or start the"
+                " server with --allowed-hosts NAME or with a key",
+            )
 
     def _check_key(self, path: str, headers: dict[str, str]) -> None:
         if not self._key_forms or path in OPEN_PATHS:
@@ -170,6 +204,42 @@ class Guards:
                 **details,
             }
         )
+
+
+def host_name(host: str) -> str:
+    """Return the name in a Host header, without its port, brackets and final dot."""
+    name = host.strip().lower()
+    if name.startswith("["):
+        return name[1:].partition("]")[0]
+    return name.partition(":")[0].removesuffix(".")
+
+
+def accepted_hosts(settings: ServeSettings, host: str, address: str) -> frozenset[str] | None:
+    """Return the names that requests may give as their host; None for any.
+
+    Args:
+        settings: the key and the names that the user allows.
+        host: the option ``--host``.
+        address: that it listens on.
+    """
+    is_open_here = settings.api_key is None and ip_address(address).is_loopback
+    if settings.allowed_hosts is None and not is_open_here:
+        return None
+    allowed = [host_name(name) for name in settings.allowed_hosts or ()]
+    return frozenset([*LOOPBACK_HOSTS, host.lower(), address, *allowed])
+
+
+def late_request(seconds: float) -> RequestError:
+    """Return the error of a request that took longer than it may.
+
+    Args:
+        seconds: that it may take.
+    """
+    return RequestError(
+        504,
+        f"the request was not done within {seconds:g} s; send fewer or shorter texts at a time,"
+        " or start the server with a larger --request-seconds",
+    )
 
 
 def _key_forms(key: str | None) -> list[bytes]:

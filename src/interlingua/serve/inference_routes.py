@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
+from pydantic import ConfigDict, Field, StrictBool, StrictStr
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from interlingua import __version__
 from interlingua.serve.document import Dimensions, Language, Prompt, Texts
-from interlingua.serve.json_route import StrictRoute, json_response
+from interlingua.serve.json_route import Body, StrictRoute, json_response
 from interlingua.serve.service import Service
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from interlingua.serve.link_probabilities import LinkCalibrations
 
 
-class EmbedRequest(BaseModel):
+class EmbedRequest(Body):
     """The body of ``/embed``; ``language`` is an addition."""
 
     inputs: StrictStr | Texts = Field(description="A text, or a list of at least one.")
@@ -35,14 +35,14 @@ class EmbedRequest(BaseModel):
     )
 
 
-class SimilarityInput(BaseModel):
+class SimilarityInput(Body):
     """One sentence and those that it is compared with."""
 
     source_sentence: StrictStr
     sentences: Texts
 
 
-class SimilarityParameters(BaseModel):
+class SimilarityParameters(Body):
     """How texts are embedded; the languages are an addition."""
 
     truncate: StrictBool | None = None
@@ -55,7 +55,7 @@ class SimilarityParameters(BaseModel):
     )
 
 
-class SimilarityRequest(BaseModel):
+class SimilarityRequest(Body):
     """The body of ``/similarity``."""
 
     model_config = ConfigDict(extra="forbid")

@@ -8,20 +8,33 @@ the OpenAPI document, and answers all other requests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
+import contextlib
+import gc
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any, get_type_hints
 
 import orjson
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    GetJsonSchemaHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from interlingua.serve.errors import RequestError, error_response
+from interlingua.serve.settings import ServeSettings
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+MOST_FIELDS = 100
+"""Of an object in a request."""
 
 
 def whole(value: Any) -> Any:
@@ -33,6 +46,39 @@ def whole(value: Any) -> Any:
 
 WHOLE = BeforeValidator(whole)
 """Behind the limits of a ``StrictInt``: JSON may write 3 as 3.0."""
+
+
+class Body(BaseModel):
+    """A body of a request, or an object in it: a field that is null is as if it were absent."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, content: Any) -> Any:
+        if not isinstance(content, dict):
+            return content
+        optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
+        return {
+            name: value
+            for name, value in content.items()
+            if value is not None or name not in optional
+        }
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Return the schema, in which fields with a default may be null."""
+        schema = handler(core_schema)
+        content = handler.resolve_ref_schema(schema)
+        for name, field in content.get("properties", {}).items():
+            has_null = {"type": "null"} in field.get("anyOf", [])
+            if name in content.get("required", []) or has_null:
+                continue
+            kept = ("title", "description", "default")
+            form = {key: value for key, value in field.items() if key not in kept}
+            about = {key: value for key, value in field.items() if key in kept}
+            content["properties"][name] = {"anyOf": [form, {"type": "null"}], **about}
+        return schema
 
 
 class StrictRoute(APIRoute):
@@ -55,7 +101,9 @@ class StrictRoute(APIRoute):
                 )
             if request.headers.get("content-encoding", "identity").lower() != "identity":
                 raise RequestError(415, "send the body as it is, without a content-encoding")
-            response: Response = await self.endpoint(request, _read(model, await request.body()))
+            limits = getattr(request.state, "limits", ServeSettings())
+            content = _read(model, await request.body(), limits)
+            response: Response = await self.endpoint(request, content)
             return response
 
         return handle
@@ -112,18 +160,87 @@ def json_response(content: Any, headers: dict[str, str] | None = None) -> Respon
     return Response(body, headers={"content-type": "application/json", **(headers or {})})
 
 
-def _read(model: type[BaseModel], body: bytes) -> BaseModel:
+def _read(model: type[BaseModel], body: bytes, limits: ServeSettings) -> BaseModel:
     """The body of a request, or one line on what is wrong with it."""
     try:
-        content = orjson.loads(body)
+        with _without_collector():
+            content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise RequestError(400, f"the body is not valid JSON: {error}") from error
     if not isinstance(content, dict):
         raise RequestError(400, "the body must be an object of JSON, {...}; see /openapi.json")
+    _refuse_large(content, limits)
     try:
         return model.model_validate(content)
     except ValidationError as error:
         raise RequestError(400, _first_fault(model, error)) from error
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Keep Python from looking for cycles, of which JSON has none, in millions of new objects."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _refuse_large(content: dict[str, Any], limits: ServeSettings) -> None:
+    """Refuse more items than a request may have, before any of them is looked at.
+
+    A validator takes minutes for a list of millions, and nothing else is answered meanwhile.
+
+    Raises:
+        RequestError: with status 400 or 413.
+    """
+    if len(content) > MOST_FIELDS:
+        raise RequestError(
+            400, f"an object has {len(content):,} fields; send those of /openapi.json"
+        )
+    for value in content.values():
+        if isinstance(value, dict):
+            _refuse_large(value, limits)
+        if isinstance(value, list) and value:
+            _refuse_long_list(value, limits)
+
+
+def _refuse_long_list(value: list[Any], limits: ServeSettings) -> None:
+    """Refuse a list of too many texts or token ids; see ``_refuse_large``."""
+    if isinstance(value[0], int | float):
+        refuse_tokens(len(value), limits)
+        return
+    refuse_texts(len(value), limits)
+    refuse_tokens(sum(len(item) for item in value if isinstance(item, list)), limits)
+
+
+def refuse_texts(texts: int, limits: ServeSettings) -> None:
+    """Refuse a request of too many texts.
+
+    Raises:
+        RequestError: with status 413.
+    """
+    if texts > limits.max_texts:
+        raise RequestError(
+            413,
+            f"the request has {texts:,} texts; send at most {limits.max_texts:,} at a time",
+        )
+
+
+def refuse_tokens(tokens: int, limits: ServeSettings) -> None:
+    """Refuse a request of too many tokens.
+
+    Raises:
+        RequestError: with status 413.
+    """
+    if tokens > limits.max_request_tokens:
+        raise RequestError(
+            413,
+            f"the request has {tokens:,} tokens; send at most {limits.max_request_tokens:,} at a"
+            " time",
+        )
 
 
 def _first_fault(model: type[BaseModel], error: ValidationError) -> str:

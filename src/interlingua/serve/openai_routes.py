@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from fastapi import APIRouter
-from pydantic import BaseModel, BeforeValidator, Field, StrictInt, StrictStr
+from pydantic import BeforeValidator, Field, StrictInt, StrictStr
 from starlette.requests import Request
 from starlette.responses import Response
 
 from interlingua.serve.document import MARK, Dimensions, Language, ModelName, Prompt, Texts
 from interlingua.serve.errors import RequestError, mistakes_of_client
-from interlingua.serve.json_route import StrictRoute, json_response, whole
+from interlingua.serve.json_route import Body, StrictRoute, json_response, whole
 from interlingua.serve.service import Service
 
 
@@ -26,13 +26,14 @@ def _whole_numbers(ids: Any) -> Any:
 
 TokenIds = Annotated[
     list[Annotated[StrictInt, Field(ge=0, lt=2**31, json_schema_extra={MARK: "token"})]],
+    Field(fail_fast=True),
     BeforeValidator(_whole_numbers),
 ]
-TokenLists = Annotated[list[Annotated[TokenIds, Field(min_length=1)]], Field(min_length=1)]
 OneTokenList = Annotated[TokenIds, Field(min_length=1)]
+TokenLists = Annotated[list[OneTokenList], Field(min_length=1, fail_fast=True)]
 
 
-class EmbeddingsRequest(BaseModel):
+class EmbeddingsRequest(Body):
     """The body of a request; ``prompt`` and ``language`` are additions to OpenAI's."""
 
     input: StrictStr | Texts | OneTokenList | TokenLists = Field(

@@ -7,7 +7,7 @@ import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import ConfigDict, Field, StrictInt, StrictStr
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -15,7 +15,7 @@ from interlingua.errors import CheckpointError, InterlinguaError
 from interlingua.search.searcher import Ranking, Searcher, SearchMode
 from interlingua.serve.document import NOT_BLANK, IndexedLanguage, Language
 from interlingua.serve.errors import RequestError, mistakes_of_client
-from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
+from interlingua.serve.json_route import WHOLE, Body, StrictRoute, json_response
 from interlingua.serve.model import language_code
 from interlingua.serve.service import Service
 
@@ -27,7 +27,7 @@ UNREADABLE = "the server can't read its index any more; its log says why"
 Hits = Annotated[StrictInt, Field(ge=1, le=MOST_HITS), WHOLE]
 
 
-class SearchRequest(BaseModel):
+class SearchRequest(Body):
     """The body of ``/search``."""
 
     model_config = ConfigDict(extra="forbid")
@@ -38,7 +38,7 @@ class SearchRequest(BaseModel):
     ]
     top: Hits = Field(10, description="Passages found at most.")
     mode: SearchMode = "vector"
-    languages: Annotated[list[IndexedLanguage], Field(max_length=1000)] = Field(
+    languages: Annotated[list[IndexedLanguage], Field(max_length=1000, fail_fast=True)] = Field(
         [], description="Search in these only."
     )
     per_language: Hits | None = Field(

@@ -24,6 +24,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, InterlinguaError, require_extra
 from interlingua.files import PathLike
 from interlingua.registry import check_choice
+from interlingua.serve.guards import accepted_hosts
 from interlingua.serve.json_log import log_libraries_as_json, write_message
 from interlingua.serve.model import ServedModel
 from interlingua.serve.settings import PACKAGES, ServeSettings
@@ -38,6 +39,8 @@ RESTART_SECONDS = 1.0
 """A process that died is replaced after this pause, so that a fault at each start does not use up
 the machine."""
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+END_SECONDS = 5.0
+"""After the time to stop in, the process has so long to end by itself."""
 
 
 def served_model(
@@ -148,7 +151,14 @@ def serve_forever(
         torch.set_num_threads(1)  # before the first product, as threads do not survive a fork
     _warm_up(model)
     run = functools.partial(
-        _run, model, settings, listener, index=index, indexed=indexed, calibrations=calibrations
+        _run,
+        model,
+        settings,
+        listener,
+        hosts=accepted_hosts(settings, host, address[0]),
+        index=index,
+        indexed=indexed,
+        calibrations=calibrations,
     )
     print(f"serving {model.name} at http://{shown}:{address[1]}", file=sys.stderr, flush=True)
     with listener:
@@ -198,6 +208,7 @@ def _run(
     listener: socket.socket,
     metrics_folder: str | None = None,
     *,
+    hosts: frozenset[str] | None = None,
     index: PathLike | None = None,
     indexed: IndexedModel | None = None,
     calibrations: LinkCalibrations | None = None,
@@ -206,6 +217,7 @@ def _run(
     import uvicorn
 
     from interlingua.serve.app import make_app
+    from interlingua.serve.http_limits import limited_http
     from interlingua.serve.metrics import ServerMetrics
 
     log_libraries_as_json()
@@ -219,7 +231,16 @@ def _run(
         searcher = Searcher(PassageIndex(index), indexed)
     metrics = ServerMetrics(metrics_folder)
     config = uvicorn.Config(
-        make_app(model, settings, metrics=metrics, searcher=searcher, calibrations=calibrations),
+        make_app(
+            model,
+            settings,
+            metrics=metrics,
+            searcher=searcher,
+            calibrations=calibrations,
+            hosts=hosts,
+        ),
+        http=limited_http(settings),
+        ws="none",
         backlog=BACKLOG,
         access_log=False,  # the guards write a line of JSON
         log_config=None,
@@ -228,8 +249,24 @@ def _run(
         timeout_keep_alive=75,
         server_header=False,
     )
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            _end_after(settings.stop_seconds + END_SECONDS)
+            super().handle_exit(sig, frame)
+
     with contextlib.suppress(KeyboardInterrupt):  # raised once more by uvicorn when all is finished
-        uvicorn.Server(config).run(sockets=[listener])
+        Server(config).run(sockets=[listener])
+
+
+def _end_after(seconds: float) -> None:
+    """Let the system end this process after a time.
+
+    Its timer needs neither the event loop nor a thread, of which any may be at work without an end.
+    """
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _forget(worker: int, metrics_folder: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,6 +16,7 @@ from starlette.requests import Request
 
 from interlingua.serve.batching import Batcher, ClosedError, QueueFullError
 from interlingua.serve.errors import RequestError, mistakes_of_client
+from interlingua.serve.json_route import refuse_texts, refuse_tokens
 from interlingua.serve.metrics import ServerMetrics
 from interlingua.serve.model import ServedModel, TokenizedTexts, language_code, shape_vectors
 from interlingua.serve.settings import ServeSettings
@@ -83,6 +85,13 @@ class Service:
         """
         if counted:
             self.check_count(len(texts))
+        # A prompt is put before each text.
+        if prompt is not None and len(prompt) * len(texts) > self.settings.max_body:
+            raise RequestError(
+                413,
+                f"the prompt has {len(prompt):,} characters before each of {len(texts):,} texts;"
+                " shorten it, or send fewer texts at a time",
+            )
         if auto_truncate is None:
             auto_truncate = self.settings.auto_truncate
         with mistakes_of_client():
@@ -146,6 +155,7 @@ class Service:
             RequestError: so many such requests are at work already, or the work found a mistake in
                 its request.
         """
+        loop = asyncio.get_running_loop()
         # Counted here, on the event loop, so that no lock is needed.
         if self._lists_at_work == LIST_THREADS:
             self.metrics.refused.inc()
@@ -155,31 +165,29 @@ class Service:
                 {"retry-after": "1"},
             )
         self._lists_at_work += 1
-        try:
-            with mistakes_of_client():
-                return await asyncio.get_running_loop().run_in_executor(self._list_threads, work)
-        finally:
+        future = self._list_threads.submit(work)
+        # A request that is given up leaves its thread at work; the thread counts until it ends.
+        future.add_done_callback(lambda _: self._end_list(loop))
+        with mistakes_of_client():
+            return await asyncio.wrap_future(future)
+
+    def _end_list(self, loop: asyncio.AbstractEventLoop) -> None:
+        def end() -> None:
             self._lists_at_work -= 1
+
+        # The server may have stopped meanwhile.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(end)
 
     def check_count(self, texts: int) -> None:
         """Refuses a request of too many texts, before anything is done for it."""
-        if texts > self.settings.max_texts:
-            raise RequestError(
-                413,
-                f"the request has {texts:,} texts; send at most {self.settings.max_texts:,} at a"
-                " time",
-            )
+        refuse_texts(texts, self.settings)
 
     async def _result(
         self, request: Request, tokenized: TokenizedTexts, submit: Callable[[], Future[Result]]
     ) -> Result:
         """Puts a request in the queue and waits for it as long as its client does."""
-        limit = self.settings.max_request_tokens
-        if tokenized.tokens > limit:
-            raise RequestError(
-                413,
-                f"the request has {tokenized.tokens:,} tokens; send at most {limit:,} at a time",
-            )
+        refuse_tokens(tokenized.tokens, self.settings)
         self._note(request, tokenized)
         try:
             future = submit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from interlingua.errors import ConfigError
@@ -26,11 +27,24 @@ class ServeSettings(Options):
     max_texts: int = option(2048, "Texts of a request at most.", minimum=1)
     max_request_tokens: int = option(300_000, "Tokens of a request at most.", minimum=1)
     max_body: int = option(16 * 1024**2, "Bytes of a request at most.", minimum=1)
+    max_header: int = option(
+        16 * 1024, "Bytes of a request's headers at most; then status 431.", minimum=256
+    )
+    header_seconds: float = option(20.0, "Time to send the headers in.", minimum=0.1)
     body_seconds: float = option(30.0, "Time to send a request in.", minimum=0.1)
+    request_seconds: float = option(
+        300.0, "Time to answer a request in; then status 504.", minimum=0.1
+    )
     stop_seconds: float = option(
-        600.0, "After SIGTERM, time to answer what was accepted; then status 503.", minimum=0.1
+        20.0, "After SIGTERM, time to answer what was accepted; then status 503.", minimum=0.1
     )
     auto_truncate: bool = option(True, "Cut texts that are too long, or refuse them.")
+    allowed_hosts: Sequence[str] | None = option(
+        None,
+        "Names that requests may give as their host, besides this machine's; default: any, but"
+        " without a key on a loopback address this machine's alone.",
+        metavar="NAME",
+    )
     api_key: str | None = option(
         None,
         "That requests must carry; the variable keeps it out of process lists; without one, open"

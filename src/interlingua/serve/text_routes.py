@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,7 +14,7 @@ import numpy as np
 from fastapi import APIRouter
 from jaxtyping import Float32
 from numpy import ndarray
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+from pydantic import ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -31,7 +32,8 @@ from interlingua.mining.pipeline import MineConfig, text_side
 from interlingua.runtime import silent
 from interlingua.serve.document import Language, Prompt, Sentence, Sentences
 from interlingua.serve.errors import RequestError, mistakes_of_client
-from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
+from interlingua.serve.guards import late_request
+from interlingua.serve.json_route import WHOLE, Body, StrictRoute, json_response
 from interlingua.serve.link_probabilities import (
     LinkCalibrations,
     LinkProbabilities,
@@ -41,12 +43,16 @@ from interlingua.serve.model import language_code
 from interlingua.serve.service import Service, refuse_not_finite
 from interlingua.serve.token_matches import token_cosines, tokenized_pair
 
+CHARACTERS_PER_TOKEN = 8
+"""A text of more than so many for each token of a request is too long, and is not split."""
+MAX_SENTENCE = 50_000
+"""Most characters of a sentence of a text that is split: of longer ones a model reads little."""
 MAX_TOKEN_TEXT = 4000
 """Most characters of a sentence to match tokens of."""
 TEXT_OR_SENTENCES = "A plain text, or a list of at least one sentence."
 
 
-class PairOfTexts(BaseModel):
+class PairOfTexts(Body):
     """Sentences of two languages, and how they are embedded."""
 
     model_config = ConfigDict(extra="forbid")
@@ -85,7 +91,7 @@ class AlignRequest(PairOfTexts):
     )
 
 
-class TokensRequest(BaseModel):
+class TokensRequest(Body):
     """The body of ``/tokens``."""
 
     model_config = ConfigDict(extra="forbid")
@@ -121,16 +127,20 @@ def text_router(
     @router.post("/align")
     async def align_documents(request: Request, body: AlignRequest) -> Response:
         """Links between two documents' sentences, with probabilities (Thompson and Koehn 2019)."""
-        source = _sentences(body.source, body.source_language)
-        target = _sentences(body.target, body.target_language)
-        _check_counts(service, source, target)
+        # A list is counted at once; a text is split in the thread, as it may be long.
+        _check_lengths(service, body.source, body.target)
+        _check_counts(
+            service, *[side for side in (body.source, body.target) if isinstance(side, list)]
+        )
         languages = _codes(body.source_language, body.target_language)
         encode = _rows_of_length_1(_embed_in_queue(service, request, body.prompt))
-        links, probabilities = await service.in_list_thread(
-            lambda: _align(body, source, target, encode, calibrations)
-        )
-        return json_response(
-            {
+
+        def align() -> dict[str, Any]:
+            source = _sentences(body.source, languages[0])
+            target = _sentences(body.target, languages[1])
+            _check_counts(service, source, target)
+            links, probabilities = _align(body, source, target, encode, calibrations)
+            return {
                 "links": _described(links, source, target, probabilities),
                 "source": source,
                 "target": target,
@@ -139,7 +149,8 @@ def text_router(
                 "prior": probabilities.prior,
                 "no_probabilities": probabilities.reason,
             }
-        )
+
+        return json_response(await service.in_list_thread(align))
 
     @router.post("/tokens")
     async def tokens(request: Request, body: TokensRequest) -> Response:
@@ -228,13 +239,19 @@ def _described(
     return found
 
 
-def _sentences(given: str | list[str], language: str | None) -> list[str]:
+def _sentences(given: str | list[str], code: str | None) -> list[str]:
     if isinstance(given, list):
         return given
-    with mistakes_of_client():
-        sentences = split_text(given.splitlines(), language_code(language) or "")
+    sentences = split_text(given.splitlines(), code or "")
     if not sentences:
         raise RequestError(422, "a side holds no sentence; send some text")
+    longest = max(map(len, sentences))
+    if longest > MAX_SENTENCE:
+        raise RequestError(
+            422,
+            f"a sentence has {longest:,} characters; send at most {MAX_SENTENCE:,}, or a list of"
+            " sentences",
+        )
     return sentences
 
 
@@ -249,6 +266,15 @@ def _check_counts(service: Service, *sides: list[str]) -> None:
         service.check_count(len(side))
 
 
+def _check_lengths(service: Service, *sides: str | list[str]) -> None:
+    most = CHARACTERS_PER_TOKEN * service.settings.max_request_tokens
+    for side in sides:
+        if isinstance(side, str) and len(side) > most:
+            raise RequestError(
+                413, f"a text has {len(side):,} characters; send at most {most:,} at a time"
+            )
+
+
 def _embed_in_queue(
     service: Service, request: Request, prompt: str | None
 ) -> Callable[..., Float32[ndarray, "n d"]]:
@@ -257,12 +283,20 @@ def _embed_in_queue(
     The texts wait in the common queue, and so does the calling thread.
     """
     loop = asyncio.get_running_loop()
+    seconds = service.settings.request_seconds
+    end = time.monotonic() + seconds
 
     def embed(texts: list[str], *, language: str | None = None) -> Float32[ndarray, "n d"]:
         coroutine = service.embed_texts(
             request, texts, prompt=prompt, language=language, counted=False
         )
-        vectors, _ = asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+        waiting = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        # After the time of the request no client waits for this thread.
+        try:
+            vectors, _ = waiting.result(max(0.0, end - time.monotonic()))
+        except TimeoutError:
+            waiting.cancel()
+            raise late_request(seconds) from None
         return vectors
 
     return embed

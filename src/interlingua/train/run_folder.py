@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import torch
 
 from interlingua import __version__
+from interlingua.encoder.directory import MODEL_ENTRIES
 from interlingua.errors import CheckpointError, ConfigError, DataError
-from interlingua.files import atomic_write, has_format
+from interlingua.files import atomic_write, has_format, other_entries
 from interlingua.json_text import parse_json, read_json_text
 from interlingua.locks import exclusive
 from interlingua.temporary import sweep
@@ -248,9 +249,7 @@ class RunFolder:
             fresh: whether the run begins at step 0.
         """
         if fresh:
-            for leftover in (self.checkpoints, self.best, self.model, self.tensorboard):
-                shutil.rmtree(leftover, ignore_errors=True)
-            self.metrics.unlink(missing_ok=True)
+            self._remove_earlier()
         if fresh or not self.manifest.exists():
             record = {
                 "format": FORMAT,
@@ -270,6 +269,32 @@ class RunFolder:
         for folder in (self.path, self.checkpoints):
             if folder.is_dir():
                 sweep(folder)
+
+    def _remove_earlier(self) -> None:
+        """Remove what an earlier run wrote, and nothing else.
+
+        Raises:
+            ConfigError: the folder of a model holds other files, which would end up with another
+                model.
+        """
+        for folder in (self.best, self.model):
+            others = other_entries(folder, MODEL_ENTRIES)
+            if others:
+                raise ConfigError(
+                    f"{others[0]} is not of this run; move it elsewhere, or set run.output to"
+                    " another folder"
+                )
+        for model in (self.best, self.model):
+            shutil.rmtree(model, ignore_errors=True)
+        for checkpoint in checkpoints_in(self.checkpoints):
+            shutil.rmtree(checkpoint, ignore_errors=True)
+        for events in self.tensorboard.glob("events.out.tfevents.*"):
+            events.unlink()
+        for folder in (self.checkpoints, self.tensorboard):
+            # It stays where something else is in it.
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        self.metrics.unlink(missing_ok=True)
 
     def read_manifest(self) -> dict[str, Any]:
         """The manifest as written.

@@ -120,8 +120,8 @@ def test_a_slow_client_is_refused_and_blocks_no_other(launch):
     host, _, port = address.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=30) as slow:
         slow.sendall(
-            b"POST /embed HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length:"
-            b" 20\r\n\r\n{"
+            b"POST /embed HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            b"content-length: 20\r\n\r\n{"
         )
         for _ in range(5):
             assert httpx.post(f"{address}/embed", json={"inputs": "en1"}).status_code == 200
@@ -202,7 +202,7 @@ def send_unread(address, texts):
     body = json.dumps({"inputs": ["en1 en2 en3"] * texts}).encode()
     connection = socket.create_connection((host, int(port)), timeout=30)
     head = (
-        "POST /embed HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n"
+        "POST /embed HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
         f"content-length: {len(body)}\r\n\r\n"
     )
     connection.sendall(head.encode() + body)
@@ -231,7 +231,8 @@ def test_the_log_is_json_whatever_comes(launch):
     host, _, port = address.removeprefix("http://").partition(":")
     for sent in (
         b"GARBAGE\r\n\r\n",
-        b"GET /health HTTP/1.1\r\nhost: h\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nhost: localhost\r\n"
+        b"connection: upgrade\r\nupgrade: websocket\r\n\r\n",
     ):
         with socket.create_connection((host, int(port)), timeout=30) as connection:
             connection.sendall(sent)
@@ -298,3 +299,54 @@ def test_flags_are_environment_variables_too(launch):
     headers = {"authorization": "Bearer secret"}
     assert httpx.get(f"{address}/info").status_code == 401
     assert httpx.get(f"{address}/info", headers=headers).json()["model_id"] == "by-variable"
+
+
+def test_a_text_of_full_stops_stops_nothing(launch):
+    process, address = launch()
+    body = {"source": ". " * 100_000, "target": "en1 en2."}
+    with httpx.Client(base_url=address, timeout=20) as client:
+        started = time.monotonic()
+        assert client.post("/align", json=body).status_code in {200, 422}
+        assert time.monotonic() - started < 5  # a second on an idle machine; minutes before
+        assert client.get("/health").status_code == 200
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 0
+
+
+BUSY = """
+import signal, sys
+from interlingua.serve import app, server
+from interlingua.serve.settings import ServeSettings
+
+def make_app(*_, **__):
+    async def busy(scope, receive, send):
+        print("busy", flush=True)
+        while True:
+            pass
+    return busy
+
+app.make_app = make_app
+server.END_SECONDS = 0.3
+listener = server._listen("127.0.0.1", 0)
+print(listener.getsockname()[1], flush=True)
+server._run(None, ServeSettings(stop_seconds=0.2), listener)
+"""
+
+
+def test_sigterm_ends_a_server_whose_event_loop_is_busy():
+    process = subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True)
+    try:
+        process.stdout.readline()
+        assert process.stdout.readline() == "busy\n"  # with what the server says as it starts
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == -signal.SIGALRM
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_hosts_of_other_sites_are_refused_unless_allowed(launch):
+    _, address = launch("--allowed-hosts", "own.example")
+    for host, status in (("attacker.example", 421), ("own.example", 200)):
+        assert httpx.get(f"{address}/health", headers={"host": host}).status_code == status
+    assert httpx.get(f"{address}/health").status_code == 200

@@ -253,7 +253,7 @@ def search_tiles(
         DataError: a vector is not finite.
     """
     frame = make_frame(x, y)
-    with exclusive(Path(folder), remedy="choose another --work folder"):
+    with exclusive(Path(folder), remedy="choose another --work folder", private=True):
         journal = TileJournal(folder, plan, shard, progress)
         if workers is None:
             _search_here(x, y, frame, journal, device)
