@@ -10,7 +10,8 @@ import time
 import pytest
 import uvicorn
 
-from interlingua.serve.guards import Guards, accepted_hosts
+from interlingua.serve.guards import Guards
+from interlingua.serve.hosts import accepted_hosts
 from interlingua.serve.http_limits import limited_http
 from interlingua.serve.metrics import ServerMetrics
 from interlingua.serve.settings import ServeSettings

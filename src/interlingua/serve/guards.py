@@ -13,12 +13,12 @@ import time
 import uuid
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from interlingua.serve.errors import RequestError, error_response
+from interlingua.serve.hosts import host_name
 from interlingua.serve.json_log import WriteLine, now, write_json_line
 from interlingua.serve.metrics import ServerMetrics
 from interlingua.serve.settings import ServeSettings
@@ -29,7 +29,6 @@ REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
 """Of ids that are taken from the client; others could forge lines of the log."""
 MOST_BODIES = 16
 """So many bodies of the largest size may be held at a time, by however many requests."""
-LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(slots=True)
@@ -48,7 +47,7 @@ class Guards:
         settings: the limits and the key.
         metrics: counts requests.
         write_line: takes a record of each request.
-        hosts: names that requests may give as their host, see ``accepted_hosts``; None = any.
+        hosts: names that requests may give as their host, see ``hosts.accepted_hosts``; None = any.
     """
 
     def __init__(
@@ -204,29 +203,6 @@ class Guards:
                 **details,
             }
         )
-
-
-def host_name(host: str) -> str:
-    """Return the name in a Host header, without its port, brackets and final dot."""
-    name = host.strip().lower()
-    if name.startswith("["):
-        return name[1:].partition("]")[0]
-    return name.partition(":")[0].removesuffix(".")
-
-
-def accepted_hosts(settings: ServeSettings, host: str, address: str) -> frozenset[str] | None:
-    """Return the names that requests may give as their host; None for any.
-
-    Args:
-        settings: the key and the names that the user allows.
-        host: the option ``--host``.
-        address: that it listens on.
-    """
-    is_open_here = settings.api_key is None and ip_address(address).is_loopback
-    if settings.allowed_hosts is None and not is_open_here:
-        return None
-    allowed = [host_name(name) for name in settings.allowed_hosts or ()]
-    return frozenset([*LOOPBACK_HOSTS, host.lower(), address, *allowed])
 
 
 def late_request(seconds: float) -> RequestError:
