@@ -1,4 +1,4 @@
-"""Compare a text with the language that it is said to be in, before any work.
+"""Compare a text with its declared language, before any work.
 
 The script of the letters is evidence: Hangul is not Kanuri, however a file is called. If the name
 of the language is also the code of a country (``kr``, ``se``, ``br``), the languages of that
@@ -65,7 +65,7 @@ FREQUENT_WORDS = {
     "swe": "och att det inte är på som för jag har",
     "zsm": "yang dan di itu ini untuk tidak dengan saya dari",
 }
-"""Words of languages whose countries have the code of another language."""
+"""Words of the languages of countries that have the code of another language."""
 
 
 def script_counts(texts: Sequence[str]) -> Float32[ndarray, " scripts"]:

@@ -264,7 +264,7 @@ def _extra_columns(columns: Columns, names: Sequence[str]) -> list[tuple[str, in
     return [(name, place) for place, name in enumerate(names) if place not in used and name]
 
 
-def fields_beside(item: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
+def other_fields(item: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
     """Return what an object holds besides the used keys."""
     taken = set(used)
     return {key: value for key, value in item.items() if key not in taken}

@@ -32,7 +32,7 @@ from interlingua.corpus.table_columns import (
     OPTION,
     Columns,
     chosen_place,
-    fields_beside,
+    other_fields,
     folded_name,
     header_columns,
     pairs_of_rows,
@@ -234,7 +234,7 @@ class Jsonl:
         with open_text_writer(path) as file:
             for pair in pairs:
                 item = {key: value for key, value in pair._asdict().items() if value is not None}
-                item |= fields_beside(fields_of(pair), item)
+                item |= other_fields(fields_of(pair), item)
                 for key in ("source_language", "target_language"):
                     item[key] = languages.written_code(item[key])
                 file.write(json.dumps(item, ensure_ascii=False) + "\n")

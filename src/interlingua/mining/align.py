@@ -138,12 +138,12 @@ def pair_languages(
     if named[0] == named[1] or not all(named):
         named = ["", ""]
     codes = []
-    for path, asked, own, side in zip(
+    for path, request, own, side in zip(
         (source, target), given, named, ("source", "target"), strict=True
     ):
         code = ""
-        if asked or own:
-            code = language_of(Path(path), asked, option=f"--{side}-language")
+        if request or own:
+            code = language_of(Path(path), request, option=f"--{side}-language")
         codes.append(code)
     return codes[0], codes[1]
 
