@@ -181,12 +181,12 @@ def read_pairs(
     target = resolved_code(target_language)
     if skipped is None:  # an empty counter of the caller's is one to count in
         skipped = Counter()
-    warns = bad is None
+    is_reported = bad is not None
     bad = bad or BadLines()
     reader = _format(format or guess_format(path), columns)
     pairs = reader.read(path, source, target, skipped, bad)
     pairs = _until_damage(pairs, path, skipped, bad)
-    if warns:
+    if not is_reported:
         pairs = _with_warnings(pairs, path, bad)
     return _in_checked_languages(pairs, path, (source is not None, target is not None))
 
@@ -373,7 +373,7 @@ def text_of(value: Any) -> str:
 
 
 def requested_pair(pair: TextPair, source: str | None, target: str | None) -> TextPair | None:
-    """Return a pair, with languages that its content names, in the requested direction.
+    """Return a pair in the requested direction, if its content names its languages.
 
     None if it is of other languages or regions than those requested.
     """

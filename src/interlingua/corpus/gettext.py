@@ -219,7 +219,7 @@ def _entry_of(pair: TextPair) -> int:
 
 
 def _as_fuzzy(message: Message) -> Message:
-    """Return an entry that is marked for review by translators."""
+    """Return an entry that is marked for review."""
     flags = message.flags | {"fuzzy"}
     lines = list(message.lines)
     for number, line in enumerate(lines):

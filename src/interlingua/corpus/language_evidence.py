@@ -65,7 +65,7 @@ FREQUENT_WORDS = {
     "swe": "och att det inte är på som för jag har",
     "zsm": "yang dan di itu ini untuk tidak dengan saya dari",
 }
-"""Frequent words of languages that are confused because of the codes of their countries."""
+"""Words of the languages of countries that have the code of another language."""
 
 
 def script_counts(texts: Sequence[str]) -> Float32[ndarray, " scripts"]:

@@ -329,8 +329,8 @@ def _others(
 ) -> list[Variant]:
     """Return the further texts of both languages, which are kept unless a region is requested."""
     kept = []
-    for one, code in ((source, requested[0]), (target, requested[1])):
-        if code is None or region_of(code) is None:
+    for one, request in ((source, requested[0]), (target, requested[1])):
+        if request is None or region_of(request) is None:
             kept.append(one.code)
     return [
         found

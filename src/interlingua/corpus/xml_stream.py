@@ -141,7 +141,7 @@ class _Reader:
         """Hand out an entry that can't be read.
 
         Raises:
-            DataError: ``rejected`` is None.
+            DataError: bad entries are errors here.
         """
         error = DataError(problem, path=self.path, line=self.line)
         if self.rejected is None:

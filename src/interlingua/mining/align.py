@@ -144,12 +144,12 @@ def pair_languages(
     if named[0] == named[1] or not all(named):
         named = ["", ""]
     codes = []
-    for path, requested, own, side in zip(
+    for path, request, own, side in zip(
         (source, target), given, named, ("source", "target"), strict=True
     ):
         code = ""
-        if requested or own:
-            code = language_of(Path(path), requested, option=f"--{side}-language")
+        if request or own:
+            code = language_of(Path(path), request, option=f"--{side}-language")
         codes.append(code)
     return codes[0], codes[1]
 
