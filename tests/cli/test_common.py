@@ -52,11 +52,20 @@ def test_what_streams_by_says_how_fast_once_a_minute(total, told, capsys, monkey
     error = capsys.readouterr().err
     assert told in error
     assert "/s" in error
-    assert (" left" in error) == (total is not None)
+    assert " left" not in error  # not known after one report
     with rate_bar(True, "pairs") as progress:
         progress(1, total)
         time.sleep(0.05)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_minute_line_has_the_time_left_once_it_is_known(capsys, monkeypatch):
+    monkeypatch.setattr("interlingua.runtime.LEAST_SECONDS", 0.05)
+    with bar(False) as progress:
+        for done in range(1, 60):
+            time.sleep(0.01)
+            progress("xsim deu-eng", done, 1000)
+    assert "xsim deu-eng: 59/1,000, " in capsys.readouterr().err
 
 
 def test_a_terminal_shows_a_bar(monkeypatch, capsys):

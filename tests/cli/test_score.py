@@ -124,7 +124,10 @@ def test_one_of_our_encoders(done, tmp_path, word_vocabulary):
         ("noisy.de-en.tsv --precision 0.9", "precision needs --calibration"),
         ("noisy.de-en.tsv --calibration absent.json", "absent.json: no such file"),
         ("noisy.de-en.tsv --format tmx", "standard output is tsv, jsonl or csv"),
-        ("noisy.de-en.tsv --parallel x.tsv", "name the calibration to write with --learn"),
+        (
+            "noisy.de-en.tsv --parallel noisy.de-en.tsv",
+            "name the calibration to write with --learn",
+        ),
         ("noisy.de-en.tsv --learn c.json", "--labels"),
         ("broken.de-en.tsv", "broken.de-en.tsv:2: 1 columns, expected 2"),
         ("latin.de-en.tsv", "latin.de-en.tsv:2: not UTF-8 (byte 0xe4)"),
@@ -154,7 +157,8 @@ def test_without_a_terminal_a_line_a_minute(done, workplace, monkeypatch):
     command = f"{SCORE.replace('invented', 'slower')} noisy.de-en.tsv -o out.tsv --window 100"
     said = done(command)
     lines = [line for line in said.err.splitlines() if line.startswith("after 0.")]
-    assert any(re.search(r"\d+ of 400 pairs, [\d,]+/s, 0\.\d s left", line) for line in lines)
+    # The time left is not known after some tenths of a second.
+    assert any(re.search(r"\d+ of 400 pairs, [\d,]+/s$", line) for line in lines)
     assert "after" not in done(command, "--quiet").err
 
 

@@ -318,6 +318,9 @@ class SilentLog(RunLog):
     def __exit__(self, *_: object) -> None:
         return
 
+    def advance(self, step: int) -> None:
+        """Moves nothing."""
+
     def train(self, step: int, losses: Mapping[str, float], **rates: float) -> None:
         """Says nothing."""
 

@@ -217,7 +217,7 @@ def check_bitext(path: Any, format: str | None = None) -> None:
     from interlingua.corpus.moses import moses_files
 
     name = os.fspath(path)
-    if name.startswith(HUB_PREFIX) or os.path.isdir(name):
+    if name == STANDARD_INPUT or name.startswith(HUB_PREFIX) or os.path.isdir(name):
         return
     # A single file in the place of a prefix, or what the user says is one.
     has_one_file = os.path.exists(name) or format not in (None, "moses")
