@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import argparse
 import random
+import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from interlingua.corpus.formats import TextPair, read_pairs
+from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
 from interlingua.encoder.backends.load import encode_function
-from interlingua.mining.calibrate import LearnJob, first_half, judged, mixed, wrong_targets
-from interlingua.mining.calibration import expected_cuts, fit_calibration, measure
-from interlingua.mining.score import BitextScorer
+from interlingua.mining.calibrate import LearnJob
+from interlingua.mining.calibration import expected_cuts, load_calibration, measure
+from interlingua.mining.mixed_stream import first_part
+from interlingua.mining.score import BitextScorer, pair_stream
 
 
 def damaged(pairs: list[TextPair], vectors: np.ndarray, kind: str) -> list[TextPair]:
@@ -40,7 +43,7 @@ def damaged(pairs: list[TextPair], vectors: np.ndarray, kind: str) -> list[TextP
             similar[[text == target for text in texts]] = -1
             target = texts[int(similar.argmax())]
         elif kind == "hard" and chance < 0.35:
-            target = first_half(target)
+            target = first_part(target)
         found.append(pair._replace(target=target))
     return found
 
@@ -77,36 +80,39 @@ def main() -> None:
         return np.stack([known[text] for text in texts])
 
     vectors = encode([pair.target for pair in pairs])
+    with tempfile.TemporaryDirectory() as folder:
+        compare_ways(pairs, held_out, vectors, encode, folder)
+
+
+def compare_ways(
+    pairs: list[TextPair],
+    held_out: list[TextPair],
+    vectors: np.ndarray,
+    encode: Callable[..., np.ndarray],
+    folder: str,
+) -> None:
+    """Print how true the probabilities are that are learned in each way."""
     for kind in ("hard", "misaligned"):
         noisy = damaged(pairs, vectors, kind)
         right = np.array(
             [one.target == other.target for one, other in zip(pairs, noisy, strict=True)]
         )
-        labels = {
-            (pair.source, pair.target): bool(answer)
-            for pair, answer in zip(noisy[:300], right, strict=False)
-        }
-        scores = np.array([score for score, _ in judged(BitextScorer(encode), noisy, {})])
+        texts = [(pair.source, pair.target) for pair in noisy]
+        scores = np.concatenate([block.scores for block in BitextScorer(encode).score(noisy)])
         print(f"{kind}: {len(noisy):,} pairs, {right.mean():.1%} right")
+        work = Path(folder)
+        labels = work / "labels.tsv"
+        lines = [f"{answer:d}\t{a}\t{b}\n" for answer, (a, b) in zip(right, texts, strict=True)]
+        labels.write_text("".join(lines[:300]), encoding="utf-8")
+        write_pairs(held_out, work / "held.de-en.tsv")
         ways = {
-            "300 judged pairs": (
-                judged(BitextScorer(encode), noisy, labels),
-                {"labels": Path("x")},
-            ),
-            "500 held-out pairs": (
-                mixed(BitextScorer(encode), noisy, held_out, wrong_targets(held_out, encode)),
-                {"parallel": "x"},
-            ),
+            "300 judged pairs": {"labels": labels},
+            "500 held-out pairs": {"parallel": str(work / "held.de-en.tsv")},
         }
-        for name, (found, basis) in ways.items():
-            values, answers = (np.array(column) for column in zip(*found, strict=True))
-            has_answer = np.array([answer is not None for answer in answers])
-            fit = fit_calibration(values[has_answer], answers[has_answer].astype(bool))
-            job = LearnJob(output=Path("x"), **basis)
-            own = values if "labels" in basis else values[~has_answer]
-            calibration = job._calibration(
-                fit, own, int(has_answer.sum()), ("deu_Latn", "eng_Latn"), "x"
-            )
+        for name, basis in ways.items():
+            job = LearnJob(output=work / "c.json", **basis)
+            job.run(pair_stream(texts, "de", "en"), encode, model="x")
+            calibration = load_calibration(work / "c.json", "de", "en")
             probabilities = calibration.probability(scores)
             error = measure(probabilities, right)["ece"]
             print(

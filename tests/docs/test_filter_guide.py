@@ -31,7 +31,9 @@ def test_wrong_pairs_are_not_held_out(workplace):
     instead = {"hf:intfloat/multilingual-e5-small": "guide_words:embed --backend function"}
     assert len(follow(PAGE, workplace, instead=instead)) == 3
     manifest = Manifest.load(workplace / "prepared")
-    assert 100 < manifest.sources[0].dropped["below_min_score"] < 250
+    # Checks reject most of the wrong pairs, and the probability the others.
+    assert len((workplace / "scored.de-en.tsv").read_text(encoding="utf-8").splitlines()) < 300
+    assert manifest.sources[0].dropped.get("below_min_score", 0) < 250
     assert manifest.sources[1].dropped.get("below_min_score", 0) == 0
     for name in ("heldout", "valid_text"):
         lines = (

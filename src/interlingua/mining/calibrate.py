@@ -809,17 +809,20 @@ def judged(
     checker: Checker,
 ) -> tuple[Float64[ndarray, " n"], Known]:
     """Score all pairs that no check rejects; return those of known answers too."""
-    scores: list[float] = []
+    scores = [np.zeros(0)]
+    marks = [np.zeros(0, bool)]
     answers: list[Answer] = []
     for block in scorer.score(pairs):
-        refused_ones = refused_of_block(checker, block.pairs)
-        for pair, score, is_refused in zip(
-            block.pairs, block.scores.tolist(), refused_ones.tolist(), strict=True
-        ):
-            if not is_refused:
-                scores.append(score)
-                answers.append(labels.get((pair.source.strip(), pair.target.strip())))
-    known = np.array([answer is not None for answer in answers], bool)
-    found = np.array(scores)
+        scores.append(block.scores)
+        marks.append(~refused_of_block(checker, block.pairs))
+        for pair in block.pairs:
+            answers.append(labels.get((pair.source.strip(), pair.target.strip())))
+    found = np.concatenate(scores)
+    accepted = np.concatenate(marks)
+    is_known = np.array([answer is not None for answer in answers], bool)
     right = np.array([bool(answer) for answer in answers], bool)
-    return found, Known(found[known], right[known], [])
+    known = Known(found[is_known & accepted], right[is_known & accepted], [])
+    # Checks may reject all that was judged to be wrong, and leave nothing to compare with.
+    if not is_enough(known):
+        known = Known(found[is_known], right[is_known], [])
+    return found[accepted], known
