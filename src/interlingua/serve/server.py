@@ -39,7 +39,7 @@ RESTART_SECONDS = 1.0
 """A process that died is replaced after this pause, so that a fault at each start does not use up
 the machine."""
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-END_SECONDS = 5.0
+END_SECONDS = 10.0
 """After the time to stop in, the process has so long to end by itself."""
 
 
