@@ -14,7 +14,7 @@ from interlingua.search import passage_index, searcher
 from interlingua.search.passage_files import Passage
 from interlingua.search.passage_index import Added, PassageIndex
 from interlingua.search.searcher import add_to_index, build_index
-from tests.search.killed_run import perform
+from tests.search.kill.killed_run import perform
 from tests.search.test_passage_index import SETTINGS, embed, invented
 from tests.search.test_searcher import model, write_files  # noqa: F401
 
