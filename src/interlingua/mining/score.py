@@ -606,6 +606,25 @@ def open_stream(
     )
     # The first pair is read at once: it tells the languages, and an input that is empty or broken
     # fails before a model is at work.
+    try:
+        first = _first_pair(pairs, path, skipped, bad)
+    except BaseException as error:
+        # Entries that were left out may have begun a file, which is not to stay.
+        bad.__exit__(type(error), error, error.__traceback__)
+        raise
+    languages = (first.source_language, first.target_language)
+    total = count_pairs(path, format, source_language, target_language, columns)
+    return Stream(itertools.chain([first], pairs), languages, total, skipped, bad)
+
+
+def _first_pair(
+    pairs: Iterator[TextPair], path: str, skipped: Counter[str], bad: BadLines
+) -> TextPair:
+    """Return the first pair of a bitext.
+
+    Raises:
+        DataError: there is none, or the file can't be read.
+    """
     first = next(pairs, None)
     if first is None:
         unreadable = ""
@@ -615,9 +634,7 @@ def open_stream(
             counts = ", ".join(f"{reason} {count:,}" for reason, count in (+skipped).items())
             unreadable = f" (left out: {counts})"
         raise DataError(f"holds no pair{unreadable}; there is nothing to score", path=path)
-    languages = (first.source_language, first.target_language)
-    total = count_pairs(path, format, source_language, target_language, columns)
-    return Stream(itertools.chain([first], pairs), languages, total, skipped, bad)
+    return first
 
 
 def pair_stream(

@@ -282,8 +282,8 @@ def _table(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines that are not blank, with their numbers."""
-    with open_text(path) as lines:
+    """Lines that are not blank, with their numbers; of JSON Lines as well, which are counted."""
+    with open_text(path, is_json=True) as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 yield number, line
