@@ -29,7 +29,7 @@ def workplace(tmp_path, monkeypatch):
 
 
 def test_a_score_column(done):
-    said = done(f"{SCORE} noisy.de-en.tsv")
+    said = done(f"{SCORE} noisy.de-en.tsv --drop none")
     rows = [line.split("\t") for line in said.out.splitlines()]
     assert [tuple(row[1:]) for row in rows] == [(pair.source, pair.target) for pair in PAIRS]
     assert said.err.startswith("400 pairs read, 400 kept; ")
@@ -80,11 +80,11 @@ def test_plain_cosine_and_margins_by_distance(done):
 def test_learn_then_filter_by_precision(done, refused, workplace):
     labels = [f"{int(is_right(pair))}\t{pair.source}\t{pair.target}\n" for pair in PAIRS[:150]]
     (workplace / "labels.tsv").write_text("".join(labels), encoding="utf-8")
-    said = done(f"{SCORE} noisy.de-en.tsv --learn c.json --labels labels.tsv --quiet")
+    said = done(f"{SCORE} noisy.de-en.tsv --learn c.json --labels labels.tsv --drop none --quiet")
     assert said.out == ""
     assert "score quantiles: " in said.err
     assert "written: c.json" in said.err
-    arguments = "noisy.de-en.tsv --calibration c.json -o kept.tmx --rejected rest.jsonl"
+    arguments = "noisy.de-en.tsv --drop none --calibration c.json -o kept.tmx --rejected rest.jsonl"
     said = done(SCORE, arguments, "--precision 0.95")
     kept = list(read_pairs("kept.tmx"))
     assert sum(map(is_right, kept)) > 0.9 * len(kept) > 0.9 * 200

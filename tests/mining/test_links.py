@@ -87,7 +87,7 @@ def test_a_list(tmp_path):
     )
     assert read_list(path, tmp_path) == [
         DocumentPair("de/1.txt", "en/1.txt", str(tmp_path / "1.txt.align")),
-        DocumentPair("de/2.txt.gz", "en/2", "out/2"),
+        DocumentPair("de/2.txt.gz", "en/2", str(tmp_path / "out" / "2")),
         DocumentPair("de/3", "en/3", str(tmp_path / "3.align"), "gold/3"),
     ]
 

@@ -17,10 +17,13 @@ def sources(catalogues, tmp_path):
     """The invented sentences; and a list of names, in one language with sentences and one
     without."""
     names = {
-        f"Republic of Land {number}": translate(f"land{number}", "el") for number in range(500)
+        "el": [translate(f"land{number}", "el") for number in range(500)],
+        "de_AT": [translate(f"land{number}", "de") for number in range(500)],
+        "hi": [f"देश {number}" for number in range(500)],
     }
-    for locale in ("el", "de_AT", "hi"):
-        write_catalogue(tmp_path / "names" / locale / "LC_MESSAGES" / "iso.mo", names)
+    for locale, translated in names.items():
+        entries = {f"Republic of Land {number}": name for number, name in enumerate(translated)}
+        write_catalogue(tmp_path / "names" / locale / "LC_MESSAGES" / "iso.mo", entries)
     return [
         Source(name="app", folder=catalogues, version="1.0", license="MIT"),
         Source(

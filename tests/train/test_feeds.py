@@ -19,10 +19,10 @@ def table(tiny_table, tmp_path):
     (tmp_path / "nli.tsv").write_text(
         "en1 en2\ten3\tneutral\nen4\ten5 en6 en7\tentailment\n" * 4, encoding="utf-8"
     )
-    (tmp_path / "ru.txt").write_text("".join(f"ru{word}\n" for word in range(30)), encoding="utf-8")
+    (tmp_path / "de.txt").write_text("".join(f"de{word}\n" for word in range(30)), encoding="utf-8")
     tiny_table["data"]["labeled"] = {"paths": [str(tmp_path / "nli.tsv")], "kind": "nli"}
     tiny_table["data"]["monolingual"] = {
-        "paths": [str(tmp_path / "ru.txt")],
+        "paths": [str(tmp_path / "de.txt")],
         "batch_size": 4,
         "max_sentences": 20,
     }
@@ -48,7 +48,7 @@ def test_several_feeds_in_one_step(table):
     batch = batches(3)[0]
     assert list(batch) == list(feeds)
     assert [batch["labeled"].a.batch_size, batch["parallel"].a.batch_size] == [16, 16]
-    assert batch["monolingual"].sentences.languages == ("rus_Cyrl",) * 4
+    assert batch["monolingual"].sentences.languages == ("deu_Latn",) * 4
     assert batches.epoch_size == 8
     assert set(data.valid) == {"parallel"}
     seen = batches.seen(2)
@@ -74,18 +74,18 @@ def test_a_file_of_all_splits_trains_on_one_and_validates_on_another(tiny_table,
 
 @pytest.mark.parametrize(
     ("limit", "expected"),
-    [(0, ["ru0", "ru1", "ru2", "de5", "de6"]), (2, ["ru0", "ru1", "de5", "de6"])],
+    [(0, ["en0", "en1", "en2", "de5", "de6"]), (2, ["en0", "en1", "de5", "de6"])],
 )
 def test_texts_of_each_file_have_its_language(table, tmp_path, word_vocabulary, limit, expected):
-    (tmp_path / "ru.txt").write_text("ru0\nru1\n\nru2\n", encoding="utf-8")
+    (tmp_path / "en.txt").write_text("en0\nen1\n\nen2\n", encoding="utf-8")
     (tmp_path / "de.txt").write_text("de5\nde6\n", encoding="utf-8")
-    paths = [str(tmp_path / name) for name in ("ru.txt", "de.txt")]
+    paths = [str(tmp_path / name) for name in ("en.txt", "de.txt")]
     table["data"]["monolingual"] = {"paths": paths, "max_sentences": limit}
     column = open_data(without(table, "labeled"), ("parallel", "monolingual")).train["monolingual"]
     ids = [column.read(np.array([row])).input_ids.tolist() for row in range(len(column))]
     assert list(map(word_vocabulary.decode, ids)) == expected
     assert column.languages == tuple(
-        "rus_Cyrl" if text.startswith("ru") else "deu_Latn" for text in expected
+        "eng_Latn" if text.startswith("en") else "deu_Latn" for text in expected
     )
 
 

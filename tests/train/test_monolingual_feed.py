@@ -14,7 +14,7 @@ NOTHING = EvaluationKeys({})
 
 @pytest.fixture
 def text(tmp_path):
-    path = tmp_path / "ru.txt"
+    path = tmp_path / "de.txt"
     path.write_text("".join(f"sentence number {n}\n" for n in range(1000)), encoding="utf-8")
     return path
 
@@ -36,7 +36,7 @@ def test_sentences_are_drawn_and_not_the_first(text):
 def test_sentences_are_spelled_as_those_of_pairs(tmp_path):
     path = tmp_path / "de.txt"
     path.write_text("„Gut“\u00a0 gemacht…\n \n\u200b\n", encoding="utf-8")
-    assert drawn(path) == ['"Gut" gemacht...']
+    assert drawn(path) == ['"Gut" gemacht…']
 
 
 def test_a_table_gives_a_column(tmp_path):
@@ -52,7 +52,7 @@ def test_sentences_of_evaluation_sets_are_left_out_before_the_draw(
     held_out = tmp_path / "tests"
     held_out.mkdir()
     lines = [f"Sentence number {n}!\tx y z\n" for n in range(990)]
-    (held_out / "rus-eng.tsv").write_text("".join(lines), encoding="utf-8")
+    (held_out / "deu-eng.tsv").write_text("".join(lines), encoding="utf-8")
     options = {"decontaminate": (held_out,), "max_sentences": 10}
     found = drawn(text, EvaluationKeys.from_folders([held_out]), **options)
     assert sorted(found) == [f"sentence number {n}" for n in range(990, 1000)]
@@ -65,7 +65,7 @@ def test_sentences_of_evaluation_sets_are_left_out_before_the_draw(
 
 def test_nothing_left_is_one_line(text, tmp_path):
     (tmp_path / "all.txt").write_text(text.read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(DataError, match=r"ru\.txt: no sentences"):
+    with pytest.raises(DataError, match=r"de\.txt: no sentences"):
         drawn(text, EvaluationKeys.from_folders([tmp_path / "all.txt"]))
     with pytest.raises(DataError, match="no such evaluation"):
         open_monolingual(MonolingualConfig(paths=(text,), decontaminate=(Path("nowhere"),)), None)

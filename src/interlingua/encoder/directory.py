@@ -238,7 +238,7 @@ def write_modules(
 
 
 MODEL_ENTRIES = (
-    r"\d+_\w+|onnx|openvino|README\.md|sentencepiece\.model|\.interlingua\.lock"
+    r"\d+_\w+|onnx|openvino|question_encoder|README\.md|sentencepiece\.model|\.interlingua\.lock"
     r"|[\w-]+\.(safetensors|safetensors\.index\.json|bin|gguf)"
     r"|(average|calibration|config|config_sentence_transformers|debias|int8_ranges|mapped_encoder"
     r"|modules|sentence_bert_config|special_tokens_map|tokenizer|tokenizer_config|vocabulary)\.json"

@@ -233,11 +233,12 @@ class VectorFile:
         if self._path is None:
             return
         self._path.unlink(missing_ok=True)
-        # Its folders go too, unless they hold something: results/MODEL and results.
-        with contextlib.suppress(OSError):
-            self._path.parent.rmdir()
-            if self._path.parent.parent.name == "results":
-                self._path.parent.parent.rmdir()
+        folder = self._path.parent
+        if folder.parent.name == "results":
+            # results/MODEL and results are removed too, unless they hold something.
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+                folder.parent.rmdir()
 
     def close(self) -> None:
         """Closes the file, and gives up its lock."""

@@ -25,7 +25,7 @@ from pathlib import Path
 from interlingua import languages
 from interlingua.config import from_mapping, load_toml
 from interlingua.corpus.formats import TextPair, read_pairs
-from interlingua.errors import DataError
+from interlingua.errors import DataError, LanguageError
 from interlingua.files import atomic_directory, sha256_file
 from interlingua.runtime import Progress
 
@@ -194,6 +194,9 @@ def read_catalogues(source: Source) -> Iterator[TextPair]:
                     skipped=source.skipped,
                 )
             )
+        except LanguageError:
+            source.skipped["files in another script than their language"] += 1
+            continue
         except DataError:
             source.skipped["broken files"] += 1
             continue

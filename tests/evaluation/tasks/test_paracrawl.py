@@ -98,7 +98,11 @@ def test_every_format(tmp_path):
         [pair._replace(source_language="fra_Latn") for pair in pairs], folder / "ParaCrawl.fr-en"
     )
     write_pairs(
-        [pair._replace(source_language="bul_Cyrl") for pair in pairs], folder / "bg-en.txt.zip"
+        [
+            pair._replace(source=f"бг {n}", source_language="bul_Cyrl")
+            for n, pair in enumerate(pairs)
+        ],
+        folder / "bg-en.txt.zip",
     )
     (folder / "en-cs.bicleaner05.txt.gz").write_bytes(
         gzip.compress(b"en 1\tcs 1\nen 2\tcs 2\n\nen 3\t \n")
