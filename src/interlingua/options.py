@@ -296,8 +296,12 @@ def _check_type(
         ConfigError: it has none.
     """
     kinds = [kind.strip() for kind in _UNION.split(str(field.type))]
-    # torch.device is a name too, and a text in memory is checked where its number is known.
+    # torch.device is a name too.
     if "Model" in kinds or (field.name == "device" and type(value).__name__ == "device"):
+        return
+    # What else is no text in memory is refused by its reader, with its number.
+    in_memory = declaration_of(field).reads in ("text", "pairs")
+    if in_memory and not isinstance(value, numbers.Number):
         return
     if any(_has_kind(value, kind) for kind in kinds):
         return

@@ -18,7 +18,10 @@ def asked(monkeypatch):
     return settings
 
 
-def test_options_reach_the_settings(done, asked):
+def test_options_reach_the_settings(done, asked, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
     done("quickstart --budget-seconds 90 -o here --catalogues a --catalogues b --no-fetch")
     assert asked[0].budget_seconds == 90
     assert asked[0].output == Path("here")

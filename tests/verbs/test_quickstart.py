@@ -25,7 +25,9 @@ def wanted(monkeypatch):
     return settings
 
 
-def test_function_and_command_line_have_equal_settings(done, wanted):
+def test_function_and_command_line_have_equal_settings(done, wanted, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
     for _ in range(2):
         done("quickstart")
         interlingua.quickstart()

@@ -20,6 +20,7 @@ def test_all_options_reach_the_server(monkeypatch):
         "served_model",
         lambda model, **options: seen.update(options, model=model) or "encoder",
     )
+    monkeypatch.setattr("interlingua.verbs.serve.check_inputs", lambda options: None)
     monkeypatch.setattr(server, "calibrations_for", lambda *given: given)
     monkeypatch.setattr(
         server, "serve_forever", lambda *given, **options: seen.update(options, given=given)

@@ -70,14 +70,23 @@ def check_inputs(options: Options) -> None:
         require_extra("ray", extra="ray")
     for field, declaration in declared(type(options)):
         value = getattr(options, field.name)
+        reads = declaration.reads
         if value is None or (isinstance(value, str) and not value):
             continue
-        if declaration.reads == "model" and not _has_all_vectors(options):
+        if reads == "model" and not _has_all_vectors(options):
             check_model(value, getattr(options, "backend", BACKEND))
-        elif declaration.reads in _CHECKS:
-            _CHECKS[declaration.reads](value)
+        elif reads == "text" and _is_in_memory(options):
+            continue
+        elif reads is not None and reads in _CHECKS:
+            _CHECKS[reads](value)
         elif field.name == "output":
             check_package_of(value)
+
+
+def _is_in_memory(options: Options) -> bool:
+    """Whether a text is in memory, with which no file goes; the verb refuses such a one."""
+    texts = (getattr(options, "source", None), getattr(options, "target", None))
+    return not all(isinstance(text, str | os.PathLike | None) for text in texts)
 
 
 def _has_all_vectors(options: Options) -> bool:

@@ -83,7 +83,8 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
 
     bitext: PathLike | Iterable[tuple[str, str]] = argument(
         ".tsv, .csv, .xlsx, .tmx, .jsonl ..., the prefix of Moses files or a.de,a.en; - is"
-        " standard input."
+        " standard input.",
+        reads="pairs",
     )
     output: PathLike | None = output_option(
         "File; its name decides the format; standard output by default."

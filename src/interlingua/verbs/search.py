@@ -73,11 +73,11 @@ def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
         ConfigError: a question is empty, or there is none.
         DataError: standard input holds no question; empty lines of it are left out.
     """
+    questions = _questions(options.questions)  # an empty one shows before the model is loaded
     check_inputs(options)
     from interlingua.search.passage_index import PassageIndex
     from interlingua.search.searcher import Searcher, model_of
 
-    questions = _questions(options.questions)  # an empty one shows before the model is loaded
     index = PassageIndex(options.folder)
     computing: Any = {"dtype": options.dtype, "device": options.device}
     searcher = Searcher(index, model_of(index, model=options.model, **computing))
