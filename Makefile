@@ -35,7 +35,7 @@ test: $(DEV)
 # All other tests; none of those in tests/collected/frozen.json may be missing.
 test-rest: $(DEV)
 	mkdir -p $(dir $(COLLECTED))
-	$(PYTEST) -m "not core" --collected $(COLLECTED) $(TEST_ARGS)
+	$(PYTEST) -m "not core" --collected=$(COLLECTED) $(TEST_ARGS)
 	$(BIN)/python tools/collected_tests.py $(COLLECTED)
 
 test-all: test test-rest

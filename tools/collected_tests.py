@@ -1,6 +1,6 @@
 """Compare the collected tests with a frozen list, so that no test disappears unnoticed.
 
-    python -m pytest --collect-only -q --collected ids.txt
+    python -m pytest --collect-only -q --collected=ids.txt
     python tools/collected_tests.py ids.txt             # exits with 1 if tests are missing
     python tools/collected_tests.py ids.txt --freeze    # makes these ids the frozen list
 

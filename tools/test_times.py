@@ -1,7 +1,7 @@
 """Write the times of the tests into CONTRIBUTING.md: cases by marker, and the slowest of each tier.
 
-make test TEST_ARGS="--times core.json"
-make test-rest TEST_ARGS="--times rest.json"
+make test TEST_ARGS="--times=core.json"
+make test-rest TEST_ARGS="--times=rest.json"
 python tools/test_times.py core.json rest.json
 """
 
