@@ -22,7 +22,8 @@ FUZZ_SECONDS ?= 48
 TEST_WORKERS ?= 2
 TEST_ARGS ?=
 PYTEST := $(BIN)/python -m pytest -q --numprocesses $(TEST_WORKERS) --dist worksteal --durations 10
-COLLECTED := .pytest_cache/collected.txt
+# Collected tests and times of the last runs.
+RECORDS := .pytest_cache/records
 
 .PHONY: quickstart test test-rest test-all fuzz lint types docs check clean
 quickstart: $(QUICKSTART)
@@ -30,13 +31,14 @@ quickstart: $(QUICKSTART)
 
 # Core behavior, in minutes: tests/tiers.py says which tests these are.
 test: $(DEV)
-	$(PYTEST) -m core $(TEST_ARGS)
+	mkdir -p $(RECORDS)
+	$(PYTEST) -m core --times=$(RECORDS)/core.json $(TEST_ARGS)
 
 # All other tests; none of those in tests/collected/frozen.json may be missing.
 test-rest: $(DEV)
-	mkdir -p $(dir $(COLLECTED))
-	$(PYTEST) -m "not core" --collected=$(COLLECTED) $(TEST_ARGS)
-	$(BIN)/python tools/collected_tests.py $(COLLECTED)
+	mkdir -p $(RECORDS)
+	$(PYTEST) -m "not core" --times=$(RECORDS)/rest.json --collected=$(RECORDS)/collected.txt $(TEST_ARGS)
+	$(BIN)/python tools/collected_tests.py $(RECORDS)/collected.txt
 
 test-all: test test-rest
 

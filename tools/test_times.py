@@ -1,8 +1,9 @@
 """Write the times of the tests into CONTRIBUTING.md: cases by marker, and the slowest of each tier.
 
-make test TEST_ARGS="--times=core.json"
-make test-rest TEST_ARGS="--times=rest.json"
-python tools/test_times.py core.json rest.json
+    make test-all
+    python tools/test_times.py
+
+The tests leave their times in ``.pytest_cache/records``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "CONTRIBUTING.md"
+RECORDS = ROOT / ".pytest_cache" / "records"
 BEGIN, END = "<!-- test times: tools/test_times.py -->\n", "<!-- end of test times -->\n"
 SLOWEST = 10
 TARGETS = {"core": "make test", "not core": "make test-rest"}
@@ -62,7 +64,13 @@ def processor() -> str:
 def main() -> None:
     """Replace the section between the two comments of CONTRIBUTING.md."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("runs", nargs="+", type=Path, help="files that `pytest --times` wrote")
+    parser.add_argument(
+        "runs",
+        nargs="*",
+        type=Path,
+        default=[RECORDS / "core.json", RECORDS / "rest.json"],
+        help="files that `pytest --times` wrote; default: those of the last `make test-all`",
+    )
     parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args()
     runs = [json.loads(path.read_text(encoding="utf-8")) for path in options.runs]
