@@ -176,11 +176,14 @@ def test_a_smaller_allowance_is_stricter():
         ({"weights": [1, 1], "grid": [0.5]}, "drop weights"),
         ({"weights": [1, 1], "pairs": ["x.de-en.tsv"]}, "drop weights"),
         ({"grid": [0.5]}, "development data"),
-        ({"grid": [0.5, 1.5], "pairs": ["x"]}, "between 0 and 1"),
+        ({"grid": [0.5, 1.5], "pairs": ["x.de-en.tsv"]}, "between 0 and 1"),
         ({"max_loss": -1}, "max_loss"),
     ],
 )
-def test_options_that_contradict_are_errors(tmp_path, models, options, message):
+def test_options_that_contradict_are_errors(tmp_path, models, options, message, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in options.get("pairs", ()):
+        (tmp_path / name).write_text("eins\tone\n")
     with pytest.raises(ConfigError, match=message):
         average(models, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()

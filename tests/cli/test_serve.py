@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 
@@ -27,14 +26,6 @@ def run(*arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_a_port_in_use_is_one_line(folder):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        result = run(str(folder), "--port", str(taken.getsockname()[1]))
-    assert result.returncode == 2
-    assert result.stderr.count("\n") == 1
-    assert "--port" in result.stderr
-
-
 def test_every_flag_has_its_variable():
     parameters = [
         one for one in get_command(command("serve", "")).params if one.name not in ("model", "help")
@@ -43,15 +34,6 @@ def test_every_flag_has_its_variable():
     assert [one.envvar for one in parameters] == [
         verb.PREFIX + one.name.upper() for one in parameters
     ]
-
-
-@pytest.mark.parametrize(
-    "options", [["--dtype", "float8"], ["--prompt", "unknown"], ["--api-key", ""]]
-)
-def test_slips_are_one_line(folder, options):
-    result = run(str(folder), *options)
-    assert result.returncode == 2
-    assert result.stderr.count("\n") == 1
 
 
 def test_the_model_is_the_default_one_unless_named():
