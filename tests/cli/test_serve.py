@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
-import pytest
 from typer.main import get_command
 
 from interlingua.cli import serve as verb
 from interlingua.cli.verb import command
 from interlingua.registry import DEFAULT_MODEL
-from tests.tiny import tiny_encoder
-
-
-@pytest.fixture(scope="module")
-def folder(word_vocabulary, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "tiny"
-    tiny_encoder(word_vocabulary).save(folder)
-    return folder
-
-
-def run(*arguments):
-    command = [sys.executable, "-m", "interlingua", "serve", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_every_flag_has_its_variable():

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 
 import pytest
 
-from tests.cli.test_serve import folder as folder
-from tests.cli.test_serve import run as run
+from tests.tiny import tiny_encoder
+
+
+@pytest.fixture(scope="module")
+def folder(word_vocabulary, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "tiny"
+    tiny_encoder(word_vocabulary).save(folder)
+    return folder
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "interlingua", "serve", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_a_port_in_use_is_one_line(folder):
