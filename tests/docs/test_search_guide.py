@@ -18,7 +18,7 @@ from tests.tiny import tiny_encoder
 
 pytest.importorskip("lancedb")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "search.md"
-LANGUAGES = ("deu_Latn", "eng_Latn", "rus_Cyrl")
+LANGUAGES = ("deu_Latn", "eng_Latn", "rus_Latn")
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,7 @@ def test_its_flags_exist():
 def test_its_defaults_are_those_of_the_settings():
     defaults = {field.name: field.default for field in dataclasses.fields(ServeSettings)}
     rows = re.findall(r"^\| `--([\w-]+)` \| ([\d,]+)( MiB)? \|", TEXT, flags=re.MULTILINE)
-    assert len(rows) == 6
+    assert len(rows) == 8
     for flag, number, unit in rows:
         assert defaults[flag.replace("-", "_")] == int(number.replace(",", "")) * (
             1024**2 if unit else 1

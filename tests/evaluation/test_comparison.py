@@ -212,6 +212,21 @@ def test_one_model_with_and_without_added_metrics_is_not_two_seeds():
     assert all(cell.spread is None for cell in table.rows[0].cells)
 
 
+def test_a_group_takes_the_result_with_the_added_metrics():
+    results = [
+        make("a-s1", task="xquad"),
+        with_bm25("a-s1", (0.9, 0.5)),
+        make("a-s2", task="xquad"),
+    ]
+    (table,) = compare(results, group="-s[0-9]")
+    assert len(table.columns) == 1
+    with pytest.raises(ConfigError, match="2 times"):
+        compare(
+            [results[0], with_bm25("a-s1", (0.9, 0.5)), with_bm25("a-s1", (0.8, 0.5))],
+            group="-s[0-9]",
+        )
+
+
 def test_a_baseline_that_a_task_lacks_is_noted():
     results = [
         make("a", items=([1, 0, 1], [1, 1, 0])),

@@ -87,6 +87,8 @@ def columns_of(
     found: dict[tuple[str, str, tuple[str, ...]], list[TaskResult]] = {}
     times: Counter[tuple[str, ...]] = Counter()
     first_of: dict[tuple[str, ...], TaskResult] = {}
+    if group is not None:
+        results = with_most_metrics(results)
     for index, result in enumerate(results):
         # the same file was named twice
         if result in results[:index]:
@@ -186,6 +188,31 @@ def compared_settings(result: TaskResult) -> str:
     added = _added_metrics(name)
     changed = tuple(option for option in result.changed if option not in added)
     return settings_of(dataclasses.replace(result, changed=changed))
+
+
+def with_most_metrics(results: Sequence[TaskResult]) -> list[TaskResult]:
+    """Leave out results that another one repeats with more metrics.
+
+    A task that was measured with and without BM25, say, has one result in a group and in a row of
+    a joint table: the one with BM25. Results with equal options all stay.
+    """
+    most: dict[tuple[str, ...], tuple[str, ...]] = {}
+    keys = []
+    for result in results:
+        model = model_of(result)
+        key = (
+            *(result.task, model["name"], model["revision"], compared_settings(result)),
+            *(result.data_sha256, *model["overrides"]),
+        )
+        keys.append(key)
+        options = tuple(result.changed)
+        if key not in most or len(options) > len(most[key]):
+            most[key] = options
+    return [
+        result
+        for key, result in zip(keys, results, strict=True)
+        if tuple(result.changed) == most[key]
+    ]
 
 
 @functools.cache

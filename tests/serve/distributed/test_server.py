@@ -132,7 +132,7 @@ def test_memory_and_connections_by_the_benchmark(folder, tmp_path):
     """Reduced: two thousand requests, some malformed or left alone, then 300 connections at once,
     and SIGTERM."""
     (tmp_path / "texts.txt").write_text("".join(f"en{n} en{n + 1}\n" for n in range(20)))
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     script = root / "benchmarks" / "serve_soak.py"
     # With the executor onednn memory grows by 100 MiB in 40,000 requests, ever more slowly. It
     # hardly does with small caches (LRU_CACHE_CAPACITY, ONEDNN_PRIMITIVE_CACHE_CAPACITY). So this
