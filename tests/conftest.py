@@ -78,6 +78,8 @@ def parameters(item):
     if not hasattr(item, "callspec"):
         return {}
     indices, values = item.callspec.indices, item.callspec.params
+    if "use_variant" not in item.fixturenames:
+        return indices
     from interlingua.kernels import VARIANTS
 
     return {
@@ -95,7 +97,7 @@ def other_variants():
 
 
 class Times:
-    """What the process that prints the summary counts: cases by marker, and seconds by test."""
+    """Counts of cases by marker and seconds by test, in the process that prints the summary."""
 
     def __init__(self, config):
         self.config = config
@@ -114,7 +116,7 @@ class Times:
         if self.config.option.markexpr == "core":
             terminalreporter.write_line(
                 "This was the core tier. `make test-all` runs everything, "
-                "`python -m pytest -m kernels` one other marker."
+                "`.venv/bin/python -m pytest -m kernels` one other marker."
             )
         if self.config.option.times:
             found = {
@@ -192,7 +194,7 @@ def prepared(tmp_path_factory, word_vocabulary) -> Path:
 
 @pytest.fixture(scope="session")
 def emulated_tiles() -> Path | None:
-    """A folder of the kernels' AMX variants with tiles in memory.
+    """Return a folder of the kernels' AMX variants with tiles in memory.
 
     None if this processor has the instructions, or has no AVX-512, or without a compiler.
     """
@@ -214,7 +216,7 @@ def emulated_tiles() -> Path | None:
 
 @pytest.fixture(scope="session")
 def emulated_matrices(tmp_path_factory) -> Path | None:
-    """A folder of the kernels' variant ``i8mm`` with its products in plain C.
+    """Return a folder of the kernels' variant ``i8mm`` with its products in plain C.
 
     None if this processor has no AVX2, which does the rest, or without a compiler. Training has no
     such products.
@@ -237,7 +239,7 @@ def emulated_matrices(tmp_path_factory) -> Path | None:
 def compiled_once(
     variant: str, sources: Path, header: Path, flags: list[str], digests: dict[str, str]
 ) -> Path:
-    """Compile the kernels for an emulated variant, unless an earlier run or worker has done so.
+    """Compile the kernels for an emulated variant, unless an earlier run or worker has.
 
     Args:
         sources: the folder of the C files.
@@ -245,7 +247,8 @@ def compiled_once(
         digests: by kernel, the flag that sets the digest of its source.
     """
     texts = [path.read_bytes() for path in (*sorted(sources.glob("*.[ch]")), header)]
-    inputs = repr([texts, flags, digests, shutil.which("cc"), cpu_flags()])
+    compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=False)
+    inputs = repr([texts, flags, digests, compiler.stdout, cpu_flags()])
     folder = CACHE / f"emulated-{variant}-{hashlib.sha256(inputs.encode()).hexdigest()[:16]}"
     if folder.is_dir():
         return folder
@@ -271,7 +274,7 @@ def cpu_flags() -> str:
 
 @pytest.fixture
 def use_variant(monkeypatch, request):
-    """Has the kernels of one variant be used until the end of the test.
+    """Return a function that selects a variant of the kernels until the end of the test.
 
     AMX and I8MM are emulated if the processor lacks them.
     """
@@ -301,7 +304,7 @@ def use_variant(monkeypatch, request):
 
 @pytest.fixture(scope="module")
 def mini_script():
-    """Imports a script of experiments/mini by its name."""
+    """Return a function that imports a script of experiments/mini by its name."""
     folder = ROOT / "experiments" / "mini"
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)

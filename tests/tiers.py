@@ -3,8 +3,9 @@
 Every test has exactly one of ``MARKERS``, which its place decides:
 
 - a test in a folder of one of the names in ``FOLDERS``, at any depth, has that name;
-- any other test is ``core``, with a few of its cases: the seed is the first one, the variant of the
-  kernels is this processor's, and each value of each parameter occurs in at least one case;
+- any other test is ``core``: all cases of a test with one parameter, otherwise a few cases. The
+  seed is the first one, the variant of the kernels is this processor's, and each value of each
+  parameter occurs in at least one case;
 - the remaining cases of these tests are ``kernels`` (other variants) or ``products`` (other seeds,
   and other combinations of values).
 
@@ -14,6 +15,7 @@ expression excludes is not imported.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
@@ -32,7 +34,7 @@ FOLDERS = {
     "peers": "comparisons with other packages and their file formats",
 }
 MARKERS = {
-    "core": "behavior of the library, a few cases of each test: what `make test` runs",
+    "core": "behavior of the library, which `make test` runs: few cases of several parameters",
     "products": "the other combinations of the parameters of core tests",
     **FOLDERS,
 }
@@ -50,7 +52,9 @@ def is_excluded(expression: str, path: Path) -> bool:
     An expression with other names than ``MARKERS`` excludes nothing here; pytest deselects tests
     one by one.
     """
-    if not expression or path == TESTS or not path.is_relative_to(TESTS):
+    if path == TESTS or not path.is_relative_to(TESTS):
+        return False
+    if not re.fullmatch(r"[\w\s()]+", expression):
         return False
     marker = folder_marker(path)
     # Cases of a core test may be of three markers.

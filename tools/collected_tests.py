@@ -6,7 +6,8 @@
 
 A test is its function's name with its parameters. Its file does not matter, because moving tests
 is no loss: if two files have a test of one name, the list holds it twice. A missing test needs an
-entry in ``removed.toml`` with the reason.
+entry ``[[removed]]`` in ``removed.toml`` with the reason. Freezing adds new tests to the list,
+takes removed ones out, and turns these entries into ``[[past]]``, a record that gives no reason.
 """
 
 from __future__ import annotations
@@ -101,9 +102,7 @@ def main() -> None:
     parser.add_argument("--freeze", action="store_true", help="write the frozen list")
     options = parser.parse_args()
     collected = count_tests(options.ids.read_text(encoding="utf-8").splitlines())
-    if options.freeze:
-        write_frozen(collected, options.frozen)
-    frozen = read_frozen(options.frozen)
+    frozen = read_frozen(options.frozen) if options.frozen.exists() else Counter()
     missing = missing_by_reason(frozen, collected, read_removals(options.removed))
     unexplained = missing.pop(None, [])
     for removal, tests in missing.items():
@@ -121,6 +120,11 @@ def main() -> None:
     )
     if unexplained:
         sys.exit(f"restore the missing tests, or give the reason in {options.removed}")
+    if options.freeze:
+        write_frozen(collected, options.frozen)
+        # An entry that is kept as a record gives no later removal a reason.
+        text = options.removed.read_text(encoding="utf-8")
+        options.removed.write_text(text.replace("[[removed]]", "[[past]]"), encoding="utf-8")
 
 
 if __name__ == "__main__":

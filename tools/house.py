@@ -56,7 +56,10 @@ def list_paths(root: Path) -> dict[str, bool]:
     found = {}
     for option in ("--others", "--cached"):
         command = ["git", "ls-files", "-z", "--exclude-standard", option]
-        listed = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, check=True).stdout
+        try:
+            listed = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            sys.exit("the house rules need git, and a checkout of the repository")
         for path in listed.decode("utf-8", errors="surrogateescape").split("\0"):
             if path and (root / path).is_file():
                 found[path] = option == "--cached"

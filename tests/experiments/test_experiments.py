@@ -102,8 +102,7 @@ def texts(tmp_path_factory):
 
 @pytest.fixture
 def at_tiny_size(prepared, texts, word_vocabulary, tmp_path):
-    """A function from a run to the same with tiny data, encoder and, where its options name some,
-    other models."""
+    """Return a function that gives a run tiny data, a tiny encoder and tiny models."""
 
     def read_from(section, **paths):
         return section and dataclasses.replace(section, valid=(), **paths)
@@ -146,13 +145,13 @@ def at_tiny_size(prepared, texts, word_vocabulary, tmp_path):
 
 
 def methods_of(method):
-    """The names of the method and of a combination's terms."""
+    """Return the names of the method and of a combination's terms."""
     terms = getattr(method.options, "terms", {})
     return [method.name, *(table["method"] for table in terms.values())]
 
 
 def with_models(name, options, model):
-    """The options, a combination's terms too, with ``model`` in place of pretrained models."""
+    """Return the options, a combination's too, with ``model`` for each pretrained model."""
     if name == "combination":
         terms = {
             label: table | replaced_models(table["method"], table, model)
@@ -164,7 +163,7 @@ def with_models(name, options, model):
 
 
 def replaced_models(name, given, model):
-    """The entries of ``given`` that name models, with ``model`` in their place.
+    """Return the entries of ``given`` that name models, with ``model`` in their place.
 
     It stands for all of several teachers; their prompts go.
     """
@@ -177,8 +176,7 @@ def replaced_models(name, given, model):
 
 
 def at_width(method, width):
-    """The method with as many widths for an encoder of another one: all of it, the next smaller
-    numbers."""
+    """Return the method with as many widths as before: ``width`` and the next smaller numbers."""
     return dataclasses.replace(
         method, matryoshka=tuple(range(width, width - len(method.matryoshka), -1))
     )
@@ -190,7 +188,7 @@ def without_width(term):
 
 
 def micro_batches(config):
-    """The function that gives the micro-batches of a step, of the sizes that the file asks for."""
+    """Return the function that gives the micro-batches of a step, in the sizes of the file."""
     data = open_data(config, feeds_of(config.method))
     return MicroBatches(
         config,
@@ -208,6 +206,7 @@ def kind_of(config):
         *(method.name, shape_of(method.options), len(method.matryoshka)),
         *(config.encoder.initialization, config.encoder.pooling),
         config.run.micro_batch_size is None,
+        *(shape_of(config.optimizer), shape_of(config.schedule)),
     )
 
 
@@ -303,7 +302,7 @@ def test_it_takes_two_steps(path, overrides, at_tiny_size, word_vocabulary):
 
 
 def after_a_step(config, vocabulary, batch):
-    """The objective with something in its queue, where it has one."""
+    """Return the objective with something in its queue, where it has one."""
     objective = build_objective(config, vocabulary).train()
     objective.total_steps = STEPS
     torch.manual_seed(0)
@@ -334,7 +333,9 @@ def test_the_weight_of_each_term_is_read(path, overrides, at_tiny_size, word_voc
 
 
 def terms_without(tables, term):
-    """A combination's tables with a term off: a ``label_term`` weighs nothing, a ``label`` goes.
+    """Yield a combination's tables with a term off.
+
+    A ``label_term`` weighs nothing, a ``label`` goes.
 
     So does the label of a method with one term.
     """
@@ -348,8 +349,7 @@ def terms_without(tables, term):
 
 
 def without(options, term):
-    """The options with a term switched off, and as they are by default where nothing would read
-    them then."""
+    """Return the options with a term off; an option that nothing reads then has its default."""
     defaults = {field.name: field.default for field in dataclasses.fields(options)}
     changes = dict(OFF.get(term, {f"{term}_weight": 0.0}))
     if hasattr(options, "terms"):

@@ -63,6 +63,21 @@ def test_a_lost_test_with_a_reason_is_reported(compare, tmp_path, capsys):
     assert "1 more, 2 removed with a reason, 0 missing" in found
 
 
+def test_tests_without_a_reason_are_not_frozen_away(compare, tmp_path):
+    frozen = (tmp_path / "f.json").read_text()
+    with pytest.raises(SystemExit, match=r"r\.toml"):
+        compare(BEFORE[:-1], "--freeze")
+    assert (tmp_path / "f.json").read_text() == frozen
+
+
+def test_a_reason_is_past_once_the_list_is_frozen(compare, tmp_path):
+    (tmp_path / "r.toml").write_text('[[removed]]\ntest = "test_y"\nreason = "r"\n')
+    compare([*BEFORE[:3], BEFORE[4]], "--freeze")
+    compare([*BEFORE[:3], BEFORE[4]])
+    with pytest.raises(SystemExit, match=r"r\.toml"):
+        compare([*BEFORE[:2], BEFORE[4]])
+
+
 def test_a_reason_is_for_whole_names_and_the_cases_that_it_names():
     removals = [Removal("test_x", "r", cases="1")]
     lost = count_tests(["a::test_x[1]", "a::test_x[12]", "a::test_xx[1]"])

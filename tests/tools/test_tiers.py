@@ -42,6 +42,8 @@ def test_the_first_folder_that_is_a_marker_decides(path, marker):
         ("core and slow", "kernels/test_calls.py", True),
         ("core or slow", "kernels/test_calls.py", False),  # pytest decides
         ("core and", "kernels/test_calls.py", False),
+        ("core.x", "kernels/test_calls.py", False),
+        ("core/2", "kernels/test_calls.py", False),
     ],
 )
 def test_files_without_a_selected_test_are_not_imported(expression, path, expected):

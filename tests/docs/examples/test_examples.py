@@ -98,7 +98,7 @@ def test_script_mine_two_folders(run, workplace, toy):
     mined = (workplace / "toy" / "mined.tsv").read_text(encoding="utf-8").splitlines()
     found = {tuple(line.split("\t")[1:]) for line in mined}
     assert len(found & translations) > 85  # of 100
-    # The page warns that its precision of 0.95 may be far off: sentences of a few words are alike.
+    # The page warns that its precision of 0.95 may be far off: its sentences hardly differ.
     assert len(found & translations) > 0.8 * len(found)
 
 

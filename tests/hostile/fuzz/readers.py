@@ -238,7 +238,7 @@ READERS: dict[str, Reader] = {
 
 
 def load_readers() -> None:
-    """Imports all that is read with, under atheris, which sees which lines an input reaches.
+    """Import all that is read with, under atheris, which sees which lines an input reaches.
 
     Once for all targets.
     """
@@ -266,7 +266,7 @@ def load_readers() -> None:
 
 
 def run_one(name: str, seconds: int, corpus: Path) -> None:
-    """Fuzzes one reader in this process, and ends the process."""
+    """Fuzz one reader in this process, and end the process."""
     import atheris
 
     first = READERS[name].first
@@ -291,9 +291,10 @@ def run_one(name: str, seconds: int, corpus: Path) -> None:
 
 
 def run_all(seconds: int) -> int:
-    """Fuzzes all readers, one after another, for so long together.
+    """Fuzz all readers, one after another, and return the number of those that failed.
 
-    The number of those that fell over.
+    Args:
+        seconds: for all of them together.
     """
     fallen = 0
     for name in READERS:
@@ -321,7 +322,6 @@ def run_all(seconds: int) -> int:
 
 
 def main() -> None:
-    """See the module."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", choices=["all", *READERS])
     parser.add_argument("seconds", type=int)

@@ -13,7 +13,7 @@ MUTATIONS = 40
 
 
 def changed(content: bytes, draw: random.Random) -> bytes:
-    """Some bytes overwritten, doubled or cut out."""
+    """Return the content with some bytes overwritten, doubled or cut out."""
     made = bytearray(content)
     for _ in range(draw.randint(1, 4)):
         at = draw.randrange(len(made) + 1)
