@@ -303,6 +303,7 @@ def test_what_is_no_plain_text_is_refused_with_its_remedy(tmp_path, content, mes
         "[1] See the notes.\n",
         "[Music]\n",
         "{name}, hello\n",
+        '{"a": 1} is JSON\n',
         "<b>Bold</b> at first\n",
         "# a comment\nText\n",
         "#1 hit\n\n#2 hit\n\n",
@@ -319,6 +320,13 @@ def test_plain_text_is_read(tmp_path, content):
     path.write_text(content)
     with files.open_text(path) as lines:
         assert lines.read() == content
+
+
+def test_html_without_its_first_lines_is_known_by_its_name(tmp_path):
+    path = tmp_path / "a.html"
+    path.write_text("<p>Hello</p>\n")
+    with pytest.raises(DataError, match="HTML"), files.open_text(path):
+        pass
 
 
 def test_json_is_read_where_it_is_expected(tmp_path):

@@ -361,13 +361,30 @@ def refuse_other_content(head: bytes, path: PathLike, *, is_json: bool = False) 
         )
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     for pattern, kind, remedy in _MARKUP:
-        if pattern.match(text) and not (is_json and kind.startswith("JSON")):
-            raise DataError(f"is {kind}, not plain text; {remedy}", path=path)
-    is_markdown = stem_and_suffix(path)[1] in (".md", ".markdown")
+        if not pattern.match(text):
+            continue
+        if kind == "JSON" and (is_json or _is_json_in_a_sentence(text)):
+            continue
+        raise DataError(f"is {kind}, not plain text; {remedy}", path=path)
+    suffix = stem_and_suffix(path)[1]
+    if suffix in (".html", ".htm", ".xhtml"):
+        _, kind, remedy = _MARKUP[0]
+        raise DataError(f"is {kind}, not plain text; {remedy}", path=path)
+    is_markdown = suffix in (".md", ".markdown")
     if is_markdown or len(_HEADING.findall(head)) > 1:
         raise DataError(
             "is Markdown, not plain text; take its text out, e.g. pandoc -t plain", path=path
         )
+
+
+def _is_json_in_a_sentence(text: bytes) -> bool:
+    """Return whether a value of JSON at the beginning is followed by words in its line."""
+    decoded = text.decode("utf-8", errors="replace")
+    try:
+        _, end = json.JSONDecoder().raw_decode(decoded)
+    except (ValueError, RecursionError):
+        return False
+    return bool(decoded[end:].partition("\n")[0].strip(" \t\r,"))
 
 
 def check_content(path: PathLike) -> None:

@@ -119,6 +119,20 @@ def test_a_language_that_is_given_is_never_replaced(tmp_path):
         next(read_pairs(path, source_language="kr", target_language="en"))
 
 
+@pytest.mark.parametrize(
+    ("name", "row", "foreign"),
+    [
+        ("addr.en-ja.tsv", "1-1 Ichibancho, Chiyoda, Tokyo\t東京都千代田区一番町", 0),
+        ("ui.en-ko.tsv", "Windows 10 setup\tWindows 10 설치", 2),
+        ("copies.en-ru.tsv", f"{ENGLISH}\t{RUSSIAN}", 20),
+    ],
+)
+def test_little_text_in_the_script_of_the_language_is_enough(tmp_path, name, row, foreign):
+    """Han characters alone may be Japanese; other rows are in foreign letters."""
+    rows = [row, *["Microsoft Office\tMicrosoft Office"] * foreign] * 30
+    assert len(list(read_pairs(write(tmp_path / name, "\n".join(rows) + "\n")))) == len(rows)
+
+
 def test_a_sorted_file_that_begins_with_foreign_names_is_read(tmp_path):
     rows = [f"Windows Server {number}\tWindows Server {number}" for number in range(500)]
     rows += [f"{CHINESE}\t{ENGLISH}"] * 500

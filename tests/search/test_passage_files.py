@@ -33,6 +33,12 @@ def test_a_name_without_language_leaves_it_unknown(tmp_path):
     assert [passage.language for passage in read_passages(path)] == [""]
 
 
+def test_records_of_an_array_in_one_line_have_numbers_of_their_own(tmp_path):
+    (tmp_path / "a.json").write_text('[{"text": "One."}, {"text": "Two."}]')
+    found = [(passage.id, passage.text) for passage in read_passages(tmp_path / "a.json")]
+    assert found == [("a.json:1", "One."), ("a.json:2", "Two.")]
+
+
 def test_json_lines_with_metadata(tmp_path):
     path = tmp_path / "passages.jsonl"
     records = [

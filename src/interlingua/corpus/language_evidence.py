@@ -41,8 +41,8 @@ LOOKED_AT_IN_DOUBT = 20_000
 LEAST_LETTERS = 20
 LEAST_HAN = 60
 """In Latin letters' worth, from which Han characters alone are no Japanese and no Korean."""
-LEAST_SHARE = 0.1
-"""Of the letters, in the script of the language."""
+LEAST_SHARE = 0.02
+"""Of the letters, in the script of the language. Names of products and copies may be all others."""
 MOST_SHARE = 0.7
 """Of the letters, in one other script, from which the text contradicts."""
 HANGUL_SHARE = 0.05
@@ -141,9 +141,19 @@ def checked_language(
     if spoken is not None and not is_given:
         _tell_once(os.fspath(path), getattr(code, "name", code), spoken, option)
         return LanguageCode(spoken.code, region_of(code))
-    if script is not None:
-        raise LanguageError(_contradiction(code, script, option, spoken), path=path)
-    return code
+    if script is None:
+        return code
+    # Japanese and Korean names and addresses may be in Han characters alone.
+    if script == "Hani" and resolve(code).script in ("Jpan", "Hang", "Kore"):
+        _warn_once(os.fspath(path), _contradiction(code, script, option, spoken))
+        return code
+    raise LanguageError(_contradiction(code, script, option, spoken), path=path)
+
+
+@functools.cache
+def _warn_once(path: str, message: str) -> None:
+    """Log a contradiction that is no error; a file may be looked into several times."""
+    log.warning("%s: %s", path, message)
 
 
 @functools.cache
@@ -169,7 +179,8 @@ def _contradiction(code: str, script: str, option: str, spoken: Language | None)
     remedy = ", or ".join(filter(None, remedies))
     return (
         f"its language is {named} ({language.code}, {language.name}), in the script"
-        f" {language.script}, and its letters are {script}; pass {option} {remedy}"
+        f" {language.script}, and its letters are {script}; pass {option} {remedy}, or the"
+        " language that it is in"
     )
 
 

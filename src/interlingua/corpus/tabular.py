@@ -260,7 +260,9 @@ def pair_of_object(
         ValueError: a key is missing, is not a text, or the languages are unknown.
     """
     if not isinstance(item, dict):
-        raise ValueError(f"expected an object with source and target, got {type(item).__name__}")
+        remedy = "; a file that is one list is called .json" if isinstance(item, list) else ""
+        kind = type(item).__name__
+        raise ValueError(f"expected an object with source and target, got {kind}{remedy}")
     if isinstance(item.get("translation"), dict) and columns is None:
         pair = pair_of_translation(item["translation"], source, target)
         return _with_fields(pair, item, {"translation"})

@@ -216,7 +216,7 @@ def _tell_late(columns: set[str], path: PathLike | None) -> None:
     """Log the columns that the first row did not have, which are not in the file."""
     if columns:
         log.warning(
-            "%s: %s are not in the first row and were left out; write .jsonl to keep them",
+            "%s: the first row lacks %s, so these columns are left out; write .jsonl to keep them",
             path or "standard output",
             ", ".join(sorted(columns)),
         )

@@ -109,7 +109,8 @@ def _records(path: PathLike) -> Iterator[tuple[int, Any]] | None:
     """Return the numbered records of a file; None if it is text, a passage a line."""
     suffix = stem_and_suffix(path)[1]
     if suffix == ".json" and is_json_array(path):
-        return json_array_items(Path(path))
+        # Several items may begin in one line.
+        return enumerate((item for _, item in json_array_items(Path(path))), 1)
     if suffix in (".jsonl", ".ndjson", ".json"):
         return json_lines(path)
     if suffix == ".parquet":
