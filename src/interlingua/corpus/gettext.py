@@ -57,7 +57,7 @@ class Message(NamedTuple):
     context: str | None = None
     flags: frozenset[str] = frozenset()
     lines: tuple[str, ...] = ()
-    """As they stand in a ``.po`` file, comments among them; none of a compiled catalogue."""
+    """Lines of a ``.po`` file with their comments; empty for a compiled catalogue."""
 
     @property
     def forms(self) -> list[str]:

@@ -57,7 +57,7 @@ class Columns(NamedTuple):
     header: bool = False
     """Whether the first row names the columns."""
     languages: tuple[str, str] | None = None
-    """Those that the columns are called by."""
+    """Names of the columns."""
 
 
 def pairs_of_rows(

@@ -78,7 +78,7 @@ def row_checksums(columns: Mapping[str, Any]) -> list[int]:
 
 
 def rows_are_whole(rows: Any) -> list[bool]:
-    """Compare the checksums of rows with those that they were written with.
+    """Compare the checksums of rows with the stored ones.
 
     Args:
         rows: Arrow's table or batch with the columns of ``CHECKED_COLUMNS`` and ``checksum``.
