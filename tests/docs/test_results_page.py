@@ -24,7 +24,7 @@ PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 NOT_STORED = "Not stored: "
 STORED = "interlingua compare experiments/results/"
 ARRANGED = ("Multilingual IR: what the two contrastive losses add",)
-"""Sections whose tables join columns of several commands and shorten their names; their numbers are
+"""Sections with tables that join columns of several commands and shorten their names; numbers are
 compared column by column."""
 
 
