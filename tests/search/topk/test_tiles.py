@@ -87,7 +87,9 @@ def test_columns_go_to_and_fro_and_shards_take_turns():
     plan = TilePlan(rows=2, columns=3, n=8, m=7, width=1, k=1, digest="")
     there, back = [0, 3, 6], [6, 3, 0]
     assert list(plan.tiles()) == [
-        (row, column) for row, ways in zip((0, 2, 4, 6), (there, back) * 2) for column in ways
+        (row, column)
+        for row, ways in zip((0, 2, 4, 6), (there, back) * 2, strict=True)
+        for column in ways
     ]
     assert list(plan.tiles((2, 2))) == [
         (row, column) for row, ways in ((2, there), (6, back)) for column in ways
