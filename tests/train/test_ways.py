@@ -14,7 +14,6 @@ from tests.encoder.test_fused import NoKernel
 from tests.kernels.test_rates import keep_busy
 from tests.verbs.test_info import _own_cache as _own_cache
 
-
 keeps_float32 = ways.onednn_keeps_float32
 
 
