@@ -9,19 +9,22 @@ import io
 import json
 import lzma
 import os
+import pickle
 import re
 import shutil
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TextIO
+from typing import IO, Any, BinaryIO, Generic, TextIO, TypeVar
 
 from interlingua.compression import ZstandardReader, zstandard_library
 from interlingua.errors import ConfigError, DamagedFileError, DataError
 from interlingua.limits import guard_expansion, guard_lines
 from interlingua.temporary import Temporary, replace_directory, sweep, sync_folder
 
+T = TypeVar("T")
 PathLike = str | os.PathLike[str]
 COMPRESSIONS = (".gz", ".xz", ".zst")
 LOOKED_AT_BYTES = 4096
@@ -527,6 +530,29 @@ class Journal:
     def _drop_cut_line(self) -> None:
         content = self.path.read_bytes()
         os.truncate(self.path, content.rfind(b"\n") + 1)
+
+
+class Spool(Generic[T]):
+    """Values on the disk, which are read again when all have been added.
+
+    They are in a temporary file without a name, which ends with the process.
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115
+        self._count = 0
+
+    def add(self, value: T) -> None:
+        """Add a value that can be pickled."""
+        pickle.dump(value, self._file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._count += 1
+
+    def replay(self) -> Iterator[T]:
+        """Yield all values in their order, once."""
+        with self._file as file:
+            file.seek(0)
+            for _ in range(self._count):
+                yield pickle.load(file)  # what this process has written
 
 
 def files_in(folder: Path) -> list[Path]:
