@@ -531,7 +531,7 @@ def _in_checked_languages(
     Raises:
         DataError: the texts of a side are in another script than its language.
     """
-    from interlingua.corpus.language_evidence import LOOKED_AT, checked_language
+    from interlingua.corpus.language_evidence import LOOKED_AT, check_words, checked_language
 
     # What is wrong further on is raised in its turn, after the pairs before it.
     first: list[TextPair] = []
@@ -546,7 +546,11 @@ def _in_checked_languages(
         for side, option in enumerate(("--source-language", "--target-language")):
             texts = _texts_of(side, first, pairs)
             code = (first[0].source_language, first[0].target_language)[side]
-            checked.append(checked_language(texts, code, path, option, is_given=given[side]))
+            other = (first[0].target_language, first[0].source_language)[side]
+            checked.append(
+                checked_language(texts, code, path, option, is_given=given[side], other=other)
+            )
+        check_words(first, path, given)
     yield from _renamed(chain(first, pairs), first, checked)
     if failure is not None:
         raise failure

@@ -558,13 +558,14 @@ def _language(header: dict[str, str], path: str) -> str:
     # comes next, and the names of file and folder may mean anything.
     names = [parts[i - 1] for i, part in enumerate(parts) if part == "LC_MESSAGES" and i]
     names.append(header.get("Language", ""))
+    certain = len(names)
     names.append(Path(uncompressed_name(path)).stem)
     names.append(Path(path).parent.name)
-    for name in filter(None, names):
+    for number, name in enumerate(names):
         if "@" not in name:  # "sr@latin" names a script, "de.UTF-8" a character set
             name = name.partition(".")[0]
-        if code := languages.find_code(name):
-            return code
+        if name and (code := languages.find_code(name)):
+            return code if number < certain else languages.as_named(code) or code
     raise DataError(
         "its language is neither given, nor in its header, nor in its path; name it", path=path
     )

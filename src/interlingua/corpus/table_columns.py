@@ -323,7 +323,8 @@ def _language(cell: str) -> languages.LanguageCode | None:
 
     For example by ``en``, ``English``, or ``en_text`` as in the Thai-English SCB set.
     """
-    return languages.find_code(re.sub(r"[\s_-]text$", "", cell.strip(), flags=re.IGNORECASE))
+    name = re.sub(r"[\s_-]text$", "", cell.strip(), flags=re.IGNORECASE)
+    return languages.as_named(languages.find_code(name))
 
 
 def _is_number(cell: str) -> bool:
