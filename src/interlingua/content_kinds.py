@@ -7,6 +7,7 @@ several kinds, so that prose which mentions code stays text.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from typing import NamedTuple
@@ -73,9 +74,7 @@ ZIPPED = (
 """What zip archives hold near their beginning."""
 HTML = Kind("HTML", "take its text out, e.g. pandoc -t plain")
 MARKDOWN = Kind("Markdown", "take its text out, e.g. pandoc -t plain")
-JSON = Kind(
-    "JSON", f"{IN_TEXT}, e.g. jq -r .text, or call it .jsonl or .json where these are read"
-)
+JSON = Kind("JSON", f"{IN_TEXT}, e.g. jq -r .text, or call it .jsonl or .json where these are read")
 SUBTITLES = Kind("subtitles", f"{IN_TEXT}, without numbers and times")
 LATEX = Kind("LaTeX", "take its text out, e.g. pandoc -f latex -t plain")
 XML = Kind("XML", IN_TEXT)
@@ -95,7 +94,10 @@ MARKUP = (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE tmx[^>]*>\s*)?<tmx[\s>]"),
         Kind("TMX", "call it .tmx, or name its format where pairs are read"),
     ),
-    (re.compile(rb"<\?xml[\s>]|<!DOCTYPE\s|<(?!img\b)[a-zA-Z][\w:.-]*\s[^<>]*\bxmlns(:\w+)?="), XML),
+    (
+        re.compile(rb"<\?xml[\s>]|<!DOCTYPE\s|<(?!img\b)[a-zA-Z][\w:.-]*\s[^<>]*\bxmlns(:\w+)?="),
+        XML,
+    ),
     (re.compile(rb"<\?php\b|<\?="), Kind("PHP source", IN_TEXT)),
     (re.compile(rb"#!\s*/[^\n]*\n"), Kind("a script", IN_TEXT)),
     (
@@ -157,7 +159,7 @@ _BRACES = (
     r"\s*(return|throw|break|continue|case|default|yield)\b.*[;:({\[]",
     rf"\s*@{_PATH}(\(.*)?",
     _CALL,
-    rf"\s*[\w.$\[\]]+ ?[-+*/|&]?= ?.*[;{{(\[,]",
+    r"\s*[\w.$\[\]]+ ?[-+*/|&]?= ?.*[;{(\[,]",
     rf"\s*['\"]?[\w$-]+['\"]?\??: .*[;,{{(\[]|\s*{_NAME}\??: [\w\[\]<>|. ]+",
     r"\s*module\.exports\b.*|\s*['\"]use strict['\"];",
     r"\s*#\s*(include [<\"].*|define \w+.*|if(n?def)? .*|endif.*|pragma .*)",
@@ -171,7 +173,7 @@ _PYTHON = (
     r"\s*(if|for|while|with|elif|except)\b.*:|\s*(else|try|finally):",
     rf"\s*@{_PATH}(\(.*\)?)?",
     rf"\s*{_PATH}(\[.*\])?(: [\w\[\], |.]+)? [-+*/|&]?= \S.*",
-    r"\s*(return|raise|yield|assert|del|global|nonlocal)\b.*|\s*(pass|break|continue)",
+    r"\s*(return|raise|yield|assert|del|global|nonlocal)\b.*[^.!?]|\s*return|\s*(pass|break|continue)",
     rf"\s*{_PATH}\(.*[\]),(\[{{]",
     r"\s*#.*",
     r'\s*[rf]?("""|\'\'\').*',
@@ -320,7 +322,7 @@ def _is_yaml(lines: list[str]) -> bool:
     own = lines[1:] if lines[0] == "---" else lines
     if not _most(own, SHARE_OF_SETTINGS, _YAML_LINE):
         return False
-    for line, below in zip(own, own[1:], strict=False):
+    for line, below in itertools.pairwise(own):
         if _YAML_KEY.fullmatch(line) and _depth(below) > _depth(line):
             return True
     return False
@@ -332,7 +334,10 @@ def _depth(line: str) -> int:
 
 def _most(lines: list[str], share: float, *patterns: re.Pattern[str]) -> bool:
     """Return whether a share of the lines has one of some forms."""
-    met = sum(any(pattern.fullmatch(line) for pattern in patterns) for line in lines)
+    met = sum(
+        len(line) <= LONGEST_LINE and any(pattern.fullmatch(line) for pattern in patterns)
+        for line in lines
+    )
     return bool(lines) and met >= share * len(lines)
 
 

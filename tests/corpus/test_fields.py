@@ -117,7 +117,8 @@ EMPTY = {
 
 
 @pytest.mark.parametrize(
-    "name", ["x.tmx", "x.po", "x.mo", "x.csv", "x.xlsx", "x.tsv", "x.jsonl", "x.zip", "x", "x.parquet"]
+    "name",
+    ["x.tmx", "x.po", "x.mo", "x.csv", "x.xlsx", "x.tsv", "x.jsonl", "x.zip", "x", "x.parquet"],
 )
 def test_a_file_without_pairs_has_the_known_languages(tmp_path, name):
     """As far as the format has a place for them that is not a pair."""

@@ -63,7 +63,9 @@ class HuggingFace:
             except ValueError as error:
                 bad.reject(DataError(f"row {number}: {error}", path=path), str(row))
                 continue
-            if isinstance(pair, PairWithFields):  # every row has all columns, null where it has none
+            if isinstance(
+                pair, PairWithFields
+            ):  # every row has all columns, null where it has none
                 kept = {name: value for name, value in pair.fields.items() if value is not None}
                 pair = PairWithFields.of(pair, kept)
             requested = requested_pair(pair, source_language, target_language)

@@ -222,7 +222,8 @@ def _language_of_country(code: str, script: str | None, texts: Sequence[str]) ->
         fitting = [own for own in spoken if contradicting_script(texts, own.code) is None]
         # Of several languages in Latin script words decide, of others the country's first.
         if len(fitting) == 1 or (fitting and script != "Latn"):
-            return fitting[0]
+            is_other = script == "Latn" and is_contradicted(texts, fitting[0].code)
+            return None if is_other else fitting[0]
         spoken = tuple(fitting)
     words = Counter(re.findall(r"\w+", " ".join(texts[:LOOKED_AT]).casefold()))
     total = sum(words.values())

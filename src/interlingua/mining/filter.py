@@ -416,9 +416,7 @@ def write_filtered(
             form = format_with_columns(rejected, REJECTED)
             with_reasons = ("reasons", *columns_of(form, columns))
             reject = stack.enter_context(
-                open_rows(
-                    rejected, format=form, columns=with_reasons, takes_extra=columns is None
-                )
+                open_rows(rejected, format=form, columns=with_reasons, takes_extra=columns is None)
             )
 
         # Both files are written in one pass over a stream that is read once: the rejected rows go
