@@ -28,7 +28,7 @@ LONGEST_LINE = 500
 SHARE_OF_SETTINGS = 0.9
 
 
-class Kind(NamedTuple):
+class ContentKind(NamedTuple):
     """What a file is, and what to do about it."""
 
     name: str
@@ -72,34 +72,36 @@ ZIPPED = (
     (b"[Content_Types].xml", "an Office document (.docx, .xlsx, .pptx)"),
 )
 """What zip archives hold near their beginning."""
-HTML = Kind("HTML", "take its text out, e.g. pandoc -t plain")
-MARKDOWN = Kind("Markdown", "take its text out, e.g. pandoc -t plain")
-JSON = Kind("JSON", f"{IN_TEXT}, e.g. jq -r .text, or call it .jsonl or .json where these are read")
-SUBTITLES = Kind("subtitles", f"{IN_TEXT}, without numbers and times")
-LATEX = Kind("LaTeX", "take its text out, e.g. pandoc -f latex -t plain")
-XML = Kind("XML", IN_TEXT)
-YAML = Kind("YAML", IN_TEXT)
-SETTINGS = Kind("a file of keys and values", "take the values out, a sentence a line")
+HTML = ContentKind("HTML", "take its text out, e.g. pandoc -t plain")
+MARKDOWN = ContentKind("Markdown", "take its text out, e.g. pandoc -t plain")
+JSON = ContentKind(
+    "JSON", f"{IN_TEXT}, e.g. jq -r .text, or call it .jsonl or .json where these are read"
+)
+SUBTITLES = ContentKind("subtitles", f"{IN_TEXT}, without numbers and times")
+LATEX = ContentKind("LaTeX", "take its text out, e.g. pandoc -f latex -t plain")
+XML = ContentKind("XML", IN_TEXT)
+YAML = ContentKind("YAML", IN_TEXT)
+SETTINGS = ContentKind("a file of keys and values", "take the values out, a sentence a line")
 MARKUP = (
     (re.compile(rb"<!doctype html|<html[\s>]|<head[\s>]|<body[\s>]", re.IGNORECASE), HTML),
     (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE TS[^>]*>\s*)?<TS[\s>]|<!DOCTYPE TS"),
-        Kind("Qt Linguist's XML", "convert it to gettext: lconvert -i in.ts -o out.po"),
+        ContentKind("Qt Linguist's XML", "convert it to gettext: lconvert -i in.ts -o out.po"),
     ),
     (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<xliff[\s>]", re.DOTALL),
-        Kind("XLIFF", "convert it to gettext: xliff2po in.xliff out.po"),
+        ContentKind("XLIFF", "convert it to gettext: xliff2po in.xliff out.po"),
     ),
     (
         re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE tmx[^>]*>\s*)?<tmx[\s>]"),
-        Kind("TMX", "call it .tmx, or name its format where pairs are read"),
+        ContentKind("TMX", "call it .tmx, or name its format where pairs are read"),
     ),
     (
         re.compile(rb"<\?xml[\s>]|<!DOCTYPE\s|<(?!img\b)[a-zA-Z][\w:.-]*\s[^<>]*\bxmlns(:\w+)?="),
         XML,
     ),
-    (re.compile(rb"<\?php\b|<\?="), Kind("PHP source", IN_TEXT)),
-    (re.compile(rb"#!\s*/[^\n]*\n"), Kind("a script", IN_TEXT)),
+    (re.compile(rb"<\?php\b|<\?="), ContentKind("PHP source", IN_TEXT)),
+    (re.compile(rb"#!\s*/[^\n]*\n"), ContentKind("a script", IN_TEXT)),
     (
         re.compile(
             rb"\d+\s*\r?\n\d{1,3}:\d\d:\d\d[,.]\d{1,3}\s*-->|WEBVTT|\[Script Info\]"
@@ -113,7 +115,7 @@ MARKUP = (
     ),
     (
         re.compile(rb'(#[^\n]*\n|\s)*msgid\s+"[^\n]*\n("[^\n]*\n)*msgstr\s'),
-        Kind("a gettext catalogue", "call it .po where pairs are read"),
+        ContentKind("a gettext catalogue", "call it .po where pairs are read"),
     ),
 )
 """How text in a form of its own begins."""
@@ -196,19 +198,19 @@ _SQL = (
     r"\s*\)+;?",
 )
 _BIB = (r"@\w+\{[\w:./+-]+,", r"\s*\w+\s*=\s*[{\"].*[}\"],?", r"\}")
-_CODE = tuple(
-    (Kind(name, IN_TEXT), tuple(re.compile(pattern) for pattern in patterns))
-    for name, patterns in (
-        ("Python source", _PYTHON),
-        ("a style sheet (CSS)", _CSS),
-        ("source code (TypeScript, JavaScript, Java, C ...)", _BRACES),
-        ("SQL", _SQL),
-        ("BibTeX", _BIB),
-    )
+_CODE = (
+    (ContentKind("Python source", IN_TEXT), tuple(map(re.compile, _PYTHON))),
+    (ContentKind("a style sheet (CSS)", IN_TEXT), tuple(map(re.compile, _CSS))),
+    (
+        ContentKind("source code (TypeScript, JavaScript, Java, C ...)", IN_TEXT),
+        tuple(map(re.compile, _BRACES)),
+    ),
+    (ContentKind("SQL", IN_TEXT), tuple(map(re.compile, _SQL))),
+    (ContentKind("BibTeX", IN_TEXT), tuple(map(re.compile, _BIB))),
 )
 
 
-def find_kind(head: bytes, suffix: str, *, is_json: bool = False) -> Kind | None:
+def find_kind(head: bytes, suffix: str, *, is_json: bool = False) -> ContentKind | None:
     """Return what a file is; None for plain text.
 
     Args:
@@ -235,22 +237,22 @@ def find_kind(head: bytes, suffix: str, *, is_json: bool = False) -> Kind | None
     return _kind_of_lines(_whole_lines(head))
 
 
-def _binary_kind(head: bytes) -> Kind | None:
+def _binary_kind(head: bytes) -> ContentKind | None:
     """Return what a file is if it is not text at all."""
     for start, name, remedy in BINARY:
         if head.startswith(start):
-            return Kind(name, remedy, is_text=False)
+            return ContentKind(name, remedy, is_text=False)
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         for mark, name in ZIPPED:
             if mark in head:
-                return Kind(name, SAVE_AS_TEXT, is_text=False)
-        return Kind("a zip archive", "unpack it: unzip", is_text=False)
+                return ContentKind(name, SAVE_AS_TEXT, is_text=False)
+        return ContentKind("a zip archive", "unpack it: unzip", is_text=False)
     if head[257:262] == b"ustar":
-        return Kind("a tar archive", "unpack it: tar -xf", is_text=False)
+        return ContentKind("a tar archive", "unpack it: tar -xf", is_text=False)
     is_wide = head.count(b"\0") * 4 > len(head)
     if is_wide or len(_CONTROLS.findall(head)) > MOST_CONTROLS * len(head):
         remedy = "if it is text: iconv -f UTF-16 -t UTF-8"
-        return Kind("UTF-16 or binary", remedy, is_text=False)
+        return ContentKind("UTF-16 or binary", remedy, is_text=False)
     return None
 
 
@@ -273,12 +275,12 @@ def _whole_lines(head: bytes) -> list[str]:
     return [line.rstrip() for line in lines if line.strip()]
 
 
-def _kind_of_lines(lines: list[str]) -> Kind | None:
+def _kind_of_lines(lines: list[str]) -> ContentKind | None:
     """Return what text is by the form of its lines; None for plain text."""
     if _is_latex(lines):
         return LATEX
     if any(re.match(r"\.\. [\w-]+::", line) for line in lines):
-        return Kind("reStructuredText", "take its text out, e.g. pandoc -f rst -t plain")
+        return ContentKind("reStructuredText", "take its text out, e.g. pandoc -f rst -t plain")
     if len(lines) < LEAST_LINES:
         return None
     is_tag = _TAG_ALONE.fullmatch(lines[0]) is not None
@@ -334,10 +336,10 @@ def _depth(line: str) -> int:
 
 def _most(lines: list[str], share: float, *patterns: re.Pattern[str]) -> bool:
     """Return whether a share of the lines has one of some forms."""
-    met = sum(
-        len(line) <= LONGEST_LINE and any(pattern.fullmatch(line) for pattern in patterns)
-        for line in lines
-    )
+    met = 0
+    for line in lines:
+        if len(line) <= LONGEST_LINE:
+            met += any(pattern.fullmatch(line) for pattern in patterns)
     return bool(lines) and met >= share * len(lines)
 
 

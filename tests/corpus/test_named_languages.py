@@ -163,7 +163,7 @@ REAL = {
 
 
 COUNTRIES = {("in", ENGLISH), ("my", ENGLISH), ("ie", ENGLISH), ("na", ENGLISH), ("be", GERMAN)}
-"""Names of countries, and texts in a language of those, which is told."""
+"""Names of countries, and texts in a language of those, which is logged."""
 
 
 @pytest.mark.parametrize("text", [ENGLISH, GERMAN, "Hello.\n", "1\n2\n3\n", ""])
@@ -259,7 +259,7 @@ def test_a_word_as_the_folder_of_a_catalogue(tmp_path):
 
 
 def test_uk_with_english_texts_names_english(tmp_path):
-    """The United Kingdom, whose code is GB."""
+    """Of the United Kingdom, which has the code GB."""
     path = write(tmp_path / "x.uk-en.tsv", rows(ENGLISH, ENGLISH.swapcase()))
     with pytest.raises(LanguageError, match=r"--source-language eng_Latn"):
         list(read_pairs(path))

@@ -15,7 +15,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float32
@@ -34,9 +33,6 @@ from interlingua.languages import (
     region_of,
     resolve,
 )
-
-if TYPE_CHECKING:
-    from interlingua.corpus.formats import TextPair
 
 log = logging.getLogger("interlingua")
 SUPPORTING_TEXTS = 1000
@@ -248,7 +244,11 @@ def is_meant(texts: Iterable[str], code: str) -> bool:
     return _language_of_country(code, contradicting_script(sample, code), sample) is not None
 
 
-def check_words(pairs: Sequence[TextPair], path: PathLike, given: tuple[bool, bool]) -> None:
+def check_words(
+    pairs: Sequence[tuple[str, str, str, str, float | None]],
+    path: PathLike,
+    given: tuple[bool, bool],
+) -> None:
     """Compare texts of pairs with languages that were found by words in names.
 
     If both languages were (``is-it.tsv``), the texts must support them; next to another language

@@ -283,7 +283,7 @@ class _Table:
             self.kept.add(row.values)
             self.late.update(dict.fromkeys(extra))
             return
-        # A table without them in its input has none, and the rows of one that has are all alike.
+        # A table without them in its input has none; the rows of one that has all have the same.
         if row.extra and self.takes_extra:
             self.late.update(dict.fromkeys(set(row.extra) - set(self.columns)))
         self._write_values(row.values)
