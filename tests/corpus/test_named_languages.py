@@ -162,7 +162,7 @@ REAL = {
 }  # fmt: skip
 
 
-COUNTRIES = {("in", ENGLISH), ("my", ENGLISH), ("ie", ENGLISH), ("na", ENGLISH), ("be", GERMAN)}
+COUNTRIES = {("in", ENGLISH), ("ie", ENGLISH), ("na", ENGLISH), ("be", GERMAN)}
 """Names of countries, and texts in a language of those, which is logged."""
 
 
