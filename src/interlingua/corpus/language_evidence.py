@@ -262,7 +262,7 @@ def check_words(
     for side, option in enumerate(("--source-language", "--target-language")):
         if not words[side]:
             continue
-        texts = [pair[side] for pair in pairs if pair[0] != pair[1]]
+        texts = [(pair[0], pair[1])[side] for pair in pairs if pair[0] != pair[1]]
         if is_meant(texts, codes[side]):
             continue
         if all(words) or is_contradicted(texts, codes[side]):
