@@ -18,8 +18,9 @@ from interlingua import languages
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import (
     OTHER_LANGUAGES,
+    SCORE,
     ChosenColumns,
-    PairWithFields,
+    PairOfTable,
     TextPair,
     languages_from_name,
     requested_pair,
@@ -88,6 +89,8 @@ def pairs_of_rows(
     else:
         rows = chain([first], rows)
     extra = _extra_columns(columns, names)
+    if columns.score >= 0:
+        extra.insert(0, (SCORE, columns.score))
     for number, cells in rows:
         if not any(map(str.strip, cells)):
             skipped["empty line"] += 1
@@ -103,7 +106,7 @@ def pairs_of_rows(
         if found is None:
             skipped[OTHER_LANGUAGES] += 1
         elif extra:
-            yield PairWithFields.of(found, {name: cells[place] for name, place in extra})
+            yield PairOfTable.of(found, {name: cells[place] for name, place in extra})
         else:
             yield found
 
@@ -320,7 +323,8 @@ def _language(cell: str) -> languages.LanguageCode | None:
 
     For example by ``en``, ``English``, or ``en_text`` as in the Thai-English SCB set.
     """
-    return languages.find_code(re.sub(r"[\s_-]text$", "", cell.strip(), flags=re.IGNORECASE))
+    name = re.sub(r"[\s_-]text$", "", cell.strip(), flags=re.IGNORECASE)
+    return languages.as_named(languages.find_code(name))
 
 
 def _is_number(cell: str) -> bool:
