@@ -26,7 +26,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.arrays import map_array, unit_rows
-from interlingua.encoder.finite import check_finite
+from interlingua.encoder.finite import check_finite, warn_of_zeros
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import Journal, PathLike
@@ -304,6 +304,11 @@ class KnownVectors:
         self.last = last
         self.ends = np.cumsum([len(part) for part in parts])
 
+    @property
+    def name(self) -> str:
+        """The first file, as messages call them."""
+        return os.fspath(self.paths[0]) if self.paths else "the vectors"
+
     def __len__(self) -> int:
         return sum(map(len, self.parts))
 
@@ -356,10 +361,16 @@ def check_known(side: NumberedTexts, known: KnownVectors) -> None:
     Raises:
         DataError: one is not finite, or longer than float32 tells.
     """
+    has_warned = False
     for start in range(0, len(side), PORTION):
         rows = known.rows_of(side, start, min(start + PORTION, len(side)))
         # The known vectors are those of the first lines of the side; later lines are embedded.
-        known.scaled(rows[rows < len(known)])
+        rows = rows[rows < len(known)]
+        found = known.scaled(rows)
+        if not has_warned:
+            has_warned = warn_of_zeros(
+                found, lambda at, rows=rows: f"row {rows[at]}", origin=known.name  # type: ignore[misc]
+            )
 
 
 def open_vectors(paths: Sequence[PathLike], rows: int, *, last: bool = False) -> KnownVectors:

@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -311,6 +312,39 @@ def test_a_text_of_full_stops_stops_nothing(launch):
         assert client.get("/health").status_code == 200
     process.send_signal(signal.SIGTERM)
     assert process.wait(10) == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (b"[],", 413),
+        (b"1,", 413),
+        (b'{"a":1},', 400),
+    ],
+)
+def test_health_answers_while_a_large_body_is_read(launch, content, status):
+    _, address = launch()
+    body = b'{"input":[' + content * (15_000_000 // len(content)) + b"1]}"
+    statuses = []
+
+    def send():
+        headers = {"content-type": "application/json"}
+        url = f"{address}/v1/embeddings"
+        statuses.append(httpx.post(url, content=body, headers=headers, timeout=60).status_code)
+
+    httpx.get(f"{address}/health")
+    sender = threading.Thread(target=send)
+    slowest = 0.0
+    with httpx.Client(base_url=address, timeout=20) as client:
+        client.get("/health")
+        sender.start()
+        while sender.is_alive():
+            started = time.monotonic()
+            assert client.get("/health").status_code == 200
+            slowest = max(slowest, time.monotonic() - started)
+    assert statuses == [status]
+    print("slowest", slowest)
+    assert slowest < 0.3  # 20 ms on an idle machine; 0.4 to 0.8 s before
 
 
 BUSY = """
