@@ -239,7 +239,7 @@ def other_entries(folder: Path, entries: str) -> list[Path]:
 
     Args:
         folder: which may be missing.
-        entries: regular expression of the paths of our files below it, as ``train/tokens\\.bin``.
+        entries: regular expression of the paths of our files below it.
     """
     return sorted(
         path

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from interlingua.arrays import map_array, unit_rows
 from interlingua.encoder.finite import check_finite, warn_of_zeros
 from interlingua.encoder.protocol import Encode
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.files import Journal, PathLike
 from interlingua.mining.texts import NumberedTexts
 from interlingua.runtime import Counted, silent
@@ -225,7 +225,7 @@ def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> No
     foreign = [start for start in damaged if start // PORTION % shards != number - 1]
     if foreign:
         raise DataError(
-            f"{len(foreign)} portions of vectors that other shards made are damaged; run those"
+            f"other shards made {count_of(len(foreign), 'damaged portions')} of vectors; run those"
             " shards again, or without --shard",
             path=path,
         )
@@ -369,7 +369,9 @@ def check_known(side: NumberedTexts, known: KnownVectors) -> None:
         found = known.scaled(rows)
         if not has_warned:
             has_warned = warn_of_zeros(
-                found, lambda at, rows=rows: f"row {rows[at]}", origin=known.name  # type: ignore[misc]
+                found,
+                lambda at, rows=rows: f"row {rows[at]}",
+                origin=known.name,  # type: ignore[misc]
             )
 
 
@@ -394,7 +396,8 @@ def open_vectors(paths: Sequence[PathLike], rows: int, *, last: bool = False) ->
     if found != rows or len(shapes) != 1:
         shape = " and ".join(str((found, *rest)) for rest in sorted(shapes))
         raise DataError(
-            f"expected {rows} rows of floating-point numbers, one per line of the text, got shape"
+            f"expected {count_of(rows, 'rows')} of floating-point numbers, one per line of the"
+            " text, got shape"
             f" {shape} of {tables[0].dtype}",
             path=paths[0],
         )
@@ -414,7 +417,7 @@ def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
         else:
             lines = "of a known number, as one of several files has"
             if rows:
-                lines = f"for {rows} lines"
+                lines = f"for {count_of(rows, 'lines')}"
             raise DataError(
                 f"not an .npy file, and its {size} bytes are not float32 rows {lines}", path=path
             )

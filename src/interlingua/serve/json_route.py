@@ -186,9 +186,7 @@ def _read_large(model: type[BaseModel], body: bytes, limits: ServeSettings) -> B
     # Two lists of texts, or of lists of token ids.
     most = 2 * (limits.max_texts + limits.max_request_tokens)
     if values > most:
-        raise RequestError(
-            413, f"the body has {values:,} values; send at most {most:,} at a time"
-        )
+        raise RequestError(413, f"the body has {values:,} values; send at most {most:,} at a time")
     return _read(model, body, limits)
 
 

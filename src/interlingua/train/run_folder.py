@@ -19,8 +19,8 @@ from interlingua.files import atomic_write, has_format, other_entries, remove_en
 from interlingua.json_text import parse_json, read_json_text
 from interlingua.locks import exclusive
 from interlingua.temporary import sweep
-from interlingua.train.checkpoint import FORMAT as CHECKPOINT_FORMAT
 from interlingua.train.checkpoint import ENTRIES, checkpoints_in, damage, latest_checkpoint
+from interlingua.train.checkpoint import FORMAT as CHECKPOINT_FORMAT
 from interlingua.train.config import TrainConfig, differences, load_train_config, train_config_from
 
 PACKAGES = ("numpy", "lightning-fabric", "safetensors", "tokenizers")

@@ -100,7 +100,9 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
         return Trained(template=_write_template(options.init, options.config))
     if options.config is None:
         raise InterlinguaError(
-            "name a TOML file; --init ems, mexma or finetune writes one to begin with"
+            "train needs a TOML file: interlingua.train(config), or"
+            " interlingua.train(init='finetune') writes one; on the command line: interlingua train"
+            " FILE, or --init finetune (or ems, mexma)"
         )
     overrides = _overrides(options)
     if isinstance(options.config, str | os.PathLike):
