@@ -59,7 +59,7 @@ class AlignOptions(ModelOptions, ColumnOptions):
         group=INPUT,
         kind=Path,
         flags=("--list",),
-        reads="file",
+        reads="document list",
     )
     output: PathLike | None = output_option(
         "File for the links, standard output by default; a folder with --list."
