@@ -429,9 +429,11 @@ def check_training(path: PathLike, overrides: Sequence[str]) -> None:
         require_extra("tensorboard", extra="tensorboard")
     data = _section(table, "data")
     where = os.fspath(path)
-    for section, keys in (("encoder", ("path",)), ("method", ("teacher", "teachers"))):
-        named = {key: value for key, value in _section(table, section).items() if key in keys}
-        _check_training_models(named, where)
+    method = _section(table, "method")
+    models = {name: method[name] for name in ("teacher", "teachers") if name in method}
+    if "path" in (encoder := _section(table, "encoder")):
+        models["path"] = encoder["path"]
+    _check_training_models(models, where)
     for stage in table.get("stage") or ():
         if isinstance(stage, Mapping) and isinstance(stage.get("config"), str):
             config = from_mapping(_StageFile, {"config": stage["config"]}, where=where).config

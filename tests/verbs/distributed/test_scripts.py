@@ -24,7 +24,7 @@ TRAIN = {
         "max_steps": 2,
         "global_batch_size": 8,
         "micro_batch_size": 4,
-        "accelerator": "cpu",
+        "device": "cpu",
     },
 }
 CORPUS = {
@@ -41,7 +41,6 @@ CALLS = {
     " devices=2, cache='cache', device='cpu')",
     "prepare": f"interlingua.prepare({CORPUS})",
     "train": f"interlingua.prepare({CORPUS}); interlingua.train({TRAIN})",
-    "mine": "interlingua.mine('model', 'a.de.txt', 'a.en.txt', output='p.tsv', ray='local')",
 }
 SCRIPT = """
 print("runs", flush=True)
@@ -56,7 +55,9 @@ def folder(tmp_path, word_vocabulary):
     """A model, two texts, a bitext and a retrieval set."""
     assert LANGUAGES
     tiny_encoder(word_vocabulary).save(tmp_path / "model")
-    lines = [[f"{code}{n % WORDS} {code}{n * 7 % WORDS}" for n in range(60)] for code in ("de", "en")]
+    lines = [
+        [f"{code}{n % WORDS} {code}{n * 7 % WORDS}" for n in range(60)] for code in ("de", "en")
+    ]
     for code, side in zip(("de", "en"), lines, strict=True):
         (tmp_path / f"a.{code}.txt").write_text("".join(f"{line}\n" for line in side))
     rows = [f"{a}\t{b}\n" for a, b in zip(*lines, strict=True)]
@@ -86,8 +87,6 @@ def start(folder, call):
 def test_a_script_without_a_guard_runs_once(folder, verb):
     if verb == "evaluate":
         pytest.importorskip("ir_measures")
-    if verb == "mine":
-        pytest.importorskip("ray")
     done = start(folder, CALLS[verb])
     out, error = done.communicate(timeout=240)
     assert done.returncode == 0, error[-2000:]
