@@ -368,11 +368,13 @@ def check_known(side: NumberedTexts, known: KnownVectors) -> None:
         rows = rows[rows < len(known)]
         found = known.scaled(rows)
         if not has_warned:
-            has_warned = warn_of_zeros(
-                found,
-                lambda at, rows=rows: f"row {rows[at]}",
-                origin=known.name,  # type: ignore[misc]
-            )
+            name = functools.partial(_row_name, rows)
+            has_warned = warn_of_zeros(found, name, origin=known.name)
+
+
+def _row_name(rows: Int64[ndarray, " n"], at: int) -> str:
+    """How a message calls a known vector."""
+    return f"row {rows[at]} (counted from 0)"
 
 
 def open_vectors(paths: Sequence[PathLike], rows: int, *, last: bool = False) -> KnownVectors:

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from tests.conftest import LANGUAGES, WORDS
+from tests.conftest import WORDS
 from tests.tiny import tiny_encoder
 
 TRAIN = {
@@ -53,7 +53,6 @@ print("ends", flush=True)
 @pytest.fixture
 def folder(tmp_path, word_vocabulary):
     """A model, two texts, a bitext and a retrieval set."""
-    assert LANGUAGES
     tiny_encoder(word_vocabulary).save(tmp_path / "model")
     lines = [
         [f"{code}{n % WORDS} {code}{n * 7 % WORDS}" for n in range(60)] for code in ("de", "en")
