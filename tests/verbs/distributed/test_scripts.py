@@ -31,7 +31,7 @@ CORPUS = {
     "output": "corpus",
     "languages": ["de", "en"],
     "processes": 2,
-    "validation": {"pairs": 5},
+    "validation": {"pairs": 5, "min_words": 1, "max_share": 0.3},
     "sources": [{"paths": ["a.de-en.tsv"]}],
     "vocabulary": {"path": "model"},
 }
@@ -40,7 +40,8 @@ CALLS = {
     "evaluate": "interlingua.evaluate('model', 'beir', 'beir', output=None, languages='de',"
     " devices=2, cache='cache', device='cpu')",
     "prepare": f"interlingua.prepare({CORPUS})",
-    "train": f"interlingua.prepare({CORPUS}); interlingua.train({TRAIN})",
+    "train": f"interlingua.prepare({CORPUS}); interlingua.train({TRAIN});"
+    f" interlingua.train({TRAIN}, output='again', devices=2)",
 }
 SCRIPT = """
 print("runs", flush=True)
