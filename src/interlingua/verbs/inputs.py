@@ -305,6 +305,8 @@ def check_document_list(path: PathLike) -> None:
     if os.fspath(path) == STANDARD_INPUT or is_special(path):
         return
     for number, cells in tab_rows(path):
+        if len(cells) not in (2, 3, 4) and cells[0].strip() and not cells[0].startswith("#"):
+            return
         names = [cell.strip() for cell in (*cells[:2], *cells[3:4])]
         if cells[0].startswith("#") or not all(names[:2]):
             continue

@@ -158,10 +158,15 @@ class ForeignEncoder(abc.ABC):
 
     def _warn_of_zeros(self, vectors: Float32[ndarray, "n d"], texts: Sequence[str]) -> None:
         """Warn of the first vectors of zeros, and of no later ones."""
-        if not self.has_warned_of_zeros:
-            self.has_warned_of_zeros = warn_of_zeros(
-                vectors, lambda row: repr(texts[row][:60]), origin=self.info.name or "the encoder"
-            )
+        if self.has_warned_of_zeros:
+            return
+        # A plug-in may lack the facts of its model.
+        info = getattr(self, "info", None)
+        self.has_warned_of_zeros = warn_of_zeros(
+            vectors,
+            lambda row: repr(texts[row][:60]),
+            origin=(info.name if info else "") or "the encoder",
+        )
 
     @abc.abstractmethod
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
