@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union
 
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.limits import MAX_CONFIG_BYTES, read_document
 from interlingua.registry import did_you_mean, installed_model_entry
 
@@ -412,7 +412,9 @@ def _convert_tuple(arguments: tuple[Any, ...], value: Sequence[Any], where: str)
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         arguments = (arguments[0],) * len(value)
     if len(arguments) != len(value):
-        raise ConfigError(f"{where}: expected {len(arguments)} values, got {len(value)}")
+        raise ConfigError(
+            f"{where}: expected {count_of(len(arguments), 'values')}, got {len(value)}"
+        )
     return tuple(
         _convert(hint, item, f"{where}[{index}]")
         for index, (hint, item) in enumerate(zip(arguments, value, strict=True))

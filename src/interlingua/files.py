@@ -120,8 +120,8 @@ def atomic_directory(
         path: the final name.
         overwrite: replace a folder that is already there.
         ours: whether a folder that is not empty may be replaced; default: any, with all in it.
-        entries: regular expression of the names that may be ours in such a folder, besides those
-            that are written now.
+        entries: regular expression of the paths below the folder of files that may be ours,
+            besides those that are written now.
 
     Raises:
         DataError: ``path`` exists and ``overwrite`` is false, ``path`` is a file, or the disk is
@@ -166,21 +166,56 @@ def atomic_directory(
 
 
 def other_entries(folder: Path, entries: str) -> list[Path]:
-    """Return the entries of a folder with names that do not match a regular expression."""
-    if not folder.is_dir():
-        return []
-    return sorted(path for path in folder.iterdir() if not re.fullmatch(entries, path.name))
+    """Return the files and links below a folder that are not ours.
+
+    Args:
+        folder: which may be missing.
+        entries: regular expression of the paths of our files below it.
+    """
+    return sorted(
+        path
+        for path in _files_below(folder)
+        if not re.fullmatch(entries, path.relative_to(folder).as_posix())
+    )
+
+
+def remove_entries(folder: Path, entries: str) -> None:
+    """Remove our files below a folder, and the folders that hold nothing else; a user's files stay.
+
+    Args:
+        folder: which may be missing.
+        entries: see ``other_entries``.
+    """
+    if folder.is_symlink():
+        return
+    for path in list(_files_below(folder)):
+        if re.fullmatch(entries, path.relative_to(folder).as_posix()):
+            path.unlink()
+    # The innermost folders first.
+    folders = [Path(place) for place, _, _ in os.walk(folder, topdown=False)]
+    for inner in folders:
+        with contextlib.suppress(OSError):
+            inner.rmdir()
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Yield all files and links below a folder; links are not followed."""
+    for place, folders, names in os.walk(folder):
+        for name in [*folders, *names]:
+            path = Path(place) / name
+            if path.is_symlink() or not path.is_dir():
+                yield path
 
 
 def _keep_others(old: Path, new: Path, entries: str) -> None:
     """Give a folder the files of the one that it replaces, but for our own."""
     for path in other_entries(old, entries):
-        if (new / path.name).exists():
-            continue
-        if path.is_dir() and not path.is_symlink():
-            shutil.copytree(path, new / path.name, symlinks=True, copy_function=_link)
-        else:
-            _link(path, new / path.name)
+        kept = new / path.relative_to(old)
+        # What is written now takes the place of a file, or of a folder around it.
+        with contextlib.suppress(FileExistsError, NotADirectoryError):
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            if not os.path.lexists(kept):
+                _link(path, kept)
 
 
 def _link(source: PathLike, target: PathLike) -> None:

@@ -25,7 +25,7 @@ from interlingua.corpus.formats import (
     languages_from_name,
     requested_pair,
 )
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 from interlingua.files import PathLike
 
 NAMES = {
@@ -116,7 +116,8 @@ def has_width(cells: Sequence[str], width: int, path: PathLike, number: int, bad
     if len(cells) == width:
         return True
     problem = (
-        f"{len(cells)} columns, expected {width}; put quotes around a text that holds the delimiter"
+        f"{count_of(len(cells), 'columns')}, expected {width}; put quotes around a text that holds"
+        " the delimiter"
     )
     bad.reject(DataError(problem, path=path, line=number), "\t".join(cells))
     return False
@@ -158,7 +159,8 @@ def find_columns(
     if len(cells) == 3 and _is_number(cells[0]):
         return Columns(1, 2, 0)
     raise DataError(
-        f"its first row holds {len(cells)} cells ({shown_cells(cells)}); {OPTION}, or add a first"
+        f"its first row holds {count_of(len(cells), 'cells')} ({shown_cells(cells)}); {OPTION},"
+        " or add a first"
         " row with the columns source and target, or their languages",
         path=path,
         line=1,

@@ -41,7 +41,7 @@ from interlingua.corpus.table_columns import (
     score_of_cell,
     shown_cells,
 )
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 from interlingua.files import open_text, open_text_writer, stem_and_suffix
 from interlingua.json_text import parse_json
 
@@ -162,7 +162,7 @@ def _pairs_without_header(
                 expected = f"{columns}; tabs inside a text must go"
                 if not columns:
                     expected = f"source<TAB>target or score<TAB>source<TAB>target; {OPTION}"
-                problem = f"{len(cells)} columns, expected {expected}"
+                problem = f"{count_of(len(cells), 'columns')}, expected {expected}"
                 bad.reject(DataError(problem, path=path, line=number), line)
                 continue
         if len(cells) == 2:

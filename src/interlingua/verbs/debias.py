@@ -123,7 +123,8 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
                 raise ConfigError("--labels and --map go with --vectors; add it, or remove them")
             if self.model is None or not self.texts:
                 raise ConfigError(
-                    "give a model and texts: interlingua debias MODEL TEXTS... -o DIR"
+                    "debias needs a model and texts, or vectors: interlingua.debias(model, texts,"
+                    " output); on the command line: interlingua debias MODEL TEXTS... -o DIR"
                 )
             return
         if self.model is not None:
