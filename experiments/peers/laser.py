@@ -1,11 +1,11 @@
-"""Encode with LASER (Artetxe and Schwenk 2019), the BiLSTM of 93 languages: a row of Kakao's Tables 1 to 3, EMS's IV to XIII.
+"""Encode with LASER (Artetxe and Schwenk 2019): the rows "LASER" of Kakao's and EMS's tables.
 
     pip install laserembeddings[zh]
     python -m laserembeddings download-models
-    interlingua evaluate experiments.peers.laser:embed --backend function --suite sts17,tatoeba --name LASER
+    interlingua evaluate experiments.peers.laser:embed --backend function --suite tatoeba
 
-The package is a port: sacremoses and subword-nmt for Moses and fastBPE. It has no segmentation of Japanese, which LASER's
-own scripts need MeCab for. The language decides about the tokenizer.
+The package is a port, with sacremoses and subword-nmt in place of Moses and fastBPE. It does not
+segment Japanese, for which LASER's own scripts need MeCab. The language chooses the tokenizer.
 """
 
 from __future__ import annotations

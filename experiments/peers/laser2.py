@@ -1,7 +1,7 @@
-"""Encode with LASER2 (Heffernan et al. 2022): a row of Tables IV to VI of EMS (Mao et al. 2023).
+"""Encode with LASER2 (Heffernan et al. 2022): the rows "LASER2" of EMS's Tables IV to VI.
 
     pip install laser_encoders
-    interlingua evaluate experiments.peers.laser2:embed --backend function --suite tatoeba --name LASER2
+    interlingua evaluate experiments.peers.laser2:embed --backend function --suite tatoeba
 
 The weights are downloaded with the first text. One encoder and one vocabulary serve all languages.
 """

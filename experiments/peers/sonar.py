@@ -1,11 +1,11 @@
-"""Encode with SONAR (Duquenne et al. 2023): a row of Tables 1 to 4, 7, 8 and 18 to 30 of MEXMA (Janeiro et al. 2024).
+"""Encode with SONAR (Duquenne et al. 2023): the rows "SONAR" of MEXMA's tables, but Table 9's.
 
     pip install sonar-space
-    interlingua evaluate experiments.peers.sonar:embed --backend function --suite xsim,xsim_pp --languages mexma --name SONAR
+    interlingua evaluate experiments.peers.sonar:embed --backend function --suite xsim,xsim_pp
 
-The package asks for a fairseq2 that was built for the installed torch. The weights are downloaded with the first text. The
-language is the token that a text begins with, so it must be known: English if none is given. Only sentence vectors are
-read so; the hidden states of Table 9 are not.
+The package needs a fairseq2 that was built for the installed torch. The weights are downloaded with
+the first text. A text begins with a token of its language, which is English if none is given. Only
+sentence vectors are read so, not the hidden states of Table 9.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ def test_bm25_is_tuned_on_the_questions_of_another_split(tmp_path):
 def test_what_bm25_cant_be_tuned_on_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"bm25_tuned_on.*bm25 = false"):
         Beir(bm25_tuned_on="dev")
-    with pytest.raises(ConfigError, match="bm25_k1.*bm25_tuned_on"):
+    with pytest.raises(ConfigError, match=r"bm25_k1.*bm25_tuned_on"):
         Beir(bm25=True, bm25_tuned_on="dev", bm25_k1=2.0)
     with pytest.raises(ConfigError, match="bm25_tuned_on is 'test'"):
         Beir(bm25=True, bm25_tuned_on="test")
@@ -230,7 +230,7 @@ def test_what_bm25_cant_be_tuned_on_is_refused(tmp_path):
     with pytest.raises(DataError, match="train"):
         evaluate(TyDiGoldP(bm25=True, bm25_tuned_on="train"), tmp_path)
     write_language(tmp_path, "en.train", [("q 15", 0)], ["neno 1"])
-    with pytest.raises(DataError, match="train .* for sw"):
+    with pytest.raises(DataError, match=r"train .* for sw"):
         evaluate(TyDiGoldP(bm25=True, bm25_tuned_on="train"), tmp_path)
 
 
