@@ -69,7 +69,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("results", nargs="+", type=Path, help="result files, or folders of them")
     parser.add_argument("-o", "--output", type=Path, default=Path("figure.svg"))
-    parser.add_argument("--task", default="mr_tydi", help="whose results are drawn")
+    parser.add_argument("--task", default="mr_tydi", help="the task to draw")
     options = parser.parse_args()
     try:
         found = values_by_size(read_results(options.results), options.task)

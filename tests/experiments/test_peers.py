@@ -41,7 +41,7 @@ class StandIn:
 
 @pytest.fixture
 def told(monkeypatch):
-    """What the stand-ins are made with, and then the languages that they are told."""
+    """Return a list: how the stand-ins are made, then the languages that they get."""
     told = []
     classes = {
         "laserembeddings": "Laser",

@@ -56,13 +56,14 @@ def test_heads():
 
 
 def test_attention_maps():
-    maps = [[[1.0, 0.0], [0.25, 0.75]], [[0.5, 0.5], [0.75, 0.25]]]
-    tree = parsed(macro("attention_maps")(["<s>", "a & b"], maps))
-    mean, first, second = tree.findall(".//svg")
-    titles = [title.text for title in mean.findall(".//title")]
+    maps = [[[0.0, 1.0], [0.25, 0.75]], [[0.5, 0.5], [0.75, 0.25]]]
+    mean = [[0.25, 0.75], [0.5, 0.5]]
+    tree = parsed(macro("attention_maps")(["<s>", "a & b"], mean, maps))
+    of_mean, first, second = tree.findall(".//svg")
+    titles = [title.text for title in of_mean.findall(".//title")]
     assert titles == [
-        "<s> to <s>: 75.0 %",
-        "<s> to a & b: 25.0 %",
+        "<s> to <s>: 25.0 %",
+        "<s> to a & b: 75.0 %",
         "a & b to <s>: 50.0 %",
         "a & b to a & b: 50.0 %",
     ]
@@ -70,5 +71,5 @@ def test_attention_maps():
         [(rect.get("x"), rect.get("y"), rect.get("fill-opacity")) for rect in one.findall("rect")]
         for one in (first, second)
     ]
-    assert shown[0] == [("0", "0", "1.00"), ("0", "1", "0.25"), ("1", "1", "0.75")]
+    assert shown[0] == [("1", "0", "1.00"), ("0", "1", "0.25"), ("1", "1", "0.75")]
     assert len(shown[1]) == 4

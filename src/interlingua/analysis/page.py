@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from interlingua.analysis.differences import Change, changes, paired
 from interlingua.analysis.record import Analysis, Measure
 from interlingua.analysis.tables import difference_interval, heading, shown
@@ -308,11 +310,13 @@ def _attention(side: Side) -> dict[str, Any]:
 
 
 def _attention_example(model: str, example: Mapping[str, Any]) -> tuple[Any, ...]:
-    """A line's title, its tokens with the attention to them, the heads, and maps of all tokens."""
+    """A line's title, its tokens and their heads, and the maps of all tokens: mean and heads."""
     about = f"{model} · {resolve(example['language']).name} · line {example['line']}"
     tokens = [(token["text"], token["weight"], token["special"]) for token in example["tokens"]]
     by_token = [(token["text"], token["heads"]) for token in example["tokens"]]
-    return about, tokens, by_token, example.get("maps", [])
+    maps = example.get("maps", [])
+    mean = np.mean(maps, axis=0).tolist() if maps else []
+    return about, tokens, by_token, mean, maps
 
 
 def _word_order(side: Side) -> dict[str, Any]:

@@ -59,8 +59,8 @@ class RetrievalTask(PassageTask):
             language.
         bm25_k1: how soon more of the same word counts for nothing, at least 0.
         bm25_b: how much long passages pay for their length, 0 to 1.
-        bm25_tuned_on: another split of the data set, whose questions choose k1 and b for each
-            language (``evaluation.bm25.tune``): the best MRR@100.
+        bm25_tuned_on: another split of the data set; its questions choose k1 and b for each
+            language (``evaluation.bm25.tune``), by the best MRR@100.
     """
 
     pools_all: ClassVar[bool] = False
@@ -176,14 +176,14 @@ class RetrievalTask(PassageTask):
         for portion in portions(other.passages(), PORTION_TEXTS):
             ids.extend([passage.id for passage in portion])
         ids.close()
-        asked = [query for query in other.queries if query in other.qrels]
+        judged = [query for query in other.queries if query in other.qrels]
         relevant = []
-        for query in asked:
+        for query in judged:
             relevant.append({key for key, grade in other.qrels[query].items() if grade > 0})
         return tune(
             ids,
             passage_texts(other),
-            [other.queries[query] for query in asked],
+            [other.queries[query] for query in judged],
             relevant,
             language=questions.language,
             depth=DEPTH,
