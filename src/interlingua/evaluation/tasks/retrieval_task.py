@@ -110,7 +110,7 @@ class RetrievalTask(PassageTask):
         if self.bm25:
             tuned = self._tuned(questions, sets[name])
             if self.bm25_tuned_on:
-                notes = (tuning_note(name, tuned, self.bm25_tuned_on),)
+                notes = (tuning_note(tuned, self.bm25_tuned_on),)
             runs["bm25_"] = self._bm25(questions, sets[name], pools[name].ids, tuned)
             runs["hybrid_"] = reciprocal_rank_fusion([runs[""], runs["bm25_"]])
         # a system's name stands before its metrics, none for the encoder
@@ -215,7 +215,7 @@ def passage_texts(one: RetrievalSet) -> Iterator[str]:
         yield f"{passage.title} {passage.text}".strip()
 
 
-def tuning_note(name: str, tuned: Tuned, split: str) -> str:
+def tuning_note(tuned: Tuned, split: str) -> str:
     """Return the note of a result that says which parameters were chosen."""
     chosen = f"k1 = {tuned.k1:g}, b = {tuned.b:g}"
-    return f"{name}: BM25 with {chosen}, which have the best MRR@100 on {split}, {tuned.mrr:.3f}"
+    return f"BM25 with {chosen}, which have the best MRR@100 on {split}, {tuned.mrr:.3f}"
