@@ -38,13 +38,12 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from interlingua.batches.seeds import seed_for
 from interlingua.encoder.layer import Layer
 from interlingua.errors import ConfigError
-from interlingua.kernels.calls import computed_by
 from interlingua.methods.objective import Objective, itself
 from interlingua.one_pass import switch
 from interlingua.train.config import RunConfig, TrainConfig
 from interlingua.train.launch import find_launch
 from interlingua.train.memory import use_expandable_segments
-from interlingua.train.ways import Executor, Precision, Way, fastest_on_cpu
+from interlingua.train.ways import Executor, Precision, Way, computed_as, fastest_on_cpu
 
 T = TypeVar("T")
 TIMEOUT = datetime.timedelta(hours=6)
@@ -101,7 +100,7 @@ class Engine:
         computation.chosen = self.precision
         self._averaged: list[DistributedDataParallel] = []
         switch.set(on=config.compile, device=self.device)
-        self._until_the_end.enter_context(computed_by(self.executor))
+        self._until_the_end.enter_context(computed_as(self.executor))
 
     @property
     def rank(self) -> int:
