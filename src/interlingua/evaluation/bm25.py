@@ -304,8 +304,10 @@ def tune(
             f"BM25: {len(queries)} queries with {len(relevant)} sets of relevant passages to tune"
             " on"
         )
-    # read once: k1 and b only weigh the counts
-    postings = read_postings(ids, texts, language)
+    # read once: k1 and b only weigh the counts; of the words those of the queries alone
+    analyze = analyzer(language)
+    only = [word for query in queries for word in analyze(query)]
+    postings = read_postings(ids, texts, language, only)
     best: Tuned | None = None
     for one_k1 in k1:
         for one_b in b:

@@ -33,6 +33,19 @@ def test_a_function_is_an_encoder(function_module):
     assert FunctionEncoder(len).info.name == "len"
 
 
+def test_a_function_with_an_argument_for_it_is_told_the_language():
+    told = []
+
+    def embed(texts, language):
+        told.append(language)
+        return np.ones((len(texts), 2))
+
+    encoder = FunctionEncoder(embed)
+    encoder.encode(["a"], language="eng_Latn")
+    encoder.encode(["a"])
+    assert told == ["eng_Latn", None]
+
+
 def test_a_version_is_what_vectors_are_kept_under(function_module):
     identities = {
         load_encoder(function_module, backend="function", options={"version": version})[1].identity

@@ -56,12 +56,14 @@ class RetrievalSet(NamedTuple):
         passages: gives every passage, from the beginning each time it is called.
         count_lines: how many passages there are, without parsing them; None where they have to be
             read.
+        development: the same data's questions of another split, to tune on.
     """
 
     queries: Mapping[str, str]
     qrels: Mapping[str, Mapping[str, int]]
     passages: Passages
     count_lines: Callable[[], int] | None = None
+    development: RetrievalSet | None = None
 
     def passage_count(self) -> int:
         """How many passages there are; a large collection is decompressed for it, not parsed."""
