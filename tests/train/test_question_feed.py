@@ -273,9 +273,10 @@ def test_the_best_model_is_chosen_by_the_loss_of_questions_alone(file, tiny_tabl
         "language_weight": 1000.0,
     }
     tiny_table["data"]["questions"] = {"paths": [str(file)], "valid": [str(file)]}
+    tiny_table["optimizer"]["learning_rate"] = 3e-2
     tiny_table["run"] |= {
         "global_batch_size": 4,
-        "eval_steps": 2,
+        "eval_steps": 1,
         "metric_for_best_model": "valid_retrieval",
         "greater_is_better": False,
     }
