@@ -148,7 +148,7 @@ class Objective(nn.Module, ABC):
         Raises:
             ConfigError: ``forward`` returned something else.
         """
-        output: Any = super().__call__(*arguments, **keywords)
+        output: LossOutput = super().__call__(*arguments, **keywords)
         if is_loss_output(output):
             return output
         raise ConfigError(
