@@ -10,6 +10,7 @@ can't know: ``total_steps`` and ``all_gather``.
 from __future__ import annotations
 
 import dataclasses
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -138,6 +139,23 @@ class Objective(nn.Module, ABC):
             return batch  # a run has made it in advance
         inputs = self.prepare(batch)
         return batch if inputs is None else PreparedBatch(batch, inputs)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> LossOutput:
+        """Return what ``forward`` returns, and refuse all but a ``LossOutput`` of scalars.
+
+        Whoever calls the objective, alone, as a term or wrapped for several processes, comes here.
+
+        Raises:
+            ConfigError: ``forward`` returned something else.
+        """
+        output: LossOutput = super().__call__(*arguments, **keywords)
+        if is_loss_output(output):
+            return output
+        raise ConfigError(
+            f"method {type(self).__name__}: forward returned {described(output)}, expected a"
+            " LossOutput; end it with: return self.weighted(NAME=LOSS), where LOSS is a single"
+            " number, such as a mean"
+        )
 
     @abstractmethod
     def forward(self, batch: Any) -> LossOutput:
@@ -286,6 +304,23 @@ class Objective(nn.Module, ABC):
             return loss(*embeddings)
         return self.matryoshka.losses(loss, *embeddings)
 
+    def weight_of(self, term: str) -> tuple[str, float] | None:
+        """Return the option that weighs a term, as a user sets it, and its value.
+
+        Args:
+            term: as ``LossOutput`` names it.
+
+        Returns:
+            None if the term has no such option and counts as it is.
+        """
+        name = term
+        if self.matryoshka is not None:
+            name = re.sub(r"_\d+$", "", term)  # the option is that of all prefixes
+        weight = getattr(self.config, f"{name}_weight", None)
+        if weight is None:
+            return None
+        return f"method.{name}_weight", float(weight)
+
     def weighted(self, **terms: Term) -> LossOutput:
         """Weighs the terms as the config says and adds them up.
 
@@ -305,6 +340,27 @@ class Objective(nn.Module, ABC):
             return LossOutput(loss, weighted)
         # Detached: terms that are kept for the log must not hold the memory of their graph.
         return LossOutput(loss, {name: term.detach() for name, term in weighted.items()})
+
+
+def is_loss_output(output: Any) -> bool:
+    """Check that an output is a ``LossOutput``, and its loss and terms are single numbers."""
+    if not isinstance(output, LossOutput) or not isinstance(output.terms, Mapping):
+        return False
+    scalars = (output.loss, *output.terms.values())
+    return all(isinstance(value, Tensor) and value.ndim == 0 for value in scalars)
+
+
+def described(output: Any) -> str:
+    """Describe what ``forward`` returned instead of a ``LossOutput``, for the message."""
+    if output is None:
+        return "nothing"
+    if isinstance(output, Tensor):
+        return f"a tensor of shape {tuple(output.shape)}"
+    if isinstance(output, LossOutput) and isinstance(output.terms, Mapping):
+        for name, value in {"loss": output.loss, **output.terms}.items():
+            if not isinstance(value, Tensor) or value.ndim:
+                return f"for {name} {described(value)}"
+    return f"a {type(output).__name__}"
 
 
 def need(config: Any, expected: Range, *names: str) -> None:

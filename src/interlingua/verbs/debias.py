@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from interlingua.analysis import debias_defaults
-from interlingua.config import refuse_unread
+from interlingua.config import refuse_unread, train_key_hint_of
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.options import (
@@ -194,6 +194,7 @@ def run_debias(options: DebiasSettings, progress: Progress = silent) -> DebiasRe
     if others:
         raise ConfigError(
             f"--set {others[0]}: expected BACKEND.OPTION=VALUE, e.g. function.version=1"
+            f"{train_key_hint_of(others[0])}"
         )
     texts = options.texts or ()
     if isinstance(texts, str | os.PathLike):
