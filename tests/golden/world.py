@@ -42,7 +42,7 @@ metric_for_best_model = "tatoeba_accuracy"
 NOT_RUN = {
     "info": "it measures this machine; tests/verbs/test_info.py has it",
     "quickstart": "it trains for minutes; tests/quickstart has its parts",
-    "serve": "it writes no file; tests/serve has its answers",
+    "serve": "it writes no file; test_serve.py has its answers",
 }
 """Verbs without a step, and why."""
 WORDS = ["tests.mining.invented:embed", "--backend", "function"]
@@ -190,6 +190,9 @@ def steps() -> dict[str, list[str]]:
             "index",
         ],
         "search": ["search", "index", "de3 de4 de3", "--per-language", "1"],
+        "search words": ["search", "index", "ru5", "--mode", "text", "--top", "4"],
+        "search both": ["search", "index", "de3 ru4", "--mode", "hybrid", "--top", "4"],
+        "search one language": ["search", "index", "de3 de4", "--languages", "rus_Latn"],
         "debias": ["debias", model, "texts", "-o", "debiased", "--sentences", "24"],
         "debias vectors": [
             "debias",
@@ -201,6 +204,17 @@ def steps() -> dict[str, list[str]]:
             "debiased-index",
         ],
         "average": ["average", model, "run/model", "-o", "averaged", "--weights", "3,1"],
+        "average on data": [
+            "average",
+            model,
+            "run/model",
+            "-o",
+            "averaged-on-data",
+            "--pairs",
+            "heldout/heldout",
+            "--grid",
+            "0,0.5,1",
+        ],
         "extend": ["extend", *small, "-o", "extended"],
         "export": ["export", model, "-o", "exported", "--license", "MIT"],
         "export graphs": ["export", model, "-o", "graphs", "--onnx", "--int8"],
