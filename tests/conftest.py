@@ -188,7 +188,7 @@ def prepared(tmp_path_factory, word_vocabulary) -> Path:
     for language in LANGUAGES:
         lines = "".join(f"{a}\t{b}\n" for a, b in pairs(language, 20, seed=2))
         (folder / "valid_text" / f"{language[:3]}-eng.tsv").write_text(lines, encoding="utf-8")
-    (folder / "manifest.json").write_text(json.dumps({"name": "invented"}), encoding="utf-8")
+    write_record(folder / "manifest.json", CORPUS, {"name": "invented"})
     return folder
 
 

@@ -20,6 +20,9 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary_growth import Fragmentation
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.locks import exclusive
+from interlingua.storage.formats import EXTEND
+from interlingua.storage.record import read_record, write_record
+from interlingua.storage.workspace import RECORD
 from interlingua.train.config import load_train_config
 from interlingua.verbs.extend import run_extend
 from tests.adapt.invented import sentences, workplace, write_lines
@@ -185,10 +188,10 @@ def test_gain_and_loss_by_hand():
 
 
 def test_the_record_is_plain_json(done, place):
-    record = json.loads((place / "out" / "extend.json").read_text())
+    record = json.loads((place / "out" / RECORD).read_text())
     assert record["settings"]["language"] == "eus_Latn"
-    assert record["after"]["retrieval"] == dict(done.after.retrieval)
-    assert record["vocabulary"]["pieces"] == done.vocabulary.pieces
+    assert record["steps"]["after"]["value"]["retrieval"] == dict(done.after.retrieval)
+    assert record["steps"]["vocabulary"]["value"]["pieces"] == done.vocabulary.pieces
 
 
 def test_a_second_run_in_the_folder_is_refused(tmp_path, place):
@@ -196,7 +199,7 @@ def test_a_second_run_in_the_folder_is_refused(tmp_path, place):
     lock = exclusive(tmp_path / "out", remedy="x")
     with lock, pytest.raises(ConfigError, match=f"out is in use .*{os.getpid()} .* --output"):
         extend(place / "model", place / "pairs.eu-en.tsv", "eu", tmp_path / "out", **QUICK)
-    assert not (tmp_path / "out" / "extend.json").exists()
+    assert not (tmp_path / "out" / RECORD).exists()
 
 
 @pytest.mark.parametrize(
@@ -204,7 +207,9 @@ def test_a_second_run_in_the_folder_is_refused(tmp_path, place):
 )
 def test_a_damaged_record_is_one_line(tmp_path, place, done, damage):
     shutil.copytree(place / "out", tmp_path / "out", ignore=shutil.ignore_patterns("run"))
-    path = tmp_path / "out" / "extend.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
-    with pytest.raises(DataError, match=r"extend\.json: can't be read"):
+    path = tmp_path / "out" / RECORD
+    record = read_record(path, EXTEND)
+    record["steps"] |= {name: {"value": value} for name, value in damage.items()}
+    write_record(path, EXTEND, record)
+    with pytest.raises(DataError, match=f"{RECORD}: can't be read"):
         run(place, tmp_path / "out")

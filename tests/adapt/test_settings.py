@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from interlingua.adapt.settings import RECORD, ExtendSettings, claim, read_record
+from interlingua.adapt.settings import ExtendSettings, open_extension
 from interlingua.errors import ConfigError, DataError
+from interlingua.storage.formats import EXTEND
+from interlingua.storage.record import read_record, write_record
+from interlingua.storage.workspace import RECORD
 
 
 def settings(folder, **changes):
@@ -16,6 +18,11 @@ def settings(folder, **changes):
     pairs.write_text("bat\tone\n")
     values = {"model": "m", "pairs": (pairs,), "language": "eus_Latn", "output": folder / "out"}
     return ExtendSettings(**(values | changes))
+
+
+def claim(asked):
+    with open_extension(asked):
+        pass
 
 
 @pytest.mark.parametrize(
@@ -49,10 +56,10 @@ def test_an_unknown_language_is_an_error(tmp_path):
 
 def test_the_same_settings_go_on(tmp_path):
     claim(settings(tmp_path))
-    record = read_record(tmp_path / "out")
+    record = read_record(tmp_path / "out" / RECORD, EXTEND)
     claim(settings(tmp_path))
     claim(settings(tmp_path, threads=2))
-    assert read_record(tmp_path / "out") == record
+    assert read_record(tmp_path / "out" / RECORD, EXTEND) == record
 
 
 @pytest.mark.parametrize("changes", [{"seed": 1}, {"epochs": 4.0}, {"check": (Path("x"),)}])
@@ -66,7 +73,7 @@ def test_pairs_that_changed_are_other_settings(tmp_path):
     claim(settings(tmp_path))
     asked = settings(tmp_path)
     asked.pairs[0].write_text("bi\ttwo\n")
-    with pytest.raises(ConfigError, match="files"):
+    with pytest.raises(ConfigError, match=r"pairs\.eu-en\.tsv"):
         claim(asked)
 
 
@@ -81,16 +88,15 @@ def test_a_folder_of_other_files_is_left_alone(tmp_path):
 
 def test_a_damaged_record_is_an_error(tmp_path):
     claim(settings(tmp_path))
-    (tmp_path / "out" / RECORD).write_text(json.dumps({"format": "interlingua-extend-1"})[:-3])
+    path = tmp_path / "out" / RECORD
+    path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(DataError, match=RECORD):
-        read_record(tmp_path / "out")
+        claim(settings(tmp_path))
 
 
-@pytest.mark.parametrize(
-    "content", ["[]", "5", '{"format": "interlingua-extend-1", "settings": [1]}']
-)
+@pytest.mark.parametrize("content", [{}, {"settings": [1], "inputs": {}, "steps": {}}])
 def test_a_record_of_another_shape_is_an_error(tmp_path, content):
     claim(settings(tmp_path))
-    (tmp_path / "out" / RECORD).write_text(content)
-    with pytest.raises((DataError, ConfigError), match=r"out(/extend\.json: has no| holds other)"):
+    write_record(tmp_path / "out" / RECORD, EXTEND, content)
+    with pytest.raises(DataError, match=RECORD):
         claim(settings(tmp_path))

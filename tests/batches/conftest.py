@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from interlingua.batches.records import TokenStore, TokenStoreWriter
-from interlingua.json_text import checksum_of
+from interlingua.storage.record import checksum_of
 
 COUNTS = {("deu_Latn", "eng_Latn"): 120, ("eng_Latn", "jpn_Jpan"): 37, ("eng_Latn", "kat_Geor"): 5}
 

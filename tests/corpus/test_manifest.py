@@ -1,6 +1,3 @@
-import dataclasses
-import json
-
 import pytest
 
 from interlingua.corpus.manifest import (
@@ -11,6 +8,8 @@ from interlingua.corpus.manifest import (
     prompt_of,
 )
 from interlingua.errors import DataError
+from interlingua.storage.formats import CORPUS
+from interlingua.storage.record import write_record
 
 MANIFEST = Manifest(
     created="2026-01-01T00:00:00+00:00",
@@ -44,24 +43,23 @@ def test_round_trip(tmp_path):
 
 
 def test_what_is_no_manifest(tmp_path):
-    with pytest.raises(DataError, match=r"manifest\.json: can't be read"):
+    path = tmp_path / "manifest.json"
+    with pytest.raises(DataError, match=r"manifest\.json: .*interlingua prepare"):
         Manifest.load(tmp_path)
-    for content in ("{", "[]", '{"format": "x"}'):
-        (tmp_path / "manifest.json").write_text(content)
-        with pytest.raises(DataError, match="not a manifest"):
+    for content in ("{", "[]", '{"format": "x"}', '{"format": "interlingua-corpus-1"}'):
+        path.write_text(content)
+        with pytest.raises(DataError, match=r"manifest\.json: .*interlingua prepare"):
             Manifest.load(tmp_path)
-    other = dataclasses.asdict(MANIFEST) | {"format": "other"}
-    (tmp_path / "manifest.json").write_text(json.dumps(other))
-    with pytest.raises(DataError, match="format 'other'"):
+    write_record(path, CORPUS, {"created": 3})
+    with pytest.raises(DataError, match="created"):
         Manifest.load(tmp_path)
 
 
 def test_the_prompt_is_read_where_one_was_put_in_front(tmp_path):
     assert prompt_of(tmp_path) is None
-    for content, expected in (
-        ("[]", None),
-        ('{"config": {}}', None),
-        ('{"config": {"prompt": "q: "}}', "q: "),
-    ):
-        (tmp_path / "manifest.json").write_text(content)
+    for content, expected in (({"config": {}}, None), ({"config": {"prompt": "q: "}}, "q: ")):
+        write_record(tmp_path / "manifest.json", CORPUS, content)
         assert prompt_of(tmp_path) == expected
+    (tmp_path / "manifest.json").write_text('{"format": "interlingua-corpus-1"}')
+    with pytest.raises(DataError, match="corpus-1"):
+        prompt_of(tmp_path)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.encoder.teacher_bank import BankRecord, TeacherBank, read_record, write_bank
+from interlingua.encoder.teacher_bank import BankRecord, TeacherBank, read_bank_record, write_bank
 from interlingua.errors import ConfigError, DataError
 
 KEYS = np.asarray([-7, 2, 5, 9, -3, 4], dtype=np.int64)
@@ -38,7 +38,7 @@ def test_vectors_are_found_by_key(path):
     bank = TeacherBank(path)
     assert bank.vectors(torch.tensor([9, -3, -7])).tolist() == [[7, 8], [9, 10], [1, 2]]
     assert bank.dim == 2
-    assert read_record(path) == record()
+    assert read_bank_record(path) == record()
 
 
 def test_vectors_stay_on_the_disk(path):
@@ -88,7 +88,7 @@ def test_a_copy_of_an_objective_shares_the_files(path):
 def test_no_bank_is_an_error(tmp_path):
     with pytest.raises(DataError, match="no bank"):
         TeacherBank(tmp_path)
-    assert read_record(tmp_path) is None
+    assert read_bank_record(tmp_path) is None
 
 
 def test_files_of_different_lengths_are_an_error(path):
@@ -99,7 +99,7 @@ def test_files_of_different_lengths_are_an_error(path):
 
 def test_only_a_bank_is_replaced(path, tmp_path):
     write_bank(path, record(digest="e"), KEYS, GROUPS, [VECTORS])
-    assert read_record(path).digest == "e"
+    assert read_bank_record(path).digest == "e"
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "mine.txt").write_text("mine")
     with pytest.raises(ConfigError, match="other files"):

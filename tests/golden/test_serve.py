@@ -1,5 +1,4 @@
-"""The bodies that the server answers with on a small world: what a change of the code must not change
-by accident.
+"""The bodies that the server answers with on a small world: what must not change by accident.
 
 ``serve.json`` holds them; UPDATE_GOLDEN=1 writes it anew.
 """

@@ -98,5 +98,5 @@ RESULTS: dict[str, bytes] = {
     "bytes": b"\xff\xfe",
     "surrogate": b'{"task_name": "\\ud800", "format": "\\udc00"}',
     "scores": b'{"task_name": "x", "scores": {"test": [5]}, "interlingua": {}, "format": []}',
-    "none": b'{"scores": {}, "format": "interlingua-calibration-1", "pairs": [1]}',
+    "none": b'{"scores": {}, "format": "interlingua-calibration-2", "pairs": [1]}',
 }

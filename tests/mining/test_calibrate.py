@@ -98,7 +98,7 @@ def test_held_out_pairs_teach_and_gold_measures(folder, tmp_path):
 
 def test_a_file_that_is_no_calibration_stays_and_is_told_at_once(folder, tmp_path):
     write_lines(tmp_path / "c.json", ["{}"])
-    with pytest.raises(DataError, match=r"c\.json: not a calibration file"):
+    with pytest.raises(DataError, match=r"c\.json: .*interlingua calibrate"):
         job(tmp_path, gold=folder / "gold.tsv")
 
 

@@ -147,12 +147,12 @@ def test_cuts_that_no_pair_reaches_are_not_written(tmp_path):
         "[1]",
         '{"format": "other", "pairs": {}}',
         '{"format": 1}',
-        '{"format": "interlingua-calibration-1", "pairs": {"a-b": {"scores": 3}}}',
+        '{"format": "interlingua-calibration-2", "pairs": {"a-b": {"scores": 3}}}',
     ],
 )
 def test_no_calibration_file(tmp_path, text):
     (tmp_path / "c.json").write_text(text)
-    with pytest.raises(DataError, match=r"c.json: .*(calibration|format)"):
+    with pytest.raises(DataError, match=r"c.json: .*(calibrate|format)"):
         load_calibrations(tmp_path / "c.json")
     with pytest.raises(DataError):
         save_calibration(calibration(), tmp_path / "c.json")

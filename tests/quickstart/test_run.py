@@ -84,7 +84,7 @@ def test_everything_is_left_behind(done):
     assert Encoder.load(output / "model").encode(["the page was removed"]).shape == (1, 128)
     assert [path.name for path in (output / "results").iterdir()] == [f"{output.name}-model"]
     recorded = json.loads((output / "quickstart.json").read_text())
-    assert recorded["format"] == "interlingua-quickstart-1"
+    assert recorded["format"] == "interlingua-quickstart-2"
     assert recorded["training_pairs"] == findings.training_pairs > 500
     assert set(recorded["seconds"]) == {"collect", "prepare", "train", "measure"}
     assert "1/4" in said

@@ -9,7 +9,7 @@ from torch import nn
 
 from interlingua.errors import CheckpointError
 from interlingua.files import sha256_file
-from interlingua.json_text import checksum_of
+from interlingua.storage.record import checksum_of
 from interlingua.train import engine
 from interlingua.train.checkpoint import (
     TrainState,

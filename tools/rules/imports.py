@@ -28,7 +28,7 @@ ORDER: list[set[str]] = [
         "content_kinds",
         "files",
         "tensor_files",
-        "json_text",
+        "storage",
         "arrays",
         "remote",
         "languages",

@@ -54,9 +54,10 @@ from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.export.sentence_transformers import find_model
 from interlingua.files import PathLike, atomic_directory, sha256_file
+from interlingua.storage.formats import AVERAGE
+from interlingua.storage.record import write_record
 
 RECORD = "average.json"
-FORMAT = "interlingua-average-1"
 DEFAULT_GRID = tuple(step / 10 for step in range(11))
 SHOWN_DIFFERENCES = 3
 """Tensors that a message names, at most."""
@@ -127,7 +128,9 @@ def average_models(
         weights = fixed or mixture(1 - 1 / len(folders), len(folders))
         result = AverageResult(model=target, weights=weights, grid=tuple(points), rule=rule)
         write_average(folders, weights, folder)
-        write_json(folder / RECORD, record(result, folders, [str(model) for model in models]))
+        write_record(
+            folder / RECORD, AVERAGE, record(result, folders, [str(model) for model in models])
+        )
     return result
 
 
@@ -428,7 +431,6 @@ def record(result: AverageResult, folders: Sequence[Path], names: Sequence[str])
         parts.append({"model": name, "weight": weight, "sha256": digests})
     points = [{"share": point.share, **dataclasses.asdict(point.scores)} for point in result.grid]
     return {
-        "format": FORMAT,
         "version": __version__,
         "models": parts,
         "rule": result.rule,

@@ -5,8 +5,7 @@ the student learns to put both sides where the teacher puts that one (Reimers an
 and to leave sentences of other languages where they are (replay). What the language gains and the
 others lose is measured before and after.
 
-Every stage writes a folder that is whole or not there, so a run that was stopped goes on with the
-same command.
+Every stage is a step of a workspace, so an interrupted run resumes with the same command.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from interlingua.adapt.development import (
     read_translations,
     sample,
 )
-from interlingua.adapt.settings import RECORD, ExtendSettings, claim, read_record, write_record
+from interlingua.adapt.settings import ExtendSettings, open_extension
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary_growth import (
     Fragmentation,
@@ -36,15 +35,14 @@ from interlingua.encoder.vocabulary_growth import (
     grow_vocabulary,
     measure_fragmentation,
 )
-from interlingua.errors import ConfigError, DataError, InterlinguaError
+from interlingua.errors import DataError, InterlinguaError
 from interlingua.evaluation.validation import validation_evaluator
 from interlingua.export.sentence_transformers import find_model
-from interlingua.files import atomic_directory
 from interlingua.languages import resolve
-from interlingua.locks import exclusive
 from interlingua.methods.distill import DistillConfig
 from interlingua.options import listed
 from interlingua.prepare.pipeline import prepare
+from interlingua.storage.workspace import RECORD, Workspace
 from interlingua.train.config import (
     EncoderConfig,
     MethodConfig,
@@ -135,36 +133,38 @@ class Extension:
         self.output = Path(settings.output)
 
     def run(self) -> ExtendResult:
-        """All stages; those that an earlier call finished are not done again.
+        """Do all stages; those that an earlier call finished are not done again.
 
         Raises:
             ConfigError: another process is at work in the folder, or it holds something else.
         """
-        if self.output.exists() and not self.output.is_dir():
-            raise ConfigError(f"{self.output} is a file; name another folder with --output")
-        with exclusive(self.output, remedy="name another folder with --output"):
-            claim(self.settings)
-            return self._run()
+        with open_extension(self.settings) as work:
+            return self._run(work)
 
-    def _run(self) -> ExtendResult:
-        """The stages in their order; each looks for what an earlier call has left."""
+    def _run(self, work: Workspace) -> ExtendResult:
+        """Do the steps that no earlier call has finished, in their order."""
         encoder = Encoder.load(self.model)
         prompt = encoder.settings.prompt_text(self.settings.prompt)
         replay = text.read_replay(self.settings)
-        vocabulary, start = self.grow(encoder, replay)
-        if not (self.output / "corpus").is_dir():
+        vocabulary, start = self.grow(work, encoder, replay)
+        if not work.is_done("corpus"):
             self.on_stage("cleaning and splitting the pairs")
-            prepare(text.prepare_config(self.settings, start, prompt), show_progress=self.progress)
+            work.begin("corpus")
+            config = text.prepare_config(self.settings, start, prompt)
+            prepare(config, overwrite=True, show_progress=self.progress)
+            work.finish("corpus")
         development = self.development()
         own = self.own_sets(development)
-        before = self.measured("before", encoder, development, prompt)
+        before = self.measured(work, "before", encoder, development, prompt)
         # Training holds the model twice, as student and as teacher; this copy is not needed.
         del encoder
-        replay_files: list[Path] = []
-        if replay:
-            replay_files = text.write_replay(self.output / "replay", replay, prompt)
-        self.train(start, replay_files, prompt)
-        after = self.measured("after", Encoder.load(self.output / "model"), development, prompt)
+        if replay and not work.is_done("replay"):
+            with work.step("replay") as folder:
+                text.write_replay(folder, replay, prompt)
+        replay_files = [self.output / "replay" / f"{code}.txt" for code in replay]
+        self.train(work, start, replay_files, prompt)
+        trained = Encoder.load(self.output / "model")
+        after = self.measured(work, "after", trained, development, prompt)
         return ExtendResult(
             model=self.output / "model",
             language=self.settings.language,
@@ -175,7 +175,7 @@ class Extension:
         )
 
     def grow(
-        self, encoder: Encoder, replay: dict[str, list[str]]
+        self, work: Workspace, encoder: Encoder, replay: dict[str, list[str]]
     ) -> tuple[VocabularyReport, Path | str]:
         """Gives the vocabulary new pieces where the language needs them.
 
@@ -183,11 +183,11 @@ class Extension:
             what was measured, and the model to begin with: ``start/``, or the user's where nothing
             was added.
         """
-        start = self.output / "start"
-        known = read_record(self.output).get("vocabulary")
+        known = work.get("vocabulary")
         if known is not None:
             report = self._of_record(_report_of, known)
-            return report, self._first_model(report)
+            if not report.pieces or work.is_done("start"):
+                return report, self._first_model(report)
         # How the vocabulary cuts both sides of the same pairs.
         sides = text.read_sides(self.settings)
         code = self.settings.language
@@ -230,9 +230,9 @@ class Extension:
                     kept_texts=len(keep),
                     changed_texts=grown.changed_texts,
                 )
-                grow_encoder(encoder, grown).save(start)
-        # Noted last: what the record holds is not done again.
-        self.note("vocabulary", _plain(report))
+                grow_encoder(encoder, grown).save(work.begin("start"))
+                work.finish("start")
+        work.put("vocabulary", _plain(report))
         return report, self._first_model(report)
 
     def _first_model(self, report: VocabularyReport) -> Path | str:
@@ -263,27 +263,29 @@ class Extension:
         return tuple(one.name for one in development.translations if has_language(one))
 
     def measured(
-        self, when: str, encoder: Encoder, development: Development, prompt: str
+        self, work: Workspace, when: str, encoder: Encoder, development: Development, prompt: str
     ) -> Scores:
         """Scores on all development data; kept in the record, so that they are computed once."""
-        known = read_record(self.output).get(when)
+        known = work.get(when)
         if known is not None:
             return self._of_record(lambda values: Scores(**values), known)
         sets = len(development.translations) + len(development.scored)
         self.on_stage(f"measuring {sets} sets {when} training")
         scores = development.measure(encoder, prompt=prompt)
-        self.note(when, dataclasses.asdict(scores))
+        work.put(when, dataclasses.asdict(scores))
         return scores
 
-    def train(self, start: Path | str, replay: list[Path], prompt: str) -> None:
+    def train(self, work: Workspace, start: Path | str, replay: list[Path], prompt: str) -> None:
         """Distillation from the model as it begins; goes on where it stopped.
 
         Raises:
             InterlinguaError: it was stopped.
         """
-        if (self.output / "model").is_dir():
+        if work.is_done("model"):
             return
         self.on_stage("training")
+        # The run's folder resumes by its own checkpoints.
+        work.begin("run")
         # Few pairs leave none for validation.
         evaluate = None
         if any((self.output / "corpus" / "valid_text").iterdir()):
@@ -294,8 +296,7 @@ class Extension:
                 f"stopped after step {result.step} of {result.max_steps}, which is saved; the same"
                 " command goes on"
             )
-        # Whole or not there, as a later call takes its presence for the end of training.
-        with atomic_directory(self.output / "model") as temporary:
+        with work.step("model") as temporary:
             shutil.copytree(result.model, temporary, dirs_exist_ok=True)
 
     def train_config(self, start: Path | str, replay: list[Path]) -> TrainConfig:
@@ -348,10 +349,6 @@ class Extension:
             raise DataError(
                 f"can't be read ({error}); start over in another folder", path=place
             ) from error
-
-    def note(self, key: str, value: Any) -> None:
-        """Adds to the record."""
-        write_record(self.output, {**read_record(self.output), key: value})
 
 
 def _plain(report: VocabularyReport) -> dict[str, Any]:

@@ -1,25 +1,23 @@
-"""The options of ``extend``, and the record of them in its folder."""
+"""The options of ``extend``, and the workspace of a run with them."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from interlingua import __version__, locks
 from interlingua.config import refuse_without
-from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, atomic_write, has_format, sha256_file
-from interlingua.json_text import parse_json, read_json_text
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike
 from interlingua.languages import resolve
 from interlingua.options import INPUT, MODEL, OUTPUT, Names, Options, argument, listed, option
+from interlingua.storage.formats import EXTEND
+from interlingua.storage.workspace import Workspace, open_workspace
 
 Device = Literal["auto", "cpu", "cuda"]
-RECORD = "extend.json"
-FORMAT = "interlingua-extend-1"
 Files = Any
 """A path or several, of which ``ExtendSettings`` makes a tuple of ``Path``."""
 MAY_CHANGE = ("device", "threads")
@@ -154,14 +152,11 @@ class ExtendSettings(Options):
         return max(1, round(self.replay_share * self.batch_size))
 
     def to_record(self) -> dict[str, Any]:
-        """As JSON, with digests of the files that are read."""
-        values = json.loads(json.dumps(dataclasses.asdict(self), default=str))
-        # A run that was moved to another folder goes on there.
+        """Return the options that decide the result."""
+        values = dataclasses.asdict(self)
+        # A run that was moved to another folder resumes there.
         del values["output"]
-        # By content: a file that was changed makes another run.
-        files = [path for path in (*self.pairs, *self.replay) if path.is_file()]
-        values["files"] = {str(path): sha256_file(path) for path in files}
-        return dict(values)
+        return values
 
 
 def _paths(paths: Any) -> tuple[Path, ...]:
@@ -171,52 +166,18 @@ def _paths(paths: Any) -> tuple[Path, ...]:
     return tuple(Path(path).expanduser() for path in paths or ())
 
 
-def claim(settings: ExtendSettings) -> None:
-    """Marks the output folder as ours, or checks that it holds a run of the same settings.
+def open_extension(settings: ExtendSettings) -> AbstractContextManager[Workspace]:
+    """Lock the output folder, and begin a run there or resume one of the same settings and inputs.
 
     Raises:
-        ConfigError: it holds a run of other settings, or other files.
-        DataError: it can't be written.
+        ConfigError: it holds a run of other settings or inputs, or other files.
+        DataError: its record is damaged, or it can't be written.
     """
-    output = Path(settings.output)
-    if output.exists() and not output.is_dir():
-        raise ConfigError(f"{output} is a file; name another folder with --output")
-    record = settings.to_record()
-    # The lock file of this run is there already, and does not count.
-    if output.is_dir() and any(path.name != locks.NAME for path in output.iterdir()):
-        if not has_format(output, RECORD, FORMAT):
-            raise ConfigError(f"{output} holds other files; name another folder with --output")
-        before = read_record(output).get("settings")
-        if not isinstance(before, dict):
-            raise DataError("has no settings; start over in another folder", path=output / RECORD)
-        for key, value in record.items():
-            if key not in MAY_CHANGE and before.get(key) != value:
-                raise ConfigError(
-                    f"{output} holds a run of other settings: {key} ({before.get(key)}, {value})"
-                    " (then, now); name another folder with --output"
-                )
-        return
-    write_record(output, {"format": FORMAT, "version": __version__, "settings": record})
-
-
-def read_record(output: Path) -> dict[str, Any]:
-    """What ``extend.json`` holds.
-
-    Raises:
-        DataError: it is missing or damaged.
-    """
-    try:
-        content = parse_json(read_json_text(output / RECORD))
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"can't be read ({error}); start over in another folder", path=output / RECORD
-        ) from error
-    if not isinstance(content, dict):
-        raise DataError("not an object; start over in another folder", path=output / RECORD)
-    return content
-
-
-def write_record(output: Path, content: dict[str, Any]) -> None:
-    """Replaces ``extend.json``."""
-    with atomic_write(output / RECORD) as file:
-        file.write(json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+    return open_workspace(
+        settings.output,
+        EXTEND,
+        settings=settings.to_record(),
+        inputs=(*settings.pairs, *settings.replay, *settings.check, *settings.sts),
+        may_change=MAY_CHANGE,
+        remedy="name another folder with --output",
+    )

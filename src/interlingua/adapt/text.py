@@ -14,7 +14,7 @@ from interlingua.corpus.keys import text_keys
 from interlingua.corpus.monolingual import find_language, language_of, read_sentences
 from interlingua.corpus.sentence_table import has_sentences
 from interlingua.errors import DataError
-from interlingua.files import PathLike, atomic_directory, stem_and_suffix
+from interlingua.files import PathLike, stem_and_suffix
 from interlingua.languages import resolve
 from interlingua.prepare.config import PrepareConfig, SourceConfig, SplitConfig, VocabularyConfig
 
@@ -158,13 +158,12 @@ def write_replay(folder: Path, replay: dict[str, list[str]], prompt: str) -> lis
     A line holds a sentence, with the prompt in front.
 
     Returns:
-        the files; a folder that is there already is left as it is.
+        the files.
     """
-    # The folder appears when all its files are written: what is there is whole.
-    if not folder.is_dir():
-        with atomic_directory(folder) as temporary:
-            for code, texts in replay.items():
-                # A line break inside of a sentence would make two of it.
-                lines = [f"{prompt}{' '.join(text.split())}\n" for text in texts]
-                (temporary / f"{code}.txt").write_text("".join(lines), encoding="utf-8")
-    return [folder / f"{code}.txt" for code in replay]
+    files = []
+    for code, texts in replay.items():
+        # A line break inside of a sentence would make two of it.
+        lines = [f"{prompt}{' '.join(text.split())}\n" for text in texts]
+        files.append(folder / f"{code}.txt")
+        files[-1].write_text("".join(lines), encoding="utf-8")
+    return files

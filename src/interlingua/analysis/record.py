@@ -31,9 +31,10 @@ from interlingua.evaluation.results import (
     write_together,
 )
 from interlingua.files import PathLike, atomic_write
-from interlingua.json_text import json_lines, parse_json, read_json_text
+from interlingua.storage.formats import ANALYSIS as ANALYSIS_FORMAT
+from interlingua.storage.json_text import json_lines, parse_json, read_json_text
+from interlingua.storage.record import fault_of
 
-FORMAT = "interlingua-analysis-1"
 RESAMPLES = 2000
 _NOT_AN_ANALYSIS = (ValueError, KeyError, TypeError, AttributeError)
 """Errors of reading JSON that is not an analysis."""
@@ -227,7 +228,7 @@ def to_json(analysis: Analysis) -> dict[str, Any]:
     task = plain.pop("task")
     plain["dataset_revision"] = plain.pop("data_revision")
     plain["measures"] = [_measure_to_json(measure) for measure in analysis.measures]
-    return {"format": FORMAT, ANALYSIS: task, **plain}
+    return {"format": ANALYSIS_FORMAT.tag, ANALYSIS: task, **plain}
 
 
 def table_text(analyses: Iterable[Analysis]) -> str:
@@ -303,8 +304,9 @@ def read_analysis(path: PathLike) -> Analysis:
 def _from_json(content: dict[str, Any], path: Path | None) -> Analysis:
     """Return the analysis of a file; ``path`` is None for a line of a table, which has no items."""
     # Keys are taken out one after another; what is left must be the fields of Analysis.
-    if content.pop("format") != FORMAT:
-        raise ValueError(f"format is not {FORMAT}")
+    if fault := fault_of(content, ANALYSIS_FORMAT):
+        raise ValueError(fault)
+    del content["format"]
     content["task"] = content.pop(ANALYSIS)
     content["data_revision"] = content.pop("dataset_revision")
     digests = content.pop("files", None)

@@ -28,7 +28,7 @@ from jaxtyping import Int, Int64
 from interlingua.batches.store_header import FILES, FORMAT, id_dtype, read_header
 from interlingua.errors import DataError
 from interlingua.files import PathLike, atomic_directory, open_raw, sha256_file
-from interlingua.json_text import checksum_of
+from interlingua.storage.record import checksum_of
 
 LanguagePair = tuple[str, str]
 COUNTED_AT_ONCE = 1 << 20

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from interlingua.errors import DataError
-from interlingua.json_text import checksum_of, parse_json
+from interlingua.storage.json_text import parse_json
+from interlingua.storage.record import checksum_of
 
 FORMAT = "interlingua-token-store-1"
 FILES = ("tokens.bin", "offsets.bin")

@@ -10,11 +10,9 @@ The models are passed in: what embeds sentences to find the pairs, and what scor
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,10 +24,12 @@ from interlingua.arrays import normalize_rows
 from interlingua.corpus.keys import text_keys
 from interlingua.corpus.labeled import MAX_SCORE, LabeledPair, read_labeled
 from interlingua.errors import DataError
-from interlingua.files import atomic_directory, has_format, sha256_file, stem_and_suffix
+from interlingua.files import atomic_directory, sha256_file, stem_and_suffix
+from interlingua.storage.formats import SILVER
+from interlingua.storage.record import holds_record, write_record
 
-FORMAT = "interlingua-silver-1"
 PAIRS_FILE = "silver.tsv"
+MANIFEST = "manifest.json"
 HELD_OUT = {"dev", "devel", "development", "valid", "validation", "eval", "test"}
 """Parts of a file's name that tell that it is not a training split."""
 SPLITS = ("train", "dev", "test")
@@ -118,13 +118,11 @@ def make_silver(
         pairs=len(found.pairs),
         mean_score=round(float(scores.mean()), 4) if len(scores) else 0.0,
     )
-    is_ours = partial(has_format, name="manifest.json", format=FORMAT)
-    with atomic_directory(folder, overwrite=True, ours=is_ours) as temporary:
+    with atomic_directory(folder, overwrite=True, ours=_is_silver) as temporary:
         with (temporary / PAIRS_FILE).open("w", encoding="utf-8", newline="\n") as file:
             for (a, b), y in zip(found.pairs, scores, strict=True):
                 file.write(f"{_line(a)}\t{_line(b)}\t{y:.4f}\n")
         record = {
-            "format": FORMAT,
             "models": dict(models),
             "gold": {str(path): sha256_file(path) for path in gold},
             "excluded": {str(path): sha256_file(path) for path in exclude},
@@ -132,9 +130,12 @@ def make_silver(
             "report": asdict(report),
             "sha256": sha256_file(temporary / PAIRS_FILE),
         }
-        content = json.dumps(record, indent=1, ensure_ascii=False)
-        (temporary / "manifest.json").write_text(f"{content}\n", "utf-8")
+        write_record(temporary / MANIFEST, SILVER, record)
     return report
+
+
+def _is_silver(folder: Path) -> bool:
+    return holds_record(folder / MANIFEST, SILVER)
 
 
 def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "n k"]:

@@ -17,8 +17,8 @@ from interlingua.corpus.keys import EMPTY_KEY, text_keys
 from interlingua.corpus.normalize import Markup, normalize_texts
 from interlingua.errors import DataError
 from interlingua.files import open_text, stem_and_suffix
-from interlingua.json_text import json_values, load_json
 from interlingua.portions import portions
+from interlingua.storage.json_text import json_values, load_json
 
 _NOTES = frozenset((".md", ".rst", ".py", ".toml", ".yaml", ".yml"))
 _NO_TEXT = _NOTES | {".npy", ".bin", ".safetensors", ".model", ".zip"}

@@ -13,8 +13,8 @@ from typing import Any, NoReturn, TextIO
 
 from interlingua.errors import DataError
 from interlingua.files import PathLike, open_text
-from interlingua.json_text import parse_json_value
 from interlingua.limits import refuse_long
+from interlingua.storage.json_text import parse_json_value
 
 CHUNK_CHARACTERS = 1 << 20
 DELIMITERS = (",", "]", " ", "\t", "\r", "\n")

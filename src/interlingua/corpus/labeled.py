@@ -23,8 +23,8 @@ from typing import Any, Literal, NamedTuple
 
 from interlingua.errors import DataError, count_of
 from interlingua.files import stem_and_suffix, tab_rows
-from interlingua.json_text import json_lines
 from interlingua.languages import find_code, resolve
+from interlingua.storage.json_text import json_lines
 
 log = logging.getLogger("interlingua")
 Kind = Literal["nli", "sts"]

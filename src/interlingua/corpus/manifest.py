@@ -6,16 +6,15 @@ It tells where every pair came from, under which license, and what became of it.
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
 from interlingua.config import from_mapping, to_mapping
-from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, atomic_write, has_format
-from interlingua.json_text import parse_json, read_json_text
+from interlingua.errors import DataError
+from interlingua.files import PathLike
+from interlingua.storage.formats import CORPUS
+from interlingua.storage.record import RecordError, holds_record, read_record, write_record
 
-FORMAT = "interlingua-corpus-1"
 NAME = "manifest.json"
 TRIMMED_FOLDER = "backbone"
 """Of a corpus: the model that goes with its trimmed vocabulary."""
@@ -33,7 +32,7 @@ ENTRIES = (
 
 def is_corpus(folder: Path) -> bool:
     """Whether a folder holds a prepared corpus, so that another may take its place."""
-    return has_format(folder, NAME, FORMAT)
+    return holds_record(folder / NAME, CORPUS)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +80,6 @@ class LanguagePairRecord:
 class Manifest:
     """Everything that is known about a prepared corpus."""
 
-    format: str = FORMAT
     created: str
     """UTC, ISO 8601."""
     versions: dict[str, str]
@@ -116,8 +114,7 @@ class Manifest:
 
     def save(self, folder: PathLike) -> None:
         """Writes ``manifest.json``."""
-        with atomic_write(Path(folder) / NAME) as file:
-            file.write(json.dumps(to_mapping(self), ensure_ascii=False, indent=1) + "\n")
+        write_record(Path(folder) / NAME, CORPUS, to_mapping(self))
 
     @classmethod
     def load(cls, folder: PathLike) -> Manifest:
@@ -127,23 +124,12 @@ class Manifest:
             DataError: it is missing, damaged, or of another format.
         """
         path = Path(folder) / NAME
+        content = read_record(path, CORPUS)
+        # The checksum does not tell who wrote it.
         try:
-            content = parse_json(read_json_text(path))
-            manifest = from_mapping(cls, content, where="manifest")
-        except OSError as error:
-            raise DataError(
-                f"can't be read: {error.strerror}; run: interlingua prepare", path=path
-            ) from error
-        except (ValueError, AttributeError, ConfigError) as error:
-            raise DataError(
-                f"not a manifest ({error}); prepare the corpus again", path=path
-            ) from error
-        if manifest.format != FORMAT:
-            raise DataError(
-                f"format {manifest.format!r}, expected {FORMAT!r}; prepare the corpus again",
-                path=path,
-            )
-        return manifest
+            return from_mapping(cls, content, where="manifest")
+        except (ValueError, AttributeError) as error:
+            raise DataError(f"not a manifest ({error}); {CORPUS.remedy}", path=path) from error
 
 
 def prompt_of(folder: PathLike) -> str | None:
@@ -154,12 +140,12 @@ def prompt_of(folder: PathLike) -> str | None:
     Args:
         folder: the corpus's.
     """
-    # Not through Manifest.load, which raises where a manifest is missing or of another format.
     try:
-        content = parse_json(read_json_text(Path(folder) / NAME))
-    except (OSError, ValueError):
-        return None
-    if not isinstance(content, dict):
+        content = read_record(Path(folder) / NAME, CORPUS)
+    except RecordError as error:
+        # A damaged manifest, or one of another version, may have named a prompt.
+        if not error.is_missing:
+            raise
         return None
     config = content.get("config") or {}
     return config.get("prompt") or None

@@ -27,8 +27,8 @@ from interlingua.corpus.formats import uncompressed_name
 from interlingua.corpus.json_stream import json_array_items
 from interlingua.errors import DataError, count_of
 from interlingua.files import COMPRESSIONS, open_text, stem_and_suffix, tab_rows
-from interlingua.json_text import json_lines, load_json
 from interlingua.languages import find_code, resolve
+from interlingua.storage.json_text import json_lines, load_json
 
 NO_POSITIVE = "question without a passage that answers it"
 NO_TEXT = "passage without text"

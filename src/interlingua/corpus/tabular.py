@@ -43,7 +43,7 @@ from interlingua.corpus.table_columns import (
 )
 from interlingua.errors import DataError, count_of
 from interlingua.files import open_text, open_text_writer, stem_and_suffix
-from interlingua.json_text import parse_json
+from interlingua.storage.json_text import parse_json
 
 
 class Tsv:

@@ -34,7 +34,6 @@ from interlingua.encoder.parquet_vectors import ParquetVectors, is_parquet, requ
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DamagedFileError, DataError, count_of
 from interlingua.files import PathLike, atomic_write, count_lines, open_text, stem_and_suffix
-from interlingua.json_text import parse_json
 from interlingua.limits import guard_lines
 from interlingua.locks import exclusive
 from interlingua.remote import (
@@ -49,6 +48,7 @@ from interlingua.remote import (
     state,
 )
 from interlingua.runtime import Streamed, silent
+from interlingua.storage.json_text import parse_json
 from interlingua.workers import OnRay, connected
 
 STANDARD_INPUT = "-"

@@ -16,7 +16,7 @@ from interlingua.encoder.locate import hub_hint, hub_name, hub_snapshot
 from interlingua.encoder.schema import ROLES, TOKENIZER, fault
 from interlingua.errors import CheckpointError, DataError
 from interlingua.files import PathLike
-from interlingua.json_text import parse_json, read_json_text
+from interlingua.storage.json_text import parse_json, read_json_text
 
 HUB_FILES = ["*.json", "*.model", "*.txt"]
 # Tried where no configuration stands next to the tokenizer.

@@ -15,8 +15,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.json_text import parse_json
 from interlingua.registry import did_you_mean
+from interlingua.storage.json_text import parse_json
 from interlingua.tensor_files import write_safetensors
 
 SHIFT_FILE = "language_shift.safetensors"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from interlingua.errors import CheckpointError
-from interlingua.json_text import refuse_surrogates
+from interlingua.storage.json_text import refuse_surrogates
 
 Problem = tuple[str, str, str]
 """The key, from the outermost one on; what stands there; and what was expected."""

@@ -13,7 +13,6 @@ seen.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,18 +25,19 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from interlingua.batches.seeds import seed_for
-from interlingua.errors import DataError
-from interlingua.files import PathLike, atomic_directory, has_format
-from interlingua.json_text import parse_json, read_json_text
+from interlingua.config import from_mapping
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import PathLike, atomic_directory
+from interlingua.storage.formats import TEACHER_BANK
+from interlingua.storage.record import holds_record, read_record, write_record
 
-FORMAT = "interlingua-teacher-bank-1"
+RECORD = "bank.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BankRecord:
     """What ``bank.json`` holds."""
 
-    format: str = FORMAT
     digest: str
     """Of the teachers, how they are joined, and the sentences."""
     negatives: int
@@ -49,7 +49,7 @@ class BankRecord:
     teachers: tuple[str, ...]
     widths: tuple[int, ...]
     """Of the teachers' vectors."""
-    explained_variance: float | None
+    explained_variance: float | None = None
     """Share of the joined vectors' variance that was kept; none for one teacher as it is."""
     cpu_seconds: float
     """Processor time that the vectors took."""
@@ -99,7 +99,7 @@ class TeacherBank:
         self.size = size
         self.every = every
         self.seed = seed
-        record = read_record(self.path)
+        record = read_bank_record(self.path)
         if record is None:
             raise DataError(
                 "no bank of teacher vectors here; remove the folder and run the same command",
@@ -222,23 +222,19 @@ def write_bank(
             vectors[done : done + len(part)] = part
             done += len(part)
         vectors.flush()
-        described = json.dumps(asdict(record), indent=1) + "\n"
-        (folder / "bank.json").write_text(described, encoding="utf-8")
+        write_record(folder / RECORD, TEACHER_BANK, asdict(record))
 
 
-def read_record(path: Path) -> BankRecord | None:
-    """What a folder's ``bank.json`` says, if there is a bank."""
+def read_bank_record(path: Path) -> BankRecord | None:
+    """Return the record of a folder's bank; None if there is none that this version can use."""
+    # The checksum does not tell who wrote it.
     try:
-        found = parse_json(read_json_text(path / "bank.json"))
-    except (OSError, ValueError):
+        found = read_record(path / RECORD, TEACHER_BANK)
+        known = {key: value for key, value in found.items() if value is not None}
+        return from_mapping(BankRecord, known, where=RECORD)
+    except (DataError, ConfigError):
         return None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        return None
-    # JSON has lists alone, the record is compared with one of tuples.
-    found["teachers"] = tuple(found["teachers"])
-    found["widths"] = tuple(found["widths"])
-    return BankRecord(**found)
 
 
 def _is_ours(path: Path) -> bool:
-    return has_format(path, "bank.json", FORMAT)
+    return holds_record(path / RECORD, TEACHER_BANK)

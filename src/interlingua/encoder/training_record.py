@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.files import PathLike
-from interlingua.json_text import parse_json
+from interlingua.storage.json_text import parse_json
 
 NOT_OF_THE_ARM = {
     "seed",

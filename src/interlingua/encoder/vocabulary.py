@@ -24,8 +24,8 @@ from interlingua.encoder.schema import VOCABULARY, fault
 from interlingua.encoder.tokenizer_checks import check_definition
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
-from interlingua.json_text import parse_json, read_json_text, refuse_surrogates
 from interlingua.languages import resolve
+from interlingua.storage.json_text import parse_json, read_json_text, refuse_surrogates
 
 FORMAT = "interlingua-vocabulary-1"
 CHUNK_TEXTS = 4096

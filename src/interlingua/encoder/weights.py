@@ -23,7 +23,7 @@ from interlingua.encoder.families import FAMILIES
 from interlingua.encoder.meta_device import meta_device
 from interlingua.encoder.schema import SHARDS, check
 from interlingua.errors import CheckpointError, with_article
-from interlingua.json_text import parse_json, read_json_text
+from interlingua.storage.json_text import parse_json, read_json_text
 
 TOKEN_TYPES = "token_type_embeddings.weight"
 BUFFERS = (".position_ids", ".token_type_ids")

@@ -15,7 +15,7 @@ from numpy import ndarray
 from interlingua.errors import DataError
 from interlingua.evaluation.scores import Example
 from interlingua.files import atomic_write
-from interlingua.json_text import parse_json
+from interlingua.storage.json_text import parse_json
 
 PER_SUBSET = 20
 """Wrong items kept per language pair by default."""

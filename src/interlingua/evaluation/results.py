@@ -29,8 +29,8 @@ from interlingua.errors import DataError
 from interlingua.evaluation.examples import examples_path, read_examples, write_examples
 from interlingua.evaluation.scores import Items, SubsetScores, TaskResult
 from interlingua.files import PathLike, atomic_write, sha256_file
-from interlingua.json_text import json_lines, parse_json, read_json_text
 from interlingua.locks import exclusive
+from interlingua.storage.json_text import json_lines, parse_json, read_json_text
 
 ANALYSIS_SUFFIX = ".analysis.json"  # of what `interlingua analyse` leaves in the same folders
 TABLE_SUFFIX = ".jsonl"

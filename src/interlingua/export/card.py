@@ -16,8 +16,8 @@ from interlingua.corpus.manifest import Manifest
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import CheckpointError, DataError
-from interlingua.json_text import parse_json, read_json_text
 from interlingua.languages import resolve
+from interlingua.storage.json_text import parse_json, read_json_text
 
 log = logging.getLogger("interlingua")
 LIBRARY = "sentence-transformers"

@@ -15,7 +15,6 @@ another prior, they are the log odds of a pair among pairs with that one (Bayes'
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,13 +28,13 @@ from numpy.typing import ArrayLike
 
 from interlingua.config import from_mapping
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, atomic_write, is_special
-from interlingua.json_text import parse_json, read_json_text
+from interlingua.files import PathLike, is_special
 from interlingua.languages import resolve
 from interlingua.locks import exclusive
 from interlingua.mining.mixture import move_scores
+from interlingua.storage.formats import CALIBRATION
+from interlingua.storage.record import read_record, write_record
 
-FORMAT = "interlingua-calibration-1"
 Shape = Literal["logistic", "isotonic"]
 Basis = Literal["probes", "gold", "labels"]
 PRECISIONS = (*(round(0.5 + 0.01 * step, 2) for step in range(50)), 0.995, 0.999)
@@ -329,20 +328,11 @@ def load_calibrations(path: PathLike) -> dict[str, Calibration]:
     Raises:
         DataError: the file is missing or no calibration.
     """
+    content = read_record(path, CALIBRATION)
     try:
-        content = parse_json(read_json_text(path))
-        if content["format"] != FORMAT:
-            raise DataError(
-                f"expected the format {FORMAT}, got {content['format']!r}; calibrate again",
-                path=path,
-            )
         return {languages: _read(table) for languages, table in content["pairs"].items()}
-    except FileNotFoundError as error:
-        raise DataError("no such file; check the path", path=path) from error
+    # The checksum does not tell who wrote it.
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        # ``DataError`` is a ValueError, and says by itself what is wrong.
-        if isinstance(error, DataError):
-            raise
         raise DataError(
             f"not a calibration file ({error}); make one with interlingua calibrate", path=path
         ) from error
@@ -376,9 +366,7 @@ def save_calibration(calibration: Calibration, path: PathLike) -> None:
 def _write_all(known: dict[str, Calibration], path: PathLike) -> None:
     """Writes the file of some calibrations, in the order of their languages."""
     pairs = {languages: _to_table(one) for languages, one in sorted(known.items())}
-    with atomic_write(path) as file:
-        json.dump({"format": FORMAT, "pairs": pairs}, file, indent=1, ensure_ascii=False)
-        file.write("\n")
+    write_record(path, CALIBRATION, {"pairs": pairs})
 
 
 def _to_table(calibration: Calibration) -> dict[str, Any]:

@@ -36,9 +36,9 @@ from interlingua.corpus.keys import EMPTY_KEY, text_keys
 from interlingua.corpus.sentence_table import is_table
 from interlingua.errors import ConfigError, DamagedFileError, DataError
 from interlingua.files import PathLike, atomic_write, open_text, sha256_file, sync_file
-from interlingua.json_text import parse_json
 from interlingua.portions import ceil_div, portions
 from interlingua.runtime import Counted, silent
+from interlingua.storage.json_text import parse_json
 from interlingua.temporary import sync_folder
 
 log = logging.getLogger("interlingua")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +16,9 @@ from interlingua.quickstart.catalogues import Source
 from interlingua.quickstart.demo import Demonstration
 from interlingua.quickstart.scores import MIN_MESSAGES, Average, LanguageScore, Script
 from interlingua.report.pages import render_page
+from interlingua.storage.formats import QUICKSTART
+from interlingua.storage.record import write_record
 
-FORMAT = "interlingua-quickstart-1"
 SCRIPTS: dict[Script, str] = {"other": "other scripts", "latin": "Latin script"}
 
 
@@ -77,9 +77,7 @@ class QuickstartFindings:
 
 def write_json(findings: QuickstartFindings, path: Path) -> None:
     """Writes the findings as JSON: fractions, never percent."""
-    with atomic_write(path) as file:
-        json.dump({"format": FORMAT, **to_mapping(findings)}, file, ensure_ascii=False, indent=1)
-        file.write("\n")
+    write_record(path, QUICKSTART, to_mapping(findings))
 
 
 def write_html(findings: QuickstartFindings, path: Path) -> None:

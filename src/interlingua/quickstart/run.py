@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import importlib.metadata
-import json
 import logging
 import math
 import platform
@@ -23,7 +22,7 @@ from interlingua.encoder.backends.load import model_name
 from interlingua.encoder.directory import MODEL_ENTRIES, is_ours
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError
-from interlingua.files import atomic_directory, atomic_write, has_format, remove_entries
+from interlingua.files import atomic_directory, remove_entries
 from interlingua.locks import exclusive
 from interlingua.prepare.pipeline import prepare
 from interlingua.progress_bars import ProgressBars
@@ -31,11 +30,14 @@ from interlingua.quickstart import tables
 from interlingua.quickstart.catalogues import Package, Source, fetch, packages
 from interlingua.quickstart.corpus import collect, prepare_config, split_kinds
 from interlingua.quickstart.demo import Demonstration, demonstrate
-from interlingua.quickstart.report import FORMAT, QuickstartFindings, write_html, write_json
+from interlingua.quickstart.report import QuickstartFindings, write_html, write_json
 from interlingua.quickstart.scores import Kind, LanguageScore, averages, score
 from interlingua.quickstart.training import MAX_TOKENS, VOCABULARY_SIZE, recipe
 from interlingua.registry import DEFAULT_MODEL
 from interlingua.runtime import Progress
+from interlingua.storage.formats import QUICKSTART
+from interlingua.storage.json_text import json_lines
+from interlingua.storage.record import holds_record, write_record
 from interlingua.train.budget import BudgetError
 from interlingua.train.loop import train
 from interlingua.train.result import TrainResult
@@ -164,14 +166,13 @@ def _claim(output: Path) -> None:
     """
     names = ("collected", "corpus", "heldout", "run", "model", "results", RECORD, "report.html")
     there = [name for name in names if (output / name).exists()]
-    if there and not has_format(output, RECORD, FORMAT):
+    if there and not holds_record(output / RECORD, QUICKSTART):
         raise ConfigError(
             f"{output} holds other files ({', '.join(there)}), which would be lost; name another"
             " folder"
         )
     # By this file the next run recognizes the folder, also where this one is stopped.
-    with atomic_write(output / RECORD) as file:
-        json.dump({"format": FORMAT, "finished": False}, file)
+    write_record(output / RECORD, QUICKSTART, {"finished": False})
 
 
 def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
@@ -306,7 +307,7 @@ def _bar(label: str) -> Iterator[Progress]:
 
 
 def _losses(metrics: Path) -> list[tuple[int, float]]:
-    records = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
+    records = [record for _, record in json_lines(metrics)]
     return [(record["step"], record["loss"]) for record in records if record["kind"] == "train"]
 
 

@@ -23,8 +23,8 @@ from interlingua.corpus.sentence_table import is_table, table_records
 from interlingua.encoder.texts import check_text
 from interlingua.errors import DataError, MissingExtraError
 from interlingua.files import PathLike, open_text, stem_and_suffix, tab_rows
-from interlingua.json_text import json_lines
 from interlingua.languages import resolve_code
+from interlingua.storage.json_text import json_lines
 
 ID_KEYS = ("id", "_id", "docid")
 TEXT_KEYS = ("text", "contents", "sentence")

@@ -31,7 +31,6 @@ from numpy import ndarray
 
 from interlingua.errors import CheckpointError, ConfigError, DataError, import_extra
 from interlingua.files import PathLike, atomic_write, has_format
-from interlingua.json_text import load_json
 from interlingua.locks import NAME as LOCK_FILE
 from interlingua.locks import exclusive
 from interlingua.portions import portions
@@ -49,6 +48,7 @@ from interlingua.search.lance_table import (
 )
 from interlingua.search.passage_files import Passage
 from interlingua.search.ranking import Hit
+from interlingua.storage.json_text import load_json
 
 log = logging.getLogger("interlingua")
 FORMAT = "interlingua-passage-index-3"

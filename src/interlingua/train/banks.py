@@ -30,7 +30,7 @@ from interlingua.encoder.teacher_bank import (
     BankRecord,
     BankRequest,
     TeacherBank,
-    read_record,
+    read_bank_record,
     write_bank,
 )
 from interlingua.encoder.teachers import Teacher, VectorTeacher
@@ -261,7 +261,7 @@ class BankBuilder:
         Raises:
             DataError: ready vectors lack sentences, which are written down, or the disk is full.
         """
-        record = read_record(path)
+        record = read_bank_record(path)
         if record is not None and record.digest == self.digest:
             return record
         self._need_all_sentences(path)
@@ -276,7 +276,7 @@ class BankBuilder:
             self._assemble(path, files)
             remove_entries(parts, r"\d{9}\.npz")
         engine.barrier()
-        record = read_record(path)
+        record = read_bank_record(path)
         assert record is not None
         return record
 

@@ -22,7 +22,8 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from interlingua.errors import CheckpointError, DataError
 from interlingua.files import atomic_directory, remove_entries, sha256_file
-from interlingua.json_text import checksum_of, parse_json, read_json_text
+from interlingua.storage.json_text import parse_json, read_json_text
+from interlingua.storage.record import checksum_of
 from interlingua.tensor_files import write_safetensors
 from interlingua.train.engine import gathered
 

@@ -21,10 +21,10 @@ from torch import Tensor, nn
 
 from interlingua.errors import DataError, InterlinguaError, import_extra
 from interlingua.files import atomic_write
-from interlingua.json_text import parse_json
 from interlingua.processes import is_first_process
 from interlingua.progress_bars import Column, ProgressBar, ProgressBars
 from interlingua.runtime import TimeLeft, duration
+from interlingua.storage.json_text import parse_json
 from interlingua.train.checkpoint import TrainState, checkpoints_in
 from interlingua.train.config import TrainConfig
 from interlingua.train.engine import Engine, local

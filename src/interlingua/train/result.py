@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.batches.feeds import rows, token_batches
-from interlingua.json_text import parse_json
 from interlingua.runtime import peak_rss_bytes
+from interlingua.storage.json_text import parse_json
 from interlingua.train.build import MicroBatches
 from interlingua.train.checkpoint import TrainState
 from interlingua.train.config import TrainConfig

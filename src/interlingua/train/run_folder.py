@@ -16,8 +16,8 @@ from interlingua import __version__
 from interlingua.encoder.directory import MODEL_ENTRIES
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.files import atomic_write, has_format, other_entries, remove_entries
-from interlingua.json_text import parse_json, read_json_text
 from interlingua.locks import exclusive
+from interlingua.storage.json_text import parse_json, read_json_text
 from interlingua.temporary import sweep
 from interlingua.train.checkpoint import ENTRIES, checkpoints_in, damage, latest_checkpoint
 from interlingua.train.checkpoint import FORMAT as CHECKPOINT_FORMAT

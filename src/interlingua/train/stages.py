@@ -37,10 +37,10 @@ from interlingua.config import (
 )
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import PathLike, atomic_write, sha256_file, sha256_tree
-from interlingua.json_text import parse_json
 from interlingua.locks import exclusive
 from interlingua.processes import is_first_process
 from interlingua.registry import did_you_mean
+from interlingua.storage.json_text import parse_json
 from interlingua.train.config import LENGTHS, TrainConfig, differences, train_config_from
 from interlingua.train.log import say
 from interlingua.train.loop import train

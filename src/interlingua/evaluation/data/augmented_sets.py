@@ -19,8 +19,8 @@ from interlingua.corpus.evaluation_sets import read_lines
 from interlingua.corpus.hard_negatives import Altered
 from interlingua.errors import DataError
 from interlingua.files import atomic_write
-from interlingua.json_text import parse_json, read_json_text
 from interlingua.languages import resolve
+from interlingua.storage.json_text import parse_json, read_json_text
 
 MISALIGNED = "misaligned"
 """The kind of a line without a known kind, and of an error that is not an altered form of the right

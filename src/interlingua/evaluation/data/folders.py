@@ -13,8 +13,8 @@ from pathlib import Path
 from interlingua.corpus.evaluation_sets import PairFile, one_each, pair_files
 from interlingua.errors import DataError, LanguageAbsentError, count_of
 from interlingua.files import files_in, tab_rows
-from interlingua.json_text import json_lines
 from interlingua.languages import find_code, resolve
+from interlingua.storage.json_text import json_lines
 
 ENGLISH = "eng_Latn"
 FLORES = "flores200_devtest"

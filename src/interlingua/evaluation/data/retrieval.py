@@ -26,7 +26,7 @@ from interlingua.errors import DataError, count_of
 from interlingua.evaluation.data.folders import content_sha256, folders_in, matching_files
 from interlingua.evaluation.metrics.ranking import Qrels
 from interlingua.files import COMPRESSIONS, open_text
-from interlingua.json_text import json_lines, load_json
+from interlingua.storage.json_text import json_lines, load_json
 
 QUESTIONS_FILE = re.compile(
     r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)(?:\.(train|dev|test))?\.questions\.tsv"

@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 from interlingua.errors import DataError, count_of
 from interlingua.evaluation.data.folders import PACKED, folders_in, matching_files
 from interlingua.files import files_in, open_text
-from interlingua.json_text import json_lines
+from interlingua.storage.json_text import json_lines
 
 Split = Literal["train", "dev", "test"]
 _CODE = r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)"

@@ -34,7 +34,6 @@ from numpy.typing import NDArray
 
 from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.files import Journal, PathLike, atomic_write
-from interlingua.json_text import parse_json
 from interlingua.locks import exclusive
 from interlingua.portions import ceil_div
 from interlingua.runtime import Counted, silent
@@ -49,6 +48,7 @@ from interlingua.search.topk.exact import (
     read_block,
 )
 from interlingua.search.topk.lists import NeighborLists
+from interlingua.storage.json_text import parse_json
 from interlingua.workers import Workers
 
 PLAN = "plan.json"

@@ -1,16 +1,14 @@
 from __future__ import annotations
 
-import hashlib
 import json
 
 import pytest
 
 from interlingua import limits
 from interlingua.errors import DataError
-from interlingua.json_text import (
+from interlingua.storage.json_text import (
     MAX_DEPTH,
     MAX_DIGITS,
-    checksum_of,
     load_json,
     parse_json,
     parse_json_value,
@@ -70,9 +68,3 @@ def test_a_device_that_never_ends_is_refused(monkeypatch):
     monkeypatch.setattr(limits, "MAX_DOCUMENT_BYTES", 1 << 22)
     with pytest.raises(DataError, match="/dev/zero: larger than 4 MiB"):
         read_json_text("/dev/zero")
-
-
-def test_a_checksum_leaves_itself_out():
-    record = {"b": 1, "a": [2]}
-    assert checksum_of(record) == hashlib.sha256(b'{"a": [2], "b": 1}').hexdigest()
-    assert checksum_of(record | {"checksum": "x"}) == checksum_of(record)

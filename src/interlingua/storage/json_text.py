@@ -7,10 +7,9 @@ UTF-8.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from interlingua.errors import DataError
@@ -167,12 +166,6 @@ def json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, An
         if not isinstance(record, dict):
             raise DataError(f"{type(record).__name__}, expected an object", path=path, line=number)
         yield number, record
-
-
-def checksum_of(record: Mapping[str, Any]) -> str:
-    """SHA-256 of all that a record says besides its ``checksum``."""
-    content = {key: value for key, value in record.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -1,0 +1,6 @@
+"""Files that outlive a run: records with a version, workspaces that resume, journals, JSON.
+
+``formats`` lists every format with its version, ``record`` reads and writes the file that describes
+a folder, ``workspace`` is a folder in which an interrupted run resumes, ``journal`` lists finished
+parts of a long step, and ``json_text`` is the one reader of JSON.
+"""

@@ -1,0 +1,60 @@
+"""All formats with a version that interlingua writes, in one table.
+
+A record names its format and version in the key ``format``, as ``interlingua-corpus-2``. A version
+is read by exactly the releases that write it; any other version is refused with what to do instead.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_TAG = re.compile(r"(interlingua-[a-z-]+)-(\d{1,9})")
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of a record.
+
+    Attributes:
+        name: without version, ``interlingua-corpus``.
+        version: that this release reads and writes.
+        remedy: what to do with a file that can't be read, in the imperative.
+        is_sealed: the record holds a checksum of itself. False for records that other tools write
+            or that occur as lines of larger files.
+    """
+
+    name: str
+    version: int
+    remedy: str
+    is_sealed: bool = True
+
+    @property
+    def tag(self) -> str:
+        """Name and version, as records hold them."""
+        return f"{self.name}-{self.version}"
+
+    def is_named_by(self, tag: object) -> bool:
+        """Return whether a record's tag is of this format, whatever its version."""
+        match = _TAG.fullmatch(tag) if isinstance(tag, str) else None
+        return match is not None and match[1] == self.name
+
+
+ANALYSIS = Format("interlingua-analysis", 1, "run interlingua analyse again", is_sealed=False)
+AVERAGE = Format("interlingua-average", 2, "average the models again")
+CALIBRATION = Format("interlingua-calibration", 2, "make one with interlingua calibrate")
+CHECKPOINT = Format("interlingua-checkpoint", 2, "resume from another checkpoint")
+CORPUS = Format("interlingua-corpus", 2, "prepare the corpus again with interlingua prepare")
+EXTEND = Format("interlingua-extend", 2, "start over in another folder")
+MINING = Format("interlingua-mining", 2, "choose another --work folder")
+PASSAGE_INDEX = Format("interlingua-passage-index", 3, "build the index again", is_sealed=False)
+QUICKSTART = Format("interlingua-quickstart", 2, "run interlingua quickstart again")
+RUN = Format("interlingua-run", 2, "start over with --resume never")
+SIDE = Format("interlingua-side", 2, "choose another --work folder")
+SILVER = Format("interlingua-silver", 2, "make the pairs again")
+TEACHER_BANK = Format("interlingua-teacher-bank", 2, "remove the folder and run the same command")
+TOKEN_STORE = Format("interlingua-token-store", 1, "prepare the corpus again")
+# Part of every model directory, which other tools read and write too.
+VOCABULARY = Format(
+    "interlingua-vocabulary", 1, "train or save the vocabulary again", is_sealed=False
+)

@@ -1,0 +1,77 @@
+"""Journals: the finished parts of a long step, a line each, after which a killed run resumes.
+
+What a part makes is put on the disk before its line is added. A line is the CRC-32 of a JSON value
+and the value. A line that was cut by a kill, or changed since, counts as none: its part is done
+again, and a part that is done twice must change nothing. A journal is only ever appended to by one
+process at a time, which is safe on network disks too, unlike SQLite or LMDB.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from interlingua.files import PathLike, atomic_write
+from interlingua.storage.json_text import parse_json
+
+
+class Journal:
+    """A file of finished parts.
+
+    Args:
+        path: of the file; there is none before the first part.
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = Path(path)
+
+    def read(self) -> list[Any]:
+        """Return the values of all whole lines; lists where tuples were added."""
+        try:
+            content = self.path.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return []
+        # After the last line feed is nothing, or a line that was cut.
+        lines = content.split("\n")[:-1]
+        return [found[0] for found in map(_parse, lines) if found]
+
+    def add(self, value: Any) -> None:
+        """Add a value, which is on the disk when this returns; a cut line before it goes."""
+        with open(self.path, "a+b") as file:
+            end = file.tell()
+            if end:
+                file.seek(end - 1)
+                if file.read(1) != b"\n":
+                    self._drop_cut_line()
+            file.write(_line(value).encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def write(self, values: Iterable[Any]) -> None:
+        """Replace all values."""
+        with atomic_write(self.path) as file:
+            file.writelines(map(_line, values))
+
+    def _drop_cut_line(self) -> None:
+        content = self.path.read_bytes()
+        os.truncate(self.path, content.rfind(b"\n") + 1)
+
+
+def _line(value: Any) -> str:
+    text = json.dumps(value, separators=(",", ":"))
+    return f"{zlib.crc32(text.encode()):08x} {text}\n"
+
+
+def _parse(line: str) -> tuple[Any] | None:
+    """Return the value of a line in a tuple; None if the line is damaged."""
+    mark, _, text = line.partition(" ")
+    if f"{zlib.crc32(text.encode(errors='replace')):08x}" != mark:
+        return None
+    try:
+        return (parse_json(text),)
+    except ValueError:
+        return None

@@ -1,0 +1,137 @@
+"""Records: small JSON files that name their format and version and notice their own damage.
+
+A record is an object with the key ``format``. A sealed record ends with ``checksum``, the SHA-256
+of everything else in it. It finds damage; it does not tell who wrote the record, so whoever
+computes with its values checks them as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from interlingua.errors import DataError
+from interlingua.files import PathLike, atomic_write
+from interlingua.storage.formats import Format
+from interlingua.storage.json_text import parse_json, read_json_text
+
+CHECKSUM = "checksum"
+FORMAT_KEY = "format"
+
+
+class RecordError(DataError):
+    """A record is missing, damaged, of another version, or no record at all.
+
+    Args:
+        fault: what is wrong, without what to do.
+        remedy: what to do.
+        path: of the record.
+
+    Attributes:
+        is_missing: whether there is no such file.
+    """
+
+    def __init__(
+        self, fault: str, remedy: str, *, path: PathLike | None, is_missing: bool = False
+    ) -> None:
+        super().__init__(f"{fault}; {remedy}", path=path)
+        self.fault = fault
+        self.is_missing = is_missing
+
+
+def write_record(path: PathLike, format: Format, content: Mapping[str, Any]) -> None:
+    """Write a record, which appears under its name only when it is complete and on the disk.
+
+    Raises:
+        DataError: it can't be written.
+    """
+    with atomic_write(path) as file:
+        file.write(render_record(format, content))
+
+
+def render_record(format: Format, content: Mapping[str, Any]) -> str:
+    """Return the text of a record.
+
+    Args:
+        format: of it.
+        content: values that JSON has, tuples and paths; without ``format`` and ``checksum``.
+    """
+    # As it will be read: keys are texts, tuples are lists.
+    record = json.loads(json.dumps({FORMAT_KEY: format.tag, **content}, default=os.fspath))
+    if format.is_sealed:
+        record[CHECKSUM] = checksum_of(record)
+    return json.dumps(record, ensure_ascii=False, indent=1) + "\n"
+
+
+def read_record(path: PathLike, format: Format, *, remedy: str | None = None) -> dict[str, Any]:
+    """Return the content of a record, without ``format`` and ``checksum``.
+
+    Args:
+        path: of the record.
+        format: that it must have.
+        remedy: what to do if it can't be read; that of the format by default.
+
+    Raises:
+        RecordError: it is missing, damaged, of another format, or of another version.
+    """
+    remedy = remedy or format.remedy
+    try:
+        text = read_json_text(path)
+    except FileNotFoundError as error:
+        raise RecordError("no such file", remedy, path=path, is_missing=True) from error
+    except OSError as error:
+        raise RecordError(f"can't be read: {error.strerror or error}", remedy, path=path) from error
+    except UnicodeDecodeError as error:
+        raise RecordError("damaged: it is not UTF-8", remedy, path=path) from error
+    return parse_record(text, format, path=path, remedy=remedy)
+
+
+def parse_record(
+    text: str, format: Format, *, path: PathLike | None = None, remedy: str | None = None
+) -> dict[str, Any]:
+    """Return the content of a record's text; see ``read_record``."""
+    remedy = remedy or format.remedy
+    try:
+        content = parse_json(text)
+    except ValueError as error:
+        raise RecordError(
+            f"damaged or no record of {format.name} ({error})", remedy, path=path
+        ) from error
+    if fault := fault_of(content, format):
+        raise RecordError(fault, remedy, path=path)
+    own: dict[str, Any] = content
+    return {key: value for key, value in own.items() if key not in (FORMAT_KEY, CHECKSUM)}
+
+
+def fault_of(content: Any, format: Format) -> str:
+    """Return what is wrong with the JSON of a record, or nothing."""
+    if not isinstance(content, dict):
+        return f"no record of {format.name}: it holds no object"
+    tag = content.get(FORMAT_KEY)
+    if not format.is_named_by(tag):
+        return f"no record of {format.name}: its format is {str(tag)[:60]!r}"
+    if tag != format.tag:
+        return f"made by another version of interlingua: {tag}, this one reads {format.tag}"
+    if format.is_sealed and content.get(CHECKSUM) != checksum_of(content):
+        return "damaged: its content does not fit its checksum"
+    return ""
+
+
+def holds_record(path: PathLike, format: Format) -> bool:
+    """Return whether a file is a record of a format, whatever its version and its damage."""
+    try:
+        content = parse_json(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and format.is_named_by(content.get(FORMAT_KEY))
+
+
+def checksum_of(record: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of everything in a record besides its ``checksum``."""
+    content = {key: value for key, value in record.items() if key != CHECKSUM}
+    text = json.dumps(content, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
