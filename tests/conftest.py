@@ -188,6 +188,9 @@ def prepared(tmp_path_factory, word_vocabulary) -> Path:
     for language in LANGUAGES:
         lines = "".join(f"{a}\t{b}\n" for a, b in pairs(language, 20, seed=2))
         (folder / "valid_text" / f"{language[:3]}-eng.tsv").write_text(lines, encoding="utf-8")
+    from interlingua.storage.formats import CORPUS
+    from interlingua.storage.record import write_record
+
     write_record(folder / "manifest.json", CORPUS, {"name": "invented"})
     return folder
 

@@ -226,27 +226,6 @@ def test_a_folder_that_another_made_meanwhile_is_not_replaced(tmp_path):
     assert [path.name for path in tmp_path.rglob("*")] == ["m", "theirs"]
 
 
-def test_a_journal_keeps_whole_lines_alone(tmp_path):
-    journal = files.Journal(tmp_path / "journal.txt")
-    assert journal.read() == []
-    journal.add("0 1")
-    with journal.path.open("a") as file:
-        file.write("0 2\n0 3 that was c")
-    assert journal.read() == ["0 1", "0 2"]
-    journal.add("0 3")
-    assert journal.path.read_text() == "0 1\n0 2\n0 3\n"
-    journal.write(["0 3"])
-    assert files.Journal(journal.path).read() == ["0 3"]
-
-
-def test_a_journal_cut_in_its_first_line_is_empty(tmp_path):
-    journal = files.Journal(tmp_path / "journal.txt")
-    journal.path.write_text("0 1")
-    assert journal.read() == []
-    journal.add("0 2")
-    assert journal.path.read_text() == "0 2\n"
-
-
 def zipped(*names):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:

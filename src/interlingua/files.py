@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Generic, TextIO, TypeVar
 
@@ -413,54 +413,6 @@ def open_text_writer(path: PathLike) -> Iterator[TextIO]:
         # Writes the end of the compressed stream, and leaves the file itself open.
         if binary is not raw:
             binary.close()
-
-
-class Journal:
-    """The finished steps of a long run, a line each, behind which a killed run goes on.
-
-    What a step makes is put on the disk before its line is added. A line without its end was cut by
-    a kill and counts as none, so its step is done again; a step that is done twice must change
-    nothing.
-
-    Args:
-        path: of the file; there is none before the first line.
-    """
-
-    def __init__(self, path: PathLike) -> None:
-        self.path = Path(path)
-
-    def read(self) -> list[str]:
-        """The whole lines.
-
-        Bytes that are not UTF-8 are replaced, so that a damaged line matches nothing.
-        """
-        try:
-            content = self.path.read_text(encoding="utf-8", errors="replace")
-        except FileNotFoundError:
-            return []
-        # Behind the last line feed is nothing, or a line that was cut.
-        return content.split("\n")[:-1]
-
-    def add(self, line: str) -> None:
-        """Adds a line, which is on the disk when this returns; a cut one before it goes."""
-        with open(self.path, "a+b") as file:
-            content_end = file.tell()
-            if content_end:
-                file.seek(content_end - 1)
-                if file.read(1) != b"\n":
-                    self._drop_cut_line()
-            file.write(f"{line}\n".encode())
-            file.flush()
-            os.fsync(file.fileno())
-
-    def write(self, lines: Iterable[str]) -> None:
-        """Puts other lines in the place of all."""
-        with atomic_write(self.path) as file:
-            file.writelines(f"{line}\n" for line in lines)
-
-    def _drop_cut_line(self) -> None:
-        content = self.path.read_bytes()
-        os.truncate(self.path, content.rfind(b"\n") + 1)
 
 
 class Spool(Generic[T]):

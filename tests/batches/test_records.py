@@ -147,8 +147,7 @@ def test_a_changed_header_is_found_at_once(damaged):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [("{", "not JSON"), ("[]", "format 'list'"), ('{"format": "x"}', "format 'x' where")],
+    ("text", "message"), [("{", "damaged"), ("[]", "object"), ('{"format": "x"}', "'x'")]
 )
 def test_a_header_that_is_none(damaged, text, message):
     (damaged / "header.json").write_text(text)

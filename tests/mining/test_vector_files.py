@@ -10,11 +10,12 @@ from interlingua.mining.vectors import (
     Portion,
     header_of,
     journaled,
-    portion_line,
+    portion_of,
     put,
     read_crc,
     rewrite,
 )
+from interlingua.storage.journal import Journal
 
 
 @pytest.fixture
@@ -37,14 +38,16 @@ def test_the_checksum_is_of_the_rows_bytes(tmp_path, table):
 
 
 def test_a_line_of_the_journal_comes_back(tmp_path, table):
-    (tmp_path / "vectors-1of1.journal").write_text(portion_line(2, table[2:5]) + "\n")
+    Journal(tmp_path / "vectors-1of1.journal").add(portion_of(2, table[2:5]))
     found = journaled(tmp_path)
     assert list(found.values()) == [[Portion(2, 3, zlib.crc32(table[2:5].tobytes()))]]
 
 
 def test_lines_that_were_cut_or_changed_name_no_portion(tmp_path):
     journal = tmp_path / "vectors-2of3.journal"
-    journal.write_bytes(b"0 3 0000abcd\n2048\n2048 3\n2048 3 xyz\n\xff 3 0000abcd\n4096 3 0000ab")
+    for values in ((0, 3, 0xABCD), 2048, (2048, 3), (2048, 3, "xyz"), (4096, 3, 0xAB)):
+        Journal(journal).add(values)
+    journal.write_bytes(journal.read_bytes()[:-2])
     assert journaled(tmp_path) == {journal: [Portion(0, 3, 0xABCD)]}
 
 

@@ -19,6 +19,7 @@ from interlingua.mining.vectors import (
     load_vectors,
     open_vectors,
 )
+from interlingua.storage.journal import Journal
 from tests.mining.invented import embed
 
 
@@ -71,8 +72,8 @@ def test_what_is_there_is_not_made_again(tmp_path, side):
         journal.write("8")
     assert finished(tmp_path / "x") == {0, 4}
     assert embedded_again(side, tmp_path / "x") == side.texts[8:10]
-    lines = (tmp_path / "x" / "vectors-1of1.journal").read_text().splitlines()
-    assert [line.split()[:2] for line in lines] == [["0", "24"], ["4", "24"], ["8", "24"]]
+    portions = Journal(tmp_path / "x" / "vectors-1of1.journal").read()
+    assert [values[:2] for values in portions] == [[0, 24], [4, 24], [8, 24]]
 
 
 def test_shards_share_a_file(tmp_path, side):

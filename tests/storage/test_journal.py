@@ -12,7 +12,7 @@ def journal(tmp_path):
     return Journal(tmp_path / "a.journal")
 
 
-def test_values_come_back_in_order(journal):
+def test_a_journal_keeps_whole_lines_alone(journal):
     assert journal.read() == []
     journal.add([0, 1])
     journal.add({"name": "ü\n"})

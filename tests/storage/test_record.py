@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.errors import DataError
+from interlingua.storage import formats
 from interlingua.storage.formats import Format
 from interlingua.storage.record import (
     RecordError,
@@ -33,15 +34,36 @@ def test_what_was_written_is_read(tmp_path, format):
     assert holds_record(tmp_path / "thing.json", format)
 
 
-def test_no_flipped_bit_of_a_record_goes_unnoticed(tmp_path):
+FORMATS = [value for value in vars(formats).values() if isinstance(value, Format)]
+
+
+def test_every_format_has_a_name_of_its_own():
+    assert len({format.name for format in FORMATS}) == len(FORMATS)
+    assert all(format.is_named_by(format.tag) for format in FORMATS)
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+def test_another_version_of_every_format_is_one_line(tmp_path, format):
+    other = Format(format.name, format.version + 1, "", is_sealed=format.is_sealed)
+    write_record(tmp_path / "r.json", other, {})
+    with pytest.raises(RecordError, match="made by another version") as caught:
+        read_record(tmp_path / "r.json", format)
+    assert str(caught.value).endswith(format.remedy)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "format", [one for one in FORMATS if one.is_sealed], ids=lambda format: format.name
+)
+def test_no_flipped_bit_of_a_record_goes_unnoticed(tmp_path, format):
     path = tmp_path / "thing.json"
-    write_record(path, THING, CONTENT)
+    write_record(path, format, CONTENT)
     content = path.read_bytes()
     for place in range(len(content) - 1):
         path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
         # A flipped bit of white space may leave JSON of the same content.
         with contextlib.suppress(RecordError):
-            assert read_record(path, THING) == READ
+            assert read_record(path, format) == READ
 
 
 @pytest.mark.parametrize("length", [0, 1, 20, 60])

@@ -12,7 +12,7 @@ import torch
 from interlingua.batches.sentences import by_pivot, sentence_keys
 from interlingua.encoder import anchors as anchors_module
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.teacher_bank import read_record
+from interlingua.encoder.teacher_bank import read_bank_record
 from interlingua.encoder.teachers import ModelTeacher
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import sha256_file, sha256_tree
@@ -124,7 +124,10 @@ def test_a_bank_is_made_once(config, tmp_path, monkeypatch):
     before = sha256_tree(tmp_path / "bank")
     monkeypatch.setattr(ModelTeacher, "embed", lambda *args: pytest.fail("embedded again"))
     assert (
-        parts(config()).fill(tmp_path) == seconds == read_record(tmp_path / "bank").cpu_seconds > 0
+        parts(config()).fill(tmp_path)
+        == seconds
+        == read_bank_record(tmp_path / "bank").cpu_seconds
+        > 0
     )
     assert sha256_tree(tmp_path / "bank") == before
 
@@ -134,7 +137,7 @@ def test_other_sentences_or_another_teacher_make_another_bank(config, tmp_path, 
     name = teacher(tmp_path / "teacher", word_vocabulary, seed=7)
     for options in ({}, {"bank_size": 300}, {"teachers": [name]}, {"known_languages": ["de"]}):
         parts(config(**options)).fill(tmp_path)
-        digests.add(read_record(tmp_path / "bank").digest)
+        digests.add(read_bank_record(tmp_path / "bank").digest)
     assert len(digests) == 4
 
 
@@ -162,7 +165,7 @@ def test_a_killed_run_goes_on_behind_its_parts(config, tmp_path, monkeypatch):
     monkeypatch.setattr(ModelTeacher, "embed", killed)
     with pytest.raises(KeyboardInterrupt):
         parts(config()).fill(tmp_path)
-    assert read_record(tmp_path / "bank") is None
+    assert read_bank_record(tmp_path / "bank") is None
     left = list(tmp_path.glob("bank-parts-*"))
     assert [len(list(folder.iterdir())) for folder in left] == [2]
     again = []
@@ -316,7 +319,7 @@ def test_a_resumed_run_with_a_bank_ends_with_the_same_bytes(config, tmp_path, op
     train(stopped, progress=False)
     assert digest(stopped.run.output) == digest(whole.run.output)
     (final,) = records(whole.run.output, "final")
-    assert final["cpu_seconds"] > read_record(whole.run.output / "bank").cpu_seconds
+    assert final["cpu_seconds"] > read_bank_record(whole.run.output / "bank").cpu_seconds
 
 
 def test_a_term_of_a_combination_has_a_bank_too(config, tmp_path, tiny_table):

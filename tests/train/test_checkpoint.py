@@ -125,7 +125,7 @@ def test_no_bit_of_the_state_can_change_unnoticed(tmp_path):
     changed = content.replace(b'"step": 9', b'"step": 1')
     assert changed != content
     path.write_bytes(changed)
-    assert damage(path.parent) == "state.json was changed since it was written"
+    assert damage(path.parent) == "state.json: damaged: its content does not fit its checksum"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_state_without_its_digests_is_refused(tmp_path, change):
     path = save_checkpoint(tmp_path, *trained(), TrainState(step=9)) / "state.json"
     record = json.loads(path.read_text()) | change
     path.write_text(json.dumps({key: value for key, value in record.items() if value is not None}))
-    assert damage(path.parent) == "state.json was changed since it was written"
+    assert damage(path.parent) == "state.json: damaged: its content does not fit its checksum"
 
 
 WILD = [
@@ -190,7 +190,7 @@ def test_a_state_of_the_first_version_is_named(tmp_path):
     path.write_text(
         json.dumps(json.loads(path.read_text()) | {"format": "interlingua-checkpoint-1"})
     )
-    assert "of interlingua 0.1 and has no digest" in damage(path.parent)
+    assert "interlingua-checkpoint-1, this one" in damage(path.parent)
 
 
 def test_no_whole_checkpoint(tmp_path):

@@ -13,6 +13,8 @@ from interlingua.encoder.pair_scorer import PairScorer
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import sha256_tree
 from interlingua.locks import exclusive
+from interlingua.storage import formats
+from interlingua.storage.record import render_record
 from interlingua.train.stages import is_staged, load_stages, run_stages
 from tests.conftest import translate
 
@@ -185,8 +187,13 @@ def test_stages_go_on_by_themselves(staged):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", r"stages\.json: damaged"), ('{"cross": {"done": true}}', r"stages\.json: stage cross")],
-    ids=["not JSON", "no config"],
+    [
+        ("{", r"stages\.json: damaged"),
+        ("{}", r"stages\.json: .*--resume never"),
+        (render_record(formats.STAGES, {"cross": {"done": True}}), r"stages\.json: stage cross"),
+        (render_record(formats.STAGES, {"cross": 3}), r"stages\.json: stage cross"),
+    ],
+    ids=["not JSON", "no record", "no config", "no stage"],
 )
 def test_a_damaged_record(staged, content, message):
     output, _ = load_stages(staged)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import json
 import os
 import weakref
 from collections.abc import Iterator, Sequence
@@ -25,10 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int, Int64
 
-from interlingua.batches.store_header import FILES, FORMAT, id_dtype, read_header
+from interlingua.batches.store_header import FILES, id_dtype, read_header
 from interlingua.errors import DataError
 from interlingua.files import PathLike, atomic_directory, open_raw, sha256_file
-from interlingua.storage.record import checksum_of
+from interlingua.storage.formats import TOKEN_STORE
+from interlingua.storage.record import record_checksum, write_record
 
 LanguagePair = tuple[str, str]
 COUNTED_AT_ONCE = 1 << 20
@@ -70,7 +70,6 @@ class TokenStoreWriter:
     ) -> None:
         self._dtype = id_dtype(vocabulary_size)
         self._header: dict[str, Any] = {
-            "format": FORMAT,
             "vocabulary_size": vocabulary_size,
             "vocabulary_digest": vocabulary_digest,
             "closing_tokens": closing_tokens,
@@ -178,10 +177,7 @@ class TokenStoreWriter:
         ]
         self._header["bytes"] = {name: (self._folder / name).stat().st_size for name in FILES}
         self._header["sha256"] = {name: sha256_file(self._folder / name) for name in FILES}
-        self._header["checksum"] = checksum_of(self._header)
-        (self._folder / "header.json").write_text(
-            json.dumps(self._header, indent=1, ensure_ascii=False) + "\n"
-        )
+        write_record(self._folder / "header.json", TOKEN_STORE, self._header)
 
 
 class TokenStore:
@@ -192,7 +188,7 @@ class TokenStore:
         self.vocabulary_size: int = header["vocabulary_size"]
         self.vocabulary_digest: str = header["vocabulary_digest"]
         self.closing_tokens: int = header["closing_tokens"]
-        self.digest: str = header["checksum"]
+        self.digest: str = record_checksum(TOKEN_STORE, header)
         """Identifies the content: equal stores have equal digests."""
         self.language_pairs: tuple[LanguagePair, ...] = tuple(
             (pair["source"], pair["target"]) for pair in header["language_pairs"]

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from interlingua.errors import DataError
-from interlingua.storage.json_text import parse_json
-from interlingua.storage.record import checksum_of
+from interlingua.storage.formats import TOKEN_STORE
+from interlingua.storage.record import read_record
 
-FORMAT = "interlingua-token-store-1"
 FILES = ("tokens.bin", "offsets.bin")
 MAX_VOCABULARY = 1 << 32
 """Ids take four bytes at most."""
@@ -35,19 +34,7 @@ def read_header(path: Path) -> dict[str, Any]:
         raise DataError(
             "no token store here (header.json is missing); run: interlingua prepare", path=path
         )
-    try:
-        header = parse_json(file.read_bytes().decode("utf-8"))
-    except ValueError as error:
-        raise DataError("not JSON; the store is damaged, prepare it again", path=file) from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        found = header.get("format") if isinstance(header, dict) else type(header).__name__
-        raise DataError(
-            f"format {found!r} where {FORMAT!r} is read; prepare the store again", path=file
-        )
-    if header.get("checksum") != checksum_of(header):
-        raise DataError(
-            "the header's checksum is wrong; the store is damaged, prepare it again", path=file
-        )
+    header = read_record(file, TOKEN_STORE)
     problem = _header_problem(header)
     if problem:
         raise DataError(f"{problem}; prepare the store again", path=file)

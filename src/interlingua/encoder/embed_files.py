@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
-import json
 import os
 import sys
 import tempfile
@@ -33,7 +32,7 @@ from interlingua.encoder.finite import check_finite
 from interlingua.encoder.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DamagedFileError, DataError, count_of
-from interlingua.files import PathLike, atomic_write, count_lines, open_text, stem_and_suffix
+from interlingua.files import PathLike, count_lines, open_text, stem_and_suffix
 from interlingua.limits import guard_lines
 from interlingua.locks import exclusive
 from interlingua.remote import (
@@ -48,7 +47,8 @@ from interlingua.remote import (
     state,
 )
 from interlingua.runtime import Streamed, silent
-from interlingua.storage.json_text import parse_json
+from interlingua.storage.formats import EMBEDDED
+from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.workers import OnRay, connected
 
 STANDARD_INPUT = "-"
@@ -445,9 +445,12 @@ class _Record:
             return
         with tempfile.TemporaryDirectory() as scratch:
             try:
-                found = parse_json(fetch(self.path, Path(scratch)).read_text(encoding="utf-8"))
+                found = read_record(fetch(self.path, Path(scratch)), EMBEDDED)
                 recorded_model = found["model"]
                 self.files = dict(found["files"])
+            except RecordError as error:
+                # The path that the user knows, which may be on another machine.
+                raise RecordError(error.fault, EMBEDDED.remedy, path=self.path) from error
             except (ValueError, KeyError, TypeError) as error:
                 raise DataError(
                     "can't be read; choose another folder or remove it", path=self.path
@@ -469,9 +472,8 @@ class _Record:
         with (
             tempfile.TemporaryDirectory() as scratch,
             destination(self.path, Path(scratch)) as path,
-            atomic_write(path) as file,
         ):
-            json.dump({"model": self.model, "files": self.files}, file, indent=1)
+            write_record(path, EMBEDDED, {"model": self.model, "files": self.files})
 
 
 def embed_window(encode: Encode, texts: list[str]) -> tuple[Float32[ndarray, "n d"], EncodeReport]:

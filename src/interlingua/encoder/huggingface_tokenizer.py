@@ -133,7 +133,7 @@ def _from_transformers(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     special_tokens = {
         role: str(getattr(tokenizer, role)) for role in ROLES if getattr(tokenizer, role, None)
     }
-    return json.loads(backend.to_str()), special_tokens
+    return parse_json(backend.to_str()), special_tokens
 
 
 def _tokens(definition: dict[str, Any]) -> set[str]:

@@ -25,9 +25,10 @@ from interlingua.encoder.tokenizer_checks import check_definition
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
 from interlingua.languages import resolve
+from interlingua.storage.formats import VOCABULARY as VOCABULARY_FORMAT
 from interlingua.storage.json_text import parse_json, read_json_text, refuse_surrogates
+from interlingua.storage.record import fault_of, write_record
 
-FORMAT = "interlingua-vocabulary-1"
 CHUNK_TEXTS = 4096
 """Texts given to the tokenizer at once: enough for all its threads, few enough to keep memory
 flat."""
@@ -103,11 +104,8 @@ class Vocabulary:
         path = Path(folder) / "vocabulary.json"
         settings = _read_json(path)
         # First: a file of another format need not hold what this one expects.
-        found = settings.get("format")
-        if found != FORMAT:
-            raise DataError(
-                f"format {found!r} where {FORMAT!r} is read; train or save it again", path=path
-            )
+        if wrong := fault_of(settings, VOCABULARY_FORMAT):
+            raise DataError(f"{wrong}; {VOCABULARY_FORMAT.remedy}", path=path)
         if problem := fault(settings, VOCABULARY):
             raise DataError(f"{problem}; save the vocabulary again", path=path)
         model = Path(folder) / "sentencepiece.model"
@@ -163,7 +161,6 @@ class Vocabulary:
         """Writes ``tokenizer.json``, ``vocabulary.json`` and ``sentencepiece.model`` if any."""
         folder = Path(folder)
         settings = {
-            "format": FORMAT,
             "special_tokens": self.special_tokens,
             "language_tags": self._tags,
             "pre_tokenizer": self.pre_tokenizer,
@@ -174,8 +171,7 @@ class Vocabulary:
         if self._sentencepiece is not None:
             with atomic_write(folder / "sentencepiece.model", "wb") as file:
                 file.write(self._sentencepiece)
-        with atomic_write(folder / "vocabulary.json") as file:
-            file.write(json.dumps(settings, ensure_ascii=False, indent=1) + "\n")
+        write_record(folder / "vocabulary.json", VOCABULARY_FORMAT, settings)
 
     @property
     def size(self) -> int:
@@ -289,7 +285,7 @@ class Vocabulary:
     @property
     def definition(self) -> dict[str, Any]:
         """A fresh copy of the content of ``tokenizer.json``."""
-        return cast("dict[str, Any]", json.loads(self._json))
+        return cast("dict[str, Any]", parse_json(self._json))
 
     @property
     def model_type(self) -> str:

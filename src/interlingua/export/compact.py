@@ -17,7 +17,6 @@ ONNX allows no file outside the graph's folder, so the weights lie there and not
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +46,7 @@ from interlingua.export.graph_weights import (
     biased,
 )
 from interlingua.export.runtimes import ONNX_FILES
+from interlingua.storage.json_text import parse_json
 from interlingua.tensor_files import write_safetensors
 
 FLOAT8 = torch.float8_e4m3fn
@@ -167,7 +167,7 @@ class StoredWeights:
         # The data's offsets in the header count from its end.
         with path.open("rb") as opened:
             length = int.from_bytes(opened.read(8), "little")
-            self._header: dict[str, Any] = json.loads(opened.read(length))
+            self._header: dict[str, Any] = parse_json(opened.read(length).decode("utf-8"))
         self._data_start = 8 + length
 
     def tensor(self, graph: Graph, name: str, kind: int) -> str:

@@ -26,6 +26,7 @@ from interlingua import __version__
 from interlingua.errors import InterlinguaError
 from interlingua.files import atomic_write
 from interlingua.kernels import digest, variant
+from interlingua.storage.json_text import parse_json
 
 VARIABLE = "INTERLINGUA_EXECUTOR"
 FIRST = "first"
@@ -153,7 +154,7 @@ def remembered() -> dict[str, dict[str, float]]:
     """
     known = {}
     try:
-        content = json.loads(cache_file().read_text(encoding="utf-8"))
+        content = parse_json(cache_file().read_text(encoding="utf-8"))
         for key, rates in content.items():
             known[str(key)] = {str(name): float(rate) for name, rate in rates.items()}
         return known

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import json
 import os
 import re
 from collections import Counter, deque
@@ -34,7 +33,6 @@ from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.files import (
-    Journal,
     PathLike,
     atomic_write,
     is_below,
@@ -47,6 +45,7 @@ from interlingua.mining.alignment import AlignConfig, Alignment, Link, LinkCount
 from interlingua.mining.vectors import embed_texts
 from interlingua.remote import keep_inputs
 from interlingua.runtime import Progress, silent
+from interlingua.storage.journal import Journal
 
 BITEXT_SUFFIXES = (".csv", ".xlsx", ".xlsm", ".tmx", ".jsonl", ".ndjson")
 """Of files that hold the linked sentences, and not the links."""
@@ -791,17 +790,16 @@ class AlignJournal:
     def __init__(self, path: Path, settings: str) -> None:
         self.path = path
         self.journal = Journal(path)
-        head = json.dumps({"settings": settings})
-        is_filled = path.is_file() and path.stat().st_size > 0
-        if is_filled and not path.read_bytes().startswith(b'{"settings": '):
+        head = {"settings": settings}
+        found = self.journal.read()
+        if self.journal.is_foreign():
             raise ConfigError(
                 f"{path} is damaged, or a file of another program; remove it or choose another"
                 " folder"
             )
-        lines = self.journal.read()
-        self.done: set[str] = set()
-        if lines[:1] == [head]:
-            self.done.update(lines[1:])
+        self.done: set[tuple[str, ...]] = set()
+        if found[:1] == [head]:
+            self.done.update(map(tuple, found[1:]))
         self.journal.write([head, *sorted(self.done)])
 
     def has(self, pair: DocumentPair) -> bool:
@@ -815,8 +813,8 @@ class AlignJournal:
         """Records documents after their links are on the disk."""
         self.journal.add(self._line(pair))
 
-    def _line(self, pair: DocumentPair) -> str:
-        """The line of finished documents: the names of the three files, and a digest of all."""
+    def _line(self, pair: DocumentPair) -> tuple[str, ...]:
+        """Return the names of the three files of finished documents, and a digest of all."""
         files = (pair.source, pair.target, pair.output or "")
         digest = hashlib.sha256("".join(map(sha256_file, files)).encode()).hexdigest()
-        return json.dumps([*files, digest])
+        return (*files, digest)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -70,6 +69,8 @@ from interlingua.search.topk.tiles import (
     search_tiles,
     tiles_for,
 )
+from interlingua.storage.formats import VECTORS
+from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.workers import Workers
 
 CHOICE_SECONDS = 5e-6
@@ -562,6 +563,14 @@ def prepare_side(
     )
 
 
+def _identity_in(record: Path) -> dict[str, Any] | None:
+    """Return what finished vectors are of; None if their record is missing or damaged."""
+    try:
+        return read_record(record, VECTORS)
+    except RecordError:
+        return None
+
+
 def embed_file(
     file: TextFile,
     side: NumberedTexts,
@@ -575,7 +584,7 @@ def embed_file(
     """Makes the vectors of a side; see ``embed_side``."""
     # What the vectors are of stands next to them: all of a folder are of one model.
     digests = " ".join(map(sha256_file, file.vectors)) or None
-    identity = json.dumps({"model": model, "portion": PORTION, "vectors": digests})
+    identity = {"model": model, "portion": PORTION, "vectors": digests}
     record = folder / "model.json"
     known = None
     if file.vectors:
@@ -586,13 +595,12 @@ def embed_file(
     if not finished(folder):
         if known is not None:
             check_known(side, known)
-    elif not record.is_file() or record.read_bytes() != identity.encode():
+    elif _identity_in(record) != identity:
         raise ConfigError(
             f"{folder} holds vectors of another model, prompt or file; choose another --work"
             " folder or remove it"
         )
-    with atomic_write(record) as written:
-        written.write(identity)
+    write_record(record, VECTORS, identity)
     # Where all vectors are known there is nothing for workers to do.
     if not file.encode:
         workers = None

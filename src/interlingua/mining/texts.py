@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,10 +34,11 @@ from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.keys import EMPTY_KEY, text_keys
 from interlingua.corpus.sentence_table import is_table
 from interlingua.errors import ConfigError, DamagedFileError, DataError
-from interlingua.files import PathLike, atomic_write, open_text, sha256_file, sync_file
+from interlingua.files import PathLike, open_text, sha256_file, sync_file
 from interlingua.portions import ceil_div, portions
 from interlingua.runtime import Counted, silent
-from interlingua.storage.json_text import parse_json
+from interlingua.storage.formats import SIDE
+from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.temporary import sync_folder
 
 log = logging.getLogger("interlingua")
@@ -54,7 +54,6 @@ LOOKED_AT = 200
 ZEROS = 65_536
 """Numbers written at once."""
 RECORD = "side.json"
-FORMAT = "interlingua-side-1"
 FILES = (
     "texts.text",
     "texts.ends",
@@ -202,14 +201,11 @@ class SideRecord:
         path = folder / RECORD
         # A problem matters only where vectors depend on the texts; else all is simply read again.
         try:
-            found = parse_json(path.read_text(encoding="utf-8"))
-            if found.pop("format") == FORMAT:
-                return cls(**found)
-            problem = "is of another version of interlingua"
-        except FileNotFoundError:
-            problem = "is missing"
-        except (ValueError, KeyError, TypeError, AttributeError):
-            problem = "is damaged"
+            return cls(**read_record(path, SIDE))
+        except RecordError as error:
+            problem = error.fault
+        except TypeError:
+            problem = "damaged"
         if not has_vectors(folder):
             return None
         raise DataError(
@@ -220,8 +216,7 @@ class SideRecord:
 
     def write(self, folder: Path) -> None:
         """Puts the record into a folder; then the side is finished."""
-        with atomic_write(folder / RECORD) as file:
-            json.dump({"format": FORMAT, **asdict(self)}, file)
+        write_record(folder / RECORD, SIDE, asdict(self))
 
     def damage(self, folder: Path) -> str:
         """Which file is not what was written; empty if all are."""

@@ -14,7 +14,6 @@ import io
 import itertools
 import logging
 import os
-import re
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,9 +28,10 @@ from interlingua.arrays import map_array, unit_rows
 from interlingua.encoder.finite import check_finite, warn_of_zeros
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError, count_of
-from interlingua.files import Journal, PathLike
+from interlingua.files import PathLike
 from interlingua.mining.texts import NumberedTexts
 from interlingua.runtime import Counted, silent
+from interlingua.storage.journal import Journal
 from interlingua.temporary import sync_folder
 from interlingua.workers import Workers
 
@@ -41,7 +41,6 @@ PORTION = 2048
 JOURNALS = "vectors-*of*.journal"
 PART = 1 << 24
 """Bytes read at once."""
-_LINE = re.compile(r"(\d{1,18}) (\d{1,9}) ([0-9a-f]{8})")
 
 
 class Portion(NamedTuple):
@@ -57,24 +56,23 @@ class Portion(NamedTuple):
     width: int
     crc: int
 
-    def __str__(self) -> str:
-        return f"{self.start} {self.width} {self.crc:08x}"
 
-
-def portion_line(start: int, vectors: Float32[ndarray, "n d"]) -> str:
-    """The line of a journal for vectors that are on the disk."""
-    return str(
-        Portion(start, vectors.shape[1], zlib.crc32(np.ascontiguousarray(vectors, "<f4").data))
-    )
+def portion_of(start: int, vectors: Float32[ndarray, "n d"]) -> Portion:
+    """Return the line of a journal for vectors that are on the disk."""
+    return Portion(start, vectors.shape[1], zlib.crc32(np.ascontiguousarray(vectors, "<f4").data))
 
 
 def journaled(folder: Path) -> dict[Path, list[Portion]]:
     """The finished portions of each journal; a line that was cut or changed names none."""
     found: dict[Path, list[Portion]] = {}
     for path in sorted(folder.glob(JOURNALS)):
-        matches = [match for match in map(_LINE.fullmatch, Journal(path).read()) if match]
-        found[path] = [Portion(int(one[1]), int(one[2]), int(one[3], 16)) for one in matches]
+        found[path] = [Portion(*values) for values in Journal(path).read() if _is_portion(values)]
     return found
+
+
+def _is_portion(values: Any) -> bool:
+    """Return whether a value of a journal has the types of a portion; its CRC names no writer."""
+    return isinstance(values, list) and [type(value) for value in values] == [int, int, int]
 
 
 def header_of(rows: int, width: int) -> bytes:
@@ -182,7 +180,7 @@ def embed_side(
             _write(file.fileno(), vectors, start, len(side))
             # First the vectors, then the line that says they are there.
             os.fdatasync(file.fileno())
-            journal.add(portion_line(start, vectors))
+            journal.add(portion_of(start, vectors))
             count += len(vectors)
             progress(count, sum(texts.values()))
     return len(set(portions) - finished(folder))
@@ -238,7 +236,7 @@ def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> No
     for journal, of_journal in found.items():
         if any(portion.start in damaged for portion in of_journal):
             remaining = [portion for portion in of_journal if portion.start not in damaged]
-            Journal(journal).write(map(str, remaining))
+            Journal(journal).write(remaining)
 
 
 def load_vectors(folder: Path) -> Float32[ndarray, "n d"]:

@@ -8,7 +8,6 @@ removed, so whatever else a user keeps in a work folder stays there.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import re
@@ -16,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from interlingua.errors import ConfigError
-from interlingua.files import atomic_write, has_format
 from interlingua.locks import exclusive
+from interlingua.storage.formats import MINING
+from interlingua.storage.record import holds_record, read_record, write_record
 from interlingua.temporary import sweep
 
 log = logging.getLogger("interlingua")
-FORMAT = "interlingua-mining-1"
 RECORD = "work.json"
 REMEDY = "choose another --work folder"
 _SIDE = (
@@ -48,6 +47,7 @@ def claim(folder: Path) -> None:
     """Marks a work folder as ours before anything is made in it.
 
     Raises:
+        RecordError: its record is damaged or of another version.
         ConfigError: it holds files under our names, and none of our runs has claimed it; or links
             under our names, through which files elsewhere would be written.
     """
@@ -57,7 +57,8 @@ def claim(folder: Path) -> None:
         raise ConfigError(
             f"{link} is a link, and what it points at would be written to; remove it or {REMEDY}"
         )
-    if has_format(folder, RECORD, FORMAT):
+    if holds_record(folder / RECORD, MINING):
+        read_record(folder / RECORD, MINING)
         return
     # Not claimed: empty folders of our names do no harm, anything in them belongs to others.
     names = [path.name for path in _folders(folder) if path.parent == folder and _is_filled(path)]
@@ -69,8 +70,7 @@ def claim(folder: Path) -> None:
             f"{folder} holds {', '.join(sorted(names))}, which this version of interlingua did not"
             f" make and would replace; {REMEDY}"
         )
-    with atomic_write(folder / RECORD) as file:
-        json.dump({"format": FORMAT}, file)
+    write_record(folder / RECORD, MINING, {})
 
 
 @contextlib.contextmanager
@@ -147,7 +147,7 @@ def clear(folder: Path) -> None:
         with contextlib.suppress(OSError):
             own.rmdir()
     # The record goes last: a clearing that is cut off leaves a folder that is still claimed.
-    if has_format(folder, RECORD, FORMAT):
+    if holds_record(folder / RECORD, MINING):
         (folder / RECORD).unlink()
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,6 +18,9 @@ from typing import Any
 
 from interlingua.files import PathLike, atomic_write
 from interlingua.storage.json_text import parse_json
+
+_MARK_BYTES = 9
+"""Of the CRC-32 and the space at the beginning of a line."""
 
 
 class Journal:
@@ -38,6 +42,14 @@ class Journal:
         # After the last line feed is nothing, or a line that was cut.
         lines = content.split("\n")[:-1]
         return [found[0] for found in map(_parse, lines) if found]
+
+    def is_foreign(self) -> bool:
+        """Return whether a file of this name holds something else; a cut line does not count."""
+        if not self.path.is_file():
+            return False
+        with open(self.path, "rb") as file:
+            head = file.read(_MARK_BYTES)
+        return re.fullmatch(rb"[0-9a-f]{0,8}|[0-9a-f]{8} ", head) is None
 
     def add(self, value: Any) -> None:
         """Add a value, which is on the disk when this returns; a cut line before it goes."""

@@ -121,6 +121,11 @@ def fault_of(content: Any, format: Format) -> str:
     return ""
 
 
+def record_checksum(format: Format, content: Mapping[str, Any]) -> str:
+    """Return the checksum of the record with a content; equal contents have equal checksums."""
+    return checksum_of({FORMAT_KEY: format.tag, **content})
+
+
 def holds_record(path: PathLike, format: Format) -> bool:
     """Return whether a file is a record of a format, whatever its version and its damage."""
     try:

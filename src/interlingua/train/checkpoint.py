@@ -8,7 +8,6 @@ the other two and one of itself.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,12 +21,12 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from interlingua.errors import CheckpointError, DataError
 from interlingua.files import atomic_directory, remove_entries, sha256_file
-from interlingua.storage.json_text import parse_json, read_json_text
-from interlingua.storage.record import checksum_of
+from interlingua.storage.formats import CHECKPOINT
+from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.tensor_files import write_safetensors
 from interlingua.train.engine import gathered
 
-FORMAT = "interlingua-checkpoint-2"
+STATE_FILE = "state.json"
 TENSOR_FILES = ("model.safetensors", "optimizer.safetensors")
 ENTRIES = r"model\.safetensors|optimizer\.safetensors|state\.json"
 """Files of a checkpoint."""
@@ -94,15 +93,11 @@ def save_checkpoint(
         ) as temporary:
             for name, content in zip(TENSOR_FILES, (weights, moments), strict=True):
                 write_safetensors(temporary / name, content)
-            record: dict[str, Any] = {
-                "format": FORMAT,
+            record = {
                 "state": dataclasses.asdict(state),
                 "sha256": {name: sha256_file(temporary / name) for name in TENSOR_FILES},
             }
-            record["checksum"] = checksum_of(record)
-            (temporary / "state.json").write_text(
-                json.dumps(record, indent=1) + "\n", encoding="utf-8"
-            )
+            write_record(temporary / STATE_FILE, CHECKPOINT, record)
     except DataError as error:
         # Without the remedy of ``files``, as another place would be without these checkpoints.
         reason = str(error)
@@ -130,7 +125,7 @@ def load_checkpoint(
     problem = damage(path)
     if problem:
         raise CheckpointError(f"{path}: {problem}; resume from another checkpoint")
-    record = parse_json(read_json_text(path / "state.json"))
+    record = read_record(path / STATE_FILE, CHECKPOINT)
     try:
         weights = load_file(path / "model.safetensors")
         moments = load_file(path / "optimizer.safetensors")
@@ -183,18 +178,9 @@ def latest_checkpoint(folder: Path, warn: Callable[[str], None]) -> Path | None:
 def damage(path: Path) -> str | None:
     """Why a checkpoint can't be used, or none."""
     try:
-        record = parse_json(read_json_text(path / "state.json"))
-    except (OSError, ValueError):
-        return "state.json is missing or cut short"
-    found = record.get("format") if isinstance(record, dict) else None
-    if found == "interlingua-checkpoint-1":
-        return (
-            "state.json is of interlingua 0.1 and has no digest of itself; go on with that version"
-        )
-    if found != FORMAT:
-        return f"format {found!r} where {FORMAT!r} is read"
-    if record.get("checksum") != checksum_of(record):
-        return "state.json was changed since it was written"
+        record = read_record(path / STATE_FILE, CHECKPOINT)
+    except RecordError as error:
+        return f"{STATE_FILE}: {error.fault}"
     digests = record.get("sha256")
     if not isinstance(digests, dict) or digests.keys() != set(TENSOR_FILES):
         return "state.json lacks digests of its files"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
-import json
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -15,16 +14,21 @@ import torch
 from interlingua import __version__
 from interlingua.encoder.directory import MODEL_ENTRIES
 from interlingua.errors import CheckpointError, ConfigError, DataError
-from interlingua.files import atomic_write, has_format, other_entries, remove_entries
+from interlingua.files import atomic_write, other_entries, remove_entries
 from interlingua.locks import exclusive
-from interlingua.storage.json_text import parse_json, read_json_text
+from interlingua.storage.formats import CHECKPOINT, RUN
+from interlingua.storage.record import RecordError, holds_record, read_record, write_record
 from interlingua.temporary import sweep
-from interlingua.train.checkpoint import ENTRIES, checkpoints_in, damage, latest_checkpoint
-from interlingua.train.checkpoint import FORMAT as CHECKPOINT_FORMAT
+from interlingua.train.checkpoint import (
+    ENTRIES,
+    STATE_FILE,
+    checkpoints_in,
+    damage,
+    latest_checkpoint,
+)
 from interlingua.train.config import TrainConfig, differences, load_train_config, train_config_from
 
 PACKAGES = ("numpy", "lightning-fabric", "safetensors", "tokenizers")
-FORMAT = "interlingua-run-1"
 MAY_CHANGE: dict[str, Any] = {
     "output": None,
     "device": "auto",
@@ -195,12 +199,9 @@ class RunFolder:
         """Whether a run of ours has begun in this folder."""
         # A checkpoint of ours is enough, even where the manifest was lost.
         for path in checkpoints_in(self.checkpoints):
-            if has_format(path, "state.json", CHECKPOINT_FORMAT):
+            if holds_record(path / STATE_FILE, CHECKPOINT):
                 return True
-        try:
-            return self.read_manifest().keys() >= {"requested", "data_digest", "versions"}
-        except (CheckpointError, AttributeError):
-            return False
+        return holds_record(self.manifest, RUN)
 
     def compare(self, digests: Mapping[str, str], warn: Callable[[str], None]) -> None:
         """Compares what the run in this folder began with to what it would go on with.
@@ -251,7 +252,6 @@ class RunFolder:
             self._remove_earlier()
         if fresh or not self.manifest.exists():
             record = {
-                "format": FORMAT,
                 "requested": given.to_mapping(),
                 **digests,
                 "versions": versions(),
@@ -259,9 +259,7 @@ class RunFolder:
                 "machine": f"{platform.system()} {platform.machine()}",
             }
             # First and in one go: a folder with a manifest is a run's, whatever else is in it.
-            with atomic_write(self.manifest) as file:
-                json.dump(record, file, indent=1, ensure_ascii=False)
-                file.write("\n")
+            write_record(self.manifest, RUN, record)
         with atomic_write(self.config) as file:
             file.write(settled.to_toml())
         # what a killed process left under temporary names
@@ -302,12 +300,9 @@ class RunFolder:
             CheckpointError: it is missing or damaged.
         """
         try:
-            manifest: dict[str, Any] = parse_json(read_json_text(self.manifest))
-        except (OSError, ValueError) as error:
-            raise CheckpointError(
-                f"{self.manifest}: missing or damaged; start over with --resume never"
-            ) from error
-        return manifest
+            return read_record(self.manifest, RUN)
+        except RecordError as error:
+            raise CheckpointError(str(error)) from error
 
 
 def versions() -> dict[str, str]:

@@ -21,7 +21,6 @@ since is refused.
 from __future__ import annotations
 
 import copy
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,11 +35,12 @@ from interlingua.config import (
     with_absolute_paths,
 )
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.files import PathLike, atomic_write, sha256_file, sha256_tree
+from interlingua.files import PathLike, sha256_file, sha256_tree
 from interlingua.locks import exclusive
 from interlingua.processes import is_first_process
 from interlingua.registry import did_you_mean
-from interlingua.storage.json_text import parse_json
+from interlingua.storage.formats import STAGES
+from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.train.config import LENGTHS, TrainConfig, differences, train_config_from
 from interlingua.train.log import say
 from interlingua.train.loop import train
@@ -342,13 +342,17 @@ def _digest(path: Path) -> str:
 
 def _read_record(output: Path) -> dict[str, Any]:
     path = output / STATE_FILE
-    if not path.exists():
-        return {}
     try:
-        record: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise CheckpointError(f"{path}: damaged; start all over with --resume never") from error
-    unknown = [name for name, stage in record.items() if "requested" not in stage]
+        record = read_record(path, STAGES)
+    except RecordError as error:
+        if error.is_missing:
+            return {}
+        raise CheckpointError(str(error)) from error
+    unknown = [
+        name
+        for name, stage in record.items()
+        if not isinstance(stage, dict) or "requested" not in stage
+    ]
     if unknown:
         raise CheckpointError(
             f"{path}: stage {unknown[0]} has no requested config; start all over with --resume"
@@ -358,9 +362,7 @@ def _read_record(output: Path) -> dict[str, Any]:
 
 
 def _write_record(output: Path, record: Mapping[str, Any]) -> None:
-    with atomic_write(output / STATE_FILE) as file:
-        json.dump(record, file, indent=1, ensure_ascii=False)
-        file.write("\n")
+    write_record(output / STATE_FILE, STAGES, record)
 
 
 def _tell(text: str, *, show: bool) -> None:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.files import Journal
 from interlingua.search.topk.lists import NeighborLists
 from interlingua.search.topk.tiles import (
     JOURNAL,
@@ -15,6 +14,7 @@ from interlingua.search.topk.tiles import (
     write_done,
     write_lists,
 )
+from interlingua.storage.journal import Journal
 
 SHAPE = (5, 3)
 DONE = DoneTiles([(0, 0), (0, 40), (50, 0)])
@@ -91,7 +91,7 @@ def test_no_cut_file_of_lists_is_taken(tmp_path, lists):
 
 def test_lines_of_the_journal_that_are_none_name_no_tile(tmp_path):
     write_done(tmp_path, DONE)
-    Journal(tmp_path / JOURNAL).add("50 40")
+    Journal(tmp_path / JOURNAL).add((50, 40))
     with (tmp_path / JOURNAL).open("ab") as journal:
         journal.write(b"1\n2 x\n\xff 3\n-1 0\n" + b"9" * 30 + b" 0\n0 4")
     assert read_done(tmp_path).tiles == {*DONE.tiles, (50, 40)}

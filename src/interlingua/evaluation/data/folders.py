@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
@@ -14,7 +13,7 @@ from interlingua.corpus.evaluation_sets import PairFile, one_each, pair_files
 from interlingua.errors import DataError, LanguageAbsentError, count_of
 from interlingua.files import files_in, tab_rows
 from interlingua.languages import find_code, resolve
-from interlingua.storage.json_text import json_lines
+from interlingua.storage.json_text import json_lines, parse_json
 
 ENGLISH = "eng_Latn"
 FLORES = "flores200_devtest"
@@ -238,7 +237,7 @@ def published_digests(dataset: str) -> tuple[str, Mapping[str, str]]:
     The digests are the first 12 hex digits of ``content_sha256``.
     """
     file = resources.files("interlingua") / "data" / "evaluation_sets.json"
-    table = json.loads(file.read_text("utf-8"))
+    table = parse_json(file.read_text("utf-8"))
     return table[dataset]["revision"], table[dataset]["sha256"]
 
 

@@ -21,8 +21,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -33,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interlingua.errors import ConfigError, DataError, count_of
-from interlingua.files import Journal, PathLike, atomic_write
+from interlingua.files import PathLike, atomic_write
 from interlingua.locks import exclusive
 from interlingua.portions import ceil_div
 from interlingua.runtime import Counted, silent
@@ -48,7 +46,9 @@ from interlingua.search.topk.exact import (
     read_block,
 )
 from interlingua.search.topk.lists import NeighborLists
-from interlingua.storage.json_text import parse_json
+from interlingua.storage.formats import TILE_PLAN
+from interlingua.storage.journal import Journal
+from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.workers import Workers
 
 PLAN = "plan.json"
@@ -68,7 +68,6 @@ JOURNAL = "journal.txt"
 Side = Literal["x", "y"]
 Tile = tuple[int, int]
 """Its first row and its first column."""
-_LINE = re.compile(r"(\d{1,18}) (\d{1,18})")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,8 +129,8 @@ class TilePlan:
         for folder in folders:
             # No plan, or none that can be read: whoever begins in that folder says so.
             try:
-                found = TilePlan(**parse_json((folder / PLAN).read_text(encoding="utf-8")))
-            except (OSError, ValueError, TypeError):
+                found = TilePlan(**read_record(folder / PLAN, TILE_PLAN))
+            except (DataError, TypeError):
                 continue
             fits = (found.rows + found.columns) * bytes_of_a_vector(self.width, self.k) <= memory
             # The same but for the sizes of its blocks, which follow from the memory of that run.
@@ -378,7 +377,7 @@ class TileJournal:
         write_lists(self.folder, "x", i, block_x)
         write_lists(self.folder, "y", j, block_y)
         # The journal last: its line promises that both files have the tile's pairs.
-        Journal(self.folder / JOURNAL).add(f"{i} {j}")
+        Journal(self.folder / JOURNAL).add(tile)
         self._done.add(tile)
         self.finished += self.plan.pairs(*tile)
         self.progress(self.finished, self.total)
@@ -464,8 +463,7 @@ def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
         # Without a line that was cut, to which the next one would be added.
         write_done(folder, done)
         return done
-    with atomic_write(folder / PLAN) as file:
-        json.dump(dataclasses.asdict(plan), file)
+    write_record(folder / PLAN, TILE_PLAN, dataclasses.asdict(plan))
     return DoneTiles()
 
 
@@ -476,14 +474,9 @@ def _check_plan(folder: Path, plan: TilePlan) -> None:
         ConfigError: it is one, or its plan can't be read.
     """
     try:
-        found = parse_json((folder / PLAN).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"{folder} holds no plan that can be read; choose another folder or remove it"
-        ) from error
-    # JSON that is not a plan at all differs in every field.
-    if not isinstance(found, dict):
-        found = {}
+        found = read_record(folder / PLAN, TILE_PLAN)
+    except RecordError as error:
+        raise ConfigError(str(error)) from error
     changed = [key for key, value in dataclasses.asdict(plan).items() if found.get(key) != value]
     if changed:
         what = f"another {', '.join(changed)}"
@@ -592,16 +585,15 @@ def read_done(folder: Path) -> DoneTiles:
     A line that was cut or changed names none, so its tile is done again.
     """
     done = DoneTiles()
-    for line in Journal(folder / JOURNAL).read():
-        match = _LINE.fullmatch(line)
-        if match:
-            done.add((int(match[1]), int(match[2])))
+    for values in Journal(folder / JOURNAL).read():
+        if isinstance(values, list) and [type(value) for value in values] == [int, int]:
+            done.add((values[0], values[1]))
     return done
 
 
 def write_done(folder: Path, done: DoneTiles) -> None:
     """Writes the journal anew."""
-    Journal(folder / JOURNAL).write(f"{i} {j}" for i, j in sorted(done.tiles))
+    Journal(folder / JOURNAL).write(sorted(done.tiles))
 
 
 def _block_name(side: Side, start: int) -> str:
