@@ -77,6 +77,15 @@ def test_pairs_that_changed_are_other_settings(tmp_path):
         claim(asked)
 
 
+def test_a_model_that_changed_is_another_one(tmp_path):
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "weights").write_text("1")
+    claim(settings(tmp_path, model=tmp_path / "m"))
+    (tmp_path / "m" / "weights").write_text("2")
+    with pytest.raises(ConfigError, match="/m has changed"):
+        claim(settings(tmp_path, model=tmp_path / "m"))
+
+
 def test_a_folder_of_other_files_is_left_alone(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("")

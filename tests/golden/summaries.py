@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 
 VOLATILE = re.compile(
     r"second|version|date|time|memory|machine|processor|digest|commit|path|host|python|torch|cpu|device|_at$|command"
-    r"|checksum|revision|library|packages|rate$|threads|sha|started|created|bytes|^files$|^arm$"
+    r"|checksum|revision|library|packages|rate$|threads|sha|started|created|bytes|^files$|^inputs$|^arm$"
 )
 """Keys of JSON with values that differ between two runs or two machines."""
 MOST_LINES = 60

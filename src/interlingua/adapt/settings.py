@@ -177,7 +177,7 @@ def open_extension(settings: ExtendSettings) -> AbstractContextManager[Workspace
         settings.output,
         EXTEND,
         settings=settings.to_record(),
-        inputs=(*settings.pairs, *settings.replay, *settings.check, *settings.sts),
+        inputs=(settings.model, *settings.pairs, *settings.replay, *settings.check, *settings.sts),
         may_change=MAY_CHANGE,
         remedy="name another folder with --output",
     )

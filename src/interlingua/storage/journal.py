@@ -54,6 +54,7 @@ class Journal:
     def add(self, value: Any) -> None:
         """Add a value, which is on the disk when this returns; a cut line before it goes."""
         with open(self.path, "a+b") as file:
+            # Another line must not be joined with one that was cut.
             end = file.tell()
             if end:
                 file.seek(end - 1)

@@ -101,6 +101,7 @@ def parse_record(
         raise RecordError(
             f"damaged or no record of {format.name} ({error})", remedy, path=path
         ) from error
+    # Format before version, version before checksum: the first that is wrong tells the most.
     if fault := fault_of(content, format):
         raise RecordError(fault, remedy, path=path)
     own: dict[str, Any] = content
@@ -128,6 +129,7 @@ def record_checksum(format: Format, content: Mapping[str, Any]) -> str:
 
 def holds_record(path: PathLike, format: Format) -> bool:
     """Return whether a file is a record of a format, whatever its version and its damage."""
+    # A damaged record still is one of ours, and may be replaced where an unknown file may not.
     try:
         content = parse_json(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -137,6 +139,7 @@ def holds_record(path: PathLike, format: Format) -> bool:
 
 def checksum_of(record: Mapping[str, Any]) -> str:
     """Return the SHA-256 of everything in a record besides its ``checksum``."""
+    # Sorted, so that the order in a file does not matter.
     content = {key: value for key, value in record.items() if key != CHECKSUM}
     text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

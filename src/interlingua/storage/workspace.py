@@ -104,6 +104,7 @@ class Workspace:
             self.path / name, overwrite=True, ours=lambda _: True, entries=_pattern(own)
         ) as folder:
             yield folder
+            # Before the rename: a folder that is there without a record would be a user's.
             self._finish(name, {"files": _digests(folder)})
 
     def begin(self, name: str) -> Path:
@@ -127,6 +128,7 @@ class Workspace:
 
     def _finish(self, name: str, entry: dict[str, Any]) -> None:
         """Record a finished step; if it differs from before, later steps are no longer finished."""
+        # A step that comes out as before leaves all that was made of it valid.
         before = self._steps.get(name)
         if before is not None and "begun" not in before and before != entry:
             names = list(self._steps)
@@ -182,6 +184,7 @@ def open_workspace(
     if place.exists() and not place.is_dir():
         raise ConfigError(f"{place} is a file; {remedy}")
     with locks.exclusive(place, remedy=remedy):
+        # Under the lock, as digests of large inputs take time in which another run could begin.
         begun = {"settings": _plain(settings), "inputs": _fingerprints(inputs), "steps": {}}
         sweep(place)
         content = _read(place, format, remedy)
@@ -192,8 +195,10 @@ def open_workspace(
             content = None
         if content is not None:
             _compare(place, content, begun, may_change, remedy)
+            # Settings that may change are kept as they are now.
             content["settings"] = begun["settings"]
         workspace = Workspace(place, format, content or begun, remedy=remedy)
+        # The first file of the folder: by it a later run knows that the others are ours.
         if content is None:
             workspace._write()
         yield workspace
@@ -225,10 +230,12 @@ def _is_entry(entry: Any) -> bool:
     if not isinstance(entry, dict) or entry.keys() - {"begun", "files", "value"}:
         return False
     files = entry.get("files", {})
-    return isinstance(files, dict) and all(
-        isinstance(found, list) and [type(value) for value in found] == [int, str]
-        for found in files.values()
-    )
+    return isinstance(files, dict) and all(map(_is_digest, files.values()))
+
+
+def _is_digest(found: Any) -> bool:
+    """Return whether a file's entry is its size and its SHA-256."""
+    return isinstance(found, list) and list(map(type, found)) == [int, str]
 
 
 def _compare(
@@ -242,7 +249,8 @@ def _compare(
     for kind, what in (("settings", "settings"), ("inputs", "inputs")):
         then = content[kind]
         for key in sorted(then.keys() | now[kind].keys()):
-            before, after = then.get(key), now[kind].get(key)
+            before = then.get(key)
+            after = now[kind].get(key)
             if key in may_change or before == after:
                 continue
             difference = f"{key} ({before}, {after}) (then, now)"
