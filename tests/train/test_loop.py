@@ -16,6 +16,8 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.kernels import calls
 from interlingua.methods.ems import EMS
+from interlingua.storage.formats import RUN
+from interlingua.storage.record import read_record, write_record
 from interlingua.train import config as configs
 from interlingua.train import memory, ways
 from interlingua.train.build import build_objective
@@ -429,7 +431,9 @@ def test_changed_validation_is_noticed(stopped):
 def test_other_versions_are_told(stopped, capsys):
     config, _ = stopped
     path = config.run.output / "manifest.json"
-    path.write_text(path.read_text().replace(f'"torch": "{torch.__version__}"', '"torch": "1.0"'))
+    manifest = read_record(path, RUN)
+    manifest["versions"]["torch"] = "1.0"
+    write_record(path, RUN, manifest)
     train(config, progress=False)
     assert capsys.readouterr().err.count("this run began with torch 1.0") == 1
 

@@ -189,11 +189,15 @@ def test_stages_go_on_by_themselves(staged):
     ("content", "message"),
     [
         ("{", r"stages\.json: damaged"),
+        (render_record(formats.STAGES, {"cross": {}}), r"stages\.json: damaged"),
         ("{}", r"stages\.json: .*--resume never"),
-        (render_record(formats.STAGES, {"cross": {"done": True}}), r"stages\.json: stage cross"),
-        (render_record(formats.STAGES, {"cross": 3}), r"stages\.json: stage cross"),
+        (
+            render_record(formats.STAGES, {"stages": {"cross": {"done": True}}}),
+            r"stages\.json: stage cross",
+        ),
+        (render_record(formats.STAGES, {"stages": {"cross": 3}}), r"stages\.json: stage cross"),
     ],
-    ids=["not JSON", "no record", "no config", "no stage"],
+    ids=["not JSON", "no stages", "no record", "no config", "no stage"],
 )
 def test_a_damaged_record(staged, content, message):
     output, _ = load_stages(staged)
@@ -232,7 +236,7 @@ def test_mistakes_are_found_before_anything_runs(staged, text, message):
 
 def test_the_record_keeps_what_was_asked(staged):
     output, _ = run(staged)
-    asked = json.loads((output / "stages.json").read_text())["main"]["requested"]
+    asked = json.loads((output / "stages.json").read_text())["stages"]["main"]["requested"]
     assert asked["encoder"]["path"] == str(output / "sts" / "best")
     assert load_toml(output / "main" / "config.toml")["run"]["seed"] == asked["run"]["seed"] == 3
 

@@ -343,11 +343,14 @@ def _digest(path: Path) -> str:
 def _read_record(output: Path) -> dict[str, Any]:
     path = output / STATE_FILE
     try:
-        record = read_record(path, STAGES)
+        record = read_record(path, STAGES).get("stages")
     except RecordError as error:
         if error.is_missing:
             return {}
         raise CheckpointError(str(error)) from error
+    # The checksum does not tell who wrote the record.
+    if not isinstance(record, dict):
+        raise CheckpointError(f"{path}: damaged: it has no stages; {STAGES.remedy}")
     unknown = [
         name
         for name, stage in record.items()
@@ -362,7 +365,7 @@ def _read_record(output: Path) -> dict[str, Any]:
 
 
 def _write_record(output: Path, record: Mapping[str, Any]) -> None:
-    write_record(output / STATE_FILE, STAGES, record)
+    write_record(output / STATE_FILE, STAGES, {"stages": record})
 
 
 def _tell(text: str, *, show: bool) -> None:

@@ -39,7 +39,7 @@ def test_killed_in_the_second_run_it_goes_on_there(staged, tmp_path):
         time.sleep(0.002)
     process.kill()
     assert process.wait() == -signal.SIGKILL, "it ended by itself"
-    record = json.loads((tmp_path / "out" / "stages.json").read_text())
+    record = json.loads((tmp_path / "out" / "stages.json").read_text())["stages"]
     assert {name: stage["done"] for name, stage in record.items()} == {
         "cross": True,
         "silver": True,
