@@ -191,7 +191,7 @@ def topics_in(folder, *, qrels=QRELS, docs=DOCS, topics=TOPICS):
         ({"qrels": None}, r"there is no qrels.train.txt .*"),
         ({"docs": None}, r"there is no docs.jsonl .*"),
         ({"qrels": "1 0 5#0\n"}, "qrels.train.txt:1: '1 0 5#0', expected: question 0 passage"),
-        ({"qrels": "1 0 99 1\n"}, "docs.jsonl: 1 passages .*'99'"),
+        ({"qrels": "1 0 99 1\n"}, "docs.jsonl: lacks 1 passage .*'99'"),
         ({"docs": [{"id": "5#0"}]}, r"docs.jsonl:1: 'text' is missing"),
         ({"topics": "1\n"}, r"topic.train.tsv:1: '1', expected question id, question"),
     ],
