@@ -84,6 +84,7 @@ METHODS = Registry(
         "laser": "interlingua.methods.laser:LASER",
         "combination": "interlingua.methods.combination:Combination",
         "multilingual_ir": "interlingua.methods.multilingual_ir:MultilingualIR",
+        "teacher_similarity": "interlingua.methods.teacher_similarity:TeacherSimilarity",
     },
 )
 TASKS = Registry(

@@ -22,6 +22,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "max_sentences": (0, 2**62),
     "held_out": (0, 2**31),
     "hard_negatives": (0, 1_000),
+    "language_block": (1, 2**20),
     "max_question_tokens": (1, 2**31),
     "max_passage_tokens": (1, 2**31),
 }
@@ -66,6 +67,9 @@ class QuestionsConfig:
     """Questions per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
     hard_negatives: int = 0
     """Hard negatives a question, where the files have some."""
+    language_block: int = 1
+    """Questions next to one another that are of one language, for losses that compare those alone;
+    1 = in any order."""
     question_prompt: str = ""
     """Put in front of questions, for backbones that were trained with a prompt; kept with the
     model."""
