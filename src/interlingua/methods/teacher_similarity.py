@@ -71,6 +71,8 @@ class TeacherInputs(NamedTuple):
     questions: TokenBatch
     passages: TokenBatch
     """In the teacher's tokens."""
+    read: tuple[TokenBatch, TokenBatch]
+    """Questions and passages as the student reads them."""
     languages: tuple[Int64[Tensor, " b"], Int64[Tensor, " n"]]
     """Codes of the questions and of the passages."""
 
@@ -94,6 +96,7 @@ class TeacherSimilarity(Objective):
     config: TeacherSimilarityConfig
     feeds = ("questions",)
     nested_terms = ("question", "passage")
+    takes_forms = True
 
     def __init__(self, config: TeacherSimilarityConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
@@ -127,13 +130,17 @@ class TeacherSimilarity(Objective):
             )
         )
         languages = language_codes(batch.questions), language_codes(batch.passages)
-        return TeacherInputs(questions, passages, languages)
+        read = (
+            self.as_written(batch.questions, batch),
+            self.as_written(batch.passages, batch),
+        )
+        return TeacherInputs(questions, passages, read, languages)
 
     def forward(self, batch: QuestionBatch) -> LossOutput:
         """w_q KL(T || S) over passages + w_p KL(T' || S') over questions; S = cos(q_i, p_j)."""
         batch, inputs = self.prepared(batch)
         config = self.config
-        q, p = (self.all_gather(self.encoder(part)) for part in (batch.questions, batch.passages))
+        q, p = (self.all_gather(self.encoder(part)) for part in inputs.read)
         self.need_others(len(p), "question with its passage")
         target = self.teach(inputs.questions, inputs.passages)
         excluded: Bool[Tensor, "b n"] | None = None
