@@ -64,22 +64,22 @@ def with_hard_passages(encoder: Any, given: argparse.Namespace) -> list[dict[str
     by_language: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for item in items:
         by_language[item["positive_ctxs"][0]["language"]].append(item)
-    for language, asked in sorted(by_language.items()):
+    for language, in_language in sorted(by_language.items()):
         # Each passage once, by its title and text.
-        contexts = {json.dumps(item["positive_ctxs"][0]): None for item in asked}
+        contexts = {json.dumps(item["positive_ctxs"][0]): None for item in in_language}
         passages = [json.loads(key) for key in contexts]
         places = {key: place for place, key in enumerate(contexts)}
         texts = [with_title(one["text"], one["title"], None) for one in passages]
         vectors = encoder.encode(texts, prompt=given.passage_prompt, language=language)
-        for start in range(0, len(asked), ROWS):
-            some = asked[start : start + ROWS]
+        for start in range(0, len(in_language), ROWS):
+            some = in_language[start : start + ROWS]
             questions = [item["question"] for item in some]
             of_questions = encoder.encode(questions, prompt=given.question_prompt)
             cosines = of_questions @ vectors.T
             for item, row in zip(some, cosines, strict=True):
                 own = places[json.dumps(item["positive_ctxs"][0])]
                 item["hard_negative_ctxs"] = [passages[place] for place in nearest_below(row, own)]
-        print(f"{language}: {len(asked):,} questions, {len(passages):,} passages", flush=True)
+        print(f"{language}: {len(in_language):,} questions, {len(passages):,} passages", flush=True)
     return list(items)
 
 

@@ -4,7 +4,7 @@
     python experiments/mini/second.py $INTERLINGUA_DATA
     python experiments/mini/second.py $INTERLINGUA_DATA --toy --work /tmp/second
 
-A step whose output is there is not done again, and a step that was stopped resumes where it was
+A step with an output that is there is not done again. A step that was stopped resumes where it was
 (``train``) or begins anew (the others, which take minutes on a GPU). Everything is written below
 ``--work``, by default the repository: data/, models/, prepared/, runs/ and package/, the files of
 interlingua-mini. Nothing there replaces the shipped model: measure first (gates.py), then copy.
@@ -55,8 +55,8 @@ TOKENS_PER_STEP = 25_000
 """That the student reads in a step, and a third of those that the teacher reads: 128 sentences of
 20 tokens, 48 questions and 96 passages of up to 160 tokens, 64 scored sentences."""
 TOKENS_PER_SECOND = {"two CPU cores": 1_400, "one H100 or H200": 145_000}
-"""Of training: 260 steps of 6,300 tokens took 19 minutes of two cores of a Zen 5, and 4,000 steps of
-512 pairs 283 s of an H200. Reading alone is three times as fast."""
+"""Of training: 260 steps of 6,300 tokens took 19 minutes of two cores of a Zen 5, and 4,000 steps
+of 512 pairs 283 s of an H200. Reading alone is three times as fast."""
 
 
 class Cost(NamedTuple):
@@ -125,7 +125,13 @@ def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) ->
     if toy:
         teacher = start
     else:
-        command = (*python, ROOT / "tools/get_backbone.py", "multilingual-e5-small", "--out", teacher)
+        command = (
+            *python,
+            ROOT / "tools/get_backbone.py",
+            "multilingual-e5-small",
+            "--out",
+            teacher,
+        )
         yield Step("teacher", teacher, command, Cost(minutes=2, megabytes=490))
     layers = ("--layers", "2", "--no-verify") if toy else ()
     command = (*interlingua, "export", "mini", "-o", start, "--text-forms", "all", *layers)
@@ -219,7 +225,7 @@ def run_steps(steps: Sequence[Step], data: Path, work: Path) -> None:
     """Do what is not done; the first step that fails ends it."""
     folder = work / "experiments/mini"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in TOMLS:  # whose paths start at their own folder
+    for name in TOMLS:  # their paths start at their own folder
         if folder != HERE:
             shutil.copy(HERE / name, folder / name)
     environment = {**os.environ, "INTERLINGUA_DATA": str(data)}
@@ -231,7 +237,9 @@ def run_steps(steps: Sequence[Step], data: Path, work: Path) -> None:
         step.output.parent.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(command, env=environment, check=False)
         if done.returncode:
-            sys.exit(f"second.py: {step.name} ended with {done.returncode}; the same command resumes")
+            sys.exit(
+                f"second.py: {step.name} ended with {done.returncode}; the same command resumes"
+            )
         if not step.output.exists():
             sys.exit(f"second.py: {step.name} was stopped; the same command resumes")
     if steps and steps[-1].name == "ship":

@@ -162,9 +162,9 @@ def questions_of(folder: Path, chosen: DataSet, *, most: int, withheld: bool) ->
         for path, rows in passages.items()
         if not path.name.endswith(".questions.tsv")
     }
-    asked = sorted(folder.glob("*.questions.tsv"))
-    if asked:
-        found = questions_with_passages(asked, by_language)
+    question_files = sorted(folder.glob("*.questions.tsv"))
+    if question_files:
+        found = questions_with_passages(question_files, by_language)
         if not withheld and chosen.withheld:
             # The ids of the withheld part are those that both languages have.
             both = by_language.get("en", {}).keys() & by_language.get("pt", {}).keys()

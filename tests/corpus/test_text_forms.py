@@ -45,9 +45,10 @@ def test_a_form_is_undone_and_nothing_else(form, text, expected):
     assert undo_forms([text], [form]) == [expected]
     others = [other for other in TEXT_FORMS if other != form]
     assert undo_forms([expected], [form]) == [expected]
-    assert undo_forms(undo_forms([text], others), [form])[0].casefold() == undo_forms(
-        [text], TEXT_FORMS
-    )[0].casefold()
+    assert (
+        undo_forms(undo_forms([text], others), [form])[0].casefold()
+        == undo_forms([text], TEXT_FORMS)[0].casefold()
+    )
 
 
 def test_without_forms_texts_stay_as_they_are():

@@ -64,5 +64,5 @@ def test_the_forms_of_typing_are_undone_before_tokens(name):
 
 def test_an_unknown_form_is_refused():
     check_variants(("capitals", "typos"), "forms")
-    with pytest.raises(ConfigError, match="forms.*capitals"):
+    with pytest.raises(ConfigError, match=r"forms.*capitals"):
         check_variants(("capital",), "forms")

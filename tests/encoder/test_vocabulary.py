@@ -261,7 +261,7 @@ def test_other_libraries_undo_what_a_tokenizer_file_can(framed_vocabulary):
 
 
 def test_unknown_forms_of_texts_are_refused(framed_vocabulary, tmp_path):
-    with pytest.raises(ConfigError, match="text_forms.*decomposed"):
+    with pytest.raises(ConfigError, match=r"text_forms.*decomposed"):
         framed_vocabulary.with_text_forms(["nfc"])
     framed_vocabulary.save(tmp_path)
     path = tmp_path / "vocabulary.json"

@@ -65,5 +65,5 @@ def test_long_forms_are_cut():
 
 
 def test_unknown_forms_are_refused():
-    with pytest.raises(ConfigError, match="data.forms.names.*capitals"):
+    with pytest.raises(ConfigError, match=r"data.forms.names.*capitals"):
         forms(0.5, "capital")

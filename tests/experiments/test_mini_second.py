@@ -45,7 +45,9 @@ def sets(tmp_path):
             for row in range(30)
         ]
         write(data / "help_mate" / f"{language}.tsv", *rows, ("99", "", "short", "text"))
-    write(data / "scored_pairs" / "sts_jsts.ja.tsv", *[("3.5", f"a{row}", "b") for row in range(99)])
+    write(
+        data / "scored_pairs" / "sts_jsts.ja.tsv", *[("3.5", f"a{row}", "b") for row in range(99)]
+    )
     write(tmp_path / "own" / "train.tsv", ("5.0", "one", "two"))
     return tmp_path
 
@@ -87,7 +89,7 @@ def test_a_share_crosses_languages(data_script, sets):
 
 
 def test_what_is_left_out_by_option(data_script, sets):
-    out, questions = made(data_script, sets, "--without-machine-translated", "--with-withheld")
+    _, questions = made(data_script, sets, "--without-machine-translated", "--with-withheld")
     assert "Whose?" in {question.text for question in questions}
     assert "fin_Latn" not in {question.language for question in questions}
     _, few = made(data_script, sets, "--most", "8")
@@ -106,7 +108,7 @@ def test_scored_pairs_are_split(data_script, sets):
 
 
 def test_no_data_is_one_line(data_script, tmp_path):
-    with pytest.raises(SystemExit, match="docs/data.md"):
+    with pytest.raises(SystemExit, match=r"docs/data.md"):
         data_script.main([str(tmp_path), "--scored", str(tmp_path), "-o", str(tmp_path / "out")])
 
 
@@ -139,7 +141,7 @@ def test_done_steps_are_not_done_again_and_a_failure_ends_it(script, tmp_path):
         return script.Step(name, tmp_path / name, command, script.Cost())
 
     steps = [step("one", ""), step("two", "raise SystemExit(3)"), step("three", "")]
-    with pytest.raises(SystemExit, match="two.*3"):
+    with pytest.raises(SystemExit, match=r"two.*3"):
         script.run_steps(steps, tmp_path, tmp_path / "work")
     assert not (tmp_path / "three").exists()
     (tmp_path / "two").unlink()

@@ -84,7 +84,7 @@ def test_without_a_request_nothing_changes(method, monkeypatch):
 
 
 def test_methods_that_predict_tokens_refuse_forms():
-    with pytest.raises(ConfigError, match="data.forms"):
+    with pytest.raises(ConfigError, match=r"data.forms"):
         tiny_objective("retromae").write_forms(FormsRequest(0.5))
 
 

@@ -81,7 +81,7 @@ def test_each_term_is_the_method_s_own_on_cut_vectors(method, monkeypatch):
     batch = tiny_batch(method)
     found = tiny_objective(method, PREFIXES)(batch).terms
     whole = tiny_objective(method)(batch).terms
-    if method == "teacher_similarity":  # whose teacher's vectors stay whole
+    if method == "teacher_similarity":  # its teacher's vectors stay whole
         target = tiny_objective(method).teach(batch.questions, batch.passages)
         monkeypatch.setattr(TeacherSimilarity, "teach", lambda *_: target)
     real_pool, real_vectors = HiddenStates.pool, Encoder._vectors

@@ -10,8 +10,8 @@ from interlingua.batches.sentences import join
 from interlingua.batches.tokens import TokenBatch
 from interlingua.errors import ConfigError
 from interlingua.methods.teacher_similarity import TeacherSimilarity, TeacherSimilarityConfig
-from tests.methods.test_distill import byte_encoder, byte_vocabulary
 from tests.methods.harness import cosine, sentences, tiny_batch, tiny_objective, token_lists
+from tests.methods.test_distill import byte_encoder, byte_vocabulary
 
 
 def vectors(encoder, batch):
@@ -64,7 +64,9 @@ def test_the_loss_is_that_of_a_loop(candidates):
                 for j, code in enumerate(languages[other])
                 if candidates == "all" or code == language
             ]
-            lists = [[cosine(side[own][i], side[other][j]) for j in seen] for side in (student, teacher)]
+            lists = [
+                [cosine(side[own][i], side[other][j]) for j in seen] for side in (student, teacher)
+            ]
             rows.append(divergence(*lists, 0.1, 0.05))
         return sum(rows) / len(rows)
 

@@ -96,9 +96,7 @@ class QuestionPlan(ShuffledPlan):
                 f" {count}; lower data.questions.batch_size"
                 " or run.global_batch_size"
             )
-        super().__init__(
-            count, global_batch_size=global_batch_size, seed=seed, purpose="questions"
-        )
+        super().__init__(count, global_batch_size=global_batch_size, seed=seed, purpose="questions")
         self._language_key = seed_for(seed, "order within languages")
         self._rows = rows
         self._firsts = np.cumsum(rows.negative_counts) - rows.negative_counts

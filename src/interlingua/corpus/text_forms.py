@@ -2,9 +2,9 @@
 
 The same sentence can be stored decomposed or composed, with or without soft hyphens and vowel
 points, in presentation forms or in capitals. A tokenizer gives each of them other tokens. A model
-can name the forms that are undone first, in ``vocabulary.json`` (``text_forms``); a model that names
-none reads texts as they are. Each form is undone by itself, always in the order of ``TEXT_FORMS``,
-and doing it again changes nothing.
+can name the forms that are undone first, in ``vocabulary.json`` (``text_forms``); a model that
+names none reads texts as they are. Each form is undone by itself, always in the order of
+``TEXT_FORMS``, and doing it again changes nothing.
 
 Cleaning a corpus is another matter, see ``normalize.py``: it also unifies quotes and white space.
 """

@@ -37,7 +37,7 @@ _HEBREW_LETTER = re.compile("[\u05d0-\u05ea]")
 
 
 def capitals(text: str, draw: random.Random, language: str = "") -> str:
-    """Return the text in capitals: of Turkic languages with a dotted İ, of Greek without accents."""
+    """Return the text in capitals: in Turkic languages with a dotted İ, in Greek unaccented."""
     if language[:3] in TURKIC:
         text = text.replace("i", "İ")
     if language[:3] == "ell":

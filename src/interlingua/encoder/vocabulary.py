@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from interlingua.corpus.segmentation import PreTokenizer, segment
-from interlingua.corpus.text_forms import TEXT_FORMS, TextForm, normalizers_of, undo_forms
+from interlingua.corpus.text_forms import TEXT_FORMS, normalizers_of, undo_forms
 from interlingua.encoder.locate import best_of_run, installed_model
 from interlingua.encoder.schema import VOCABULARY, fault
 from interlingua.encoder.tokenizer_checks import check_definition
@@ -66,7 +66,7 @@ class Vocabulary:
         language_tags: Mapping[str, str] | None = None,
         pre_tokenizer: PreTokenizer = "none",
         sentencepiece: bytes | None = None,
-        text_forms: Collection[TextForm] = (),
+        text_forms: Collection[str] = (),
     ) -> None:
         from tokenizers import Tokenizer
 
@@ -317,7 +317,7 @@ class Vocabulary:
             text_forms=self.text_forms,
         )
 
-    def with_text_forms(self, text_forms: Collection[TextForm]) -> Vocabulary:
+    def with_text_forms(self, text_forms: Collection[str]) -> Vocabulary:
         """Return the same vocabulary with other forms of texts undone.
 
         Args:

@@ -9,7 +9,7 @@ from torch import Tensor
 from interlingua.functional.contrastive import check_temperature, widen
 
 OUT_OF_REACH = -1e30
-"""A logit whose probability is 0, and which is finite."""
+"""A finite logit with the probability 0."""
 
 
 def mean_squared_error(

@@ -270,9 +270,7 @@ class Objective(nn.Module, ABC):
                 "data.forms: the method does not read sentences in other forms; remove it, or"
                 " choose a method of sentence vectors such as anchor"
             )
-        forms = WrittenForms(
-            self.encoder.vocabulary, request, max_tokens=self.encoder.max_tokens
-        )
+        forms = WrittenForms(self.encoder.vocabulary, request, max_tokens=self.encoder.max_tokens)
         for objective in objectives:
             objective.written_forms = forms
 

@@ -119,7 +119,7 @@ class MonolingualConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FormsConfig:
-    """[data.forms]: a share of all texts in other forms, whose targets stay those of the texts."""
+    """[data.forms]: a share of all texts in other forms; targets stay those of the texts."""
 
     share: float = 0.1
     """Of the texts that the encoder reads; others in each step."""

@@ -98,9 +98,9 @@ def test_ten_languages_by_default_where_they_are_all_there(tmp_path):
 
 
 def test_wrong_options_and_too_few_sentences_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match="forms.*capitals"):
+    with pytest.raises(ConfigError, match=r"forms.*capitals"):
         Robustness(forms=("capital",))
-    with pytest.raises(ConfigError, match="sentences.*2"):
+    with pytest.raises(ConfigError, match=r"sentences.*2"):
         Robustness(sentences=1)
     with pytest.raises(DataError, match="deu_Latn"):
         Robustness().evaluate(Letters(), write(tmp_path / "own", deu_Latn=["Ab"]))

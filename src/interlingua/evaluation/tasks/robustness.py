@@ -57,19 +57,19 @@ class Robustness(LanguageTask):
     and a form that changes less than half of a language's sentences has no subset.
 
     - ``cosine``: mean cosine of the form's vector with that of the sentence; 1 is best;
-    - ``accuracy``: share of the forms whose nearest sentence, among all sentences of the language
-      as they were, is their own.
+    - ``accuracy``: share of the forms that find their own sentence, as the nearest of all sentences
+      of the language as they were.
 
-    What is drawn (points, typos) is drawn by language, form and sentence, so that the numbers of two
-    encoders are of the same texts.
+    What is drawn (points, typos) is drawn by language, form and sentence, so that the numbers of
+    two encoders are of the same texts.
 
     Attributes:
         languages: which to score; by default ten languages (``DEFAULT_LANGUAGES``), where they are
             all there, else all.
         forms: which to score; all by default.
         sentences: of each language, from the first on; repeated ones count once.
-        examples: forms whose nearest sentence was another one, kept next to the result, per
-            subset; 0 for none.
+        examples: forms that found another sentence, kept next to the result, per subset; 0 for
+            none.
     """
 
     name: ClassVar[str] = "robustness"
@@ -144,7 +144,7 @@ class Robustness(LanguageTask):
         return Scored(scores, Items(cosines), examples)
 
     def members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """All languages in all forms, each form in all its languages, each language in all forms."""
+        """All languages in all forms, and each form in all its languages."""
         groups: dict[str, list[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
         for form in self.forms:
             of_form = [one for one in found.subsets if one.name.rpartition("-")[2] == form]
