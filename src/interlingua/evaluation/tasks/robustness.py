@@ -86,8 +86,9 @@ class Robustness(LanguageTask):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # A list, as it is read from JSON, is as good as a tuple.
-        object.__setattr__(self, "forms", tuple(self.forms))
+        forms = (self.forms,) if isinstance(self.forms, str) else tuple(self.forms)
+        # A list, as it is read from JSON, is as good as a tuple, and so is a single name.
+        object.__setattr__(self, "forms", forms)
         check_variants(self.forms, "forms")
 
     def chosen(self, files: Mapping[str, Path], folder: Path) -> list[str]:
