@@ -80,7 +80,7 @@ class Robustness(LanguageTask):
     expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = FloresP1.published
 
-    forms: tuple[str, ...] = tuple(VARIANTS)
+    forms: Sequence[str] = tuple(VARIANTS)
     sentences: int = field(default=MOST_SENTENCES, metadata={"at_least": 2})
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
@@ -89,7 +89,7 @@ class Robustness(LanguageTask):
         forms = (self.forms,) if isinstance(self.forms, str) else tuple(self.forms)
         # A list, as it is read from JSON, is as good as a tuple, and so is a single name.
         object.__setattr__(self, "forms", forms)
-        check_variants(self.forms, "forms")
+        check_variants(forms, "forms")
 
     def chosen(self, files: Mapping[str, Path], folder: Path) -> list[str]:
         """See ``LanguageTask.chosen``."""
