@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, StrictInt, StrictStr
 from starlette.requests import Request
 from starlette.responses import Response
 
+from interlingua.encoder.texts import is_blank
 from interlingua.errors import CheckpointError, InterlinguaError
 from interlingua.search.searcher import Ranking, Searcher, SearchMode
 from interlingua.serve.document import NOT_BLANK, IndexedLanguage, Language
@@ -64,7 +65,7 @@ def search_router(
     @router.post("/search")
     async def search(request: Request, body: SearchRequest) -> Response:
         """The passages that answer a question best, and how much of them is in each language."""
-        if not body.query.strip():
+        if is_blank(body.query):
             raise RequestError(422, "the query is blank; send some text")
         vector = None
         if body.mode != "text":

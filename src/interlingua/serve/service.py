@@ -179,6 +179,24 @@ class Service:
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(end)
 
+    def check_name(self, name: str | None) -> str:
+        """Return the name that the reply gives the model: the one that the request gave it.
+
+        Raises:
+            RequestError: the server has no model of this name.
+        """
+        if name is None:
+            return self.model.name
+        if name in self.model.names or self.settings.any_name:
+            return name
+        known = ", ".join(map(repr, self.model.names))
+        raise RequestError(
+            404,
+            f"this server has no model {name[:100]!r}; its model is {known}; ask for that, or start"
+            " the server with --name NAME or with --any-name",
+            param="model",
+        )
+
     def check_count(self, texts: int) -> None:
         """Refuses a request of too many texts, before anything is done for it."""
         refuse_texts(texts, self.settings)
