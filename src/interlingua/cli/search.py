@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from interlingua.cli.options import command
+from interlingua.search.ranking import hit_record
 from interlingua.verbs.search import SearchOptions, rankings
 
 if TYPE_CHECKING:
@@ -37,10 +38,9 @@ def search(options: SearchOptions, quiet: bool, as_json: bool) -> None:
 
 
 def _record(question: str, ranking: Ranking) -> dict[str, Any]:
-    hits = [{**hit._asdict(), "metadata": json.loads(hit.metadata)} for hit in ranking.hits]
     return {
         "question": question,
-        "hits": hits,
+        "hits": list(map(hit_record, ranking.hits)),
         "languages": [share._asdict() for share in ranking.shares],
     }
 

@@ -99,7 +99,7 @@ def _passages(path: PathLike, name: str, code: str) -> Iterator[Passage]:
         return
     for number, record in records:
         try:
-            yield _passage(record, name, number, code)
+            yield passage_of(record, name, number, code)
         except DataError as error:
             # What is wrong with a record is found where its file and line are not known.
             raise DataError(str(error), path=path, line=number) from error
@@ -166,7 +166,7 @@ def _parquet_records(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
         raise DataError(f"not a readable Parquet file: {error}", path=path) from error
 
 
-def _passage(record: Any, file: str, number: int, default_language: str) -> Passage:
+def passage_of(record: Any, file: str, number: int, default_language: str) -> Passage:
     """A record as a passage; ``file`` and ``number`` name one without an id.
 
     Raises:

@@ -190,6 +190,36 @@ class PassageIndex:
                 _write_settings(path, settings)
         return cls(path, create=True)
 
+    def state(self) -> tuple[int, ...]:
+        """Return what changes whenever another process writes to the index or replaces it.
+
+        Raises:
+            CheckpointError: the index was removed.
+        """
+        versions = self.folder / f"{TABLE}.lance" / "_versions"
+        try:
+            made = (self.folder / SETTINGS_FILE).stat()
+            changed = versions.stat()
+            # Two versions may be written within one tick of the clock of the file system.
+            count = sum(1 for _ in os.scandir(versions))
+            return made.st_ino, made.st_mtime_ns, changed.st_ino, changed.st_mtime_ns, count
+        except OSError as error:
+            raise CheckpointError(
+                f"{self.folder}: the index was removed; build it again"
+            ) from error
+
+    def reload(self) -> None:
+        """Read the newest version of the table.
+
+        Raises:
+            CheckpointError: the index was removed or damaged, or replaced by that of another model.
+        """
+        try:
+            require_same(self.folder, read_settings(self.folder), self.settings)
+        except ConfigError as error:
+            raise CheckpointError(str(error)) from error
+        self._table = self._open_table()
+
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """Keep other writers out until the block ends, and read the newest version of the table.
@@ -249,7 +279,9 @@ class PassageIndex:
         files: Collection[str],
         progress: Callable[[int], None],
     ) -> Added:
-        known = self._contents()
+        # A few passages are compared with those of the same ids alone, not with the whole index.
+        is_small = isinstance(passages, list) and len(passages) <= COMMIT_PASSAGES and not files
+        known = self._contents([passage.id for passage in passages] if is_small else None)
         seen: set[int] = set()
         counts: Counter[str] = Counter()
         committed = 0
@@ -506,8 +538,8 @@ class PassageIndex:
             )
             upsert.execute(rows)
 
-    def _contents(self) -> dict[int, int | None]:
-        """Return a digest of what every passage holds, by a digest of its id.
+    def _contents(self, ids: Sequence[str] | None = None) -> dict[int, int | None]:
+        """Return a digest of what every passage holds, by a digest of its id; of some ids or all.
 
         Rows that have the id of a later one are deleted. The digest of a damaged row is None, so
         that its passage is embedded again if it is given.
@@ -516,6 +548,8 @@ class PassageIndex:
         row_of: dict[int, int] = {}
         repeated: list[int] = []
         query = self._table.search().with_row_id(True).select([*ROW, "content"])
+        if ids is not None:
+            query = query.where(f"id IN ({sql_strings(ids)})")
         with lance_reads(self.folder):
             for batch in query.to_batches():
                 keys = map(text_key, batch.column("id").to_pylist())

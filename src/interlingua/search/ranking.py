@@ -7,12 +7,17 @@ vectors, and a ranking that begins with the best passages of every language.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 RRF_CONSTANT = 60
 """k of reciprocal rank fusion; the paper's value."""
+
+
+LINK_KEYS = ("link", "url", "uri", "href", "source")
+"""Names of metadata that may hold the web address of a passage."""
 
 
 class Hit(NamedTuple):
@@ -26,6 +31,22 @@ class Hit(NamedTuple):
     language: str
     metadata: str
     """JSON."""
+
+
+def hit_record(hit: Hit) -> dict[str, Any]:
+    """Return a hit as JSON shows it: with its metadata as an object, and a link if it has one."""
+    metadata = json.loads(hit.metadata)
+    return {**hit._asdict(), "metadata": metadata, "link": _link(metadata)}
+
+
+def _link(metadata: Mapping[str, Any]) -> str | None:
+    """Return the web address in the metadata of a passage."""
+    for name in LINK_KEYS:
+        value = metadata.get(name)
+        # Another scheme, such as javascript:, would be run by a page that shows the link.
+        if isinstance(value, str) and value.lower().startswith(("https://", "http://")):
+            return value
+    return None
 
 
 class LanguageShare(NamedTuple):

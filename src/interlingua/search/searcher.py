@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +40,8 @@ MODES: tuple[SearchMode, ...] = ("vector", "text", "hybrid", "feedback")
 FUSED_DEPTH = 5
 """Hits of each ranking that fusion reads, as a multiple of those wanted."""
 MOST_HITS = 10_000
+REFRESH_SECONDS = 0.5
+"""Between two looks at whether another process changed the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +265,34 @@ class Searcher:
         self.model = model
         self.languages = index.languages()
         """Number of passages of every language."""
+        # The table was opened before: whether it is still the newest is found by the first look.
+        self._state: tuple[int, ...] = ()
+        self._looked = -math.inf
+        self._refreshing = threading.Lock()
+
+    def refresh(self, *, after: float = REFRESH_SECONDS) -> None:
+        """Read the index anew if it was changed since the last look, by whatever process.
+
+        Args:
+            after: seconds since the last look; within them nothing is done.
+
+        Raises:
+            CheckpointError: the index was removed, damaged, or replaced by that of another model.
+        """
+        if time.monotonic() - self._looked < after:
+            return
+        # Searches that come meanwhile read the version that they have.
+        if not self._refreshing.acquire(blocking=False):
+            return
+        try:
+            state = self.index.state()
+            if state != self._state:
+                self.index.reload()
+                self.languages = self.index.languages()
+                self._state = state
+            self._looked = time.monotonic()
+        finally:
+            self._refreshing.release()
 
     def search(
         self,

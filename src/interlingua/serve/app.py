@@ -26,6 +26,7 @@ from interlingua.serve.metrics import ServerMetrics
 from interlingua.serve.model import ServedModel
 from interlingua.serve.ollama_routes import ollama_router
 from interlingua.serve.openai_routes import openai_router
+from interlingua.serve.rerank_routes import rerank_router
 from interlingua.serve.service import Service
 from interlingua.serve.settings import ServeSettings
 from interlingua.serve.text_routes import text_router
@@ -108,6 +109,7 @@ def make_app(
     routers = [
         openai_router(service, documented),
         ollama_router(service, documented),
+        rerank_router(service, documented),
         inference_router(service, documented),
         text_router(service, documented, calibrations),
     ]
@@ -115,6 +117,10 @@ def make_app(
         from interlingua.serve.search_routes import search_router
 
         routers.append(search_router(service, searcher, documented))
+        if settings.admin:
+            from interlingua.serve.index_routes import index_router
+
+            routers.append(index_router(service, searcher, documented))
     for router in routers:
         app.include_router(router)
     app.include_router(status_router(service, searcher, calibrations))

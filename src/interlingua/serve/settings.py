@@ -66,12 +66,21 @@ class ServeSettings(Options):
         " to all.",
     )
 
+    admin: bool = option(
+        False, "Paths that change the index, /index/add and /index/delete; needs --api-key."
+    )
+
     def __post_init__(self) -> None:
         """Checks ranges, the key and the origins."""
         super().__post_init__()
         if self.api_key is not None and not self.api_key.strip():
             raise ConfigError(
                 "api_key is empty, which would admit everyone; give a key, or drop the option"
+            )
+        if self.admin and self.api_key is None:
+            raise ConfigError(
+                "admin lets every client change the index; give a key with --api-key or"
+                " INTERLINGUA_SERVE_API_KEY, or drop --admin"
             )
         for origin in self.cors_origin or ():
             if not ORIGIN.fullmatch(origin):
