@@ -31,6 +31,22 @@ class Hit(NamedTuple):
     language: str
     metadata: str
     """JSON."""
+    places: tuple[str, ...] = ()
+    """Ids of other passages with the same title, text and language, which are not shown again."""
+
+
+def without_copies(hits: Sequence[Hit]) -> list[Hit]:
+    """Keep the first hit of each text, with the ids of the others as its places."""
+    ids: dict[tuple[str, str, str], list[str]] = {}
+    first: list[Hit] = []
+    for hit in hits:
+        key = hit.title, hit.text, hit.language
+        if key not in ids:
+            ids[key] = []
+            first.append(hit)
+        else:
+            ids[key].append(hit.id)
+    return [hit._replace(places=tuple(ids[hit.title, hit.text, hit.language])) for hit in first]
 
 
 def hit_record(hit: Hit) -> dict[str, Any]:

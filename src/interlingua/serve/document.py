@@ -13,11 +13,12 @@ from typing import Annotated, Any
 from pydantic import Field, StrictInt, StrictStr, WithJsonSchema
 
 from interlingua import languages
+from interlingua.encoder.texts import VISIBLE
 from interlingua.serve.json_route import WHOLE
 from interlingua.serve.model import ServedModel
 
 MARK = "x-interlingua"
-NOT_BLANK = r"\S"
+NOT_BLANK = VISIBLE.pattern
 LANGUAGE_CODES = sorted(
     {code for one in languages.known() for code in (one.code, one.iso1) if code is not None}
 )
@@ -37,6 +38,7 @@ Sentences = Annotated[
 ]
 """At least one is not blank."""
 Text = Annotated[StrictStr, WithJsonSchema({"type": "string", "pattern": NOT_BLANK})]
+"""A text that is not blank; a blank one is refused where it is tokenized."""
 Texts = Annotated[list[Text], Field(min_length=1, fail_fast=True)]
 Dimensions = Annotated[StrictInt, Field(ge=1, json_schema_extra={MARK: "dimensions"}), WHOLE]
 ModelName = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "model"})]

@@ -92,7 +92,7 @@ def index_router(
         def write() -> dict[str, int]:
             index = PassageIndex(folder)
             with index.writing():
-                added = index.add(passages, embed)
+                added = index.add(passages, embed, checks_all=False)
                 index.finish()
             searcher.refresh(after=0)
             counts = {"added": added.added, "replaced": added.replaced}

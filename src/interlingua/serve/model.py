@@ -122,10 +122,9 @@ class ServedModel:
             auto_truncate: cut texts that are too long, or refuse them.
 
         Raises:
-            DataError: a text is blank or not valid Unicode, or too long and not to be cut.
+            DataError: a text is not valid Unicode, or too long and not to be cut.
             ConfigError: there is no such prompt, or the model needs a language.
         """
-        refuse_blank(texts)
         before = self.prompt_text(prompt)
         prompted = [before + check_text(text, row, "input") for row, text in enumerate(texts)]
         limit = self.encoder.max_tokens

@@ -18,7 +18,13 @@ from interlingua.serve.batching import Batcher, ClosedError, QueueFullError
 from interlingua.serve.errors import RequestError, mistakes_of_client
 from interlingua.serve.json_route import refuse_texts, refuse_tokens
 from interlingua.serve.metrics import ServerMetrics
-from interlingua.serve.model import ServedModel, TokenizedTexts, language_code, shape_vectors
+from interlingua.serve.model import (
+    ServedModel,
+    TokenizedTexts,
+    language_code,
+    refuse_blank,
+    shape_vectors,
+)
 from interlingua.serve.settings import ServeSettings
 
 INLINE_CHARACTERS = 2000
@@ -95,6 +101,7 @@ class Service:
         if auto_truncate is None:
             auto_truncate = self.settings.auto_truncate
         with mistakes_of_client():
+            refuse_blank(texts)
             code = language_code(language)
             tokenize = functools.partial(
                 self.model.tokenize,

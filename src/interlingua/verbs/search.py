@@ -60,7 +60,7 @@ class SearchOptions(Options):
         minimum=1,
     )
     where: str | None = option(
-        None, "SQL condition, such as \"json_extract(metadata, '$.year') = '2024'\".", group=SEARCH
+        None, "SQL condition, such as \"year >= 2024 AND language = 'deu_Latn'\".", group=SEARCH
     )
     exact: bool = option(
         False, "Compare with all vectors, also where the index is approximate.", group=SEARCH
