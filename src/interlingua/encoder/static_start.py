@@ -13,13 +13,10 @@ import torch
 from jaxtyping import Float32, Float64, Int64
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.encoder.directory import EncodingSettings
-from interlingua.encoder.encode import encode_tokens
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.encoder.static import MAX_TOKENS, StaticBackbone, static_config
-from interlingua.encoder.texts import is_blank
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
 
@@ -58,13 +55,6 @@ def static_start(
         )
     spelled = [spelling(vocabulary.decode([token])) for token in range(vocabulary.size)]
     vectors = np.asarray(teacher.encode(spelled), dtype=np.float64)
-    if isinstance(teacher, Encoder):
-        # A token for a space gets the vector of the prompt alone: zeros would change the mean.
-        blank_rows = [row for row, text in enumerate(spelled) if is_blank(text)]
-        prompt = teacher.settings.prompt_text(None)
-        ids = teacher.vocabulary.encode([prompt], max_tokens=teacher.max_tokens)
-        prompt_vector = encode_tokens(teacher, ids, normalize=False)[:, : teacher.dim]
-        vectors[blank_rows] = normalize_rows(prompt_vector)
     # Each is counted once more than it is seen, so that no token has a share of 0.
     shares = (counts + 1) / (counts + 1).sum()
     table = principal(vectors - shares @ vectors, shares, width)
