@@ -83,6 +83,7 @@ def _by_function(options: ModelOptions) -> Callable[..., Any]:
     function = embedding_function(options.model)
     is_encoder = function is not options.model
 
+    # An option that was not given is left to the encoder's own default.
     def call_encoder(texts: Sequence[str], language: str | None = None) -> Any:
         given = {"language": language, "prompt": options.prompt}
         return function(texts, **{name: value for name, value in given.items() if value})
