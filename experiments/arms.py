@@ -3,7 +3,7 @@
     python experiments/arms.py experiments/comparison/arms.toml
     python experiments/arms.py experiments/claims/mexma.toml --arms mexma no_koleo --seeds 1 2 3
     python experiments/arms.py experiments/claims/mexma.toml --dry-run
-    python experiments/arms.py experiments/claims/ir.toml --kept experiments/results/ir
+    python experiments/arms.py experiments/claims/ir.toml --kept experiments/results/claims/ir.jsonl
 
 What is finished is not done again, and what was stopped goes on. If the file names trials, every
 arm tries each of the learning rates, or each of its own tries, in a short run, judged on held-out
@@ -11,10 +11,11 @@ training data, and its seeds take the best. Results land below ``reports``, and
 `interlingua compare REPORTS/results --by tasks --rows arms --group config --costs` makes the
 tables.
 
-With ``--kept FOLDER`` each finished result and trial is copied there, small enough to be committed,
-and what is there is not done again, on whatever machine: a comparison can be stopped and finished
-elsewhere. A run with other settings than those kept is done. `interlingua compare FOLDER` makes the
-same tables. Without the option everything is done anew.
+``--kept TABLE.jsonl`` writes each finished result to that table of results, small enough to be
+committed, and each finished trial or evaluation to ``TABLE.finished.jsonl``. What is there is not
+done again, on whatever machine: a comparison can be stopped and finished elsewhere. A run with
+other settings than those kept is done. `interlingua compare TABLE.jsonl` makes the same tables.
+Without the option everything is done anew.
 
 An arm may go on from another of its file: in the texts of ``model``, ``set`` and ``average`` the
 seed takes the place of ``{seed}``, so runs/one-seed{seed}/model is the model that arm ``one`` has
@@ -37,6 +38,8 @@ from typing import Any
 
 from interlingua.config import PathText, from_mapping, load_toml
 from interlingua.errors import ConfigError
+from interlingua.evaluation.results import TABLE_SUFFIX, read_results, result_path, write_table
+from interlingua.locks import exclusive
 
 Run = Callable[[Sequence[str]], bool]
 """Is given a command line of interlingua; tells whether it was run."""
@@ -135,44 +138,51 @@ class Arms:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A folder of finished results and trials, without models and values of single items."""
+    """Finished results and trials, without models and values of single items."""
 
-    folder: Path
-    """Has results/, as `interlingua evaluate` writes it, and finished.jsonl, one line for each
-    trial or evaluation."""
+    table: Path
+    """Table of results, as `interlingua compare RESULTS -o TABLE.jsonl` writes it."""
+
+    @property
+    def journal(self) -> Path:
+        """File with a line per finished trial or evaluation."""
+        return self.table.with_suffix(f".finished{TABLE_SUFFIX}")
 
     def find(self, name: str, settings: Sequence[str]) -> dict[str, Any] | None:
-        """The record of a trial or evaluation that was done with these settings.
+        """Return the record of a trial or evaluation that was done with these settings.
 
         The last one if there are several.
         """
-        journal = self.folder / "finished.jsonl"
-        lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
+        lines = []
+        if self.journal.exists():
+            lines = self.journal.read_text(encoding="utf-8").splitlines()
         same = [record for record in map(json.loads, lines) if record["name"] == name]
         return next(
             (record for record in reversed(same) if record["settings"] == list(settings)), None
         )
 
     def add(self, name: str, settings: Sequence[str], **values: float) -> None:
-        """Records a trial or evaluation, once."""
+        """Record a trial or evaluation, once."""
         record = {"name": name, "settings": list(settings), **values}
         if self.find(name, settings) != record:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with (self.folder / "finished.jsonl").open("a", encoding="utf-8") as journal:
+            self.journal.parent.mkdir(parents=True, exist_ok=True)
+            with self.journal.open("a", encoding="utf-8") as journal:
                 journal.write(json.dumps(record) + "\n")
 
     def copy(self, reports: Path) -> None:
-        """Copies the result files, on one line each; paths start at the working directory."""
-        for file in sorted((reports / "results").rglob("*.json")):
-            content = json.loads(file.read_text(encoding="utf-8"))
-            content.get("interlingua", {}).pop(
-                "files", None
-            )  # the values of single items, which are not copied
-            text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-            text = text.replace(f"{Path.cwd()}/", "").replace(f"{Path.home()}/", "~/")
-            place = self.folder / file.relative_to(reports)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text + "\n", encoding="utf-8")
+        """Write the results below a folder to the table.
+
+        Results of the same model, settings and data as one in the table take its place.
+        """
+        new = read_results([reports / "results"])
+        lock = f".{self.table.stem}.lock"
+        # several processes may finish arms of one table at the same time
+        with exclusive(self.table.parent, remedy="end it", name=lock, wait=True):
+            kept = read_results([self.table]) if self.table.exists() else []
+            by_place = {}
+            for result in [*kept, *new]:
+                by_place[result_path(result, Path()), result.data_sha256] = result
+            write_table([by_place[place] for place in sorted(by_place)], self.table)
 
 
 def interlingua(arguments: Sequence[str]) -> bool:
@@ -440,10 +450,14 @@ def main() -> None:
     parser.add_argument("--arms", nargs="+", default=(), help="only these")
     parser.add_argument("--seeds", nargs="+", type=int, default=(), help="only these")
     parser.add_argument(
-        "--kept", type=Path, help="folder of finished results: not done again, and gets new ones"
+        "--kept",
+        type=Path,
+        help="table of finished results (.jsonl): not done again, and gets new ones",
     )
     parser.add_argument("--dry-run", action="store_true", help="print the command lines")
     options = parser.parse_args()
+    if options.kept and options.kept.suffix != TABLE_SUFFIX:
+        parser.error(f"--kept {options.kept}: a table of results ends with {TABLE_SUFFIX}")
     file = options.file.resolve()  # so that its paths, which start at its folder, are whole
     arms = from_mapping(Arms, load_toml(file), where=str(options.file))
     known = [arm.name for arm in arms.arm]

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +16,17 @@ from interlingua.evaluation.results import (
     read_results,
     result_path,
     write_result,
+    write_table,
 )
 from interlingua.evaluation.scores import Example, Items
 from interlingua.evaluation.suite import evaluate
+from tests.evaluation.results_made import make
+
+MTEBS = (
+    '{"task_name": "T", "mteb_version": "2", "dataset_revision": "r", "scores": {"test":'
+    ' [{"main_score": 0.5, "hf_subset": "a", "languages": ["deu-Latn"]}]}}'
+)
+"""A result as mteb writes it: only folders name the model."""
 
 
 @pytest.fixture
@@ -32,6 +41,50 @@ def test_round_trip(result, tmp_path):
     again = read_result(path)
     assert dataclasses.replace(again, provenance={}) == dataclasses.replace(result, provenance={})
     assert again.provenance == json.loads(json.dumps(result.provenance))
+
+
+def test_a_table_holds_all_but_items_members_and_tables(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results = []
+    for name, items in (("a", [[1.0, 0.0], [0.5]]), ("b", None)):
+        made = make(name, items=items, tables={"t": {"1-2": 0.3}}, notes=("n",))
+        command = f"evaluate {tmp_path}/runs/{name} {Path.home()}/data"
+        results.append(
+            dataclasses.replace(made, provenance={**made.provenance, "command": command})
+        )
+    table = tmp_path / "all.jsonl"
+    write_table(results, table)
+    expected = []
+    for result, name in zip(results, "ab", strict=True):
+        made = {**result.provenance, "command": f"evaluate runs/{name} ~/data"}
+        expected.append(
+            dataclasses.replace(result, provenance=made, items={}, members={}, tables={})
+        )
+    assert read_results([table]) == expected
+    assert read_results([table])[0].items == {}
+    assert table.read_text(encoding="utf-8").count("\n") == 2
+
+
+@pytest.mark.parametrize("line", ["[]", "{}", "nonsense", MTEBS])
+def test_a_line_that_is_no_result_is_named(tmp_path, line):
+    table = tmp_path / "all.jsonl"
+    write_table([make()], table)
+    with table.open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(DataError, match=r"all\.jsonl:2") as raised:
+        read_results([table])
+    assert "\n" not in str(raised.value)
+
+
+def test_an_empty_table_and_a_folder_of_tables_are_refused(tmp_path):
+    table = tmp_path / "all.jsonl"
+    table.touch()
+    with pytest.raises(DataError, match=r"all\.jsonl"):
+        read_results([table])
+    with pytest.raises(DataError, match=r"\.jsonl"):
+        read_results([tmp_path])
+    with pytest.raises(DataError, match=r"none\.jsonl"):
+        read_results([tmp_path / "none.jsonl"])
 
 
 def test_examples_are_kept_beside_and_never_of_another_run(result, tmp_path):

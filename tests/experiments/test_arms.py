@@ -12,8 +12,10 @@ import pytest
 
 from interlingua.config import from_mapping, load_toml
 from interlingua.errors import ConfigError
+from interlingua.evaluation.results import read_results, write_result
 from interlingua.train.config import load_train_config
 from interlingua.train.stages import is_staged, load_stages
+from tests.evaluation.results_made import make
 from tests.scripts import load_script
 
 ROOT = Path(__file__).parents[2] / "experiments"
@@ -133,6 +135,9 @@ def pretend(commands, values=None, metric="accuracy"):
             (output / "metrics.jsonl").write_text(
                 "".join(json.dumps(line) + "\n" for line in lines)
             )
+        if command[0] == "evaluate":
+            name = command[command.index("--name") + 1]
+            write_result(make(name, task=command[3]), output)
         return True
 
     return run
@@ -205,7 +210,7 @@ def chain(tmp_path, machine):
 
 
 def test_what_a_later_arm_needs_is_made_again_elsewhere_and_not_measured(tmp_path):
-    kept = arms_script.Kept(tmp_path / "kept")
+    kept = arms_script.Kept(tmp_path / "kept.jsonl")
 
     def verbs(machine, *names):
         commands = []
@@ -302,16 +307,10 @@ def test_an_arm_that_is_not_there_is_refused_by_name(monkeypatch, capsys):
     assert "no arm labsee; there are backbone, ems" in capsys.readouterr().err
 
 
-RESULT = {
-    "task_name": "sts17",
-    "interlingua": {"files": {"items.npz": "0" * 64}, "provenance": {"command": "run"}},
-}
-
-
 def test_kept_results_are_not_done_again_on_another_machine(tmp_path):
     tries = [{"optimizer": {"learning_rate": 0.1}}, {"optimizer": {"learning_rate": 0.2}}]
     arm = {"name": "one", "config": "run.toml", "tries": tries}
-    kept = arms_script.Kept(tmp_path / "kept")
+    kept = arms_script.Kept(tmp_path / "kept.jsonl")
     for machine, expected in (("first", 2 + 2 + 4), ("second", 0)):  # trials, seeds, evaluations
         commands = []
         folders = {
@@ -338,7 +337,7 @@ def test_kept_results_are_not_done_again_on_another_machine(tmp_path):
 
 
 def test_kept_results_of_other_settings_do_not_count(tmp_path):
-    kept = arms_script.Kept(tmp_path / "kept")
+    kept = arms_script.Kept(tmp_path / "kept.jsonl")
     for steps in (7, 8):
         commands = []
         arm = {"name": "one", "config": "run.toml", "set": {"run": {"max_steps": steps}}}
@@ -353,12 +352,12 @@ def test_kept_results_of_other_settings_do_not_count(tmp_path):
 
 
 def test_a_stopped_arm_trains_for_what_is_not_kept(tmp_path):
-    kept = arms_script.Kept(tmp_path / "kept")
+    kept = arms_script.Kept(tmp_path / "kept.jsonl")
     commands = []
     arms_script.go(
         small(tmp_path), tmp_path, run=pretend(commands), kept=kept, names=["one"], seeds=[1]
     )
-    journal = tmp_path / "kept" / "finished.jsonl"
+    journal = tmp_path / "kept.finished.jsonl"
     first, second = journal.read_text().splitlines()
     journal.write_text(first + "\n")
     commands = []
@@ -368,22 +367,42 @@ def test_a_stopped_arm_trains_for_what_is_not_kept(tmp_path):
     assert journal.read_text().splitlines() == [first, second]
 
 
-def test_kept_result_files_are_small_and_name_no_folder_of_the_machine(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    source = tmp_path / "reports" / "results" / "one" / "revision" / "sts17.json"
-    source.parent.mkdir(parents=True)
-    command = f"evaluate {tmp_path}/runs/one {Path.home()}/data"
-    written = {
-        **RESULT,
-        "interlingua": {**RESULT["interlingua"], "provenance": {"command": command}},
-    }
-    source.write_text(json.dumps(written, indent=2))
-    arms_script.Kept(tmp_path / "kept").copy(tmp_path / "reports")
-    copied = (tmp_path / "kept" / "results" / "one" / "revision" / "sts17.json").read_text()
-    assert copied.count("\n") == 1
-    assert json.loads(copied)["interlingua"] == {
-        "provenance": {"command": "evaluate runs/one ~/data"}
-    }
+def test_kept_results_are_one_table_of_the_last_ones(tmp_path):
+    kept = arms_script.Kept(tmp_path / "claims" / "kept.jsonl")
+    for machine, score in (("first", 0.5), ("second", 0.75)):
+        reports = tmp_path / machine
+        write_result(make("b" if machine == "first" else "c"), reports)
+        write_result(make("a", scores=(score, score)), reports)
+        kept.copy(reports)
+    found = read_results([kept.table])
+    assert [result.provenance["model"]["name"] for result in found] == ["a", "b", "c"]
+    assert found[0].main_score == 0.75
+
+
+def test_kept_is_a_table(monkeypatch, capsys):
+    file = str(COMPARISON / "arms_tuned.toml")
+    monkeypatch.setattr(sys, "argv", ["arms.py", file, "--kept", "results/folder"])
+    with pytest.raises(SystemExit, match="2"):
+        arms_script.main()
+    assert ".jsonl" in capsys.readouterr().err
+
+
+def stored_tables():
+    return sorted((ROOT / "results").rglob("*.jsonl"))
+
+
+def test_results_are_stored_as_tables_alone():
+    assert stored_tables()
+    files = [path for path in (ROOT / "results").rglob("*") if path.is_file()]
+    assert sorted(files) == stored_tables()
+
+
+@pytest.mark.parametrize("path", stored_tables(), ids=lambda path: path.stem)
+def test_stored_results_name_no_folder_of_a_machine(path):
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"[\" =,](/home|/root|/tmp|/work)/", text)
+    if not path.stem.endswith(".finished"):
+        assert len(read_results([path])) == text.count("\n")
 
 
 def test_kept_settings_name_no_folder_of_the_machine(tmp_path, monkeypatch):

@@ -31,3 +31,18 @@ def test_one_folder_may_be_given_by_itself(files, tmp_path):
 def test_a_page_takes_no_option_of_tables(files, tmp_path):
     with pytest.raises(ConfigError, match="--metric"):
         interlingua.compare(files, output=tmp_path / "page.html", metric="accuracy")
+
+
+@pytest.mark.parametrize("option", [{"metric": "accuracy"}, {"rows": "arms"}, {"group": "config"}])
+def test_a_table_of_results_takes_no_option_of_tables(files, tmp_path, option):
+    with pytest.raises(ConfigError, match=f"--{next(iter(option))}"):
+        interlingua.compare(files, output=tmp_path / "all.jsonl", **option)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"by": "tasks", "rows": "arms", "costs": True}, {"format": "html"}]
+)
+def test_a_table_of_results_is_compared_as_the_files_are(files, tmp_path, options):
+    table = tmp_path / "all.jsonl"
+    interlingua.compare(files, output=table)
+    assert interlingua.compare(table, **options).text == interlingua.compare(files, **options).text

@@ -18,6 +18,7 @@ from interlingua.evaluation.comparison import (
     direction,
     label,
 )
+from interlingua.evaluation.results import TABLE_SUFFIX
 from interlingua.evaluation.scores import SubsetScores, TaskResult
 from interlingua.files import PathLike
 from interlingua.languages import Language, resolve
@@ -32,6 +33,7 @@ FORMATS = {
     "latex": (".tex",),
     "csv": (".csv",),
     "html": (".html", ".htm"),
+    "jsonl": (TABLE_SUFFIX,),
 }
 """What a report may be written in, and the suffixes that ask for it."""
 MOST_COLUMNS = 21

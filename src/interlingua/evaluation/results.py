@@ -7,6 +7,9 @@ the process is killed at any moment. The larger files are written first, under n
 ``.next``. The result names the digest of each; once it is written, they are valid, and then get
 their final names. A reader looks under both names for the digest that the result names, so scores
 are never read without their items, or with those of another run.
+
+A *table of results* (``.jsonl``) holds many results in one file, one a line. It has all scores and
+no items, so it can't show which differences from a baseline are significant.
 """
 
 from __future__ import annotations
@@ -26,16 +29,21 @@ from interlingua.errors import DataError
 from interlingua.evaluation.examples import examples_path, read_examples, write_examples
 from interlingua.evaluation.scores import Items, SubsetScores, TaskResult
 from interlingua.files import PathLike, atomic_write, sha256_file
-from interlingua.json_text import parse_json, read_json_text
+from interlingua.json_text import json_lines, parse_json, read_json_text
 from interlingua.locks import exclusive
 
 ANALYSIS_SUFFIX = ".analysis.json"  # of what `interlingua analyse` leaves in the same folders
+TABLE_SUFFIX = ".jsonl"
+"""Of tables of results."""
 OWN = "interlingua"  # the key of what mteb's layout has no place for
 _OWN_FIELDS = (
     "version", "main_metric", "higher_is_better", "dataset", "data_sha256", "data_revision",
     "settings", "changed", "groups", "provenance", "members", "notes", "tables", "shown",
     "lower_is_better",
 )  # fmt: skip
+_UNUSED_IN_TABLES = ("tables", "members")
+"""Fields that tables of results leave out: no comparison shows ``tables``, and ``members`` serve
+tests of single items."""
 _FILES = "files"
 """Digests of the files that belong to a result."""
 _LATER_FIELDS: dict[str, Any] = {
@@ -45,6 +53,8 @@ _LATER_FIELDS: dict[str, Any] = {
     "shown": (),
     "lower_is_better": (),
 }  # files of earlier versions don't have them
+_NOT_A_RESULT = (ValueError, KeyError, TypeError, AttributeError, StopIteration)
+"""Errors of reading JSON that is not a result."""
 Write = Callable[[Path], None]
 """Makes a file of that name, whole."""
 
@@ -150,10 +160,36 @@ def to_json(result: TaskResult) -> dict[str, Any]:
     }
 
 
+def write_table(results: Iterable[TaskResult], path: PathLike) -> None:
+    """Write results to one file; see ``table_text``."""
+    with atomic_write(path) as file:
+        file.write(table_text(results))
+
+
+def table_text(results: Iterable[TaskResult]) -> str:
+    """Return a table of results: a line of JSON per result, small enough for a repository.
+
+    A line has the fields of a result file without values of single items. Commands name paths
+    relative to the working directory or to the home directory.
+    """
+    return "".join(_table_line(result) for result in results)
+
+
+def _table_line(result: TaskResult) -> str:
+    content = to_json(result)
+    own = {key: value for key, value in content[OWN].items() if key not in _UNUSED_IN_TABLES}
+    made = dict(own["provenance"])
+    if "command" in made:
+        command = str(made["command"]).replace(f"{Path.cwd()}/", "")
+        made["command"] = command.replace(f"{Path.home()}/", "~/")
+    content[OWN] = own | {"provenance": made}
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
 def read_results(
     paths: Iterable[PathLike], *, examples: bool = False, needed: bool = True
 ) -> list[TaskResult]:
-    """Reads result files, and every result file below a folder.
+    """Reads result files, tables of results, and every result file below a folder.
 
     Args:
         paths: of files and folders.
@@ -171,7 +207,35 @@ def read_results(
             "no result files here; run interlingua evaluate",
             path=", ".join(map(str, folders)) or None,
         )
-    return [read_result(file, examples=examples) for file in files]
+    results: list[TaskResult] = []
+    for file in files:
+        if file.suffix == TABLE_SUFFIX:
+            results += _read_table(file)
+        else:
+            results.append(read_result(file, examples=examples))
+    return results
+
+
+def _read_table(path: Path) -> list[TaskResult]:
+    """Read a table of results.
+
+    Raises:
+        DataError: it is missing or empty, or a line is not a result.
+    """
+    results = []
+    for number, record in json_lines(path):
+        try:
+            results.append(_from_json(record, None))
+        except _NOT_A_RESULT as error:
+            raise DataError(
+                f"not a result ({type(error).__name__}: {error}); write the table with"
+                " interlingua compare RESULTS -o TABLE.jsonl",
+                path=path,
+                line=number,
+            ) from error
+    if not results:
+        raise DataError("no results in this table; remove it", path=path)
+    return results
 
 
 def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
@@ -193,7 +257,7 @@ def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
         raise DataError(
             f"can't be read: {error.strerror or error}; check the path", path=path
         ) from error
-    except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
+    except _NOT_A_RESULT as error:
         raise DataError(
             f"not a result file ({type(error).__name__}: {error})", path=path
         ) from error
@@ -217,13 +281,17 @@ def _write_mteb(result: TaskResult, path: Path, folder: Path) -> None:
             file.write(json.dumps(content, ensure_ascii=False, indent=2, default=str) + "\n")
 
 
-def _from_json(content: dict[str, Any], path: Path) -> TaskResult:
+def _from_json(content: dict[str, Any], path: Path | None) -> TaskResult:
+    """Return the result of a file; ``path`` is None for a line of a table, which has no items."""
     own = content.get(OWN)
     entries = next(iter(content["scores"].values()))
     if not entries:
         raise ValueError("no scores")
     subsets = tuple(_subset(entry, keep_main_score=own is None) for entry in entries)
     if own is None:
+        # the folders of mteb's own file name the model; a line of a table has none
+        if path is None:
+            raise KeyError(OWN)
         own = _fields_of_mteb(content, subsets, path)
     # a field that every version wrote must be there
     fields = _LATER_FIELDS | {
@@ -235,11 +303,14 @@ def _from_json(content: dict[str, Any], path: Path) -> TaskResult:
     fields["members"] = {
         name: tuple(subset_names) for name, subset_names in fields["members"].items()
     }
+    items = None
+    if path is not None:
+        items = find_sidecar(path, items_path(path), _digests(content))
     return TaskResult(
         task=content["task_name"],
         subsets=subsets,
         seconds=content.get("evaluation_time") or 0.0,
-        items=_read_items(find_sidecar(path, items_path(path), _digests(content))),
+        items=_read_items(items),
         **fields,
     )
 
@@ -317,7 +388,10 @@ def _result_files(path: Path) -> list[Path]:
     others = ("model_meta.json", ANALYSIS_SUFFIX)
     files = sorted(file for file in path.rglob("*.json") if not file.name.endswith(others))
     if not files and next(path.rglob(f"*{ANALYSIS_SUFFIX}"), None) is None:
-        raise DataError("no result files below this folder; run interlingua evaluate", path=path)
+        remedy = "run interlingua evaluate"
+        if next(path.rglob(f"*{TABLE_SUFFIX}"), None) is not None:
+            remedy = f"name the table of results ({TABLE_SUFFIX}) itself"
+        raise DataError(f"no result files below this folder; {remedy}", path=path)
     return files
 
 

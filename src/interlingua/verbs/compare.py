@@ -27,13 +27,14 @@ class CompareOptions(Options):
     """Options of ``compare``."""
 
     result: PathLike | Sequence[PathLike] = argument(
-        "Result files, or folders of them.", kind=list[Path]
+        "Result files, folders of them, or tables of results (.jsonl).", kind=list[Path]
     )
     output: PathLike | None = output_option(
-        "Write here: .html for a page of everything, .md, .tex, .csv."
+        "Write here: .html for a page of everything, .md, .tex, .csv, or .jsonl for a table of"
+        " results that compare reads again."
     )
     format: str | None = option(
-        None, "markdown, latex, csv or html; by --output's suffix.", group=OUTPUT
+        None, "markdown, latex, csv, html or jsonl; by --output's suffix.", group=OUTPUT
     )
     # What a table shows; a page shows all of it.
     by: str = option(
@@ -75,7 +76,7 @@ class CompareOptions(Options):
 
 
 def run_compare(options: CompareOptions, progress: Progress = silent) -> Comparison:
-    """Makes tables of results, or one HTML page of everything.
+    """Makes tables of results, one HTML page of everything, or one file of many results.
 
     There is a table of all tasks and one per task, each with a column per result.
 
@@ -101,6 +102,8 @@ def run_compare(options: CompareOptions, progress: Progress = silent) -> Compari
     format = rendering.format_of(options.format, output)
     if format == "html":
         text = _page(paths, options, progress)
+    elif format == "jsonl":
+        text = _table_of_results(paths, options)
     else:
         text = _tables(paths, options, format, progress)
     if output is not None:
@@ -131,16 +134,30 @@ def _tables(paths: list[Path], options: CompareOptions, format: Any, progress: A
     return rendering.render(tables, format, rows=options.rows)
 
 
+def _table_of_results(paths: list[Path], options: CompareOptions) -> str:
+    """All results in one text, as they are."""
+    from interlingua.evaluation.results import read_results, table_text
+
+    shaping = options.of_tables | options.of_both | {"rows": options.rows}
+    _refuse_shaping(shaping, "a table of results holds all of them as they are")
+    of_results, _ = _results_and_analyses(paths)
+    return table_text(read_results(of_results))
+
+
+def _refuse_shaping(values: dict[str, Any], reason: str) -> None:
+    """Refuse options that only other formats use."""
+    for name, value in values.items():
+        if value not in (None, False, "groups", "scores"):
+            raise ConfigError(f"--{name} shapes a table; {reason}, so leave it out")
+
+
 def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:
     from interlingua.analysis.record import to_json
     from interlingua.evaluation.page import page_data, render_page
     from interlingua.evaluation.results import read_results
 
-    for name, value in {**options.of_tables, "rows": options.rows}.items():
-        if value not in (None, False, "groups", "scores"):
-            raise ConfigError(
-                f"--{name} shapes a table; the page shows all rows and metrics, so leave it out"
-            )
+    shaping = options.of_tables | {"rows": options.rows}
+    _refuse_shaping(shaping, "the page shows all rows and metrics")
     of_results, analyses = _results_and_analyses(paths)
     records = []
     for one in analyses:

@@ -139,6 +139,12 @@ def read_results(path: Path) -> None:
     read_result(path)
 
 
+def read_table(path: Path) -> None:
+    from interlingua.evaluation.results import read_results as read
+
+    read([path])
+
+
 def read_labels(path: Path) -> None:
     from interlingua.corpus.labeled import read_labeled
     from interlingua.errors import InterlinguaError
@@ -224,6 +230,11 @@ READERS: dict[str, Reader] = {
         ".json",
         read_results,
         [content for content in others.RESULTS.values() if len(content) < 20_000],
+    ),
+    "table": Reader(
+        ".jsonl",
+        read_table,
+        [content.replace(b"\n", b" ") for content in others.RESULTS.values()][:3],
     ),
     "labeled": Reader(
         ".jsonl",
