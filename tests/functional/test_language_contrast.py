@@ -4,6 +4,7 @@ limits."""
 from __future__ import annotations
 
 import math
+from itertools import combinations, product
 
 import pytest
 import torch
@@ -51,6 +52,35 @@ def test_the_mean_does_not_shrink_as_sentences_without_translation_are_added():
     assert language_contrastive(x, y, many, reduction="literal") < 0.1 * language_contrastive(
         x, y, many
     )
+
+
+def gradient_of(pairs, others, reduction):
+    """The gradient at a head that all sentences share."""
+    head = embeddings(6, dim=5, seed=9).requires_grad_()
+    x, y = (torch.stack(side) @ head for side in zip(*pairs, strict=True))
+    q = torch.stack(others) @ head if others else None
+    return torch.autograd.grad(language_contrastive(x, y, q, reduction=reduction), head)[0]
+
+
+@pytest.mark.parametrize("others", [(0, 0), (4, 2)])
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_the_mean_pulls_alike_at_any_batch_size(reduction, others):
+    """The mean over the gradients of all smaller batches is that of the whole one, exactly.
+
+    It is a U-statistic: each pair meets each other sentence in as many of the smaller batches.
+    Pairs and texts are drawn so that their share of the other sentences, (2n - 2) : M, stays
+    8 : 4 = 4 : 2. Under the sum the gradient grows by n (N - 2).
+    """
+    whole, part = others
+    pairs = list(zip(embeddings(5, dim=6), embeddings(5, dim=6, seed=1), strict=True))
+    texts = list(embeddings(whole, dim=6, seed=2))
+    batches = product(combinations(pairs, 3), combinations(texts, part))
+    gradients = [gradient_of(some, list(few), reduction) for some, few in batches]
+    growth = {"mean": 1.0, "sum": 5 * (10 + whole - 2) / (3 * (6 + part - 2))}
+    expected = torch.stack(gradients).mean(0) * growth[reduction]
+    assert len(gradients) == 10 * math.comb(whole, part)
+    torch.testing.assert_close(gradient_of(pairs, texts, reduction), expected)
+    assert expected.abs().max() > 1e-3
 
 
 @pytest.mark.parametrize(("reduction", "factor"), [("mean", 0.5), ("sum", 1)])

@@ -4,6 +4,7 @@ a run changed."""
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 import torch
@@ -90,19 +91,79 @@ def test_a_run_records_them_and_is_the_same_run(tiny_config, tmp_path, monkeypat
     assert all(norm > 0 for record in evaluations for norm in record["term_grad_norms"].values())
 
 
-def test_a_term_a_thousand_times_below_is_reported_once(engine):
+RETRIEVAL = ("multilingual_ir", {"semantic_weight": 0.01, "language_weight": 0.001})
+
+
+def lines_of(norms, engine, method=RETRIEVAL):
+    return TermGradients(engine).warnings(norms, tiny_objective(*method))
+
+
+def test_a_term_a_hundred_times_below_is_reported_once(engine):
     terms = TermGradients(engine)
-    first = terms.warnings({"retrieval": 2.0, "semantic": 2.1e-3, "language": 1.9e-3})
+    objective = tiny_objective(*RETRIEVAL)
+    norms = {"retrieval": 2.0, "semantic": 2.1e-2, "language": 1.9e-2}
+    first = terms.warnings(norms, objective)
     assert len(first) == 1
     assert first[0].startswith("the term language ")
-    assert "1.9e-03" in first[0]
-    assert terms.warnings({"retrieval": 2.0, "semantic": 1.0, "language": 0.0}) == []
-    assert len(terms.warnings({"retrieval": 2.0, "semantic": 1e-9, "language": 0.0})) == 1
+    assert "1.9e-02" in first[0]
+    norms |= {"semantic": 1.0, "language": 0.0}
+    assert terms.warnings(norms, objective) == []
+    assert len(terms.warnings(norms | {"semantic": 1e-9}, objective)) == 1
+
+
+@pytest.mark.parametrize(("ratio", "is_reported"), [(50, False), (99, False), (390, True)])
+def test_it_is_reported_from_a_hundred_times_on(ratio, is_reported, engine):
+    assert bool(lines_of({"retrieval": 1.0, "language": 1 / ratio}, engine)) is is_reported
+
+
+@pytest.mark.parametrize(
+    ("method", "norms", "option"),
+    [
+        # the weight times the ratio of the norms
+        (RETRIEVAL, {"semantic": 0.39, "language": 1e-3}, "method.language_weight = 0.39 "),
+        # a term without a weight: the other's, divided by the ratio
+        (RETRIEVAL, {"semantic": 4.0, "retrieval": 1e-2}, "method.semantic_weight = 2.5e-05 "),
+        (
+            ("multilingual_ir", RETRIEVAL[1] | {"matryoshka": (16, 8)}),
+            {"semantic_16": 0.2, "language_8": 1e-3},
+            "method.language_weight = 0.2 ",
+        ),
+        (("combination", {}), {"tell": 1e-3, "hide": 0.4}, "method.terms.tell.weight = 200 "),
+        (
+            ("combination", {}),
+            {"mono_decoder": 1e-3, "hide": 0.4},
+            "method.terms.mono.decoder_weight = 400 ",
+        ),
+    ],
+)
+def test_the_weight_that_balances_is_named(method, norms, option, engine):
+    [line] = lines_of(norms, engine, method)
+    assert option in line
+
+
+def test_the_weight_that_is_named_balances(engine):
+    """The objective is built once more with it: both norms are equal."""
+    batch = tiny_batch("multilingual_ir")
+    faint = {"semantic_weight": 1.0, "language_weight": 1e-5}
+    terms = TermGradients(engine)
+    objective = tiny_objective("multilingual_ir", faint)
+    norms = terms.measure(objective, batch)
+    norms.pop("retrieval")
+    [line] = terms.warnings(norms, objective)
+    weight = float(re.search(r"method\.language_weight = (\S+)", line)[1])
+    balanced = tiny_objective("multilingual_ir", faint | {"language_weight": weight})
+    found = terms.measure(balanced, batch)
+    assert found["language"] == pytest.approx(found["semantic"], rel=0.01)
 
 
 def test_what_is_not_finite_is_left_to_other_checks(engine):
-    assert TermGradients(engine).warnings({"a": math.nan, "b": math.inf, "c": 1e-9}) == []
-    assert TermGradients(engine).warnings({}) == []
+    assert lines_of({"a": math.nan, "b": math.inf, "c": 1e-9}, engine) == []
+    assert lines_of({}, engine) == []
+
+
+def test_terms_of_a_method_without_weights_get_a_factor(engine):
+    [line] = lines_of({"a": 1.0, "b": 0.004}, engine)
+    assert " 250 " in line
 
 
 def test_a_run_with_a_weight_that_is_too_small_warns(tiny_table, capsys):

@@ -218,6 +218,21 @@ class Combination(Objective):
                 terms[key] = weight * term
         return LossOutput(torch.stack(losses).sum(), terms)
 
+    def weight_of(self, term: str) -> tuple[str, float] | None:
+        """Return the option that weighs a term: its method's, if it has one, or its label's."""
+        methods = self.parts_by_label()
+        # The longest label first: one may begin with another.
+        for label in sorted(methods, key=len, reverse=True):
+            if term == label:
+                return f"method.terms.{label}.weight", self.weights[label]
+            if term.startswith(f"{label}_"):
+                weight = methods[label].weight_of(term.removeprefix(f"{label}_"))
+                if weight is None:
+                    return None
+                option, value = weight
+                return f"method.terms.{label}.{option.removeprefix('method.')}", value
+        return None
+
     def parts_by_label(self) -> dict[str, Objective]:
         """The methods, with what the training loop has set on this one."""
         methods: dict[str, Objective] = dict(self.methods.items())  # type: ignore[arg-type]

@@ -54,9 +54,10 @@ class MultilingualIRConfig:
     semantic_temperature: float = 0.1
     """tau of Eq. (2), in cosine units."""
     language_reduction: Literal["sum", "mean", "literal"] = "sum"
-    """Of Eq. (3): sum over pairs and sentences; mean over its logarithms, or literal, its printed
-    factor, which shrinks the loss as Q grows: under both, the gradient is a thousandth of the other
-    losses' and less, and trains nothing."""
+    """Of Eq. (3). sum: over pairs and sentences, which grows with the batch; mean: over its
+    logarithms, so that one weight fits every batch (a weight of the sum, times twice the number of
+    pairs, times the number of sentences less 2); literal: its printed factor, which shrinks the
+    loss as Q grows. With the printed weight, mean and literal train nothing."""
     exclude_repeats: bool = False
     """A question's answer is not its negative where another question brings it too, as its answer
     or as a hard negative; pairs that share a sentence are none of one another."""

@@ -10,6 +10,7 @@ can't know: ``total_steps`` and ``all_gather``.
 from __future__ import annotations
 
 import dataclasses
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -285,6 +286,23 @@ class Objective(nn.Module, ABC):
         if self.matryoshka is None:
             return loss(*embeddings)
         return self.matryoshka.losses(loss, *embeddings)
+
+    def weight_of(self, term: str) -> tuple[str, float] | None:
+        """Return the option that weighs a term, as a user sets it, and its value.
+
+        Args:
+            term: as ``LossOutput`` names it.
+
+        Returns:
+            None if the term has no such option and counts as it is.
+        """
+        name = term
+        if self.matryoshka is not None:
+            name = re.sub(r"_\d+$", "", term)  # the option is that of all prefixes
+        weight = getattr(self.config, f"{name}_weight", None)
+        if weight is None:
+            return None
+        return f"method.{name}_weight", float(weight)
 
     def weighted(self, **terms: Term) -> LossOutput:
         """Weighs the terms as the config says and adds them up.

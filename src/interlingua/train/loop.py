@@ -213,7 +213,7 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
                 log.warn(saturated)
             # Before the first step a student may be equal to its teacher, with a gradient of 0.
             if done:
-                for line in term_gradients.warnings(norms):
+                for line in term_gradients.warnings(norms, objective):
                     log.warn(line)
             if measured.spread is not None and (warning := measured.spread.warning()):
                 log.warn(warning)

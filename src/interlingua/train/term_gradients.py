@@ -19,7 +19,7 @@ from interlingua.methods.objective import Objective
 from interlingua.train.engine import Engine
 from interlingua.train.loss_scale import LossScale
 
-FAINT = 1e-3
+FAINT = 1e-2
 """Terms with a norm below this share of the largest are reported."""
 
 
@@ -75,11 +75,15 @@ class TermGradients:
         objective.train(training)
         return norms
 
-    def warnings(self, norms: Mapping[str, float]) -> list[str]:
-        """A line on each term with a gradient a thousand times below the largest, once.
+    def warnings(self, norms: Mapping[str, float], objective: Objective) -> list[str]:
+        """Report each term with a gradient a hundred times below the largest, once.
 
         Args:
             norms: see ``measure``; one that is not finite is left to the checks of the loss.
+            objective: knows the weights of the terms.
+
+        Returns:
+            a line for each such term, with the weight that would make the norms equal.
         """
         finite = {name: norm for name, norm in norms.items() if math.isfinite(norm)}
         strongest = max(finite, key=lambda name: finite[name], default="")
@@ -89,9 +93,27 @@ class TermGradients:
                 self._reported.add(name)
                 lines.append(
                     f"the term {name} hardly trains: the norm of its gradient is {norm:.1e}, that"
-                    f" of {strongest} {finite[strongest]:.1e}; raise its weight, or switch it off"
+                    f" of {strongest} {finite[strongest]:.1e};"
+                    f" {_remedy(objective, finite, name, strongest)}"
                 )
         return lines
+
+
+def _remedy(objective: Objective, norms: Mapping[str, float], faint: str, strongest: str) -> str:
+    """Return the weight that would make the norms of two terms equal, and how to set it."""
+    if not norms[faint]:
+        return "no weight changes a gradient of 0: switch it off"
+    ratio = norms[strongest] / norms[faint]
+    own, other = objective.weight_of(faint), objective.weight_of(strongest)
+    if own is not None:
+        option, value = own
+        balancing = f"{option} = {value * ratio:.3g} (now {value:g}) would balance them"
+        return f"{balancing}; raise it, or switch the term off"
+    if other is not None:
+        option, value = other
+        balancing = f"{option} = {value / ratio:.3g} (now {value:g}) would balance them"
+        return f"it has no weight of its own: {balancing}"
+    return f"it has no weight of its own: multiply it by {ratio:.3g} to balance them"
 
 
 def _gradient_norm(term: Tensor, weights: list[torch.nn.Parameter]) -> float:
