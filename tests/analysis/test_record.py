@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -12,11 +13,13 @@ from interlingua.analysis.record import (
     mean_measure,
     read_analyses,
     read_analysis,
+    table_text,
     to_json,
     write_analysis,
 )
 from interlingua.errors import DataError
 from interlingua.evaluation.results import read_results, write_result
+from interlingua.evaluation.results import table_text as results_text
 from tests.evaluation.results_made import make
 
 
@@ -67,6 +70,23 @@ def test_there_and_back(tmp_path):
     assert again == made
     np.testing.assert_array_equal(again["found"].items, [0.5, 1.0, 1.0])
     assert again["skew"].items is None
+
+
+def test_a_table_holds_results_and_analyses_without_items_and_examples(tmp_path):
+    table = tmp_path / "all.jsonl"
+    made = analysis()
+    table.write_text(results_text([make()]) + table_text([made]), encoding="utf-8")
+    [again] = read_analyses([table])
+    assert again == dataclasses.replace(made, examples=())
+    assert again["found"].items is None
+    assert [result.task for result in read_results([table])] == ["tatoeba"]
+
+
+def test_a_line_that_is_no_analysis_is_named(tmp_path):
+    table = tmp_path / "all.jsonl"
+    table.write_text(table_text([analysis()]) + '{"analysis": "agnosticism"}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"all\.jsonl:2"):
+        read_analyses([table])
 
 
 def test_the_file(tmp_path):

@@ -165,10 +165,12 @@ def test_every_command_runs(said, workplace):
 
 
 def test_compare_shows_them_all(said):
-    page, markdown, table, latex, arms, joined = [
+    page, markdown, table, latex, arms, stored, again, joined = [
         output for command, output in said.items() if command.startswith("interlingua compare")
     ]
     assert "| theirs |" in arms
+    assert stored == "written: results.jsonl\n"
+    assert "| theirs |" in again
     assert "sick_sick: spearman" in arms
     assert "| sts17_sts17: all_2 |" in joined
     assert "### tatoeba_tatoeba_laser: accuracy" in markdown

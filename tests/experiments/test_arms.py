@@ -307,6 +307,12 @@ def test_an_arm_that_is_not_there_is_refused_by_name(monkeypatch, capsys):
     assert "no arm labsee; there are backbone, ems" in capsys.readouterr().err
 
 
+def test_the_processes_on_a_gpu_share_all_arms():
+    script = (COMPARISON / "arms_gpu.sh").read_text(encoding="utf-8")
+    shared = re.search(r"for arms in (.+); do", script)[1].replace('"', "").split()
+    assert sorted(shared) == sorted(arm.name for arm in read(COMPARISON / "arms_gpu.toml").arm)
+
+
 def test_kept_results_are_not_done_again_on_another_machine(tmp_path):
     tries = [{"optimizer": {"learning_rate": 0.1}}, {"optimizer": {"learning_rate": 0.2}}]
     arm = {"name": "one", "config": "run.toml", "tries": tries}

@@ -244,6 +244,14 @@ def test_a_hostile_result_is_one_line(refused, name, tmp_path):
 
 
 @pytest.mark.parametrize("name", list(others.RESULTS))
+@pytest.mark.parametrize("first", [b"", b'{"analysis": '])
+def test_a_hostile_line_of_a_table_is_one_line(refused, name, first, tmp_path):
+    line = first + others.RESULTS[name].replace(b"\n", b" ") + (b"}" if first else b"")
+    (tmp_path / f"{name}.jsonl").write_bytes(line)
+    assert f"{name}.jsonl" in refused("compare", tmp_path / f"{name}.jsonl").err
+
+
+@pytest.mark.parametrize("name", list(others.RESULTS))
 def test_a_hostile_calibration_is_one_line(refused, name, model, tmp_path):
     (tmp_path / "c.json").write_bytes(others.RESULTS[name])
     (tmp_path / "a.de-en.tsv").write_text("de1\ten1\n")

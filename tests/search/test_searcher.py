@@ -76,6 +76,17 @@ def test_the_ranking_is_that_of_the_cosines(searcher, model, files):
     assert [hit.id for hit in searcher.search("Die Katze", top=5).hits] == expected
 
 
+def test_another_model_is_refused(searcher, model, tmp_path):
+    """Its vectors are of the same width and mean something else."""
+    torch.manual_seed(1)
+    vocabulary = tiny_vocabulary(frame=True)
+    other = BackboneConfig.preset("ems-tiny", vocab_size=vocabulary.size)
+    Encoder.from_scratch(other, vocabulary).save(tmp_path / "other")
+    assert model_of(searcher.index, model=model).settings == model_of(searcher.index).settings
+    with pytest.raises(ConfigError, match="another value of the model"):
+        model_of(searcher.index, model=str(tmp_path / "other"))
+
+
 def ids(hits, language=None):
     return [hit.id for hit in hits if language in (None, hit.language)]
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 import interlingua
+from interlingua.analysis.record import write_analysis
 from interlingua.errors import ConfigError
+from tests.analysis.test_record import analysis
 from tests.cli.test_compare import files as files
 
 
@@ -46,3 +48,14 @@ def test_a_table_of_results_is_compared_as_the_files_are(files, tmp_path, option
     table = tmp_path / "all.jsonl"
     interlingua.compare(files, output=table)
     assert interlingua.compare(table, **options).text == interlingua.compare(files, **options).text
+
+
+def test_a_table_of_results_keeps_analyses(files, tmp_path):
+    folder = files[0].parents[2]
+    write_analysis(analysis(), folder.parent)
+    table = tmp_path / "all.jsonl"
+    interlingua.compare(folder, output=table)
+    text = interlingua.compare(table).text
+    assert "agnosticism" in text
+    assert text == interlingua.compare(folder).text
+    assert "agnosticism" in interlingua.compare(table, format="html").text

@@ -22,6 +22,7 @@ from torch import Tensor
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.directory import read_backbone_config, read_json
 from interlingua.encoder.families import FAMILIES, family_of
+from interlingua.encoder.meta_device import meta_device
 from interlingua.encoder.weights import TOKEN_TYPES, from_huggingface_names, huggingface_name
 from interlingua.errors import CheckpointError
 
@@ -145,7 +146,7 @@ def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTenso
     config = read_backbone_config(place, raw)
     _check_backbone(stored, config, prefix, place)
     # On the device "meta" tensors have shapes and no numbers: the names are all that is needed.
-    with torch.device("meta"):
+    with meta_device():
         backbone = Backbone(config)
     names = [name for stack in family.stacks(backbone.state_dict()) for name in stack.theirs]
     return {name: stored[prefix + name] for name in names if prefix + name in stored}

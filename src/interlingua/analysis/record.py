@@ -21,16 +21,22 @@ from interlingua.arrays import arrays_of
 from interlingua.errors import DataError
 from interlingua.evaluation.metrics.correlation import interval
 from interlingua.evaluation.results import (
+    ANALYSIS,
     ANALYSIS_SUFFIX,
+    TABLE_SUFFIX,
     find_sidecar,
+    line_of,
     result_path,
+    without_folders,
     write_together,
 )
 from interlingua.files import PathLike, atomic_write
-from interlingua.json_text import parse_json, read_json_text
+from interlingua.json_text import json_lines, parse_json, read_json_text
 
 FORMAT = "interlingua-analysis-1"
 RESAMPLES = 2000
+_NOT_AN_ANALYSIS = (ValueError, KeyError, TypeError, AttributeError)
+"""Errors of reading JSON that is not an analysis."""
 Unit = Literal["share", "cosine", "nats", "percent", ""]
 Better = Literal["lower", "higher"]
 
@@ -221,22 +227,57 @@ def to_json(analysis: Analysis) -> dict[str, Any]:
     task = plain.pop("task")
     plain["dataset_revision"] = plain.pop("data_revision")
     plain["measures"] = [_measure_to_json(measure) for measure in analysis.measures]
-    return {"format": FORMAT, "analysis": task, **plain}
+    return {"format": FORMAT, ANALYSIS: task, **plain}
+
+
+def table_text(analyses: Iterable[Analysis]) -> str:
+    """Return lines of a table of results: analyses without items and examples."""
+    lines = []
+    for one in analyses:
+        content = to_json(dataclasses.replace(one, examples=()))
+        lines.append(line_of(content | {"provenance": without_folders(one.provenance)}))
+    return "".join(lines)
 
 
 def read_analyses(paths: Iterable[PathLike]) -> list[Analysis]:
-    """Reads analysis files, and every one below a folder; none where a folder holds none.
+    """Reads analysis files, those in tables of results, and every one below a folder.
+
+    A folder or a table may hold none.
 
     Raises:
         DataError: a file is missing, or is not an analysis.
     """
-    files: list[Path] = []
+    analyses: list[Analysis] = []
     for path in map(Path, paths):
         if path.is_dir():
-            files += sorted(path.rglob(f"*{ANALYSIS_SUFFIX}"))
+            analyses += map(read_analysis, sorted(path.rglob(f"*{ANALYSIS_SUFFIX}")))
+        elif path.suffix == TABLE_SUFFIX:
+            analyses += _read_table(path)
         else:
-            files.append(path)
-    return [read_analysis(file) for file in files]
+            analyses.append(read_analysis(path))
+    return analyses
+
+
+def _read_table(path: Path) -> list[Analysis]:
+    """Read the analyses of a table of results.
+
+    Raises:
+        DataError: it is missing, or a line that should be an analysis is none.
+    """
+    analyses = []
+    for number, record in json_lines(path):
+        if ANALYSIS not in record:
+            continue
+        try:
+            analyses.append(_from_json(record, None))
+        except _NOT_AN_ANALYSIS as error:
+            raise DataError(
+                f"not an analysis ({type(error).__name__}: {error}); write the table with"
+                " interlingua compare RESULTS -o TABLE.jsonl",
+                path=path,
+                line=number,
+            ) from error
+    return analyses
 
 
 def read_analysis(path: PathLike) -> Analysis:
@@ -247,27 +288,34 @@ def read_analysis(path: PathLike) -> Analysis:
     """
     path = Path(path)
     try:
-        content = parse_json(read_json_text(path))
-        # Keys are taken out one after another; what is left must be the fields of Analysis.
-        if content.pop("format") != FORMAT:
-            raise ValueError(f"format is not {FORMAT}")
-        content["task"] = content.pop("analysis")
-        content["data_revision"] = content.pop("dataset_revision")
-        items = find_sidecar(path, path.with_suffix(".items.npz"), content.pop("files", None))
-        content["measures"] = tuple(_measures(content["measures"], items))
-        # JSON has no tuples.
-        for name in ("changed", "languages", "examples", "notes"):
-            content[name] = tuple(content[name])
-        return Analysis(**content)
+        return _from_json(parse_json(read_json_text(path)), path)
     except OSError as error:
         raise DataError(
             f"can't be read: {error.strerror or error}; check the path", path=path
         ) from error
     # Another file may lack a key, have too many, or not be an object at all.
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except _NOT_AN_ANALYSIS as error:
         raise DataError(
             f"not an analysis file ({type(error).__name__}: {error})", path=path
         ) from error
+
+
+def _from_json(content: dict[str, Any], path: Path | None) -> Analysis:
+    """Return the analysis of a file; ``path`` is None for a line of a table, which has no items."""
+    # Keys are taken out one after another; what is left must be the fields of Analysis.
+    if content.pop("format") != FORMAT:
+        raise ValueError(f"format is not {FORMAT}")
+    content["task"] = content.pop(ANALYSIS)
+    content["data_revision"] = content.pop("dataset_revision")
+    digests = content.pop("files", None)
+    items = None
+    if path is not None:
+        items = find_sidecar(path, path.with_suffix(".items.npz"), digests)
+    content["measures"] = tuple(_measures(content["measures"], items))
+    # JSON has no tuples.
+    for name in ("changed", "languages", "examples", "notes"):
+        content[name] = tuple(content[name])
+    return Analysis(**content)
 
 
 def _measure_to_json(measure: Measure) -> dict[str, Any]:

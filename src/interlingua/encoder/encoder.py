@@ -30,6 +30,7 @@ from interlingua.encoder.executors import Frozen
 from interlingua.encoder.gradcache import in_parts
 from interlingua.encoder.language_shift import LanguageShift, read_shift, write_shift
 from interlingua.encoder.locate import locate
+from interlingua.encoder.meta_device import meta_device
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.encoder.post_pooling_files import check_cut, read_post_pooling, write_post_pooling
@@ -305,7 +306,7 @@ class Encoder(nn.Module):
         rows = torch.from_numpy(kept).to(self.device)
         weights["word_embeddings.weight"] = weights["word_embeddings.weight"][rows]
         # On "meta" nothing is allocated or drawn; the copies of the weights are put in its place.
-        with torch.device("meta"):
+        with meta_device():
             backbone = make_backbone(config)
         copies = {name: tensor.clone() for name, tensor in weights.items()}
         backbone.load_state_dict(copies, assign=True)
@@ -330,7 +331,7 @@ class Encoder(nn.Module):
         """
         config = dataclasses.replace(config, pad_token_id=vocabulary.pad_id)
         # Made without numbers, so that the generator is used by `initialize` alone.
-        with torch.device("meta"):
+        with meta_device():
             backbone = Backbone(config)
         backbone.to_empty(device="cpu").initialize(initialization)
         settings = EncodingSettings(pooling=pooling, max_tokens=config.max_tokens)
@@ -360,7 +361,7 @@ class Encoder(nn.Module):
             config, weights, settings = read_static(folder, table)
             vocabulary = Vocabulary.of_model(table)
         # The tensors of the file become the parameters themselves: they are in memory once.
-        with torch.device("meta"):
+        with meta_device():
             backbone = make_backbone(config)
         backbone.load_state_dict(weights, assign=True)
         backbone.requires_grad_(True)

@@ -26,6 +26,7 @@ from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.compiled import ByteMatrixBackbone, CompiledBackbone, Int16Backbone
 from interlingua.encoder.inference import FloatFrozenBackbone, FrozenBackbone, PlainBackbone
+from interlingua.encoder.meta_device import meta_device
 from interlingua.encoder.quantize import PRECISE_LAYERS
 from interlingua.errors import ConfigError
 from interlingua.kernels import rates
@@ -166,7 +167,7 @@ def _first_layers(backbone: Backbone, dtype: torch.dtype) -> Backbone:
     if dtype == torch.int8 or config.local_layers:
         layers = PRECISE_LAYERS
     layers = min(len(backbone.layers), layers)
-    with torch.device("meta"):
+    with meta_device():
         trial = Backbone(replace(config, num_hidden_layers=layers))
     weights = backbone.state_dict()
     trial.load_state_dict({name: weights[name] for name in trial.state_dict()}, assign=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from interlingua.encoder.directory import modules_after_pooling, read_json, write_json
+from interlingua.encoder.meta_device import meta_device
 from interlingua.encoder.post_pooling import Activation, Dense, Normalize, PostPooling
 from interlingua.encoder.schema import DENSE, shown
 from interlingua.encoder.weights import read_weights
@@ -104,7 +103,7 @@ def _read_dense(folder: Path) -> Dense:
             f"{folder}: a Dense module with a residual or with another input is not supported"
         )
     # Without memory of its own: the file says how large the layer is, and must hold as much.
-    with torch.device("meta"):
+    with meta_device():
         layer = Dense(
             values["in_features"],
             values["out_features"],

@@ -25,9 +25,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import torch
-
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.meta_device import meta_device
 from interlingua.encoder.static import make_backbone
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_pieces import (
@@ -280,7 +279,7 @@ def grow_encoder(encoder: Encoder, grown: GrownVocabulary) -> Encoder:
     for new, old in grown.runs.items():
         enlarged[new] = table[list(old)].mean(dim=0)
     weights["word_embeddings.weight"] = enlarged
-    with torch.device("meta"):
+    with meta_device():
         backbone = make_backbone(dataclasses.replace(larger.backbone.config, vocab_size=rows))
     backbone.load_state_dict(weights, assign=True)
     larger.backbone = backbone.requires_grad_(True)

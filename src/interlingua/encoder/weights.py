@@ -20,6 +20,7 @@ from torch import Tensor
 from interlingua.encoder.architectures import Architecture
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.families import FAMILIES
+from interlingua.encoder.meta_device import meta_device
 from interlingua.encoder.schema import SHARDS, check
 from interlingua.errors import CheckpointError
 from interlingua.json_text import parse_json, read_json_text
@@ -105,7 +106,7 @@ def from_huggingface_names(
             f"{folder}: config.json says {config.type_vocab_size} token types, the weights have"
             " none"
         )
-    with torch.device("meta"):
+    with meta_device():
         expected = Backbone(config).state_dict()
     _check_layers(stored, prefix + family.layer_prefix, config, folder)
     weights: dict[str, Tensor] = {}

@@ -35,6 +35,8 @@ from interlingua.locks import exclusive
 ANALYSIS_SUFFIX = ".analysis.json"  # of what `interlingua analyse` leaves in the same folders
 TABLE_SUFFIX = ".jsonl"
 """Of tables of results."""
+ANALYSIS = "analysis"
+"""Key that an analysis has and a result has not."""
 OWN = "interlingua"  # the key of what mteb's layout has no place for
 _OWN_FIELDS = (
     "version", "main_metric", "higher_is_better", "dataset", "data_sha256", "data_revision",
@@ -178,11 +180,21 @@ def table_text(results: Iterable[TaskResult]) -> str:
 def _table_line(result: TaskResult) -> str:
     content = to_json(result)
     own = {key: value for key, value in content[OWN].items() if key not in _UNUSED_IN_TABLES}
-    made = dict(own["provenance"])
-    if "command" in made:
-        command = str(made["command"]).replace(f"{Path.cwd()}/", "")
-        made["command"] = command.replace(f"{Path.home()}/", "~/")
-    content[OWN] = own | {"provenance": made}
+    content[OWN] = own | {"provenance": without_folders(own["provenance"])}
+    return line_of(content)
+
+
+def without_folders(provenance: Mapping[str, object]) -> dict[str, object]:
+    """Return provenance of which the command names no folder of this machine."""
+    shown = dict(provenance)
+    if "command" in shown:
+        command = str(shown["command"]).replace(f"{Path.cwd()}/", "")
+        shown["command"] = command.replace(f"{Path.home()}/", "~/")
+    return shown
+
+
+def line_of(content: Mapping[str, Any]) -> str:
+    """Return a line of a table of results."""
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
@@ -202,28 +214,32 @@ def read_results(
     """
     folders = [Path(path) for path in paths]
     files = [file for path in folders for file in _result_files(path)]
-    if not files and needed:
-        raise DataError(
-            "no result files here; run interlingua evaluate",
-            path=", ".join(map(str, folders)) or None,
-        )
     results: list[TaskResult] = []
     for file in files:
         if file.suffix == TABLE_SUFFIX:
             results += _read_table(file)
         else:
             results.append(read_result(file, examples=examples))
+    if not results and needed:
+        raise DataError(
+            "no result files here; run interlingua evaluate",
+            path=", ".join(map(str, folders)) or None,
+        )
     return results
 
 
 def _read_table(path: Path) -> list[TaskResult]:
-    """Read a table of results.
+    """Read the results of a table, which may hold analyses too.
 
     Raises:
-        DataError: it is missing or empty, or a line is not a result.
+        DataError: it is missing or empty, or a line is neither.
     """
     results = []
+    is_empty = True
     for number, record in json_lines(path):
+        is_empty = False
+        if ANALYSIS in record:
+            continue
         try:
             results.append(_from_json(record, None))
         except _NOT_A_RESULT as error:
@@ -233,7 +249,7 @@ def _read_table(path: Path) -> list[TaskResult]:
                 path=path,
                 line=number,
             ) from error
-    if not results:
+    if is_empty:
         raise DataError("no results in this table; remove it", path=path)
     return results
 

@@ -30,6 +30,7 @@ from torch import Tensor
 from interlingua.encoder.directory import read_json, write_json
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.families import FAMILIES
+from interlingua.encoder.meta_device import meta_device
 from interlingua.encoder.static import StaticBackbone
 from interlingua.encoder.static_directory import LARGEST
 from interlingua.encoder.weights import huggingface_name, to_huggingface_names
@@ -122,7 +123,7 @@ def rounded_encoder(encoder: Encoder) -> Encoder:
         for name, tensor in encoder.backbone.state_dict().items()
     }
     # Made without memory for its weights, which are then the rounded ones themselves.
-    with torch.device("meta"):
+    with meta_device():
         backbone = type(encoder.backbone)(encoder.backbone.config)
     backbone.load_state_dict(weights, assign=True)
     return encoder.with_backbone(backbone).eval()

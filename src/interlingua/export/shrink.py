@@ -9,12 +9,11 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import torch
-
 from interlingua.corpus.formats import read_pairs
 from interlingua.corpus.monolingual import read_sentences
 from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.meta_device import meta_device
 from interlingua.encoder.vocabulary_trimming import ids_in_use
 from interlingua.errors import ConfigError, DataError
 from interlingua.export.components import in_components
@@ -100,7 +99,7 @@ def first_layers(encoder: Encoder, layers: int) -> Encoder:
         raise ConfigError(f"{layers} layers of a model that has {had}; choose 1 to {had}")
     config = dataclasses.replace(encoder.backbone.config, num_hidden_layers=layers)
     # Made without memory for its weights; the names of its parameters say which are kept.
-    with torch.device("meta"):
+    with meta_device():
         backbone = Backbone(config)
     kept_names = backbone.state_dict().keys()
     # Copies, so that training one of the two encoders leaves the other as it is.

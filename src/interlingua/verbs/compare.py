@@ -135,13 +135,15 @@ def _tables(paths: list[Path], options: CompareOptions, format: Any, progress: A
 
 
 def _table_of_results(paths: list[Path], options: CompareOptions) -> str:
-    """All results in one text, as they are."""
+    """Return all results and analyses, as they are."""
+    from interlingua.analysis import record
     from interlingua.evaluation.results import read_results, table_text
 
     shaping = options.of_tables | options.of_both | {"rows": options.rows}
     _refuse_shaping(shaping, "a table of results holds all of them as they are")
-    of_results, _ = _results_and_analyses(paths)
-    return table_text(read_results(of_results))
+    of_results, analyses = _results_and_analyses(paths)
+    results = read_results(of_results, needed=not analyses)
+    return table_text(results) + record.table_text(analyses)
 
 
 def _refuse_shaping(values: dict[str, Any], reason: str) -> None:
@@ -172,11 +174,15 @@ def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:
 def _results_and_analyses(paths: list[Path]) -> tuple[list[Path], list[Any]]:
     """The files and folders that may hold results, and the analyses."""
     from interlingua.analysis.record import read_analyses
-    from interlingua.evaluation.results import ANALYSIS_SUFFIX
+    from interlingua.evaluation.results import ANALYSIS_SUFFIX, TABLE_SUFFIX
 
     of_results = [path for path in paths if not path.name.endswith(ANALYSIS_SUFFIX)]
-    # A folder may hold both kinds.
-    of_analyses = [path for path in paths if path.is_dir() or path not in of_results]
+    # A folder or a table may hold both kinds.
+    of_analyses = [
+        path
+        for path in paths
+        if path.is_dir() or path.suffix == TABLE_SUFFIX or path not in of_results
+    ]
     return of_results, read_analyses(of_analyses)
 
 

@@ -43,6 +43,14 @@ def test_with_all_effort_nothing_is_missed(tmp_path, kind):
 
 
 @needs_faiss
+@pytest.mark.parametrize(("size", "cells"), [(100, 2), (100_000, 1264)])
+def test_cells_grow_by_the_root_of_the_vectors(size, cells):
+    """Few vectors: 39 in each cell; many: four times the root of their number."""
+    vectors = np.random.default_rng(0).standard_normal((size, 2)).astype(np.float32)
+    assert approximate._index(vectors, Approximate("ivf", 8), None).nlist == cells
+
+
+@needs_faiss
 def test_with_little_effort_the_recall_is_what_is_missed(tmp_path, monkeypatch):
     monkeypatch.setattr(approximate, "MEASURED", 5000)  # all
     x, y = crowded(1, 2000, 1500, 24)

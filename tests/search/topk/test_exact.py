@@ -119,6 +119,19 @@ def test_axes_of_vectors_of_any_length(size, monkeypatch):
     np.testing.assert_allclose(axes.T @ axes, np.eye(70), atol=1e-5)
 
 
+def test_axes_are_those_of_the_vectors_without_their_means(monkeypatch):
+    """Where a side lies tells nothing of how its vectors differ."""
+    monkeypatch.setattr(exact, "PAIRS_OF_AXES", 1)
+    rng = np.random.default_rng(7)
+    scale = np.linspace(1, 0.1, 80, dtype=np.float32)
+    x, y = (rng.standard_normal((200, 80)).astype(np.float32) * scale for _ in "xy")
+    places = 30 * np.eye(80, dtype=np.float32)[-2:]
+    here = exact.make_frame(x, y).axes
+    there = exact.make_frame(x + places[0], y + places[1]).axes
+    found = [np.var(x @ axes[:, : exact.STAGE], axis=0).sum() for axes in (here, there)]
+    assert found[1] == pytest.approx(found[0], rel=1e-3)
+
+
 def test_blocks_are_even():
     sizes = [exact.balanced_block_size(100, most) for most in (100, 99, 65, 33, 1)]
     assert sizes == [100, 50, 50, 25, 1]
@@ -164,9 +177,10 @@ def test_vectors_whose_products_float32_does_not_hold_are_refused(bad):
     for sides in ((x, np.ones((4, 16))), (np.ones((4, 16)), x)):
         with pytest.raises(DataError, match=r"vector 3 .*long, .*length 1"):
             mutual_topk(*sides, k=2)
-    x[3] = [np.inf, -np.inf] * 8
-    with pytest.raises(DataError, match=r"vector 3 .*NaN"):
-        mutual_topk(x, x, k=2)
+    for infinite in ([np.inf, -np.inf] * 8, [np.inf, *[0] * 15]):
+        x[3] = infinite
+        with pytest.raises(DataError, match=r"vector 3 .*NaN"):
+            mutual_topk(x, x, k=2)
 
 
 @pytest.mark.parametrize("kernel", [True, False])

@@ -161,3 +161,21 @@ def test_the_description_names_the_variable_that_decides(monkeypatch):
     monkeypatch.setattr(CompiledScanner, "available", lambda: False)
     [line] = describe_choices()
     assert ": torch, the kernel" in line
+
+
+def test_a_frame_with_axes_is_measured_with_axes(monkeypatch):
+    """They let a scanner pass over pairs by their first coordinates: another rate."""
+    frames = []
+
+    class Seen(TorchScanner):
+        def __init__(self, frame):
+            frames.append(frame)
+            super().__init__(frame)
+
+    monkeypatch.setattr(scanner_choice, "SCANNERS", {"torch": Seen})
+    monkeypatch.setattr(scanner_choice, "ROWS", 16)
+    monkeypatch.setattr(scanner_choice, "COLUMNS", 16)
+    axes = np.eye(16, dtype=np.float32)
+    scanner_choice._rates(FRAME)
+    scanner_choice._rates(Frame(FRAME.x, FRAME.y, axes))
+    assert [frame.axes is not None for frame in frames] == [False, True]

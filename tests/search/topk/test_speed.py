@@ -104,6 +104,12 @@ def test_too_few_vectors_to_tell_how_neighbors_come_nearer():
     np.testing.assert_allclose(_kth_best(x, x, 4, 1000), np.sort(x @ x.T, axis=1)[:, -4], atol=1e-6)
 
 
+def test_a_quarter_of_as_many_vectors_as_neighbors_is_enough():
+    """Sixteen vectors, four neighbors: a quarter of them has four, and shows the nearer ones."""
+    x = unit_rows(np.random.default_rng(0).standard_normal((16, 8)).astype(np.float32))
+    assert (_kth_best(x, x, 4, 10_000) > _kth_best(x, x, 4, 16)).all()
+
+
 def test_many_vectors_whose_first_coordinates_say_most_take_less_time_a_pair():
     rng = np.random.default_rng(1)
     x = (rng.standard_normal((1024, 384)) * 0.97 ** np.arange(384)).astype(np.float32)

@@ -82,6 +82,11 @@ def test_other_vectors_or_sizes_are_refused(tmp_path):
         search_tiles(x, y, small_plan(x, y), tmp_path / "other", shard=(3, 2))
 
 
+def test_the_memory_of_a_vector_by_hand():
+    """Four copies of eight float32, one of eight float16, three lists of four neighbors."""
+    assert bytes_of_a_vector(8, 4) == 4 * 32 + 16 + 3 * 4 * 12
+
+
 def test_a_plan_fills_the_memory_it_is_given():
     x, y = np.zeros((3_000_000, 8), np.float16), np.zeros((500, 8), np.float16)
     plan = TilePlan.of(x, y, k=4, memory=2**26)

@@ -1,0 +1,161 @@
+"""docs/results.md: the commands of a section print its tables from the stored results.
+
+A table belongs to the innermost heading of level 2 or 3 above it that either begins with "Not
+stored: " and what is missing, or has commands that read ``experiments/results``. Headings of level
+4, and those of level 3 that have neither, are titles of tables.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import re
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from interlingua.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+NOT_STORED = "Not stored: "
+STORED = "interlingua compare experiments/results/"
+ARRANGED = ("Multilingual IR: what the two contrastive losses add",)
+"""Sections with tables that join columns of several commands and shorten their names; numbers are
+compared column by column."""
+
+
+class Section(NamedTuple):
+    """A heading and the text up to the next heading of level 2 or 3."""
+
+    level: int
+    heading: str
+    text: str
+
+    @property
+    def is_not_stored(self):
+        return self.text.lstrip().startswith(NOT_STORED)
+
+    @property
+    def commands(self):
+        """The commands that print stored results."""
+        joined = re.sub(r"\\\n\s*", "", self.text)
+        return [line[2:] for line in joined.splitlines() if line.startswith(f"$ {STORED}")]
+
+
+def read_sections(page):
+    parts = re.split(r"^(##|###) (.+)$", page, flags=re.M)[1:]
+    levels, headings, texts = parts[::3], parts[1::3], parts[2::3]
+    return [
+        Section(len(level), *rest) for level, *rest in zip(levels, headings, texts, strict=True)
+    ]
+
+
+def tables_of(text):
+    """The tables of a text, each a list of lines."""
+    return [block.splitlines() for block in re.findall(r"(?:^\|.*\n)+", text, re.M)]
+
+
+def tables_by_section(page):
+    """Each table with the section that it belongs to; None if no heading says where it is from."""
+    found, above = [], {}
+    for section in read_sections(page):
+        above = {level: one for level, one in above.items() if level < section.level}
+        above[section.level] = section
+        owners = [one for one in above.values() if one.is_not_stored or one.commands]
+        owner = owners[-1] if owners else None
+        found += [(owner, section.heading, table) for table in tables_of(section.text)]
+    return found
+
+
+TABLES = tables_by_section(PAGE)
+
+
+@functools.cache
+def printed_by(command):
+    out = io.StringIO()
+    with contextlib.chdir(ROOT), contextlib.redirect_stdout(out), pytest.raises(SystemExit) as stop:
+        main.main([*shlex.split(command)[1:], "--quiet"])
+    assert not stop.value.code, command
+    return out.getvalue()
+
+
+def printed_tables(section):
+    return [table for command in section.commands for table in tables_of(printed_by(command))]
+
+
+def cells_of(line):
+    return [cell.strip(" *") for cell in line.strip().strip("|").split(" |")]
+
+
+def columns_of(table):
+    """The columns, each as the name of a row -> its cell, without bold marks, seeds and ``± 0``."""
+    _, _, *rows = map(cells_of, table)
+    names = [row[0].removesuffix(" (3 seeds)") for row in rows]
+    cells = [[cell.removesuffix(" ± 0") for cell in row[1:]] for row in rows]
+    return [dict(zip(names, column, strict=True)) for column in zip(*cells, strict=True)]
+
+
+def is_printed(section, table):
+    """Whether the commands of a section print a table of it."""
+    printed = printed_tables(section)
+    if section.heading not in ARRANGED:
+        return table in printed
+    known = [column for one in printed for column in columns_of(one)]
+    return all(any(column.items() <= one.items() for one in known) for column in columns_of(table))
+
+
+def stored():
+    return [
+        pytest.param(owner, table, id=f"{heading[:40]}-{number}")
+        for number, (owner, heading, table) in enumerate(TABLES)
+        if owner is not None and not owner.is_not_stored
+    ]
+
+
+def test_every_table_is_printed_or_not_stored():
+    assert len(TABLES) > 50
+    assert [heading for owner, heading, _ in TABLES if owner is None] == []
+
+
+def test_what_is_not_stored_says_what_it_needs():
+    for section in read_sections(PAGE):
+        if section.is_not_stored:
+            line = section.text.lstrip().splitlines()[0]
+            assert len(line) > len(NOT_STORED) + 20, section.heading
+            assert not section.commands, section.heading
+
+
+@pytest.mark.parametrize(("section", "table"), stored())
+def test_the_commands_of_a_section_print_its_tables(section, table):
+    assert is_printed(section, table)
+
+
+@pytest.mark.parametrize(("section", "table"), stored())
+def test_a_changed_digit_is_noticed(section, table):
+    for number in {2, len(table) // 2 + 1, len(table) - 1}:
+        line = table[number]
+        places = [place.start() for place in re.finditer(r"\d(?=[^|]*\|)", line)]
+        # the first digit may be of the row's name
+        for place in (places[len(places) // 2], places[-1]):
+            digit = str((int(line[place]) + 1) % 10)
+            changed = [*table]
+            changed[number] = line[:place] + digit + line[place + 1 :]
+            assert not is_printed(section, changed), changed[number]
+
+
+def test_every_stored_table_of_results_is_on_the_page():
+    folder = ROOT / "experiments" / "results"
+    tables = {path for path in folder.rglob("*.jsonl") if not path.stem.endswith(".finished")}
+    named = {ROOT / path for path in re.findall(r"compare (experiments/results/\S+)", PAGE)}
+    assert tables == named
+
+
+def test_a_table_below_an_unmarked_heading_is_found():
+    page = "## One\n\nNot stored: b.\n\n### Two\n\n| a |\n|---|\n\n## Three\n\n| b |\n|---|\n"
+    [(first, _, _), (second, _, _)] = tables_by_section(page)
+    assert first.heading == "One"
+    assert second is None
