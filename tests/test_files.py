@@ -348,13 +348,37 @@ def test_a_folder_is_private_until_it_is_whole(tmp_path):
 def test_what_is_not_ours_stays_in_a_folder_that_is_replaced(tmp_path):
     target = tmp_path / "out"
     (target / "plots").mkdir(parents=True)
-    for name in ("old.bin", "notes.txt", "plots/a.svg", "new.txt"):
+    (target / "train").mkdir()
+    (target / "gone").mkdir()
+    names = ("old.bin", "notes.txt", "plots/a.svg", "new.txt", "train/a.bin", "train/mine.txt")
+    for name in (*names, "gone/a.bin", "model"):
         (target / name).write_text(name)
     (target / "link").symlink_to("notes.txt")
-    options = {"overwrite": True, "ours": lambda _: True, "entries": r"\w+\.bin"}
+    (target / "train" / "others").symlink_to("../plots")
+    options = {"overwrite": True, "ours": lambda _: True, "entries": r"((train|gone)/)?\w+\.bin"}
     with files.atomic_directory(target, **options) as folder:
         (folder / "new.txt").write_text("written now")
+        (folder / "model").mkdir()
     found = {str(path.relative_to(target)) for path in target.rglob("*")}
-    assert found == {"new.txt", "notes.txt", "plots", "plots/a.svg", "link"}
+    kept = {"notes.txt", "plots", "plots/a.svg", "link", "train", "train/mine.txt", "train/others"}
+    assert found == {"new.txt", "model"} | kept
     assert (target / "new.txt").read_text() == "written now"
     assert (target / "link").is_symlink()
+
+
+def test_our_files_are_removed_from_a_folder_and_no_others(tmp_path):
+    for name in ("a/one.tsv", "b/two.tsv", "b/mine.txt", "c/d/e.txt"):
+        (tmp_path / "out" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "out" / name).write_text(name)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "one.tsv").write_text("x")
+    (tmp_path / "out" / "link").symlink_to("../elsewhere")
+    files.remove_entries(tmp_path / "missing", r"\w/\w+\.tsv")
+    files.remove_entries(tmp_path / "out", r"\w+/\w+\.tsv")
+    left = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*")}
+    assert left == {"b", "b/mine.txt", "c", "c/d", "c/d/e.txt", "link"}
+    assert (tmp_path / "elsewhere" / "one.tsv").exists()
+    for name in ("b/mine.txt", "c/d/e.txt", "link"):
+        (tmp_path / "out" / name).unlink()
+    files.remove_entries(tmp_path / "out", r"\w+/\w+\.tsv")
+    assert not (tmp_path / "out").exists()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes text files in one language each out of WikiMatrix's pairs or Mr. TyDi's passages.
 
-    python tools/make_monolingual.py data/WikiMatrix --languages ru sw te \
+    python tools/make_monolingual.py data/WikiMatrix --languages ru sw te --min-score 1.04 \
         --out data/monolingual/wikimatrix
     python tools/make_monolingual.py data/mrtydi --languages ru sw te th \
         --out data/monolingual/mrtydi
@@ -33,13 +33,27 @@ from interlingua.languages import resolve
 CHUNK = 10_000
 
 
-def wikimatrix_texts(folder: Path, language: str) -> Iterator[str]:
-    """One side of every WikiMatrix file that has the language."""
+def wikimatrix_texts(folder: Path, language: str, min_score: float | None) -> Iterator[str]:
+    """Read the language's side of every WikiMatrix file that has it.
+
+    Args:
+        folder: of the files.
+        language: its code.
+        min_score: least margin of a pair; None = all.
+
+    Raises:
+        DataError: a pair has no margin to compare.
+    """
     wanted = resolve(language)
     for path in sorted(folder.glob("WikiMatrix.*.tsv*")):
         pair = path.name.split(".")[1].split("-")
         if len(pair) == 2 and wanted in map(resolve, pair):
             for row in read_pairs(str(path), source_language=pair[0], target_language=pair[1]):
+                if min_score is not None:
+                    if row.score is None:
+                        raise DataError("a pair has no margin for --min-score", path=path)
+                    if row.score < min_score:
+                        continue
                 yield row.source if row.source_language == wanted.code else row.target
 
 
@@ -59,14 +73,24 @@ def distinct(texts: Iterator[str], folder: Path) -> Iterator[str]:
         yield from (text for text, is_new in zip(chunk, fresh, strict=True) if is_new and text)
 
 
-def write_language(folder: Path, language: str, out: Path, *, sentences: int, seed: int) -> int:
+def write_language(
+    folder: Path,
+    language: str,
+    out: Path,
+    *,
+    sentences: int,
+    seed: int,
+    min_score: float | None = None,
+) -> int:
     """Draws the texts of a language and writes ``<language>.txt``.
 
     Returns:
         How many there are; without any, no file is written.
     """
-    from_mr_tydi = any(folder.glob("mrtydi-*"))
-    texts = mr_tydi_texts(folder, language) if from_mr_tydi else wikimatrix_texts(folder, language)
+    if any(folder.glob("mrtydi-*")):
+        texts = mr_tydi_texts(folder, language)
+    else:
+        texts = wikimatrix_texts(folder, language, min_score)
     with tempfile.TemporaryDirectory() as work:
         drawn = reservoir(distinct(texts, Path(work)), sentences, seed=seed)
     if drawn:
@@ -88,6 +112,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--sentences", type=int, default=200_000, help="texts a language, at most; default 200,000"
     )
+    parser.add_argument(
+        "--min-score",
+        type=float,
+        help="least margin of a WikiMatrix pair; its authors cut at 1.04; default: all pairs",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     options = parser.parse_args(arguments)
     try:
@@ -99,6 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise DataError(
                 "neither WikiMatrix.*.tsv.gz nor mrtydi-v1.1-* is here", path=options.folder
             )
+        if options.min_score is not None and any(options.folder.glob("mrtydi-*")):
+            raise DataError("--min-score is for WikiMatrix; leave it out", path=options.folder)
         for language in options.languages:
             count = write_language(
                 options.folder,
@@ -106,6 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 options.out,
                 sentences=options.sentences,
                 seed=options.seed,
+                min_score=options.min_score,
             )
             if count:
                 print(f"{options.out / language}.txt: {count:,} texts")

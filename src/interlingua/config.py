@@ -23,13 +23,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union
 
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.limits import MAX_CONFIG_BYTES, read_document
 from interlingua.registry import did_you_mean, installed_model_entry
 
 T = TypeVar("T")
 PathText = Annotated[str, "path"]
 """The type of a field that holds a folder, or something else such as ``hf:owner/name``."""
+TRAIN_SECTIONS = ("data", "encoder", "method", "optimizer", "run", "schedule")
+"""Of the files of ``interlingua train``."""
 HUB_PREFIX = "hf:"
 MAX_WHOLE_NUMBER = 2**63 - 1
 """What torch, numpy and the files of a run hold."""
@@ -308,6 +310,32 @@ def apply_override(table: dict[str, Any], override: str) -> None:
     table[last] = value
 
 
+def train_key_hint(section: str, values: Any) -> str:
+    """Return where keys of train's files are set in other verbs; empty for any other section.
+
+    Args:
+        section: ``run`` of ``--set run.threads=1``, given to a verb that reads no such file.
+        values: the keys of the section with what they are set to.
+    """
+    if section not in TRAIN_SECTIONS or not isinstance(values, Mapping):
+        return ""
+    for name, value in values.items():
+        if name == "threads":
+            return f"; for the number of threads, set the environment: OMP_NUM_THREADS={value}"
+        if section == "run" and name in ("device", "devices"):
+            return f"; say --{name} {value}"
+    return f"; [{section}] is a section of the files of interlingua train; see --help"
+
+
+def train_key_hint_of(setting: str) -> str:
+    """Return ``train_key_hint`` of ``run.threads=1``, and of ``threads=1``."""
+    key, _, value = setting.partition("=")
+    section, _, name = key.strip().rpartition(".")
+    if name == "threads":
+        section = section or "run"
+    return train_key_hint(section, {name: value.strip()})
+
+
 def _without_place(message: str, where: str) -> str:
     """A section's message without the section's name, which ``where`` already ends with."""
     sections = where.split(": ")
@@ -412,7 +440,9 @@ def _convert_tuple(arguments: tuple[Any, ...], value: Sequence[Any], where: str)
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         arguments = (arguments[0],) * len(value)
     if len(arguments) != len(value):
-        raise ConfigError(f"{where}: expected {len(arguments)} values, got {len(value)}")
+        raise ConfigError(
+            f"{where}: expected {count_of(len(arguments), 'values')}, got {len(value)}"
+        )
     return tuple(
         _convert(hint, item, f"{where}[{index}]")
         for index, (hint, item) in enumerate(zip(arguments, value, strict=True))

@@ -55,6 +55,20 @@ class DataError(InterlinguaError, ValueError):
         super().__init__(f"{_place(path, line)}{message}")
 
 
+def count_of(number: int, plural: str) -> str:
+    """Return a number with its noun: ``1 column``, ``2,000 columns``, ``1 entry``."""
+    if number != 1:
+        return f"{number:,} {plural}"
+    if plural.endswith("ies"):
+        return f"1 {plural[:-3]}y"
+    return f"1 {plural.removesuffix('s')}"
+
+
+def with_article(noun: str) -> str:
+    """Return a noun with its article: ``an int``, ``a list``."""
+    return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"
+
+
 def _place(path: str | os.PathLike[str] | None, line: int | None) -> str:
     """How a message begins, in the form of compilers, which editors turn into a link."""
     if path is None:

@@ -9,96 +9,27 @@ import io
 import json
 import lzma
 import os
+import pickle
 import re
 import shutil
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TextIO
+from typing import IO, Any, BinaryIO, Generic, TextIO, TypeVar
 
 from interlingua.compression import ZstandardReader, zstandard_library
+from interlingua.content_kinds import find_kind
 from interlingua.errors import ConfigError, DamagedFileError, DataError
 from interlingua.limits import guard_expansion, guard_lines
 from interlingua.temporary import Temporary, replace_directory, sweep, sync_folder
 
+T = TypeVar("T")
 PathLike = str | os.PathLike[str]
 COMPRESSIONS = (".gz", ".xz", ".zst")
 LOOKED_AT_BYTES = 4096
 """Of a file, which tell whether it is plain text."""
-_SAVE_AS_TEXT = "save it as plain text (UTF-8), e.g. pandoc -t plain"
-_UNPACK = "unpack it, or give it the ending"
-_IN_TEXT = "take the texts out, a sentence a line"
-_BINARY = (
-    (b"%PDF", "a PDF", "take its text out, e.g. pdftotext"),
-    (b"\xd0\xcf\x11\xe0", "an old Office document", _SAVE_AS_TEXT),
-    (b"{\\rtf", "RTF", _SAVE_AS_TEXT),
-    (b"\x1f\x8b", "gzip", f"{_UNPACK} .gz"),
-    (b"\xfd7zXZ", "xz", f"{_UNPACK} .xz"),
-    (b"\x28\xb5\x2f\xfd", "Zstandard", f"{_UNPACK} .zst"),
-    (b"BZh91AY&SY", "bzip2", "unpack it: bunzip2"),
-    (b"PAR1", "Parquet", "call it .parquet"),
-    (b"ARROW1", "Arrow", "call it .arrow"),
-    (b"\x93NUMPY", "an array of NumPy", "give the texts"),
-    (b"SQLite format 3", "an SQLite database", _IN_TEXT),
-    (b"\xde\x12\x04\x95", "a compiled gettext catalogue", "call it .mo"),
-    (b"\x95\x04\x12\xde", "a compiled gettext catalogue", "call it .mo"),
-    (b"\x89PNG", "an image", "give text"),
-    (b"\xff\xd8\xff", "an image", "give text"),
-    (b"\xff\xfe", "UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8"),
-    (b"\xfe\xff", "UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8"),
-)
-"""First bytes, what they are, and what to do."""
-_ZIPPED = (
-    (b"word/", "a Word document (.docx)"),
-    (b"xl/", "an Excel workbook (.xlsx)"),
-    (b"ppt/", "a presentation (.pptx)"),
-    (b"application/epub+zip", "an e-book (.epub)"),
-    (b"application/vnd.oasis.opendocument", "an OpenDocument file (.odt)"),
-    (b"[Content_Types].xml", "an Office document (.docx, .xlsx, .pptx)"),
-)
-"""What zip archives hold near their beginning."""
-_MARKUP = (
-    (
-        re.compile(rb"<!doctype html|<html[\s>]|<head[\s>]|<body[\s>]", re.IGNORECASE),
-        "HTML",
-        "take its text out, e.g. pandoc -t plain",
-    ),
-    (
-        re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE TS[^>]*>\s*)?<TS[\s>]|<!DOCTYPE TS"),
-        "Qt Linguist's XML",
-        "convert it to gettext: lconvert -i in.ts -o out.po",
-    ),
-    (
-        re.compile(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<xliff[\s>]", re.DOTALL),
-        "XLIFF",
-        "convert it to gettext: xliff2po in.xliff out.po",
-    ),
-    (
-        re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE tmx[^>]*>\s*)?<tmx[\s>]"),
-        "TMX",
-        "call it .tmx, or name its format where pairs are read",
-    ),
-    (re.compile(rb"<\?xml[\s>]|<!DOCTYPE\s"), "XML", _IN_TEXT),
-    (
-        re.compile(rb"\d+\s*\r?\n\d{1,3}:\d\d:\d\d[,.]\d{1,3}\s*-->|WEBVTT|\[Script Info\]"),
-        "subtitles",
-        f"{_IN_TEXT}, without numbers and times",
-    ),
-    (
-        re.compile(rb'\[\s*\{\s*"|\[\s*"[^"\n]*"\s*[,\]]|\{\s*"[^"\n]{1,100}"\s*:'),
-        "JSON",
-        f"{_IN_TEXT}, e.g. jq -r .text, or call it .jsonl or .json where these are read",
-    ),
-    (
-        re.compile(rb'(#[^\n]*\n|\s)*msgid\s+"[^\n]*\n("[^\n]*\n)*msgstr\s'),
-        "a gettext catalogue",
-        "call it .po where pairs are read",
-    ),
-)
-"""How text in a form of its own begins, what it is, and what to do."""
-_HEADING = re.compile(rb"^#{1,6} \S[^\n]*\r?\n\s*\r?$", re.MULTILINE)
-"""A heading of Markdown with a blank line behind it."""
 
 
 def stem_and_suffix(path: PathLike) -> tuple[str, str]:
@@ -189,8 +120,8 @@ def atomic_directory(
         path: the final name.
         overwrite: replace a folder that is already there.
         ours: whether a folder that is not empty may be replaced; default: any, with all in it.
-        entries: regular expression of the names that may be ours in such a folder, besides those
-            that are written now.
+        entries: regular expression of the paths below the folder of files that may be ours,
+            besides those that are written now.
 
     Raises:
         DataError: ``path`` exists and ``overwrite`` is false, ``path`` is a file, or the disk is
@@ -235,21 +166,56 @@ def atomic_directory(
 
 
 def other_entries(folder: Path, entries: str) -> list[Path]:
-    """Return the entries of a folder with names that do not match a regular expression."""
-    if not folder.is_dir():
-        return []
-    return sorted(path for path in folder.iterdir() if not re.fullmatch(entries, path.name))
+    """Return the files and links below a folder that are not ours.
+
+    Args:
+        folder: which may be missing.
+        entries: regular expression of the paths of our files below it.
+    """
+    return sorted(
+        path
+        for path in _files_below(folder)
+        if not re.fullmatch(entries, path.relative_to(folder).as_posix())
+    )
+
+
+def remove_entries(folder: Path, entries: str) -> None:
+    """Remove our files below a folder, and the folders that hold nothing else; a user's files stay.
+
+    Args:
+        folder: which may be missing.
+        entries: see ``other_entries``.
+    """
+    if folder.is_symlink():
+        return
+    for path in list(_files_below(folder)):
+        if re.fullmatch(entries, path.relative_to(folder).as_posix()):
+            path.unlink()
+    # The innermost folders first.
+    folders = [Path(place) for place, _, _ in os.walk(folder, topdown=False)]
+    for inner in folders:
+        with contextlib.suppress(OSError):
+            inner.rmdir()
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Yield all files and links below a folder; links are not followed."""
+    for place, folders, names in os.walk(folder):
+        for name in [*folders, *names]:
+            path = Path(place) / name
+            if path.is_symlink() or not path.is_dir():
+                yield path
 
 
 def _keep_others(old: Path, new: Path, entries: str) -> None:
     """Give a folder the files of the one that it replaces, but for our own."""
     for path in other_entries(old, entries):
-        if (new / path.name).exists():
-            continue
-        if path.is_dir() and not path.is_symlink():
-            shutil.copytree(path, new / path.name, symlinks=True, copy_function=_link)
-        else:
-            _link(path, new / path.name)
+        kept = new / path.relative_to(old)
+        # What is written now takes the place of a file, or of a folder around it.
+        with contextlib.suppress(FileExistsError, NotADirectoryError):
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            if not os.path.lexists(kept):
+                _link(path, kept)
 
 
 def _link(source: PathLike, target: PathLike) -> None:
@@ -349,42 +315,10 @@ def refuse_other_content(head: bytes, path: PathLike, *, is_json: bool = False) 
     Raises:
         DataError: it is of another kind, with what to do about it.
     """
-    for start, kind, remedy in _BINARY:
-        if head.startswith(start):
-            raise DataError(f"is {kind}, not text; {remedy}", path=path)
-    if head.startswith(b"PK\x03\x04"):
-        kind = next((kind for mark, kind in _ZIPPED if mark in head), "a zip archive")
-        raise DataError(f"is {kind}, not text; {_SAVE_AS_TEXT}", path=path)
-    if head.count(b"\0") * 4 > len(head):
-        raise DataError(
-            "is not UTF-8 but UTF-16 or binary; if it is text: iconv -f UTF-16 -t UTF-8", path=path
-        )
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    for pattern, kind, remedy in _MARKUP:
-        if not pattern.match(text):
-            continue
-        if kind == "JSON" and (is_json or _is_json_in_a_sentence(text)):
-            continue
-        raise DataError(f"is {kind}, not plain text; {remedy}", path=path)
-    suffix = stem_and_suffix(path)[1]
-    if suffix in (".html", ".htm", ".xhtml"):
-        _, kind, remedy = _MARKUP[0]
-        raise DataError(f"is {kind}, not plain text; {remedy}", path=path)
-    is_markdown = suffix in (".md", ".markdown")
-    if is_markdown or len(_HEADING.findall(head)) > 1:
-        raise DataError(
-            "is Markdown, not plain text; take its text out, e.g. pandoc -t plain", path=path
-        )
-
-
-def _is_json_in_a_sentence(text: bytes) -> bool:
-    """Return whether a value of JSON at the beginning is followed by words in its line."""
-    decoded = text.decode("utf-8", errors="replace")
-    try:
-        _, end = json.JSONDecoder().raw_decode(decoded)
-    except (ValueError, RecursionError):
-        return False
-    return bool(decoded[end:].partition("\n")[0].strip(" \t\r,"))
+    kind = find_kind(head, stem_and_suffix(path)[1], is_json=is_json)
+    if kind is not None:
+        form = "plain text" if kind.is_text else "text"
+        raise DataError(f"is {kind.name}, not {form}; {kind.remedy}", path=path)
 
 
 def check_content(path: PathLike) -> None:
@@ -527,6 +461,29 @@ class Journal:
     def _drop_cut_line(self) -> None:
         content = self.path.read_bytes()
         os.truncate(self.path, content.rfind(b"\n") + 1)
+
+
+class Spool(Generic[T]):
+    """Values on the disk, which are read again when all have been added.
+
+    They are in a temporary file without a name, which ends with the process.
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115
+        self._count = 0
+
+    def add(self, value: T) -> None:
+        """Add a value that can be pickled."""
+        pickle.dump(value, self._file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._count += 1
+
+    def replay(self) -> Iterator[T]:
+        """Yield all values in their order, once."""
+        with self._file as file:
+            file.seek(0)
+            for _ in range(self._count):
+                yield pickle.load(file)  # what this process has written
 
 
 def files_in(folder: Path) -> list[Path]:

@@ -78,6 +78,13 @@ class LanguageCode(str):
         return LanguageCode, (str(self), self.region, self.name)
 
 
+class NamedCode(LanguageCode):
+    """The code of a language that the name of a file or of a column gave.
+
+    The name may mean something else: ``is`` is Icelandic, and a word.
+    """
+
+
 class LanguageTag(NamedTuple):
     """A language with the region its code named."""
 
@@ -286,7 +293,14 @@ def find_in_name(part: str) -> LanguageCode | None:
         is_region = pieces[1].isupper() and not pieces[0].isupper()
         if not is_region and _key(part) not in _index() and not is_locale(*pieces):
             return None
-    return find_code(part)
+    return as_named(find_code(part))
+
+
+def as_named(code: LanguageCode | None) -> NamedCode | None:
+    """Return a code as one that a name gave."""
+    if code is None:
+        return None
+    return NamedCode(str(code), code.region, code.name)
 
 
 def _by_region(base: str, region: str | None, script: str | None) -> Language | None:

@@ -13,12 +13,12 @@ import numbers
 import os
 import re
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from interlingua.errors import ConfigError, did_you_mean
+from interlingua.errors import ConfigError, count_of, did_you_mean
 from interlingua.limits import MAX_LINE_CHARACTERS, line_limit
 
 INPUT = "Input"
@@ -261,7 +261,8 @@ def check_call(options: Any, name: str, arguments: Sequence[Any], given: Mapping
             raise ConfigError(f"{name} has no option {key!r}{did_you_mean(key, list(fields))}")
     if len(arguments) > len(positional):
         raise ConfigError(
-            f"{name} takes {len(positional)} values without a name, got {len(arguments)}; {usage}"
+            f"{name} takes {count_of(len(positional), 'values')} without a name, got"
+            f" {len(arguments)}; {usage}"
         )
     values = dict(zip(positional, arguments, strict=False))
     for key in values:
@@ -273,6 +274,23 @@ def check_call(options: Any, name: str, arguments: Sequence[Any], given: Mapping
             raise ConfigError(f"{name} needs {key}; {usage}")
     for key, value in values.items():
         _check_type(fields[key], value, name, fields)
+        if declaration_of(fields[key]).reads == "model":
+            _check_model(key, value, name, usage)
+
+
+def _check_model(key: str, value: Any, name: str, usage: str) -> None:
+    """Refuse what embeds nothing in the place of a model; None is left to the verb.
+
+    Raises:
+        ConfigError: it is no path, no encoder and no function.
+    """
+    if value is None or isinstance(value, _TEXT) or callable(getattr(value, "encode", value)):
+        return
+    raise ConfigError(
+        f"{name}: {key} is {textwrap.shorten(repr(value), 60, placeholder='...')} of type"
+        f" {type(value).__name__}, expected an encoder (interlingua.load), a model's folder or a"
+        f" function; {usage}"
+    )
 
 
 def _usage(name: str, fields: Sequence[dataclasses.Field[Any]]) -> str:
@@ -288,7 +306,10 @@ def _usage(name: str, fields: Sequence[dataclasses.Field[Any]]) -> str:
 
 
 def _check_type(
-    field: dataclasses.Field[Any], value: Any, name: str, fields: Collection[str]
+    field: dataclasses.Field[Any],
+    value: Any,
+    name: str,
+    fields: Mapping[str, dataclasses.Field[Any]],
 ) -> None:
     """Refuse a value that has none of the types of its annotation.
 
@@ -300,7 +321,8 @@ def _check_type(
     if "Model" in kinds or (field.name == "device" and type(value).__name__ == "device"):
         return
     # What else is no text in memory is refused by its reader, with its number.
-    in_memory = declaration_of(field).reads in ("text", "pairs")
+    is_path = all(kind in ("PathLike", "None") for kind in kinds)
+    in_memory = declaration_of(field).reads in ("text", "pairs") and not is_path
     if in_memory and not isinstance(value, numbers.Number):
         return
     if any(_has_kind(value, kind) for kind in kinds):
@@ -308,12 +330,13 @@ def _check_type(
     words = [_KIND_WORDS.get(kind.split("[")[0], kind) for kind in kinds]
     expected = " or ".join(dict.fromkeys(words))
     shown = textwrap.shorten(repr(value), 60, placeholder="...")
-    hint = ""
     if hasattr(value, "__array__") and "PathLike" in kinds:
         shown = "an array"
         hint = "; write it with numpy.save and name the file"
         if "vectors" in fields:
             hint += f": interlingua.{name}(vectors='FILE.npy', labels='LANGUAGES.txt')"
+    else:
+        hint = f"; call {_usage(name, list(fields.values()))}"
     help = declaration_of(field).help.rstrip(".")
     raise ConfigError(
         f"{name}: {field.name} is {shown} of type {type(value).__name__}, expected {expected}"
@@ -336,8 +359,8 @@ def _has_kind(value: Any, kind: str) -> bool:
     if kind.split("[")[0] in ("Sequence", "Iterable", "Names", "Numbers", "Files"):
         is_iterable = isinstance(value, Iterable) and not is_text
         return is_iterable and not isinstance(value, bytes | Mapping)
-    # A class of ours: what Python has built in, or an array, is none.
-    return type(value).__module__ not in ("builtins", "numpy")
+    # A class of ours, by its name: the annotation is text.
+    return any(base.__name__ == kind for base in type(value).__mro__)
 
 
 _UNION = re.compile(r" \| (?![^\[]*\])")

@@ -7,11 +7,14 @@ import multiprocessing
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from importlib.machinery import ModuleSpec
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
 from typing import Any
 
+_COMMAND: ContextVar[tuple[str, ...] | None] = ContextVar("_COMMAND", default=None)
 _MAIN_LOCK = threading.Lock()
 """Held while the script is hidden from a process that starts."""
 
@@ -74,6 +77,41 @@ class LibraryContext(SpawnContext):
     """
 
     Process = _LibraryProcess
+
+
+@contextlib.contextmanager
+def others_run(arguments: Sequence[str]) -> Iterator[None]:
+    """In this block, processes of a training run a command of ours, not the caller's script.
+
+    Fabric starts them as this process was started. A script would do all its work again there.
+
+    Args:
+        arguments: of ``interlingua``.
+    """
+    before = _COMMAND.set(tuple(arguments))
+    try:
+        yield
+    finally:
+        _COMMAND.reset(before)
+
+
+@contextlib.contextmanager
+def command_in_place_of_script() -> Iterator[None]:
+    """Put the command of ``others_run`` where Fabric looks for the caller's script."""
+    command = _COMMAND.get()
+    if command is None:
+        yield
+        return
+    with _MAIN_LOCK:
+        before = sys.modules["__main__"], sys.argv
+        stand_in = ModuleType("__main__")
+        stand_in.__spec__ = ModuleSpec("interlingua", None)
+        sys.modules["__main__"] = stand_in
+        sys.argv = ["interlingua", *command]
+        try:
+            yield
+        finally:
+            sys.modules["__main__"], sys.argv = before
 
 
 @contextlib.contextmanager

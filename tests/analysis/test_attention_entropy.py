@@ -89,6 +89,17 @@ def test_examples_name_every_token(folder, subject):
     assert len(tokens[0]["heads"]) == 2
 
 
+def test_maps_of_every_token_on_request(folder, subject):
+    assert "maps" not in AttentionEntropy().run(subject, folder).examples[0]
+    (example, *_) = AttentionEntropy(every_token=True, examples=1).run(subject, folder).examples
+    maps = np.array(example["maps"])
+    count = len(example["tokens"])
+    assert maps.shape == (2, count, count)
+    np.testing.assert_allclose(maps.sum(axis=2), 1, atol=0.01)
+    first = np.array([token["heads"] for token in example["tokens"]])
+    np.testing.assert_allclose(maps[:, 0], first.T, atol=2e-3)
+
+
 def test_a_text_that_is_cut(folder, subject):
     settings = dataclasses.replace(subject.encoder.settings, max_tokens=5)
     short = Encoder(subject.encoder.backbone, subject.encoder.vocabulary, settings).eval()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from markupsafe import escape
 
@@ -104,6 +105,26 @@ def test_the_papers_numbers_stand_beside(made):
     assert "LASER 0.9" in order
     assert "P@1 among the lines of all languages" in panel
     assert all(sum(shares) == pytest.approx(1, abs=2e-4) for shares in TABLE_9.values())
+
+
+def test_a_map_of_each_head_and_of_their_mean(folder, framed_encoder):
+    options = AttentionEntropy(every_token=True, examples=1)
+    (one,) = analyse(OwnEncoder(framed_encoder, name="tiny"), [options], folder)
+    html = render([[one]])
+    heads = len(one.examples[0]["maps"])
+    # One of the mean over heads and one of each head, for each language of the line.
+    assert html.count('class="heat map named"') == len(one.examples)
+    assert html.count('class="heat map"') == heads * len(one.examples)
+    weight = np.mean([head[0][1] for head in one.examples[0]["maps"]])
+    texts = [token["text"] for token in one.examples[0]["tokens"]]
+    assert f"{escape(texts[0])} to {escape(texts[1])}: {100 * weight:.1f} %" in html
+
+
+def test_a_line_of_two_models_stands_next_to_itself(made):
+    html = render([[made[2]], [made[2]]])
+    titles = re.findall(r"<small>tiny &lt;1&gt; · (\w+ · line \d)</small>", html)
+    assert titles[::2] == titles[1::2]
+    assert len(set(titles)) == len(titles) / 2 == len(made[2].examples)
 
 
 def test_two_models_side_by_side(made):

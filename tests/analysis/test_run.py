@@ -43,6 +43,7 @@ def test_names_and_options():
         (["agnosticism"], ["agnosticism.k=many"], "expected int, got 'many'"),
         (["agnosticism"], ["word_order.k=1"], "no analysis 'word_order'"),
         (["agnosticism"], ["k=1"], "expected task.option=value"),
+        (["agnosticism"], ["run.threads=1"], "OMP_NUM_THREADS=1"),
     ],
 )
 def test_slips(names, settings, message):

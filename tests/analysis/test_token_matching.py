@@ -111,6 +111,17 @@ def test_it_is_a_search_of_all_tokens_at_once(folder, subject, batch_tokens):
     assert "eng_Latn" not in found["translation"].by_language
 
 
+def test_examples_of_one_class_with_as_many_neighbors_as_asked(folder, subject):
+    whole = TokenMatching(examples=99).run(subject, folder).examples
+    nearest = {example["neighbors"][0]["class"] for example in whole}
+    for name in nearest:
+        task = TokenMatching(examples=99, shown_neighbors=2, shown_classes=(name,))
+        found = task.run(subject, folder).examples
+        assert {example["neighbors"][0]["class"] for example in found} == {name}
+        assert {len(example["neighbors"]) for example in found} == {2}
+        assert len(found) == sum(one["neighbors"][0]["class"] == name for one in whole)
+
+
 def test_examples_mark_the_tokens(folder, subject, tmp_path):
     found = TokenMatching(examples=5).run(subject, folder)
     assert len(found.examples) == 5

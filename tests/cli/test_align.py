@@ -90,8 +90,8 @@ def test_a_list_goes_on_where_a_document_is_broken(run, done, workplace):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("", "name two documents"),
-        ("DE", "name two documents"),
+        ("", "two documents"),
+        ("DE", "two documents"),
         ("DE absent", "absent: no such file"),
         ("DE LATIN", "umlauts:1: not UTF-8 (byte 0xe4)"),
         ("DE LATIN --texts x.tmx", "x.tmx has a format with languages"),

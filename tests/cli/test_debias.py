@@ -43,6 +43,7 @@ def test_stored_vectors_are_mapped(refused, done, tmp_path):
         ("m --vectors x", "--vectors"),
         ("m t --method magic", "method"),
         ("m t --set stsb.split=dev", "BACKEND.OPTION"),
+        ("m t --set run.threads=1", "OMP_NUM_THREADS=1"),
     ],
 )
 def test_users_errors_are_one_line(refused, arguments, match, tmp_path, monkeypatch):

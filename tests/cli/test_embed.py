@@ -95,6 +95,7 @@ def test_any_backend(done, text, tmp_path, monkeypatch):
     [
         ("MODEL TEXT --backend onx", "unknown backend 'onx'"),
         ("MODEL TEXT --set stsb.split=dev", "--set stsb.split=dev: expected BACKEND.OPTION=VALUE"),
+        ("MODEL TEXT --set run.threads=1", "OMP_NUM_THREADS=1"),
         ("MODEL TEXT --set interlingua.x=1", "--set interlingua: unknown key 'x'"),
         ("MODEL absent.txt", "absent.txt: no such file"),
         ("./absent TEXT", "absent: no such model directory"),

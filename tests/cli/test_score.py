@@ -129,7 +129,7 @@ def test_one_of_our_encoders(done, tmp_path, word_vocabulary):
             "name the calibration to write with --learn",
         ),
         ("noisy.de-en.tsv --learn c.json", "--labels"),
-        ("broken.de-en.tsv", "broken.de-en.tsv:2: 1 columns, expected 2"),
+        ("broken.de-en.tsv", "broken.de-en.tsv:2: 1 column, expected 2"),
         ("latin.de-en.tsv", "latin.de-en.tsv:2: not UTF-8 (byte 0xe4)"),
         ("misaligned", "the two files are not aligned"),
     ],
@@ -175,7 +175,7 @@ def test_bad_lines_are_skipped_where_that_is_wanted(done, refused, workplace):
     assert said[2:] == [
         "warning: 2 lines could not be read and were left out; all of them are in"
         " out.tsv.bad-lines.tsv",
-        "  bad.de-en.tsv:51: 1 columns, expected 2; tabs inside a text must go",
+        "  bad.de-en.tsv:51: 1 column, expected 2; tabs inside a text must go",
         "  bad.de-en.tsv:52: not UTF-8",
     ]
     assert "\tone cell\n" in (workplace / "out.tsv.bad-lines.tsv").read_text()

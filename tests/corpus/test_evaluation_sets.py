@@ -38,7 +38,7 @@ def test_line_separators_of_unicode_are_text(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a\tb\nno tab\n", "deu-eng.tsv:2: expected text TAB text, got 1 columns, 1 of them"),
+        ("a\tb\nno tab\n", "deu-eng.tsv:2: expected text TAB text, got 1 column, 1 of them"),
         ("a\tb\tc\n", "deu-eng.tsv:1: expected text TAB text, got 3 columns, 3 of them"),
         ("a\tb\nc\t \n", "deu-eng.tsv:2: expected text TAB text, got 2 columns, 1 of them"),
         ("", "deu-eng.tsv: the file is empty"),

@@ -144,5 +144,5 @@ def test_pairs_before_a_bad_line_come_first(tmp_path):
     path = write(tmp_path / "x.de-en.tsv", "eins\tone\nzwei\n")
     pairs = read_pairs(path)
     assert next(pairs)[:2] == ("eins", "one")
-    with pytest.raises(DataError, match="1 columns"):
+    with pytest.raises(DataError, match="1 column"):
         next(pairs)

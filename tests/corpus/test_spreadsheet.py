@@ -99,7 +99,7 @@ def test_the_first_row_tells_the_columns(row, found):
 @pytest.mark.parametrize(
     ("content", "line", "message"),
     [
-        ("source,target\na,b\nc\n", 3, "1 columns, expected 2"),
+        ("source,target\na,b\nc\n", 3, "1 column, expected 2"),
         ("source,target\na,b,c\n", 2, "3 columns, expected 2"),
         ('source,target\na,b\n"c,d\ne,f\n', 3, "end of data"),
         ("score,source,target\nx,a,b\n", 2, "score 'x'"),

@@ -23,9 +23,9 @@ def test_scored_tsv(tmp_path):
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("eins\tone\nzwei\n", 2, "1 columns, expected 2"),
+        ("eins\tone\nzwei\n", 2, "1 column, expected 2"),
         ("eins\tone\nzwei\ttwo\tdrei\n", 2, "3 columns, expected 2"),
-        ("eins\n", 1, "1 columns, expected source<TAB>target"),
+        ("eins\n", 1, "1 column, expected source<TAB>target"),
         ("a\tb\tc\td\n", 1, "4 columns"),
         ("eins\tone\tuno\n", 1, "expected a score"),
         ("1.0\teins\tone\nx\tzwei\ttwo\n", 2, "expected a score"),

@@ -36,6 +36,8 @@ def workplace(tmp_path_factory):
         for code in ("deu_Latn", "rus_Cyrl", "eng_Latn")
     }
     write_lines(folder / "data" / "flores200_devtest", lines)
+    sentences = {code: lines[code][:2] for code in ("deu_Latn", "eng_Latn")}
+    write_lines(folder / "my_sentences", sentences)
     return folder
 
 
@@ -49,10 +51,12 @@ def said(workplace):
 
 
 def test_every_command_runs(said, workplace):
-    assert len(said) == 4
+    assert len(said) == 6
     assert all("written: reports/analysis-" in output for output in said.values())
     assert (workplace / "reports" / "analysis-ems-model.html").is_file()
     assert (workplace / "reports" / "analysis-before-after-agnosticism.html").is_file()
+    attention = workplace / "reports" / "analysis-ems-model-attention_entropy.html"
+    assert 'class="heat map named"' in attention.read_text(encoding="utf-8")
 
 
 def test_the_python_part_runs(said, workplace, capsys):

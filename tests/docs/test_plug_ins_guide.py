@@ -4,8 +4,10 @@ used."""
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import json
+import math
 import os
 import re
 import shlex
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import torch
 
 import interlingua
 from interlingua import registry
@@ -23,13 +26,15 @@ from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
 from interlingua.errors import ConfigError
 from tests.conftest import pairs
 from tests.mining.invented import corpora, write_lines
+from tests.train.runs import losses, records
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "plug-ins.md"
 QUICK = {
     'output = "corpus"': 'output = "corpus"\nprocesses = 1\nvalidation = {pairs = 20}',
     "size = 8000": "size = 60",
-    "ems-small": "ems-tiny",
-    "max_steps = 2000": 'max_steps = 3\ndevice = "cpu"\nthreads = 1\nprecision = "fp32"',
+    '"ems-small"': '"ems-tiny"\nhidden_dropout_prob = 0.0\nattention_probs_dropout_prob = 0.0',
+    "max_steps = 2000": "max_steps = 3\nlogging_steps = 1\n"
+    'device = "cpu"\nthreads = 1\nprecision = "fp32"',
 }
 """What is in the page for people -> what is quick enough for a test."""
 WITH_A_MISTAKE = "leters"
@@ -71,6 +76,17 @@ def commands():
 def run(command):
     program, *arguments = shlex.split(command)
     assert program == "interlingua"
+    if "--devices" in arguments:  # several processes: not in that of the tests
+        paths = [str(Path("site").resolve()), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)}
+        done = subprocess.run(
+            [sys.executable, "-m", "interlingua", *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
     out, err = io.StringIO(), io.StringIO()
     with (
         contextlib.redirect_stdout(out),
@@ -125,7 +141,7 @@ def command_with(ran, part):
 
 def test_all_commands_end_well_but_the_wrong_one(ran):
     failed = {command: result.err for command, result in ran.items() if result.code}
-    assert len(ran) == 7
+    assert len(ran) == 10
     assert [command for command in failed if WITH_A_MISTAKE not in command] == [], failed
 
 
@@ -135,6 +151,76 @@ def test_the_installed_method_was_trained(workplace, ran):
         {"close", "apart"} <= {key.rpartition("/")[2] for key in json.loads(line)} for line in lines
     )
     assert interlingua.load("run").dim > 0
+
+
+def test_vicreg_is_short_and_is_its_equations():
+    [source] = [body for body in blocks("python") if "class VICReg(" in body]
+    assert len(source.splitlines()) <= 50
+    vicreg = importlib.import_module("my_extras.vicreg")
+    z = torch.randn(7, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    columns = z.T.tolist()
+    means = [sum(column) / 7 for column in columns]
+
+    def product(i, j):
+        pairs = zip(columns[i], columns[j], strict=True)
+        return sum((a - means[i]) * (b - means[j]) for a, b in pairs) / 6
+
+    spread = sum(max(0, 1 - math.sqrt(product(i, i) + 1e-4)) for i in range(3)) / 3
+    assert float(vicreg.variance(z)) == pytest.approx(spread)
+    crossed = sum(product(i, j) ** 2 for i in range(3) for j in range(3) if i != j) / 3
+    assert float(vicreg.covariance(z)) == pytest.approx(crossed)
+    assert spread > 0
+
+
+def test_two_processes_compute_the_losses_of_one(workplace, ran):
+    """The variances of a gathered batch; a process's own half has others."""
+    one, two = losses(workplace / "vicreg"), losses(workplace / "vicreg-2")
+    assert len(one) == 3
+    assert two == pytest.approx(one, rel=1e-5)
+    assert "devices = 2" in (workplace / "vicreg-2" / "config.toml").read_text(encoding="utf-8")
+
+
+def test_a_term_of_a_combination_is_logged_by_its_label(workplace, ran):
+    rows = records(workplace / "sum", "train")
+    assert {"spread_invariance", "spread_variance", "spread_covariance", "rank"} <= rows[0].keys()
+
+
+RETURNED = {
+    "nothing": ("None", "nothing"),
+    "tensor": ("loss", "a tensor"),
+    "dict": ("{'loss': loss}", "a dict"),
+    "rows": ("self.weighted(close=a.square())", "shape"),
+    "constant": ("self.weighted(close=loss.detach())", "detach()"),
+}
+AS_TERM = (
+    '{{name = "combination", terms = {{own = {{method = "{0}"}}, rank = {{method = "labse"}}}}}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [
+        *[(kind, '{{name = "{0}"}}') for kind in RETURNED],
+        *[(kind, AS_TERM) for kind in RETURNED if kind != "constant"],
+    ],
+)
+def test_a_forward_without_a_loss_is_one_line(ran, kind, method, tmp_path, monkeypatch):
+    returned, said = RETURNED[kind]
+    (tmp_path / f"own_{kind}.py").write_text(
+        "from my_extras.method import Closer\n\n\nclass Own(Closer):\n"
+        "    def forward(self, batch):\n"
+        "        a = self.encoder(batch.a)\n        loss = a.square().mean()\n"
+        f"        return {returned}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    choice = shlex.quote("method=" + method.format(f"own_{kind}:Own"))
+    output = shlex.quote(str(tmp_path / "run"))
+    result = run(f"interlingua train train.toml --output {output} --set {choice}")
+    assert result.code == 2
+    assert "Traceback" not in result.err
+    [line] = [line for line in result.err.splitlines() if line.startswith("interlingua: ")]
+    assert "method Own" in line
+    assert said in line
 
 
 def test_the_installed_format_was_prepared(workplace, ran):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from interlingua.analysis.run import build_analyses
 from interlingua.cli.main import VERBS
 from interlingua.cli.verb import command as command_of
 from interlingua.config import load_config, load_toml
@@ -81,7 +82,7 @@ def test_every_file_of_a_command_is_there():
         for path in re.findall(r"(?:experiments|tools)/[\w./-]+", command)
     }
     assert len(files) > 50
-    assert [path for path in sorted(files) if not (ROOT / path).is_file()] == []
+    assert [path for path in sorted(files) if not (ROOT / path).exists()] == []
 
 
 def test_every_run_measured_is_one_that_its_file_makes():
@@ -198,7 +199,25 @@ def test_every_command_line_is_understood(monkeypatch):
             suite = options["suite"].split(",")
             if not suite[0].startswith("mexma_table"):  # mteb's tasks, which take long to import
                 build_tasks(suite, languages=languages, settings=of_tasks)
+        elif verb == "analyse":
+            languages = options["languages"].split(",") if options["languages"] else None
+            build_analyses(options["only"].split(","), languages=languages, settings=overrides)
     assert parsers.keys() == {"prepare", "train", "evaluate", "analyse", "compare"}
+
+
+@pytest.mark.parametrize(
+    ("paper", "numbers"),
+    [("Calibrated similarity", [4]), ("Multilingual IR", [3, 4]), ("MEXMA", range(1, 13))],
+)
+def test_every_figure_with_measurements_has_its_row(paper, numbers):
+    first_cells = re.findall(r"^\| (Figure .+?) \|", section(paper), re.M)
+    named = {int(number) for cell in first_cells for number in re.findall(r"Figure (\d+)", cell)}
+    assert named == set(numbers)
+
+
+def test_each_peer_is_measured_by_a_command():
+    named = {name for command in commands() for name in re.findall(r"peers\.(\w+):", command)}
+    assert named == {path.stem for path in (ROOT / "experiments" / "peers").glob("*.py")}
 
 
 def test_results_that_are_read_were_written_there():

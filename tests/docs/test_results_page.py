@@ -18,6 +18,9 @@ from typing import NamedTuple
 import pytest
 
 from interlingua.cli import main
+from interlingua.evaluation.data.folders import full_code
+from interlingua.evaluation.results import read_results
+from tests.scripts import load_script
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
@@ -133,6 +136,23 @@ def test_every_stored_table_of_results_is_on_the_page():
     tables = {path for path in folder.rglob("*.jsonl") if not path.stem.endswith(".finished")}
     named = {ROOT / path for path in re.findall(r"compare (experiments/results/\S+)", PAGE)}
     assert tables == named
+
+
+def test_the_column_of_nano_follows_from_its_stored_results():
+    gates = load_script(ROOT / "experiments" / "mini" / "gates.py")
+    results = {
+        result.task: {subset.name: subset.scores for subset in result.subsets}
+        for result in read_results([ROOT / "experiments" / "results" / "nano.jsonl"])
+    }
+    trained = {full_code(name.split("-")[0]) for name in results["xsim"]}
+    expected = []
+    for gate in gates.GATES:
+        rows = results.get(gates.RESULT_NAMES.get(gate.task, gate.task))
+        if rows and gate.title != "FLORES-200 xsim, 14 languages, error":
+            expected.append(f"{gate.value(rows, trained):.1f}")
+    [table] = [table for _, heading, table in TABLES if heading == "A table of token vectors"]
+    column = " ".join(cells_of(line)[1] for line in table[2:])
+    assert re.findall(r"[\d.]+", column) == expected
 
 
 def test_a_table_below_an_unmarked_heading_is_found():

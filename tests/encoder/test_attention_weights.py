@@ -4,19 +4,22 @@ import pytest
 import torch
 
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.attention_weights import first_token_attention, softmax_by_sentence
+from interlingua.encoder.attention_weights import (
+    first_token_attention,
+    sentence_attention,
+    softmax_by_sentence,
+)
 from tests.encoder.shapes import saved_and_loaded, transformers_model
 
+FAMILIES = [
+    ("Bert", {}),
+    ("XLMRoberta", {}),
+    ("ModernBert", {}),
+    ("ModernBert", {"layer_types": ["full_attention"] * 3 + ["sliding_attention"]}),
+]
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("Bert", {}),
-        ("XLMRoberta", {}),
-        ("ModernBert", {}),
-        ("ModernBert", {"layer_types": ["full_attention"] * 3 + ["sliding_attention"]}),
-    ],
-)
+
+@pytest.mark.parametrize(("name", "options"), FAMILIES)
 def test_it_is_hugging_faces_attention(name, options, tmp_path, random_batch):
     model = transformers_model(name, **options)
     backbone = saved_and_loaded(model, tmp_path / "model")
@@ -29,6 +32,17 @@ def test_it_is_hugging_faces_attention(name, options, tmp_path, random_batch):
         ).attentions[-1][:, :, 0]
     ours = first_token_attention(backbone, batch)
     torch.testing.assert_close(ours, theirs.transpose(1, 2)[mask], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "options"), FAMILIES)
+def test_the_attention_of_every_token_is_hugging_faces(name, options, tmp_path, random_batch):
+    model = transformers_model(name, **options)
+    backbone = saved_and_loaded(model, tmp_path / "model")
+    model.set_attn_implementation("eager")
+    batch = random_batch([30])
+    with torch.no_grad():
+        (theirs,) = model(input_ids=batch.input_ids[None], output_attentions=True).attentions[-1]
+    torch.testing.assert_close(sentence_attention(backbone, batch), theirs, rtol=1e-4, atol=1e-6)
 
 
 def test_worked_by_hand():

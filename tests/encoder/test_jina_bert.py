@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.nn import functional as F
 
-from interlingua.encoder.attention_weights import first_token_attention
+from interlingua.encoder.attention_weights import first_token_attention, sentence_attention
 from interlingua.encoder.directory import EncodingSettings, read_directory, write_directory
 from interlingua.encoder.executors import EXECUTORS
 from interlingua.errors import CheckpointError
@@ -241,6 +241,15 @@ def test_what_the_first_token_looks_at(kind, tmp_path, random_batch):
     expected = looks[-1][:, :, 0].transpose(1, 2)[mask]
     found = first_token_attention(loaded(tmp_path), batch)
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-4)
+
+
+def test_what_every_token_looks_at(tmp_path, random_batch):
+    weights = hub_folder(tmp_path, "base-en")
+    batch = random_batch([30])
+    looks = []
+    hub_states(weights, "geglu", *batch.padded(0), attention=looks)
+    found = sentence_attention(loaded(tmp_path), batch)
+    torch.testing.assert_close(found, looks[-1][0], atol=1e-6, rtol=1e-4)
 
 
 def test_the_map_to_the_code_alone_tells_the_form(tmp_path):

@@ -226,6 +226,10 @@ def test_settings_reach_their_tasks():
         ("split=dev", "--set 'split=dev': expected task.option=value"),
         ("stsb.split", "--set 'stsb.split': expected"),
         ("sts.bm25=true", "no task of sts has that option"),
+        ("run.threads=1", "OMP_NUM_THREADS=1"),
+        ("threads=4", "OMP_NUM_THREADS=4"),
+        ("run.device='cpu'", "--device cpu"),
+        ("data.batch_size=8", "interlingua train"),
     ],
 )
 def test_settings_that_mean_nothing(setting, message):

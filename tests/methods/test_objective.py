@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
 import torch
 
+from interlingua.errors import ConfigError
 from interlingua.methods.objective import LossOutput, Objective
 
 
@@ -56,3 +58,37 @@ def test_processes_share_a_mean_over_tokens_however_many_each_has(encoder):
     assert float(objective.mean_of_tokens(there)) == 2 * 3 / 4
     objective.all_gather = lambda count: torch.zeros(2, dtype=torch.long)
     assert float(objective.mean_of_tokens(here[:0])) == 0
+
+
+class Wrong(Objective):
+    Config = Config
+
+    def forward(self, batch):
+        return batch
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        None,
+        torch.ones(()),
+        torch.ones(3),
+        {"loss": torch.ones(())},
+        (torch.ones(()), {}),
+        LossOutput(1.0, {}),
+        LossOutput(torch.ones(3), {}),
+        LossOutput(torch.ones(()), {"near": torch.ones(2)}),
+        LossOutput(torch.ones(()), {"near": 1.0}),
+        LossOutput(torch.ones(()), None),
+    ],
+    ids=str,
+)
+def test_all_but_scalars_by_name_is_refused_with_the_way_to_return_them(output, encoder):
+    with pytest.raises(ConfigError, match=r"Wrong.*self\.weighted"):
+        Wrong(Config(), encoder)(output)
+
+
+def test_the_option_that_weighs_a_term_is_known(encoder):
+    objective = Toy(Config(far_weight=0.25), encoder)
+    assert objective.weight_of("far") == ("method.far_weight", 0.25)
+    assert objective.weight_of("near") is None

@@ -10,7 +10,7 @@ from tests.mining.two_sides import mine, sides
 
 def test_gold_files(tmp_path):
     assert read_gold(write_lines(tmp_path / "g", ["a\tb", " c\td "])) == [("a", "b"), ("c", "d")]
-    with pytest.raises(DataError, match=r"g:2: .*id TAB .*1 columns"):
+    with pytest.raises(DataError, match=r"g:2: .*id TAB .*1 column"):
         read_gold(write_lines(tmp_path / "g", ["a\tb", "c"]))
     with pytest.raises(DataError, match="file is empty"):
         read_gold(write_lines(tmp_path / "g", []))

@@ -95,7 +95,7 @@ def test_a_list(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a b\n", "list:1: .*1 columns"),
+        ("a b\n", "list:1: .*1 column"),
         ("a\tb\n\tb\n", "list:2: expected"),
         ("a\tb\tc\td\te\n", "list:1: expected .* got 5 columns"),
         ("x/a\tb\ny/a\tb\n", r"list:2: .*out/a\.align .*line 1"),

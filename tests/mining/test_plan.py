@@ -9,7 +9,7 @@ from interlingua.errors import DataError
 from interlingua.mining import plan
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
-from interlingua.mining.plan import estimate
+from interlingua.mining.plan import DifferentTexts, estimate
 from interlingua.search.topk import speed
 from interlingua.search.topk.approximate import Approximate
 from tests.mining.invented import embed, write_lines
@@ -47,6 +47,25 @@ def test_time_by_the_model_s_speed(tmp_path, sides):
     assert [line.split(":")[0] for line in found.lines()] == names
     many = estimate(*sides, MineConfig(), tmp_path / "work", at_once=4)
     assert "4 tasks at once" in many.lines()[4]
+
+
+def test_equal_texts_are_counted_once(tmp_path, sides):
+    for side in sides:
+        side.path.write_text(side.path.read_text() * 8)
+    found = estimate(*sides, MineConfig(), tmp_path / "work")
+    assert found.texts == (300, 200)
+    every = estimate(*sides, MineConfig(equal="never"), tmp_path / "work")
+    assert every.texts == (2400, 1600)
+    assert every.embedding_seconds > 4 * found.embedding_seconds
+
+
+def test_different_texts_are_estimated_in_little_memory(monkeypatch):
+    monkeypatch.setattr(plan, "SAMPLED_TEXTS", 2000)
+    different = DifferentTexts()
+    for n in range(60_000):
+        different.add(str(n % 20_000 + 100_000))
+    assert different.texts == pytest.approx(20_000, rel=0.06)
+    assert different.characters == 6 * different.texts
 
 
 def test_the_disk_is_enough_and_not_twice_enough(tmp_path, sides):

@@ -267,7 +267,7 @@ def test_bitexts_that_can_not_be_read(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match=r"moses .*standard input"):
         open_stream("-", "moses")
     for text, message in (
-        (b"a\tb\nc\n", "-:2: 1 columns, expected 2"),
+        (b"a\tb\nc\n", "-:2: 1 column, expected 2"),
         (b"a\t\xff\n", r"-: not UTF-8 \(byte 0xff\)"),
     ):
         monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text)))

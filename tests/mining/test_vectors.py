@@ -223,7 +223,7 @@ def test_damage_of_another_shard_is_an_error(tmp_path, side):
     embed_side(side, embed, tmp_path / "x", shard=(2, 2))
     # the third portion is the first shard's
     harmed(tmp_path / "x" / "vectors.npy", "flipped")
-    with pytest.raises(DataError, match=r"vectors\.npy: 1 portions .*damaged"):
+    with pytest.raises(DataError, match=r"vectors\.npy: .*1 damaged portion"):
         drop_damaged(tmp_path / "x", len(side), (2, 2))
     drop_damaged(tmp_path / "x", len(side), (1, 2))
     assert finished(tmp_path / "x") == {0, 4}

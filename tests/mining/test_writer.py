@@ -8,6 +8,7 @@ import pytest
 from interlingua.corpus.formats import PairWithFields, TextPair, read_pairs
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.checks import CheckPlan
+from interlingua.mining.filter import write_filtered
 from interlingua.mining.writer import (
     PairRow,
     check_columns,
@@ -107,10 +108,46 @@ def test_other_columns_of_the_input_go_out(tmp_path, format):
 
 
 def test_a_column_that_the_first_row_lacks_is_told(tmp_path, caplog):
+    """A file has it; standard output is read before later rows are known."""
     rows = [with_fields(number, fields) for number, fields in enumerate(reversed(ROWS))]
-    write_rows(rows, tmp_path / "x.tsv", format="tsv")
+    out = io.StringIO()
+    write_rows(rows, None, format="tsv", stdout=out)
     assert "tags, url" in caplog.text
     caplog.clear()
+    write_rows(rows, tmp_path / "x.tsv", format="tsv")
     write_rows(rows, tmp_path / "x.jsonl", format="jsonl")
     assert "url" not in caplog.text
+    assert (tmp_path / "x.tsv").read_text().splitlines() == [
+        "score\tsource\ttarget\tid\turl\ttags",
+        "1\ts0\tt\t8\t\t",
+        '1\ts1\tt\t7\tu\t["a", 1]',
+    ]
     assert '"tags": ["a", 1]' in (tmp_path / "x.jsonl").read_text()
+
+
+def test_rejected_rows_keep_the_columns_of_the_input(tmp_path):
+    rejected = with_fields(0, ROWS[0])._replace(reasons=["below"])
+    files = tmp_path / "kept.csv", tmp_path / "rejected.csv"
+    write_filtered(
+        [rejected, with_fields(1, ROWS[1])], files[0], format="csv", stdout=None, rejected=files[1]
+    )
+    assert '"[""a"", 1]"' in files[1].read_text(encoding="utf-8-sig")
+    write_filtered(
+        [rejected], files[0], format="csv", columns=["source"], stdout=None, rejected=files[1]
+    )
+    assert files[1].read_text(encoding="utf-8-sig").splitlines()[0] == "reasons,source"
+
+
+def test_a_plain_table_of_a_catalogue_tells_what_it_has_no_column_for(tmp_path, caplog):
+    text = 'msgctxt "menu"\nmsgid "Open"\nmsgstr "Öffnen"\n'
+    (tmp_path / "de.po").write_text(text, encoding="utf-8")
+    (pair,) = read_pairs(tmp_path / "de.po")
+    pair = pair._replace(score=1.0)
+    row = PairRow(pair, {"score": 1.0, "source": "Open", "target": "Öffnen", "context": "menu"}, [])
+    row = row._replace(extra=("context",))
+    write_rows([row], tmp_path / "x.tsv", format="tsv")
+    assert "context" in caplog.text
+    assert (tmp_path / "x.tsv").read_text(encoding="utf-8") == "1\tOpen\tÖffnen\n"
+    write_rows([row], tmp_path / "x.csv", format="csv")
+    header = (tmp_path / "x.csv").read_text(encoding="utf-8-sig").splitlines()[0]
+    assert header.endswith("context,plural,form,flags,comment,extracted,reference,previous")

@@ -1,12 +1,13 @@
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
 from interlingua.batches.records import TokenStore
-from interlingua.corpus.manifest import Manifest
+from interlingua.corpus.manifest import ENTRIES, Manifest
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import sha256_file, sha256_tree
@@ -63,7 +64,7 @@ def test_lines_that_can_not_be_read_are_skipped_and_kept(tmp_path, corpus, caplo
     assert manifest.sources[0].read == 300
     kept = (config.output / "rejected_lines.tsv").read_text(encoding="utf-8").splitlines()
     assert [line.split("\t")[1:3] for line in kept[1:]] == [
-        ["301", "1 columns, expected 2; tabs inside a text must go"],
+        ["301", "1 column, expected 2; tabs inside a text must go"],
         ["302", "not UTF-8"],
     ]
     assert caplog.messages[0] == (
@@ -181,10 +182,20 @@ def test_an_old_folder_stays_unless_it_may_go(tmp_path, corpus):
     assert (config.output / "precious").exists()
     (config.output / "precious").unlink()
     prepare(config, overwrite=True, show_progress=False)
-    (config.output / "precious").write_text("x")
+    ours = [path for path in config.output.rglob("*") if path.is_file()]
+    assert all(re.fullmatch(ENTRIES, str(path.relative_to(config.output))) for path in ours)
+    mine = [config.output / name for name in ("precious", "train/notes.txt", "plots/a/b.svg")]
+    for path in mine:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    # What an earlier corpus had and this one has not would be taken for a part of it.
+    (config.output / "backbone").mkdir()
+    (config.output / "backbone" / "model.safetensors").write_text("x")
+    (config.output / "heldout" / "xxx-eng.tsv").write_text("x")
     prepare(config, overwrite=True, show_progress=False)
-    assert (config.output / "precious").read_text() == "x"
-    assert not (config.output / "work").exists()
+    assert [path.read_text() for path in mine] == ["x"] * 3
+    assert not (config.output / "backbone").exists()
+    assert not (config.output / "heldout" / "xxx-eng.tsv").exists()
 
 
 def test_only_the_wanted_languages(tmp_path, corpus):

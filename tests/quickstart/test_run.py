@@ -1,6 +1,7 @@
 import io
 import json
 import logging
+import re
 import shlex
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ from rich.console import Console
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
 from interlingua.locks import exclusive
-from interlingua.quickstart.run import Settings, _errors_only, quickstart
+from interlingua.quickstart.run import COLLECTED, HELDOUT, Settings, _errors_only, quickstart
 from interlingua.registry import DEFAULT_MODEL
 from interlingua.train.budget import FittedSteps
 from interlingua.train.config import load_train_config
@@ -103,6 +104,15 @@ def stalled(catalogues, tmp_path, monkeypatch):
     monkeypatch.setattr(Clock, "seconds", property(lambda clock: float(next(seconds))))
     output = tmp_path / "quickstart"
     return run(output, budget_seconds=120, catalogues=(catalogues,)), output
+
+
+@pytest.mark.parametrize(("name", "pattern"), [("collected", COLLECTED), ("heldout", HELDOUT)])
+def test_our_files_are_told_from_a_users_ones(done, name, pattern):
+    folder = done[1] / name
+    paths = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
+    assert paths
+    assert [path for path in paths if not re.fullmatch(pattern, path.as_posix())] == []
+    assert not re.fullmatch(pattern, "notes.txt")
 
 
 def test_a_busy_machine_ends_with_the_budget(stalled):

@@ -53,3 +53,23 @@ def test_attention():
 def test_heads():
     html = macro("heads")([("<s>", [0.9, 0.1]), ("a", [0.1, 0.9])])
     assert len(parsed(html).findall(".//td")) == 4
+
+
+def test_attention_maps():
+    maps = [[[0.0, 1.0], [0.25, 0.75]], [[0.5, 0.5], [0.75, 0.25]]]
+    mean = [[0.25, 0.75], [0.5, 0.5]]
+    tree = parsed(macro("attention_maps")(["<s>", "a & b"], mean, maps))
+    of_mean, first, second = tree.findall(".//svg")
+    titles = [title.text for title in of_mean.findall(".//title")]
+    assert titles == [
+        "<s> to <s>: 25.0 %",
+        "<s> to a & b: 75.0 %",
+        "a & b to <s>: 50.0 %",
+        "a & b to a & b: 50.0 %",
+    ]
+    shown = [
+        [(rect.get("x"), rect.get("y"), rect.get("fill-opacity")) for rect in one.findall("rect")]
+        for one in (first, second)
+    ]
+    assert shown[0] == [("1", "0", "1.00"), ("0", "1", "0.25"), ("1", "1", "0.75")]
+    assert len(shown[1]) == 4

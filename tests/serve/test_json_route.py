@@ -10,9 +10,18 @@ import time
 import numpy as np
 import pytest
 from fastapi import APIRouter
+from hypothesis import given
+from hypothesis import strategies as st
 
+from interlingua.serve import json_route
 from interlingua.serve.inference_routes import EmbedRequest
-from interlingua.serve.json_route import DirectRoutes, StrictRoute, json_response
+from interlingua.serve.json_route import (
+    INLINE_BYTES,
+    DirectRoutes,
+    StrictRoute,
+    count_values,
+    json_response,
+)
 
 
 def test_arrays_and_headers():
@@ -174,3 +183,42 @@ def test_bodies_of_millions_of_items_are_refused_in_a_moment(client, path, body,
     started = time.monotonic()
     reply = client.post(path, content=content, headers={"content-type": "application/json"})
     assert (reply.status_code, time.monotonic() - started < 5) == (status, True)
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(alphabet='\\",:[]{}aж'),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(alphabet='\\",:a'), inner),
+)
+
+
+def parts(content):
+    """The number of values, in which an empty list or object counts twice, and that of fields."""
+    if not isinstance(content, dict | list):
+        return 1, 0
+    inner = list(content.values()) if isinstance(content, dict) else content
+    counts = [parts(value) for value in inner]
+    values = 1 + max(sum(count[0] for count in counts), 1)
+    return values, sum(count[1] for count in counts) + len(inner) * isinstance(content, dict)
+
+
+@given(ANY_JSON, st.integers(2, 20))
+def test_values_are_counted_without_parsing(content, size):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_route, "COUNTED_BYTES", size)
+        assert count_values(json.dumps(content, ensure_ascii=False).encode()) == parts(content)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"inputs": ["en1"] * 5, "more": "a" * INLINE_BYTES},
+        {"inputs": ["en1", 3], "more": "a" * INLINE_BYTES},
+        {"inputs": "en1 " * INLINE_BYTES},
+        {"inputs": [1] * INLINE_BYTES},
+    ],
+)
+def test_a_large_body_is_answered_as_a_small_one(client, monkeypatch, body):
+    large = client.post("/embed", json=body)
+    monkeypatch.setattr(json_route, "INLINE_BYTES", 1 << 30)
+    small = client.post("/embed", json=body)
+    assert (large.status_code, large.content) == (small.status_code, small.content)

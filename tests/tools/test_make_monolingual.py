@@ -32,6 +32,22 @@ def test_the_side_of_wikimatrix_that_is_the_language(tmp_path, capsys):
     assert capsys.readouterr().err.startswith("warning: no text in th in ")
 
 
+def test_pairs_below_the_margin_are_left_out(tmp_path):
+    rows = "1.1\tone\tодин\n1.04\ttwo\tдва\n1.039\tthree\tтри\n"
+    pack(tmp_path / "WikiMatrix.en-ru.tsv.gz", rows)
+    tool.main([str(tmp_path), *f"--languages ru --min-score 1.04 --out {tmp_path}".split()])
+    assert sorted(lines(tmp_path / "ru.txt")) == ["два", "один"]
+
+
+@pytest.mark.parametrize("name", ["WikiMatrix.en-ru.tsv.gz", "mrtydi-v1.1-russian/x"])
+def test_a_margin_that_no_pair_has_is_one_line(name, tmp_path, capsys):
+    pack(tmp_path / name, "one\tодин\n")
+    with pytest.raises(SystemExit, match="2"):
+        tool.main([str(tmp_path), *f"--languages ru --min-score 1.04 --out {tmp_path}".split()])
+    assert "--min-score" in capsys.readouterr().err
+    assert not (tmp_path / "ru.txt").exists()
+
+
 def test_mr_tydi_passages_on_one_line_each(tmp_path):
     folder = tmp_path / "mrtydi-v1.1-thai"
     passages = [

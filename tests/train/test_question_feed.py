@@ -13,7 +13,9 @@ from interlingua.train.build import build_objective
 from interlingua.train.config import train_config_from
 from interlingua.train.data_config import QuestionsConfig
 from interlingua.train.feeds import _open_questions, open_data
+from interlingua.train.loop import train
 from interlingua.train.question_feed import open_questions
+from tests.train.runs import records
 
 COUNT = 12
 
@@ -261,3 +263,26 @@ def test_the_feed_opens_them(file, tiny_table):
     data = open_data(train_config_from(tiny_table), ("questions",))
     assert (len(data.train["questions"]), len(data.valid["questions"])) == (8, 4)
     assert data.digest
+
+
+def test_the_best_model_is_chosen_by_the_loss_of_questions_alone(file, tiny_table):
+    """Under valid_loss the contrasts of other text, here a thousand times larger, would decide."""
+    tiny_table["method"] = {
+        "name": "multilingual_ir",
+        "language_reduction": "mean",
+        "language_weight": 1000.0,
+    }
+    tiny_table["data"]["questions"] = {"paths": [str(file)], "valid": [str(file)]}
+    tiny_table["optimizer"]["learning_rate"] = 3e-2
+    tiny_table["run"] |= {
+        "global_batch_size": 4,
+        "eval_steps": 1,
+        "metric_for_best_model": "valid_retrieval",
+        "greater_is_better": False,
+    }
+    config = train_config_from(tiny_table)
+    result = train(config, progress=False)
+    measured = {row["step"]: row for row in records(config.run.output, "evaluation")}
+    by_retrieval = min(measured, key=lambda step: measured[step]["valid_retrieval"])
+    by_loss = min(measured, key=lambda step: measured[step]["valid_loss"])
+    assert result.best_step == by_retrieval != by_loss

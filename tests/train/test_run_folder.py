@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shutil
 
 import pytest
@@ -8,7 +9,7 @@ import torch
 from interlingua import locks
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.train import run_folder
-from interlingua.train.checkpoint import TrainState, save_checkpoint
+from interlingua.train.checkpoint import TrainState, checkpoints_in, save_checkpoint
 from interlingua.train.run_folder import RunFolder, Start, versions
 from tests.train.runs import run_python
 
@@ -86,6 +87,28 @@ def test_never_starts_over_and_clears_the_folder(begun):
     assert not folder.checkpoints.exists()
     assert not folder.metrics.exists()
     assert folder.read_manifest()["requested"]["run"]["seed"] == 5
+
+
+def test_never_leaves_a_users_files_in_the_folder_of_a_checkpoint(begun):
+    folder, asked, _ = begun
+    [*_, last] = checkpoints_in(folder.checkpoints)
+    (last / "notes.txt").write_text("mine")
+    other = asked.replace_run(seed=5)
+    folder.begin(other, other, digests={"data_digest": "abc"}, fresh=True)
+    assert [path.name for path in folder.checkpoints.rglob("*")] == [last.name, "notes.txt"]
+    assert checkpoints_in(folder.checkpoints) == []
+
+
+@pytest.mark.parametrize("name", ["1_Pooling/notes.txt", "mine/config.json"])
+def test_a_users_file_below_a_model_is_not_removed(begun, name):
+    folder, asked, _ = begun
+    path = folder.model / name
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    other = asked.replace_run(seed=5)
+    with pytest.raises(ConfigError, match=re.escape(name)):
+        folder.begin(other, other, digests={"data_digest": "abc"}, fresh=True)
+    assert path.exists()
 
 
 def test_a_named_checkpoint(begun, tmp_path):

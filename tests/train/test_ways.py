@@ -14,11 +14,14 @@ from tests.encoder.test_fused import NoKernel
 from tests.kernels.test_rates import keep_busy
 from tests.verbs.test_info import _own_cache as _own_cache
 
+keeps_float32 = ways.onednn_keeps_float32
+
 
 @pytest.fixture(autouse=True)
 def _kernel(monkeypatch):
-    """A kernel for training that does nothing, so that these tests need none."""
+    """A kernel for training that does nothing, so that these tests need none, and no oneDNN."""
     use_kernel(monkeypatch, NoKernel())
+    with_onednn(monkeypatch, False)
 
 
 def use_kernel(monkeypatch, kernel, variant="avx2"):
@@ -141,3 +144,70 @@ def test_the_trial_is_remembered_and_draws_no_random_number(monkeypatch):
     assert list(of_one) == ["fp32 kernel", "fp32 torch"]
     assert rates in remembered().values()
     assert of_one in remembered().values()
+
+
+def with_onednn(monkeypatch, is_exact):
+    monkeypatch.setattr(ways, "onednn_keeps_float32", lambda: is_exact)
+
+
+@pytest.mark.parametrize(
+    ("rate", "expected"), [(1.04, "kernel"), (1.06, "kernel-onednn"), (2.0, "kernel-onednn")]
+)
+def test_onednn_has_to_be_faster_by_the_margin(monkeypatch, rate, expected):
+    with_onednn(monkeypatch, True)
+    with_rates(monkeypatch, fp32_kernel=1.0, **{"fp32_kernel-onednn": rate})
+    assert fastest_on_cpu("fp32") == Way("fp32", expected)
+
+
+def test_onednn_is_tried_for_float32_alone_and_where_it_is_exact(monkeypatch):
+    with_unit(monkeypatch, True)
+    with_rates(monkeypatch)
+    with_onednn(monkeypatch, True)
+    named = ["bf16 kernel", "bf16 torch", "fp32 kernel", "fp32 torch"]
+    products = ["fp32 kernel-onednn", "fp32 torch-onednn"]
+    assert list(training_rates()) == [*named, *products]
+    with_onednn(monkeypatch, False)
+    assert list(training_rates()) == named
+
+
+@pytest.mark.parametrize("variable", ["first", "kernel", "torch"])
+def test_a_variable_leaves_no_products_to_try(monkeypatch, variable):
+    with_onednn(monkeypatch, True)
+    monkeypatch.setenv(VARIABLE, variable)
+    assert fastest_on_cpu("fp32").executor == variable.replace("first", "kernel")
+
+
+def test_tiles_and_rounded_products_are_not_float32(monkeypatch):
+    found = keeps_float32.__wrapped__
+    before = torch.get_float32_matmul_precision()
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: True)
+    assert not found()
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+    monkeypatch.setattr(ways, "ALLOWED", 0.0)
+    assert not found()
+    assert torch.get_float32_matmul_precision() == before
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_the_precision_of_products_is_that_of_the_block(monkeypatch, is_exact):
+    with_onednn(monkeypatch, is_exact)
+    before = torch.get_float32_matmul_precision()
+    with ways.computed_as("torch-onednn"):
+        assert torch.get_float32_matmul_precision() == ("medium" if is_exact else before)
+        assert calls.chosen.executor == "torch"
+    with ways.computed_as("kernel"):
+        assert torch.get_float32_matmul_precision() == before
+        assert calls.chosen.executor == "kernel"
+    assert calls.chosen.executor is None
+
+
+@pytest.mark.skipif(not keeps_float32(), reason="oneDNN would round to bfloat16 here")
+def test_products_of_onednn_are_float32(monkeypatch):
+    with_onednn(monkeypatch, True)
+    generator = torch.Generator().manual_seed(1)
+    left = torch.randn(190, 384, generator=generator)
+    right = torch.randn(384, 1536, generator=generator)
+    exact = left.double() @ right.double()
+    with ways.computed_as("torch-onednn"):
+        found = left @ right
+    torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-4)

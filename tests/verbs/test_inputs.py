@@ -19,7 +19,15 @@ FILES = {
     "de.txt": "eine Zeile\nzwei\n",
     "en.txt": "a line\ntwo\n",
     "news.de-en.tsv": "eine Zeile\ta line\n",
-    "list.tsv": "a\tb\n",
+    "list.tsv": "# source, target\n\nde.txt\ten.txt\nde.txt\tabsent.txt\n",
+    "gold.tsv": "de.txt\ten.txt\t\tabsent.gold\n",
+    "start.toml": '[encoder]\npath = "absent"\n',
+    "teacher.toml": '[method]\nname = "distill"\nteacher = "absent"\n',
+    "teachers.toml": '[method]\nname = "anchor"\nteachers = ["model", "absent"]\n',
+    "hub.toml": 'output = "c"\n[[sources]]\npaths = ["hf:a/b"]\n',
+    "pieces.toml": (
+        'output = "c"\n[vocabulary]\npath = "absent"\n[[sources]]\npaths = ["news.de-en.tsv"]\n'
+    ),
     "docs.jsonl": '{"text": "a"}\n',
     "model/config.json": "{}",
     "empty/.keep": "",
@@ -32,7 +40,11 @@ FILES = {
 WRONG = """
 prepare absent.toml
 prepare prepare.toml
+prepare pieces.toml
 train absent.toml
+train start.toml
+train teacher.toml
+train teachers.toml
 train train.toml : nowhere
 train labels.toml
 train stages.toml
@@ -76,6 +88,10 @@ align absent.txt en.txt
 align absent de.txt en.txt
 align model de.txt absent.txt
 align model --list absent.tsv -o links
+align model --list list.tsv -o links
+align model --list list.tsv
+align model --list gold.tsv -o links
+align --list list.tsv -o links
 align model de.txt en.txt --gold absent.tsv
 debias absent de.txt -o d
 debias model absent.txt -o d
@@ -116,6 +132,12 @@ MISSING = """
 py3langid mine model de.txt en.txt -o p.tsv --check language
 py3langid score model news.de-en.tsv -o o.tsv --drop language
 py3langid score model news.de-en.tsv -o o.tsv --check all
+datasets prepare hub.toml
+datasets score model hf:a/b:de-en -o o.tsv
+datasets score model a.parquet -o o.tsv
+datasets calibrate model de.txt en.txt -o c.json --parallel hf:a/b
+datasets extend model --pairs hf:a/b --lang de -o e
+datasets average model model --pairs hf:a/b -o a
 faiss mine model de.txt en.txt -o p.tsv --approximate ivf
 ray mine model de.txt en.txt -o p.tsv --ray local
 ray embed model de.txt -o v.npy --ray local

@@ -38,5 +38,5 @@ def test_the_encoder_comes_first_and_may_be_a_folder(word_vocabulary, tmp_path):
         lambda: score(texts, encoder),
         lambda: align(texts, texts, embed),
     ):
-        with pytest.raises(ConfigError, match=r"mine\(encoder, source, target\)"):
+        with pytest.raises(ConfigError, match=r"interlingua\.\w+\("):
             call()

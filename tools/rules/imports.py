@@ -25,6 +25,7 @@ ORDER: list[set[str]] = [
         "temporary",
         "locks",
         "processes",
+        "content_kinds",
         "files",
         "tensor_files",
         "json_text",

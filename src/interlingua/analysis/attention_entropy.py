@@ -19,7 +19,7 @@ from torch import Tensor
 from interlingua.analysis.record import Analysis, mean_measure
 from interlingua.analysis.subject import Subject, needs_states, of_texts
 from interlingua.analysis.tokens import batches, check_finite, spell, token_ids
-from interlingua.encoder.attention_weights import first_token_attention
+from interlingua.encoder.attention_weights import first_token_attention, sentence_attention
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.evaluation.parallel import ParallelTexts, read_parallel
@@ -54,6 +54,8 @@ class AttentionEntropy:
     """Codes, names or groups; by default muse and English where they are there, else all."""
     examples: int = 2
     """Lines to keep the attention of for the page, each in up to three languages."""
+    every_token: bool = False
+    """Keep the attention of every token to every token as well, of each head, for the page."""
 
     def unfit(self, subject: Subject) -> str | None:
         """See ``Analyser.unfit``."""
@@ -102,7 +104,7 @@ class AttentionEntropy:
             texts,
             measures=measures,
             tables={"attention_entropy_by_head": entropy_of_head},
-            examples=tuple(_examples(encoder, texts, subject.prompt, self.examples)),
+            examples=tuple(_examples(encoder, texts, subject.prompt, self)),
             notes=_notes(subject),
         )
 
@@ -151,18 +153,18 @@ def _notes(subject: Subject) -> tuple[str, ...]:
 
 
 def _examples(
-    encoder: Encoder, texts: ParallelTexts, prompt: str, count: int
+    encoder: Encoder, texts: ParallelTexts, prompt: str, options: AttentionEntropy
 ) -> list[Mapping[str, Any]]:
     """The attention to every token of some short lines in some languages.
 
-    The mean over heads, and that of each head.
+    The mean over heads, and that of each head; and that of all tokens, where it is requested.
     """
     # False sorts before True, so that English comes first and the others keep their order.
     languages = sorted(texts.languages, key=lambda code: code != FIRST_SHOWN)[:SHOWN_LANGUAGES]
     lines = texts.lines[languages[0]]
     short = [number for number, line in enumerate(lines) if len(line) <= SHOWN_CHARACTERS] or [0]
     found: list[Mapping[str, Any]] = []
-    for number in short[:count]:
+    for number in short[: options.examples]:
         for code in languages:
             line = texts.lines[code][number]
             ids = token_ids(encoder, [line], language=code, prompt=prompt)
@@ -185,7 +187,11 @@ def _examples(
                         "heads": [round(float(weight), 3) for weight in of_heads],
                     }
                 )
-            found.append({"language": code, "line": number + 1, "tokens": tokens})
+            example: dict[str, Any] = {"language": code, "line": number + 1, "tokens": tokens}
+            if options.every_token:
+                maps = sentence_attention(encoder.backbone, batch).cpu().double()
+                example["maps"] = maps.numpy().round(3).tolist()
+            found.append(example)
     return found
 
 

@@ -43,7 +43,7 @@ from interlingua.encoder.language_maps import MAP_METHODS, LanguageMap, MapMetho
 from interlingua.encoder.language_shift import LanguageShift
 from interlingua.encoder.model_info import prompt_text
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.evaluation.cache import CachedEncoder, kept_folder, unfinished_file
 from interlingua.files import PathLike, atomic_directory
 from interlingua.registry import check_choice
@@ -262,7 +262,8 @@ def debias_vectors(
     options = options or DebiasOptions()
     if len(vectors) != len(languages):
         raise DataError(
-            f"{len(vectors):,} vectors and {len(languages):,} languages; each vector needs one"
+            f"{count_of(len(vectors), 'vectors')} and {len(languages):,} languages; each"
+            " vector needs one"
         )
     # Nothing is known of translations here, so each vector is a group of its own.
     data = LabeledVectors(

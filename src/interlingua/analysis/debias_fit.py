@@ -23,7 +23,7 @@ from interlingua.encoder.language_maps import (
     fit_language_map,
     language_statistics,
 )
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 
 MOST_RANKS = 24
 """Ranks that are tried; of more possible ones an even choice is."""
@@ -229,8 +229,8 @@ def _require_both_parts(data: LabeledVectors, fit: LabeledVectors, rest: Labeled
         if language not in fit.languages or language not in rest.languages:
             count = list(data.languages).count(language)
             raise DataError(
-                f"{count} sentences of {language} are too few to estimate a map on and to check it"
-                " with"
+                f"{language} has {count_of(count, 'sentences')}, too few to estimate a map on and"
+                " to check it with"
             )
 
 

@@ -28,7 +28,7 @@ from interlingua.corpus.reservoir import reservoir
 from interlingua.encoder.encode import collect
 from interlingua.encoder.language_map_files import MAP_FILE, read_map, write_map
 from interlingua.encoder.language_maps import LanguageMap
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.evaluation.data.folders import full_code
 from interlingua.files import PathLike, atomic_directory, open_text
 from interlingua.runtime import Progress, silent
@@ -159,8 +159,8 @@ def _labels(path: Path, count: int) -> list[str]:
             labels.append(codes[name])
     if len(labels) != count:
         raise DataError(
-            f"{len(labels):,} lines for {count:,} vectors; each vector needs the language of its"
-            " text",
+            f"{count_of(len(labels), 'lines')} for {count_of(count, 'vectors')}; each vector"
+            " needs the language of its text",
             path=path,
         )
     return labels

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from interlingua.analysis.differences import Change, changes, paired
 from interlingua.analysis.record import Analysis, Measure
 from interlingua.analysis.tables import difference_interval, heading, shown
@@ -24,6 +26,9 @@ from interlingua.report.pages import render_page
 TABLE_9 = {
     "XLM-R": (0.0265, 0.6389, 0.3228, 0.0119),
     "LaBSE": (0.4233, 0.0013, 0.5754, 0.0),
+    "DAP": (0.2011, 0.0066, 0.7923, 0.0),
+    "No-tok-MEXMA": (0.119, 0.004, 0.8757, 0.0013),
+    "NLLB": (0.0172, 0.0317, 0.9471, 0.004),
     "SONAR": (0.002, 0.0013, 0.9967, 0.0),
     "MEXMA": (0.0053, 0.0133, 0.9788, 0.0026),
 }
@@ -286,23 +291,32 @@ def mark(text: str, start: int, end: int, kind: str, *, around: int = AROUND) ->
 
 
 def _attention(side: Side) -> dict[str, Any]:
-    """The entropy of each head, and the attention to the tokens of some lines."""
+    """The entropy of each head, and the attention to the tokens of some lines.
+
+    The same line of two models is shown next to each other.
+    """
     heads = []
-    examples = []
-    for one in side:
+    shown_lines = []
+    for number, one in enumerate(side):
         by_head = one.tables["attention_entropy_by_head"]
         rows = [(f"head {head}", [(value, f"{value:.2f}")]) for head, value in by_head.items()]
         # The bars are as long as that of equal attention at least, so that they can be read.
         longest = max([*by_head.values(), one["uniform_entropy"].value])
         heads.append((one.model, rows, longest))
-        for example in one.examples:
-            about = f"{one.model} · {resolve(example['language']).name} · line {example['line']}"
-            tokens = [
-                (token["text"], token["weight"], token["special"]) for token in example["tokens"]
-            ]
-            by_token = [(token["text"], token["heads"]) for token in example["tokens"]]
-            examples.append((about, tokens, by_token))
-    return {"heads": heads, "examples": examples}
+        for place, example in enumerate(one.examples):
+            shown_lines.append(((place, number), _attention_example(one.model, example)))
+    shown_lines.sort(key=lambda shown_line: shown_line[0])
+    return {"heads": heads, "examples": [example for _, example in shown_lines]}
+
+
+def _attention_example(model: str, example: Mapping[str, Any]) -> tuple[Any, ...]:
+    """A line's title, its tokens and their heads, and the maps of all tokens: mean and heads."""
+    about = f"{model} · {resolve(example['language']).name} · line {example['line']}"
+    tokens = [(token["text"], token["weight"], token["special"]) for token in example["tokens"]]
+    by_token = [(token["text"], token["heads"]) for token in example["tokens"]]
+    maps = example.get("maps", [])
+    mean = np.mean(maps, axis=0).tolist() if maps else []
+    return about, tokens, by_token, mean, maps
 
 
 def _word_order(side: Side) -> dict[str, Any]:

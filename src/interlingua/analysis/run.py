@@ -12,7 +12,7 @@ from typing import Any
 
 from interlingua.analysis.record import Analysis, write_analysis
 from interlingua.analysis.subject import Analyser, Subject
-from interlingua.config import from_mapping
+from interlingua.config import from_mapping, train_key_hint
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.model_info import ModelInfo, describe, prompt_text
@@ -50,11 +50,10 @@ def build_analyses(
     options_of = settings_table(settings)
     labels = [ANALYSES.label(name) for name in chosen]
     # An option of an analysis that is not run would be ignored without a word.
-    for name in options_of:
+    for name, values in options_of.items():
         if name not in labels:
-            raise ConfigError(
-                f"--set {name}.…: there is no analysis {name!r} here{did_you_mean(name, labels)}"
-            )
+            hint = train_key_hint(name, values) or did_you_mean(name, labels)
+            raise ConfigError(f"--set {name}.…: there is no analysis {name!r} here{hint}")
     built = []
     for name, label in zip(chosen, labels, strict=True):
         kind = resolve(ANALYSES, name)

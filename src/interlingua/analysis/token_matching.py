@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float32, Int64
@@ -111,6 +111,15 @@ class TokenMatching:
     """Of the draw."""
     examples: int = 8
     """Queries kept with their neighbors for the page."""
+    shown_neighbors: int = SHOWN_NEIGHBORS
+    """Neighbors kept of each of these."""
+    shown_classes: tuple[Literal["same_sentence", "same_language", "translation", "other"], ...] = (
+        "same_sentence",
+        "same_language",
+        "translation",
+        "other",
+    )
+    """Classes of the nearest neighbor of the queries kept, in turn."""
 
     def unfit(self, subject: Subject) -> str | None:
         """See ``Analyser.unfit``."""
@@ -126,7 +135,7 @@ class TokenMatching:
             self,
             texts,
             measures=tuple(_measures(matches, texts.languages)),
-            examples=tuple(_examples(matches, encoder, texts, subject.prompt, self.examples)),
+            examples=tuple(_examples(matches, encoder, texts, subject.prompt, self)),
             notes=(NOTE,),
         )
 
@@ -261,15 +270,20 @@ def _measures(matches: Matches, languages: Sequence[str]) -> list[Measure]:
 
 
 def _examples(
-    matches: Matches, encoder: Encoder, texts: ParallelTexts, prompt: str, count: int
+    matches: Matches,
+    encoder: Encoder,
+    texts: ParallelTexts,
+    prompt: str,
+    options: TokenMatching,
 ) -> list[Mapping[str, Any]]:
     """Queries with a nearest neighbor of each class in turn, with the neighbors shown."""
     classes = matches.classes()
     nearest = classes[:, 0]
-    of_class = [np.flatnonzero(nearest == number).tolist() for number in range(len(CLASSES))]
+    wanted = [list(CLASSES).index(name) for name in options.shown_classes]
+    of_class = [np.flatnonzero(nearest == number).tolist() for number in wanted]
     # One of each class, then a second of each, so that rare classes are shown too.
     in_turn = [row for rows in itertools.zip_longest(*of_class) for row in rows if row is not None]
-    in_turn = in_turn[:count]
+    in_turn = in_turn[: options.examples]
     names = list(CLASSES)
 
     def shown(token: Token) -> dict[str, Any]:
@@ -294,6 +308,6 @@ def _examples(
     found: list[Mapping[str, Any]] = []
     for row in sorted(in_turn, key=lambda row: (nearest[row], row)):
         query = shown(Token(*(part[row] for part in matches.queries)))
-        ranks = range(min(SHOWN_NEIGHBORS, matches.cosines.shape[1]))
+        ranks = range(min(options.shown_neighbors, matches.cosines.shape[1]))
         found.append({"query": query, "neighbors": [neighbor(row, rank) for rank in ranks]})
     return found

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from interlingua.corpus.monolingual import find_language
 from interlingua.corpus.sentence_table import is_table, read_column
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 from interlingua.files import files_in, open_text, tab_rows
 
 # A language is two or three letters, maybe with a script: "de", "deu", "zho_Hans".
@@ -85,8 +85,8 @@ def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:
         if len(columns) != 2 or not all(map(str.strip, columns)):
             filled = sum(bool(column.strip()) for column in columns)
             raise DataError(
-                f"expected text TAB text, got {len(columns)} columns, {filled} of them filled;"
-                " correct the line",
+                f"expected text TAB text, got {count_of(len(columns), 'columns')}, {filled} of them"
+                " filled; correct the line",
                 path=file.source_path,
                 line=number,
             )
@@ -106,8 +106,8 @@ def read_aligned(paths: Sequence[Path]) -> tuple[list[str], list[str]]:
     first, second = (read_lines(path) for path in paths)
     if len(first) != len(second):
         raise DataError(
-            f"{len(first)} lines, but {paths[1].name} next to it has {len(second)}; aligned files"
-            " have equal lengths",
+            f"{count_of(len(first), 'lines')}, but {paths[1].name} next to it has {len(second)};"
+            " aligned files have equal lengths",
             path=paths[0],
         )
     return first, second

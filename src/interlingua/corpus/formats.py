@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol, Self, cast
 from interlingua import languages, registry
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.errors import ConfigError, DamagedFileError, DataError
-from interlingua.files import COMPRESSIONS, PathLike, check_content, stem_and_suffix
+from interlingua.files import COMPRESSIONS, PathLike, Spool, check_content, stem_and_suffix
 
 log = logging.getLogger("interlingua")
 FORMAT_OF_SUFFIX = {
@@ -48,6 +48,7 @@ MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", 
 DATE_WORDS = frozenset((*MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun"))
 """Months and days of the week, of which some are also codes of languages."""
 OTHER_LANGUAGES = "other languages"
+SCORE = "score"
 DAMAGED = "rest of a damaged file"
 """Counts files of which only what stands before the damage was read."""
 
@@ -95,6 +96,14 @@ class PairWithOrigin(TextPair):
         """What the file says of the pair besides texts, languages and score, by name."""
         return {}
 
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the fields of all pairs of the file, ``score`` too if there are scores.
+
+        None if only the whole file tells.
+        """
+        return None
+
     def swapped(self) -> Self:
         """Return the same pair read the other way."""
         return self.of(super().swapped(), self.origin)
@@ -112,6 +121,20 @@ class PairWithFields(PairWithOrigin):
     def fields(self) -> Mapping[str, Any]:
         """The other columns or keys by name."""
         return self.origin
+
+
+class PairOfTable(PairWithFields):
+    """A pair of a table, all rows of which have the same columns."""
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The other columns by name."""
+        return {name: value for name, value in self.origin.items() if name != SCORE}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The other columns, and the score."""
+        return tuple(self.origin)
 
 
 def fields_of(pair: TextPair | None) -> Mapping[str, Any]:
@@ -394,6 +417,57 @@ def peek(pairs: Iterable[TextPair]) -> tuple[TextPair | None, Iterator[TextPair]
     return first, chain([first], iterator)
 
 
+def with_names(pairs: Iterable[TextPair]) -> tuple[list[str], Iterator[TextPair]]:
+    """Return the names of all that pairs have besides texts and languages, and the pairs.
+
+    A file that names its columns in front has to know them before the first pair. If neither the
+    first pair nor its file tells, all pairs are kept in a temporary file and looked at first.
+
+    Returns:
+        ``score`` first, if any pair has one, then the fields; and all pairs.
+    """
+    first, pairs = peek(pairs)
+    names = first.names if isinstance(first, PairWithOrigin) else ()
+    if names is None:
+        columns, pairs = typed_columns(pairs)
+        names = tuple(columns)
+    has_scores = SCORE in names or (first is not None and first.score is not None)
+    return [SCORE] * has_scores + [name for name in names if name != SCORE], pairs
+
+
+def typed_columns(pairs: Iterable[TextPair]) -> tuple[dict[str, type], Iterator[TextPair]]:
+    """Return what pairs have besides texts and languages, with its types, and the pairs.
+
+    All pairs are kept in a temporary file first, unless they have texts and scores alone.
+
+    Returns:
+        Name -> bool, int, float or str, which any mixture is; and all pairs.
+    """
+    first, pairs = peek(pairs)
+    if first is None:
+        return {}, pairs
+    if not isinstance(first, PairWithOrigin):
+        return {SCORE: float} if first.score is not None else {}, pairs
+    kept: Spool[tuple[TextPair, Mapping[str, Any]]] = Spool()
+    types: dict[str, type] = {}
+    for pair in pairs:
+        fields = dict(fields_of(pair))
+        kept.add((TextPair(*pair), fields))
+        if pair.score is not None:
+            fields[SCORE] = pair.score
+        for name, value in fields.items():
+            types[name] = _joint_type(types.get(name, type(value)), value)
+    return types, (PairWithFields.of(pair, fields) for pair, fields in kept.replay())
+
+
+def _joint_type(so_far: type, value: Any) -> type:
+    """Return the type of a column with one more value."""
+    is_plain = so_far in (bool, int, float) and type(value) is so_far
+    if is_plain and (so_far is not int or abs(value) < 1 << 63):
+        return so_far
+    return str
+
+
 def is_moses_name(path: PathLike) -> bool:
     """Whether files of a Moses bitext are there.
 
@@ -457,7 +531,7 @@ def _in_checked_languages(
     Raises:
         DataError: the texts of a side are in another script than its language.
     """
-    from interlingua.corpus.language_evidence import LOOKED_AT, checked_language
+    from interlingua.corpus.language_evidence import LOOKED_AT, check_words, checked_language
 
     # What is wrong further on is raised in its turn, after the pairs before it.
     first: list[TextPair] = []
@@ -472,7 +546,11 @@ def _in_checked_languages(
         for side, option in enumerate(("--source-language", "--target-language")):
             texts = _texts_of(side, first, pairs)
             code = (first[0].source_language, first[0].target_language)[side]
-            checked.append(checked_language(texts, code, path, option, is_given=given[side]))
+            other = (first[0].target_language, first[0].source_language)[side]
+            checked.append(
+                checked_language(texts, code, path, option, is_given=given[side], other=other)
+            )
+        check_words(first, path, given)
     yield from _renamed(chain(first, pairs), first, checked)
     if failure is not None:
         raise failure

@@ -39,6 +39,8 @@ STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 KEYWORD = re.compile(r"(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d{1,3})\])?\s*(?=\")")
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "b": "\b", "f": "\f", "a": "\a"}
 OBSOLETE = "#~"
+COMMENTS = {"comment": "# ", "extracted": "#.", "reference": "#:", "previous": "#|"}
+"""Fields of a pair and how the comments begin that they hold."""
 ENGLISH_PLURAL = "n!=1"
 MANY = 100  # a number that takes the form of most counts
 MAX_CATALOGUE_BYTES = 1 << 26
@@ -82,13 +84,31 @@ class GettextPair(PairWithOrigin):
 
     @property
     def fields(self) -> dict[str, str]:
-        """The context, comments, references and flags of the entry."""
+        """The context, plural, comments, references and flags of the entry."""
         message = self.origin.message
-        found = {"context": message.context or "", "flags": ", ".join(sorted(message.flags))}
-        for name, mark in (("comment", "# "), ("extracted", "#."), ("reference", "#:")):
+        found: dict[str, str] = {}
+        if message.context is not None:
+            found["context"] = message.context
+        if message.plural is not None:
+            found["plural"] = message.plural
+            found["form"] = self._form(message)
+        found["flags"] = ", ".join(sorted(message.flags))
+        for name, mark in COMMENTS.items():
             own = [line[2:].strip() for line in message.lines if line.startswith(mark)]
             found[name] = " ".join(own)
-        return {name: value for name, value in found.items() if value}
+        return {name: value for name, value in found.items() if value or name == "context"}
+
+    def _form(self, message: Message) -> str:
+        """Return the number of the pair's plural form; of equal ones that of one or of many."""
+        forms = sorted(form for form, own in message.translations.items() if own == self.target)
+        if not forms:
+            return ""
+        return str(forms[0] if self.source == message.text else forms[-1])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that an entry may have."""
+        return ("context", "plural", "form", "flags", *COMMENTS)
 
 
 class Gettext:
@@ -137,14 +157,22 @@ class Gettext:
         Pairs of a catalogue keep their entries; one of which a plural form is missing is marked as
         fuzzy. Of other pairs an equal source that comes again gets a numbered context.
         """
-        is_compiled = uncompressed_name(path).lower().endswith(".mo")
-        if is_compiled and uncompressed_name(path) != path:
+        if uncompressed_name(path) != path and uncompressed_name(path).lower().endswith(".mo"):
             raise DataError(
                 "a compiled catalogue is not compressed; call the file name.mo", path=path
             )
         first, pairs = peek(one_language_pair(pairs, path))
-        header = _header_of(first)
         entries, count = _entries(pairs)
+        self._write(path, _header_of(first), entries)
+        return count
+
+    def write_empty(self, path: str, head: TextPair) -> None:
+        """Write a catalogue of a header alone, of the languages of a pair."""
+        self._write(path, _header_of(head), [])
+
+    def _write(self, path: str, header: Message | None, entries: list[Message]) -> None:
+        """Write entries behind a header."""
+        is_compiled = uncompressed_name(path).lower().endswith(".mo")
         if is_compiled:
             with atomic_write(path, "wb") as binary:
                 binary.write(_catalogue(header, entries).to_binary())
@@ -153,7 +181,6 @@ class Gettext:
                 # Without a pair there is no language to write a header for.
                 chunks = [_in_po(entry) for entry in (header, *entries) if entry is not None]
                 file.write("\n\n".join(chunks) + "\n")
-        return count
 
 
 def _header_of(first: TextPair | None) -> Message | None:
@@ -531,13 +558,14 @@ def _language(header: dict[str, str], path: str) -> str:
     # comes next, and the names of file and folder may mean anything.
     names = [parts[i - 1] for i, part in enumerate(parts) if part == "LC_MESSAGES" and i]
     names.append(header.get("Language", ""))
+    certain = len(names)
     names.append(Path(uncompressed_name(path)).stem)
     names.append(Path(path).parent.name)
-    for name in filter(None, names):
+    for number, name in enumerate(names):
         if "@" not in name:  # "sr@latin" names a script, "de.UTF-8" a character set
             name = name.partition(".")[0]
-        if code := languages.find_code(name):
-            return code
+        if name and (code := languages.find_code(name)):
+            return code if number < certain else languages.as_named(code) or code
     raise DataError(
         "its language is neither given, nor in its header, nor in its path; name it", path=path
     )

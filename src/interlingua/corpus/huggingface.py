@@ -6,7 +6,7 @@ Needs the extra ``datasets``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,14 @@ from typing import Any
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import (
     OTHER_LANGUAGES,
+    SCORE,
+    PairWithFields,
     TextPair,
+    fields_of,
     one_language_pair,
     requested_pair,
+    text_of,
+    typed_columns,
     written_codes,
 )
 from interlingua.corpus.tabular import pair_of_object
@@ -52,12 +57,17 @@ class HuggingFace:
                 if len(texts) < 2:
                     skipped["untranslated"] += 1
                     continue
-                row = {"translation": texts}
+                row = {**row, "translation": texts}
             try:
                 pair = pair_of_object(row, source_language, target_language)
             except ValueError as error:
                 bad.reject(DataError(f"row {number}: {error}", path=path), str(row))
                 continue
+            if isinstance(
+                pair, PairWithFields
+            ):  # every row has all columns, null where it has none
+                kept = {name: value for name, value in pair.fields.items() if value is not None}
+                pair = PairWithFields.of(pair, kept)
             requested = requested_pair(pair, source_language, target_language)
             if requested is None:
                 skipped[OTHER_LANGUAGES] += 1
@@ -65,7 +75,11 @@ class HuggingFace:
                 yield requested
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes a .parquet file with a ``translation`` column, of one language pair."""
+        """Writes a .parquet file with a ``translation`` column, of one language pair.
+
+        The score and what the pairs have besides are further columns: numbers and truth values if
+        all are of one kind, else text.
+        """
         return self._write(pairs, path, None)
 
     def write_empty(self, path: str, head: TextPair) -> None:
@@ -80,7 +94,7 @@ class HuggingFace:
             )
         arrow = _module("pyarrow")
         parquet = _module("pyarrow.parquet")
-        iterator = one_language_pair(pairs, path)
+        columns, iterator = typed_columns(one_language_pair(pairs, path))
         rows = list(islice(iterator, ROWS_WRITTEN))
         head = rows[0] if rows else head
         if head is None:
@@ -90,15 +104,31 @@ class HuggingFace:
             )
         names = written_codes(head)
         struct = arrow.struct([(name, arrow.string()) for name in names])
-        schema = arrow.schema([("translation", struct)])
+        types = {bool: arrow.bool_(), int: arrow.int64(), float: arrow.float64()}
+        further = [(name, types.get(kind, arrow.string())) for name, kind in columns.items()]
+        schema = arrow.schema([("translation", struct), *further])
         count = 0
         with atomic_write(path, "wb") as file, parquet.ParquetWriter(file, schema) as writer:
             while rows:
-                column = [{names[0]: pair.source, names[1]: pair.target} for pair in rows]
-                writer.write_table(arrow.table({"translation": column}, schema=schema))
+                texts = [{names[0]: pair.source, names[1]: pair.target} for pair in rows]
+                table = {"translation": texts, **_further_values(rows, columns)}
+                writer.write_table(arrow.table(table, schema=schema))
                 count += len(rows)
                 rows = list(islice(iterator, ROWS_WRITTEN))
         return count
+
+
+def _further_values(rows: list[TextPair], columns: Mapping[str, type]) -> dict[str, list[Any]]:
+    """Return the values of further columns, None where a pair has none."""
+    found: dict[str, list[Any]] = {name: [] for name in columns}
+    for pair in rows:
+        values = {**fields_of(pair), SCORE: pair.score}
+        for name, kind in columns.items():
+            value = values.get(name)
+            if kind is str and value is not None:
+                value = text_of(value)
+            found[name].append(value)
+    return found
 
 
 def _rows(path: str) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 from interlingua.files import stem_and_suffix, tab_rows
 from interlingua.json_text import json_lines
 from interlingua.languages import find_code, resolve
@@ -166,8 +166,10 @@ def _table_rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]
         if len(fields) < (len(header) or 1 + max(columns.values())):
             expected = "two sentences and a label, separated by tabs"
             if header:
-                expected = f"{len(header)} columns"
-            raise DataError(f"{len(fields)} columns; expected {expected}", path=path, line=number)
+                expected = f"{count_of(len(header), 'columns')}"
+            raise DataError(
+                f"{count_of(len(fields), 'columns')}; expected {expected}", path=path, line=number
+            )
         # Without a header the columns are called by their numbers.
         names = header or range(len(fields))
         record = dict(zip(names, fields, strict=False))
@@ -202,7 +204,8 @@ def _layout(fields: Sequence[str], kind: Kind, path: Path) -> dict[str, int]:
     if len(fields) == 3 and _is_label(fields[0], kind):
         return {"label": 0, "a": 1, "b": 2}
     raise DataError(
-        f"{len(fields)} columns, none of them a header or a label of kind {kind!r}; expected"
+        f"{count_of(len(fields), 'columns')}, none of them a header or a label of kind {kind!r};"
+        " expected"
         f" a<TAB>b<TAB>label, where label is {EXPECTED_LABEL[kind]}",
         path=path,
         line=1,

@@ -21,6 +21,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.corpus.codepoints import encode, join_lines
+from interlingua.corpus.named_languages import is_contradicted, is_supported, is_word
 from interlingua.corpus.scripts import BLOCKS, OTHER, letter_widths, script_numbers, scripts_of
 from interlingua.errors import LanguageError
 from interlingua.files import PathLike
@@ -34,6 +35,7 @@ from interlingua.languages import (
 )
 
 log = logging.getLogger("interlingua")
+SUPPORTING_TEXTS = 1000
 LOOKED_AT = 200
 """Texts that are looked at first."""
 LOOKED_AT_IN_DOUBT = 20_000
@@ -52,6 +54,8 @@ WORD_SHARE = 0.1
 LEAST_WORDS = 8
 USUAL_LANGUAGE = {"Hani": "zho_Hans", "Kana": "jpn_Jpan", "Hang": "kor_Hang", "Hebr": "heb_Hebr"}
 """Languages of scripts that several languages are written in, of which one is usual."""
+OTHER_COUNTRY_CODES = {"uk": "GB"}
+"""Codes that countries are called by, though ISO 3166-1 has others."""
 FREQUENT_WORDS = {
     "deu": "und der die das nicht ist ein mit von auch",
     "eng": "and the of that is was with for are this",
@@ -113,7 +117,13 @@ def contradicting_script(texts: Sequence[str], code: str) -> str | None:
 
 
 def checked_language(
-    texts: Iterable[str], code: str, path: PathLike, option: str, *, is_given: bool
+    texts: Iterable[str],
+    code: str,
+    path: PathLike,
+    option: str,
+    *,
+    is_given: bool,
+    other: str = "",
 ) -> str:
     """Return the language of a file, compared with its texts.
 
@@ -123,6 +133,7 @@ def checked_language(
         path: which errors name.
         option: which names the language.
         is_given: the user named it, and not the file.
+        other: language of the other side of pairs, which this side is not read as.
 
     Returns:
         The code; that of another language of the country if the name is a country's code, and its
@@ -138,7 +149,7 @@ def checked_language(
         sample += islice(stream, LOOKED_AT_IN_DOUBT - len(sample))
         script = contradicting_script(sample, code)
     spoken = _language_of_country(code, script, sample)
-    if spoken is not None and not is_given:
+    if spoken is not None and not is_given and spoken.code != other:
         _tell_once(os.fspath(path), getattr(code, "name", code), spoken, option)
         return LanguageCode(spoken.code, region_of(code))
     if script is None:
@@ -200,14 +211,15 @@ def _language_of_country(code: str, script: str | None, texts: Sequence[str]) ->
     None if the name is no country's, or the texts do not tell.
     """
     name = getattr(code, "name", "")
-    spoken = languages_of_region(name)
+    spoken = languages_of_region(OTHER_COUNTRY_CODES.get(name.lower(), name))
     if not spoken or spoken[0].iso3 == resolve(code).iso3:
         return None
     if script is not None:
         fitting = [own for own in spoken if contradicting_script(texts, own.code) is None]
         # Of several languages in Latin script words decide, of others the country's first.
         if len(fitting) == 1 or (fitting and script != "Latn"):
-            return fitting[0]
+            is_other = script == "Latn" and is_contradicted(texts, fitting[0].code)
+            return None if is_other else fitting[0]
         spoken = tuple(fitting)
     words = Counter(re.findall(r"\w+", " ".join(texts[:LOOKED_AT]).casefold()))
     total = sum(words.values())
@@ -219,6 +231,49 @@ def _language_of_country(code: str, script: str | None, texts: Sequence[str]) ->
         if len(met) > 1 and sum(met) >= WORD_SHARE * total:
             return language
     return None
+
+
+def is_meant(texts: Iterable[str], code: str) -> bool:
+    """Return whether texts support a language that was found by a word in a name.
+
+    The word may also be the code of a country, and the texts be in a language of that.
+    """
+    sample = list(islice(texts, SUPPORTING_TEXTS))
+    if is_supported(sample, code):
+        return True
+    return _language_of_country(code, contradicting_script(sample, code), sample) is not None
+
+
+def check_words(
+    pairs: Sequence[tuple[str, str, str, str, float | None]],
+    path: PathLike,
+    given: tuple[bool, bool],
+) -> None:
+    """Compare texts of pairs with languages that were found by words in names.
+
+    If both languages were (``is-it.tsv``), the texts must support them; next to another language
+    (``en-it.tsv``) they must not contradict. Copies of the other side tell nothing.
+
+    Raises:
+        LanguageError: the word is probably no language here.
+    """
+    codes = pairs[0][2:4]
+    words = [not named and is_word(code) for code, named in zip(codes, given, strict=True)]
+    for side, option in enumerate(("--source-language", "--target-language")):
+        if not words[side]:
+            continue
+        texts = [(pair[0], pair[1])[side] for pair in pairs if pair[0] != pair[1]]
+        if is_meant(texts, codes[side]):
+            continue
+        if all(words) or is_contradicted(texts, codes[side]):
+            language = resolve(codes[side])
+            name = getattr(codes[side], "name", codes[side])
+            raise LanguageError(
+                f"{name} in its name is also a word, and its texts do not look like"
+                f" {language.name}; pass {option} {language.code} if they are, or the language"
+                " that they are in",
+                path=path,
+            )
 
 
 def sampled(lines: Iterable[str]) -> Iterator[str]:

@@ -21,8 +21,14 @@ TRIMMED_FOLDER = "backbone"
 """Of a corpus: the model that goes with its trimmed vocabulary."""
 
 
-ENTRIES = r"manifest\.json|train|valid|valid_text|heldout|vocabulary|work|rejected_lines\.tsv"
-"""Names of files and folders in a prepared corpus."""
+_LANGUAGE = r"[a-z]{3}(_[A-Z][a-z]{3})?"
+ENTRIES = (
+    r"manifest\.json|rejected_lines\.tsv|(train|valid)/(tokens\.bin|offsets\.bin|header\.json)"
+    rf"|(valid_text|heldout)/{_LANGUAGE}-{_LANGUAGE}\.tsv"
+    r"|(vocabulary|backbone)/([\w-]+/)?(\w+\.json|model\.safetensors|sentencepiece\.model)"
+    r"|backbone/README\.md"
+)
+"""Paths of files in a prepared corpus."""
 
 
 def is_corpus(folder: Path) -> bool:

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from interlingua.corpus.named_languages import is_word
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.errors import DataError, InterlinguaError, LanguageError
 from interlingua.files import PathLike, open_text, stem_and_suffix
 from interlingua.languages import (
     LanguageCode,
-    find_code,
     find_in_name,
     languages_of_region,
+    resolve,
     resolve_code,
 )
 
-WORDS = frozenset(
-    [
-        "ace",
-        "ban",
-        "bar",
-        "her",
-        "lad",
-        "max",
-        "may",
-        "min",
-        "nap",
-        "run",
-        "son",
-        "sun",
-        "ton",
-        "war",
-    ]
-)
-"""Words of English that are also codes of languages in Latin script: ``may.txt`` is a month."""
+log = logging.getLogger("interlingua")
 OPTIONS = "--source-language, --target-language or --language"
 """Options that name the language of a text; which one depends on the verb."""
 
@@ -63,14 +49,59 @@ def read_sentences(path: PathLike, *, column: str | None = None) -> Iterator[str
                 yield text
 
 
-def find_language(path: Path) -> LanguageCode | None:
-    """The language that a file is called by, or None; see ``language_of``."""
+def find_language(path: Path, *, column: str | None = None) -> LanguageCode | None:
+    """The language that a file is called by, or None; see ``language_of``.
+
+    A part of the name that is also a word (``is.txt``) is a language only if the text supports it.
+
+    Args:
+        path: the file.
+        column: of a table.
+    """
+    for code in _codes_in_name(path):
+        if not is_word(code) or not path.is_file() or _is_meant(path, code, column):
+            return code
+    return None
+
+
+def tell_words(path: Path, option: str) -> None:
+    """Log once which words in a file's name could be languages, but are not taken for them."""
+    words = [code for code in _codes_in_name(path) if is_word(code)]
+    if words and find_language(path) is None:
+        _tell_words_once(os.fspath(path), tuple(words), option)
+
+
+@functools.cache
+def _tell_words_once(path: str, words: tuple[LanguageCode, ...], option: str) -> None:
+    for code in words:
+        log.warning(
+            "%s: %s in its name is also a word, and its text does not look like %s; pass %s %s if"
+            " it is",
+            *(path, code.name, resolve(code).name, option, code),
+        )
+
+
+def _codes_in_name(path: Path) -> list[LanguageCode]:
+    """Return the languages that the parts of a name may stand for."""
     stem, suffix = stem_and_suffix(path)
     # The parts nearest the end first: in "news.ru.txt" the first part may be called as a language,
     # too. The whole stem comes before its parts.
-    parts = [stem, *reversed(stem.split("."))]
-    parts = [part for part in parts if part.lower() not in WORDS]
-    return next(filter(None, map(find_in_name, (suffix.removeprefix("."), *parts))), None)
+    parts = (suffix.removeprefix("."), stem, *reversed(stem.split(".")))
+    return [code for code in map(find_in_name, dict.fromkeys(parts)) if code is not None]
+
+
+def _is_meant(path: Path, code: str, column: str | None) -> bool:
+    """Return whether the texts of a file support a language; True if it can't be read."""
+    from interlingua.corpus.language_evidence import is_meant, sampled
+
+    try:
+        if is_table(path):
+            return is_meant(read_column(path, column=column, language=code), code)
+        with open_text(path, errors="surrogateescape") as lines:
+            return is_meant(sampled(lines), code)
+    except (InterlinguaError, OSError):
+        # What is wrong with a file is reported when it is read.
+        return True
 
 
 def language_of(
@@ -95,12 +126,12 @@ def language_of(
     """
     if given:
         return _compared(path, resolve_code(given), column, option, is_given=True)
-    found = find_language(path)
+    found = find_language(path, column=column)
     if found is None:
         stem = stem_and_suffix(path)[0]
         meant = ""
         for part in reversed(stem.split(".")):
-            word = find_code(part) if part.lower() in WORDS else None
+            word = find_in_name(part)
             spoken = [word, *(language.code for language in languages_of_region(part))]
             if any(spoken):
                 named = " or ".join(code for code in spoken[:3] if code)

@@ -25,7 +25,7 @@ from interlingua.corpus.formats import (
     uncompressed_name,
     written_codes,
 )
-from interlingua.errors import DamagedFileError, DataError, InterlinguaError
+from interlingua.errors import DamagedFileError, DataError, InterlinguaError, count_of
 from interlingua.files import PathLike, atomic_write, open_text, open_text_writer
 from interlingua.languages import LanguageCode
 from interlingua.limits import MAX_MEMBERS, guard_expansion, guard_lines
@@ -156,7 +156,8 @@ def open_archive(path: PathLike) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(path) as archive:
             if len(archive.infolist()) > MAX_MEMBERS:
                 raise DataError(
-                    f"{len(archive.infolist()):,} members, more than {MAX_MEMBERS:,}; take the two"
+                    f"{count_of(len(archive.infolist()), 'members')}, more than {MAX_MEMBERS:,};"
+                    " take the two"
                     " files out of it yourself",
                     path=path,
                 )

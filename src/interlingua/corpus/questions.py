@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from interlingua.corpus.formats import uncompressed_name
 from interlingua.corpus.json_stream import json_array_items
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 from interlingua.files import COMPRESSIONS, open_text, stem_and_suffix, tab_rows
 from interlingua.json_text import json_lines, load_json
 from interlingua.languages import find_code, resolve
@@ -185,7 +185,7 @@ def _read_topics(path: Path) -> Iterator[Question]:
     found = {key: passage for key, passage in _collection(collection) if key in needed}
     if missing := sorted(needed - found.keys()):
         raise DataError(
-            f"{len(missing)} passages of the qrels are not in it, such as {missing[0]!r}",
+            f"lacks {count_of(len(missing), 'passages')} of the qrels, such as {missing[0]!r}",
             path=collection,
         )
     for _, cells in _cells(path, "question id, question", at_least=2):

@@ -20,7 +20,7 @@ from typing import Any, TextIO
 from interlingua import languages
 from interlingua.corpus import workbook
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.formats import ChosenColumns, TextPair, fields_of, peek
+from interlingua.corpus.formats import SCORE, ChosenColumns, TextPair, fields_of, peek, with_names
 from interlingua.corpus.table_columns import pairs_of_rows
 from interlingua.corpus.workbook import Cell, WriteCells
 from interlingua.errors import DataError
@@ -120,14 +120,14 @@ def csv_writer(file: TextIO) -> WriteCells:
 
 
 def _write(pairs: Iterable[TextPair], path: str, format: str) -> int:
-    # The first pair decides on the columns, which stand before all rows.
+    names, pairs = with_names(pairs)
     first, pairs = peek(pairs)
     columns = ["source", "target"]
-    if first is not None and first.score is not None:
-        columns.insert(0, "score")
-    if first is not None and first.source_language and first.target_language:
+    if SCORE in names:
+        columns.insert(0, SCORE)
+    if first is None or (first.source_language and first.target_language):
         columns += ["source_language", "target_language"]
-    extra = [name for name in fields_of(first) if name not in columns]
+    extra = [name for name in names if name not in columns]
     count = 0
     with open_sheet(path, format) as write:
         write([*columns, *extra])

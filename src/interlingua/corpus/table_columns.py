@@ -18,13 +18,14 @@ from interlingua import languages
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import (
     OTHER_LANGUAGES,
+    SCORE,
     ChosenColumns,
-    PairWithFields,
+    PairOfTable,
     TextPair,
     languages_from_name,
     requested_pair,
 )
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 from interlingua.files import PathLike
 
 NAMES = {
@@ -88,6 +89,8 @@ def pairs_of_rows(
     else:
         rows = chain([first], rows)
     extra = _extra_columns(columns, names)
+    if columns.score >= 0:
+        extra.insert(0, (SCORE, columns.score))
     for number, cells in rows:
         if not any(map(str.strip, cells)):
             skipped["empty line"] += 1
@@ -103,7 +106,7 @@ def pairs_of_rows(
         if found is None:
             skipped[OTHER_LANGUAGES] += 1
         elif extra:
-            yield PairWithFields.of(found, {name: cells[place] for name, place in extra})
+            yield PairOfTable.of(found, {name: cells[place] for name, place in extra})
         else:
             yield found
 
@@ -113,7 +116,8 @@ def has_width(cells: Sequence[str], width: int, path: PathLike, number: int, bad
     if len(cells) == width:
         return True
     problem = (
-        f"{len(cells)} columns, expected {width}; put quotes around a text that holds the delimiter"
+        f"{count_of(len(cells), 'columns')}, expected {width}; put quotes around a text that holds"
+        " the delimiter"
     )
     bad.reject(DataError(problem, path=path, line=number), "\t".join(cells))
     return False
@@ -155,7 +159,8 @@ def find_columns(
     if len(cells) == 3 and _is_number(cells[0]):
         return Columns(1, 2, 0)
     raise DataError(
-        f"its first row holds {len(cells)} cells ({shown_cells(cells)}); {OPTION}, or add a first"
+        f"its first row holds {count_of(len(cells), 'cells')} ({shown_cells(cells)}); {OPTION},"
+        " or add a first"
         " row with the columns source and target, or their languages",
         path=path,
         line=1,
@@ -320,7 +325,8 @@ def _language(cell: str) -> languages.LanguageCode | None:
 
     For example by ``en``, ``English``, or ``en_text`` as in the Thai-English SCB set.
     """
-    return languages.find_code(re.sub(r"[\s_-]text$", "", cell.strip(), flags=re.IGNORECASE))
+    name = re.sub(r"[\s_-]text$", "", cell.strip(), flags=re.IGNORECASE)
+    return languages.as_named(languages.find_code(name))
 
 
 def _is_number(cell: str) -> bool:

@@ -15,6 +15,7 @@ from interlingua import languages
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import (
     OTHER_LANGUAGES,
+    SCORE,
     ChosenColumns,
     PairWithFields,
     TextPair,
@@ -26,6 +27,7 @@ from interlingua.corpus.formats import (
     peek,
     requested_pair,
     text_of,
+    with_names,
 )
 from interlingua.corpus.json_stream import is_json_array, json_array_items
 from interlingua.corpus.table_columns import (
@@ -39,7 +41,7 @@ from interlingua.corpus.table_columns import (
     score_of_cell,
     shown_cells,
 )
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 from interlingua.files import open_text, open_text_writer, stem_and_suffix
 from interlingua.json_text import parse_json
 
@@ -85,29 +87,40 @@ class Tsv:
             )
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes two columns, or three if the first pair has a score.
+        """Writes two columns, or three if the pairs have scores.
 
-        Tabs and line ends in a text become spaces. If the first pair has other columns too, they
-        follow, and a first line names all of them.
+        Tabs and line ends in a text become spaces. If the pairs have other columns or keys too,
+        they follow, and a first line names all of them.
         """
         first, pairs = peek(one_language_pair(pairs, path))
-        has_scores = first is not None and first.score is not None
-        extra = [name for name in fields_of(first) if name not in ("score", "source", "target")]
+        names, pairs = with_names(pairs)
+        # Of catalogues and translation memories a plain file of texts is made.
+        if not isinstance(first, PairWithFields):
+            names = [name for name in names if name == SCORE]
+        has_scores = SCORE in names
+        extra = [name for name in names if name not in (SCORE, "source", "target")]
         count = 0
         with open_text_writer(path) as file:
             if extra:
-                names = [*["score"] * has_scores, "source", "target", *extra]
-                file.write("\t".join(map(one_line, names)) + "\n")
+                header = [*[SCORE] * has_scores, "source", "target", *extra]
+                file.write("\t".join(map(one_line, header)) + "\n")
             for pair in pairs:
                 cells = [one_line(pair.source), one_line(pair.target)]
                 if has_scores:
-                    cells.insert(0, f"{pair.score or 0.0:.6g}")
+                    cells.insert(0, _score_cell(pair.score, has_header=bool(extra)))
                 if extra:
                     fields = fields_of(pair)
                     cells += [one_line(text_of(fields.get(name))) for name in extra]
                 file.write("\t".join(cells) + "\n")
                 count += 1
         return count
+
+
+def _score_cell(score: float | None, *, has_header: bool) -> str:
+    """Return a score as text; without a header every line of three columns needs a number."""
+    if score is None:
+        return "" if has_header else "0"
+    return f"{score:.6g}"
 
 
 def _cells(line: str) -> list[str]:
@@ -149,7 +162,7 @@ def _pairs_without_header(
                 expected = f"{columns}; tabs inside a text must go"
                 if not columns:
                     expected = f"source<TAB>target or score<TAB>source<TAB>target; {OPTION}"
-                problem = f"{len(cells)} columns, expected {expected}"
+                problem = f"{count_of(len(cells), 'columns')}, expected {expected}"
                 bad.reject(DataError(problem, path=path, line=number), line)
                 continue
         if len(cells) == 2:
@@ -265,7 +278,8 @@ def pair_of_object(
         raise ValueError(f"expected an object with source and target, got {kind}{remedy}")
     if isinstance(item.get("translation"), dict) and columns is None:
         pair = pair_of_translation(item["translation"], source, target)
-        return _with_fields(pair, item, {"translation"})
+        pair = pair._replace(score=_score_of(item.get(SCORE)))
+        return _with_fields(pair, item, {"translation", SCORE})
     found = _keys_of(item, source, target, columns)
     keys = list(item)
     texts = [item[keys[found.source]], item[keys[found.target]]]
@@ -281,17 +295,26 @@ def pair_of_object(
         raise ValueError(
             "its languages are unknown; add source_language and target_language, or name them"
         )
-    score = _value(item, keys, found.score)
-    if score is not None:
-        # A bool is an int to Python, and JSON's reader also takes NaN and Infinity.
-        is_number = isinstance(score, int | float) and not isinstance(score, bool)
-        if not is_number or not math.isfinite(score):
-            raise ValueError(f"score is {str(score)[:40]!r}, expected a number")
-        score = float(score)
+    score = _score_of(_value(item, keys, found.score))
     first, second = (_code_of(name) for name in names)
     pair = TextPair(texts[0], texts[1], first, second, score)
     used = {keys[place] for place in found[:5] if place >= 0}
     return _with_fields(pair, item, used)
+
+
+def _score_of(value: Any) -> float | None:
+    """Return the score of an object.
+
+    Raises:
+        ValueError: it is not a finite number.
+    """
+    if value is None:
+        return None
+    # A bool is an int to Python, and JSON's reader also takes NaN and Infinity.
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value):
+        raise ValueError(f"score is {str(value)[:40]!r}, expected a number")
+    return float(value)
 
 
 def _keys_of(
@@ -340,10 +363,8 @@ def _value(item: dict[str, Any], keys: list[str], place: int) -> Any:
 
 def _with_fields(pair: TextPair, item: dict[str, Any], used: set[str]) -> TextPair:
     """Return the pair with the keys of its object that hold something else."""
-    fields = {key: value for key, value in item.items() if key not in used}
-    if not fields:
-        return pair
-    return PairWithFields.of(pair, fields)
+    # Without other keys too: those of later objects may have some.
+    return PairWithFields.of(pair, {key: value for key, value in item.items() if key not in used})
 
 
 def pair_of_translation(item: dict[str, Any], source: str | None, target: str | None) -> TextPair:

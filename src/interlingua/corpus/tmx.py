@@ -29,6 +29,9 @@ from interlingua.languages import LanguageCode, choose_code, region_of, written_
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 NATIVE_CODE = {"bpt", "ept", "it", "ph", "ut"}
 """Tags of which the content is formatting of the original, not text."""
+NOTE = "note"
+FORM_OF_UNIT = ("srclang", "datatype", "segtype", "o-encoding", "o-tmf")
+"""Attributes of a unit that say how it is written, not what it says."""
 SCORE = "score"
 """Type of the property."""
 OTHER_VARIANT = "other variants of a language"
@@ -62,16 +65,21 @@ class TmxPair(PairWithOrigin):
     origin: TmxUnit
 
     @property
-    def fields(self) -> dict[str, str]:
-        """The id of the unit and its properties other than a score."""
-        found = {}
-        if number := self.origin.element.get("tuid"):
-            found["tuid"] = number
-        for prop in self.origin.element.findall("prop"):
-            name = prop.get("type", "")
-            if name and not name.lower().startswith(SCORE):
-                found[name] = prop.text or ""
-        return found
+    def fields(self) -> dict[str, str | list[str]]:
+        """The attributes of the unit, its notes, and its properties other than a score.
+
+        What is there several times is a list.
+        """
+        unit = self.origin.element
+        found: dict[str, list[str]] = {
+            name: [value] for name, value in unit.attrib.items() if name not in FORM_OF_UNIT
+        }
+        for child in unit:
+            name = NOTE if child.tag == NOTE else child.get("type", "")
+            is_score = name.lower().startswith(SCORE)
+            if child.tag in (NOTE, "prop") and name and not is_score:
+                found.setdefault(name, []).append(child.text or "")
+        return {name: own[0] if len(own) == 1 else own for name, own in found.items()}
 
     def swapped(self) -> TmxPair:
         """Return the same pair read the other way."""
@@ -136,10 +144,17 @@ class Tmx:
         Of a pair that was read from TMX the unit is kept but for other languages and an earlier
         score; the header is that of the first pair.
         """
-        count = 0
         first, pairs = peek(pairs)
+        return self._write(pairs, path, _header(first))
+
+    def write_empty(self, path: str, head: TextPair) -> None:
+        """Write a file without a unit, of the languages of a pair."""
+        self._write((), path, _new_header(head))
+
+    def _write(self, pairs: Iterable[TextPair], path: str, header: str) -> int:
+        """Write units behind a header."""
+        count = 0
         with open_text_writer(path) as file:
-            header = _header(first)
             file.write(
                 f'<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n{header}\n<body>\n'
             )
@@ -153,11 +168,25 @@ class Tmx:
 def _header(first: TextPair | None) -> str:
     if isinstance(first, TmxPair) and first.origin.header is not None:
         return tostring(first.origin.header, encoding="unicode").strip()
-    return (
-        f'<header creationtool="interlingua" creationtoolversion="{__version__}"'
-        f' segtype="sentence" '
-        'o-tmf="none" adminlang="en" srclang="*all*" datatype="plaintext"/>'
+    return _new_header(None)
+
+
+def _new_header(head: TextPair | None) -> str:
+    """Return the header of a file made here.
+
+    It names the languages of ``head``, which the units name otherwise.
+    """
+    source = "*all*"
+    if head is not None:
+        source = written_tag(head.source_language)
+    attributes = (
+        f'creationtool="interlingua" creationtoolversion="{__version__}" segtype="sentence"'
+        f' o-tmf="none" adminlang="en" srclang={quoteattr(source)} datatype="plaintext"'
     )
+    if head is None:
+        return f"<header {attributes}/>"
+    target = escape(written_tag(head.target_language))
+    return f'<header {attributes}><prop type="targetlang">{target}</prop></header>'
 
 
 def _unit(pair: TextPair) -> str:

@@ -1,7 +1,8 @@
-"""What each sentence's first token looks at: the attention weights of the last layer.
+"""What tokens look at: the attention weights of the last layer.
 
 Fast attention never spells them out. So the layers before the last one run as always, and of the
-last one only what these weights need is computed: T scores for each head, no (l, l) matrix.
+last one only what these weights need is computed. For each sentence's first token these are T
+scores for each head; the (l, l) matrix of a head is computed for a single sentence.
 """
 
 from __future__ import annotations
@@ -57,6 +58,39 @@ def first_token_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor
     if spec.window is not None:
         scores = scores.masked_fill(distances > spec.window, -torch.inf)
     return softmax_by_sentence(scores, sentence, batch.batch_size)
+
+
+@torch.inference_mode()
+def sentence_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor, "h l l"]:
+    """Return the attention of every token to every token of one sentence, in the last layer.
+
+    Args:
+        backbone: with at least one layer.
+        batch: one sentence, on the backbone's device.
+
+    Returns:
+        Per head a row for each token that looks and a column for each token that is looked at;
+        rows sum to 1. Row 0 is ``first_token_attention``.
+    """
+    layer = cast(Layer, backbone.layers[-1])
+    spec = layer.spec
+    states = backbone(batch.input_ids, batch.cu_seqlens, num_layers=len(backbone.layers) - 1)
+    states = layer.before_attention(states)
+    queries, keys = layer.queries(states), layer.keys(states)
+    if spec.rotary_base is not None:
+        layout = Layout.of(batch.cu_seqlens, flash=True)
+        queries = rotate(queries, layout, heads=spec.heads, base=spec.rotary_base)
+        keys = rotate(keys, layout, heads=spec.heads, base=spec.rotary_base)
+    by_head = (-1, spec.heads, spec.head_width)
+    products = torch.einsum("qhw,khw->hqk", queries.view(by_head), keys.view(by_head))
+    scores = products.float() / math.sqrt(spec.head_width)
+    position = batch.positions()
+    distances = (position[:, None] - position).abs()
+    if spec.alibi:
+        scores = scores - distances * slopes_tensor(spec.heads, scores.device)[:, None, None]
+    if spec.window is not None:
+        scores = scores.masked_fill(distances > spec.window, -torch.inf)
+    return torch.softmax(scores, dim=-1)
 
 
 def softmax_by_sentence(

@@ -238,13 +238,14 @@ def write_modules(
 
 
 MODEL_ENTRIES = (
-    r"\d+_\w+|onnx|openvino|question_encoder|README\.md|sentencepiece\.model|\.interlingua\.lock"
-    r"|[\w-]+\.(safetensors|safetensors\.index\.json|bin|gguf)"
+    r"((question_encoder/)?(\d+_\w+/)?|onnx/|openvino/)"
+    r"(README\.md|sentencepiece\.model|\.interlingua\.lock"
+    r"|[\w-]+\.(safetensors|safetensors\.index\.json|bin|gguf|onnx|onnx\.data|onnx_data|xml)"
     r"|(average|calibration|config|config_sentence_transformers|debias|int8_ranges|mapped_encoder"
     r"|modules|sentence_bert_config|special_tokens_map|tokenizer|tokenizer_config|vocabulary)\.json"
-    r"|\..*\.(tmp|old)"
+    r"|\..*\.(tmp|old)(/.*)?)"
 )
-"""Names of files and folders in a model directory that are ours."""
+"""Paths of files in a model directory that are ours."""
 
 
 def is_ours(folder: Path) -> bool:

@@ -32,7 +32,7 @@ from interlingua.encoder.encode import EncodeReport, collect, windows
 from interlingua.encoder.finite import check_finite
 from interlingua.encoder.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
 from interlingua.encoder.protocol import Encode
-from interlingua.errors import ConfigError, DamagedFileError, DataError
+from interlingua.errors import ConfigError, DamagedFileError, DataError, count_of
 from interlingua.files import PathLike, atomic_write, count_lines, open_text, stem_and_suffix
 from interlingua.json_text import parse_json
 from interlingua.limits import guard_lines
@@ -365,7 +365,7 @@ class _Work:
                     count += 1
                     yield line
         except DamagedFileError as error:
-            self.bad.damaged(error, f"{count:,} lines", is_empty=not count)
+            self.bad.damaged(error, f"{count_of(count, 'lines')}", is_empty=not count)
 
 
 def _is_stream(name: str) -> bool:

@@ -1,7 +1,8 @@
-"""Refuses vectors with NaN or infinity, in the same words wherever they are scored or written."""
+"""Refuse vectors with NaN or infinity, and warn of zeros, in the same words everywhere."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy import ndarray
 from interlingua.errors import DataError, InterlinguaError
 
 Error = Callable[[str], InterlinguaError]
+log = logging.getLogger("interlingua")
 
 
 def check_finite(
@@ -39,3 +41,27 @@ def check_finite(
     # A caller that tries other settings tells this error from others by the attribute.
     raised.vectors_not_finite = True
     raise raised
+
+
+def warn_of_zeros(
+    vectors: Float32[ndarray, "n d"], name: Callable[[int], str], *, origin: str
+) -> bool:
+    """Warn of vectors of zeros, which have a cosine of 0 with everything.
+
+    Args:
+        vectors: finite ones.
+        name: what the message calls a row, such as its text.
+        origin: where they come from.
+
+    Returns:
+        Whether there are any.
+    """
+    is_zero = ~vectors.any(axis=1)
+    if not is_zero.any():
+        return False
+    log.warning(
+        "%s: %s of %s vectors are zeros, the first for %s: their cosine with any text is 0; check"
+        " the model, or leave these texts out",
+        *(origin, f"{int(is_zero.sum()):,}", f"{len(vectors):,}", name(int(np.argmax(is_zero)))),
+    )
+    return True

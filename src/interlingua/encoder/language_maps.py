@@ -26,7 +26,7 @@ from jaxtyping import Float, Float32, Float64
 from numpy import ndarray
 
 from interlingua.arrays import unit_rows
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 
 MapMethod = Literal["project", "erase", "shift", "center"]
 MAP_METHODS: tuple[MapMethod, ...] = ("project", "erase", "shift", "center")
@@ -152,7 +152,8 @@ class LanguageMap:
         if languages is None or len(languages) != count:
             given = "none" if languages is None else f"{len(languages):,}"
             raise DataError(
-                f"the method shift needs the language of each of {count:,} vectors, got {given}"
+                f"the method shift needs the language of each of {count_of(count, 'vectors')},"
+                f" got {given}"
             )
         row_of = {language: row for row, language in enumerate(self.languages)}
         unknown = next((language for language in languages if language not in row_of), None)

@@ -21,7 +21,7 @@ from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encode import Dtype, encode_tokens
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary, truncate
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.files import open_text, sha256_file
 
 Sentences = Sequence[Sequence[int]]
@@ -144,7 +144,8 @@ class VectorTeacher:
             texts = [line.rstrip("\n") for line in opened]
         if self._vectors.ndim != 2 or len(self._vectors) != len(texts):
             raise DataError(
-                f"has the shape {self._vectors.shape} for {len(texts)} lines of {lines.name}; give"
+                f"has the shape {self._vectors.shape} for {count_of(len(texts), 'lines')} of"
+                f" {lines.name}; give"
                 " a row for each line",
                 path=file,
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, KeysView, Mapping, Set
 from typing import Any
 
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, with_article
 
 PAIRS = "pairs"
 """What errors call an iterable of pairs."""
@@ -47,11 +47,12 @@ def refuse_container(texts: Any, what: str) -> None:
         kind = type(texts).__name__
         if what == PAIRS:
             raise ConfigError(
-                f"{what}: expected pairs of texts, got a {kind}; give two columns:"
+                f"{what}: expected pairs of texts, got {with_article(kind)}; give two columns:"
                 " zip(table['de'], table['en'])"
             )
         raise ConfigError(
-            f"{what}: expected a list of texts, got a {kind}; name one column of it, as in"
+            f"{what}: expected a list of texts, got {with_article(kind)}; name one column of it,"
+            " as in"
             " table['text']"
         )
     # The keys of a dictionary are a set, too, but one in order.
@@ -107,5 +108,5 @@ def _described(value: Any) -> str:
     if isinstance(value, bytes | bytearray):
         return "bytes; decode them: text.decode('utf-8')"
     if isinstance(value, list | tuple) or hasattr(value, "shape"):
-        return f"a {type(value).__name__}; flatten the nested list to one text per row"
-    return f"{repr(value)[:40]}, a {type(value).__name__}; expected a text"
+        return f"{with_article(type(value).__name__)}; flatten the nested list to one text per row"
+    return f"{repr(value)[:40]}, {with_article(type(value).__name__)}; expected a text"

@@ -22,7 +22,7 @@ from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.families import FAMILIES
 from interlingua.encoder.meta_device import meta_device
 from interlingua.encoder.schema import SHARDS, check
-from interlingua.errors import CheckpointError
+from interlingua.errors import CheckpointError, with_article
 from interlingua.json_text import parse_json, read_json_text
 
 TOKEN_TYPES = "token_type_embeddings.weight"
@@ -271,7 +271,7 @@ def _check_tensors(tensors: object) -> None:
         ValueError: it holds such things.
     """
     if not isinstance(tensors, dict):
-        raise ValueError(f"it holds a {type(tensors).__name__}")
+        raise ValueError(f"it holds {with_article(type(tensors).__name__)}")
     for name, tensor in tensors.items():
         if not isinstance(name, str) or not isinstance(tensor, Tensor) or not _is_plain(tensor):
             raise ValueError(f"{str(name)[:60]} is not a plain tensor")

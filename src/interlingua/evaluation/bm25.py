@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float32, Int32, Int64
 
-from interlingua.errors import ConfigError, DataError, import_extra
+from interlingua.errors import ConfigError, DataError, count_of, import_extra
 from interlingua.evaluation.postings import Postings, PostingsBlock
 from interlingua.languages import resolve
 
@@ -264,7 +264,8 @@ def read_postings(
         languages = len(language)
     if not count or not len(ids) == count == languages:
         raise DataError(
-            f"BM25: {count} passages with {len(ids)} ids and {languages} languages; give one of"
+            f"BM25: {count_of(count, 'passages')} with {len(ids)} ids and {languages} languages;"
+            " give one of"
             " each"
         )
     if not postings.length:
@@ -303,8 +304,10 @@ def tune(
             f"BM25: {len(queries)} queries with {len(relevant)} sets of relevant passages to tune"
             " on"
         )
-    # read once: k1 and b only weigh the counts
-    postings = read_postings(ids, texts, language)
+    # read once: k1 and b only weigh the counts; of the words those of the queries alone
+    analyze = analyzer(language)
+    only = [word for query in queries for word in analyze(query)]
+    postings = read_postings(ids, texts, language, only)
     best: Tuned | None = None
     for one_k1 in k1:
         for one_b in b:

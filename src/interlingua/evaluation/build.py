@@ -13,7 +13,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from interlingua.config import apply_override, from_mapping
+from interlingua.config import (
+    apply_override,
+    from_mapping,
+    train_key_hint,
+    train_key_hint_of,
+)
 from interlingua.errors import ConfigError, DataError, LanguageAbsentError
 from interlingua.evaluation.task import Task
 from interlingua.files import PathLike
@@ -79,11 +84,10 @@ def _check_settings_are_of(suite: Sequence[str | Task], options_of: Mapping[str,
     """Refuses settings of a task, or of a name of several, that is not in the suite."""
     members = [SUITES.get(item, (item,)) for item in suite if isinstance(item, str)]
     names = [TASKS.label(name) for name in itertools.chain.from_iterable(members)]
-    for name in options_of:
+    for name, values in options_of.items():
         if not set(SUITES.get(name, (name,))) & set(names):
-            raise ConfigError(
-                f"--set {name}.…: the suite has no task {name!r}{did_you_mean(name, names)}"
-            )
+            hint = train_key_hint(name, values) or did_you_mean(name, names)
+            raise ConfigError(f"--set {name}.…: the suite has no task {name!r}{hint}")
 
 
 def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -96,7 +100,10 @@ def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
     for setting in settings:
         # a value may hold dots, so only what is before the first = is looked at
         if "." not in setting.partition("=")[0]:
-            raise ConfigError(f"--set {setting!r}: expected task.option=value, e.g. stsb.split=dev")
+            raise ConfigError(
+                f"--set {setting!r}: expected task.option=value, e.g. stsb.split=dev"
+                f"{train_key_hint_of(setting)}"
+            )
         apply_override(table, setting)
     return table
 

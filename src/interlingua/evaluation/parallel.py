@@ -14,7 +14,7 @@ from numpy import ndarray
 
 from interlingua.arrays import normalize_rows
 from interlingua.corpus.evaluation_sets import aligned_files, one_each, read_lines
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
     ALIGNED,
@@ -151,7 +151,7 @@ def read_parallel(
         if len(texts) != len(lines[first]):
             there = f"{files[first].name} next to it has {len(lines[first])}"
             raise DataError(
-                f"{len(texts)} lines, but {there}; aligned files have equal lengths",
+                f"{count_of(len(texts), 'lines')}, but {there}; aligned files have equal lengths",
                 path=files[code],
             )
     # a published set is recognized by the digests of its languages, of which some may be absent

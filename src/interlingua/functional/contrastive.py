@@ -267,7 +267,7 @@ def language_contrastive(
     number of sentences.
 
     Differs from the paper: its factor is the mean over the logarithms if N counts the sentences and
-    Q is empty; with a Q it shrinks the loss as Q grows. The default stays the mean, whose gradient
+    Q is empty; with a Q it shrinks the loss as Q grows. The default stays the mean: its gradient
     does not depend on the size of the batch; ``literal`` is as printed. The authors' normalizer is
     not known. With the printed weight of 0.001 and 48 pairs, the gradient of the mean is millions
     of times smaller than that of the semantic loss, and that of the ``sum`` still 390 times.

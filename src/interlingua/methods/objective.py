@@ -140,6 +140,23 @@ class Objective(nn.Module, ABC):
         inputs = self.prepare(batch)
         return batch if inputs is None else PreparedBatch(batch, inputs)
 
+    def __call__(self, *arguments: Any, **keywords: Any) -> LossOutput:
+        """Return what ``forward`` returns, and refuse all but a ``LossOutput`` of scalars.
+
+        Whoever calls the objective, alone, as a term or wrapped for several processes, comes here.
+
+        Raises:
+            ConfigError: ``forward`` returned something else.
+        """
+        output: LossOutput = super().__call__(*arguments, **keywords)
+        if is_loss_output(output):
+            return output
+        raise ConfigError(
+            f"method {type(self).__name__}: forward returned {described(output)}, expected a"
+            " LossOutput; end it with: return self.weighted(NAME=LOSS), where LOSS is a single"
+            " number, such as a mean"
+        )
+
     @abstractmethod
     def forward(self, batch: Any) -> LossOutput:
         """The loss of a micro-batch, prepared or not."""
@@ -323,6 +340,27 @@ class Objective(nn.Module, ABC):
             return LossOutput(loss, weighted)
         # Detached: terms that are kept for the log must not hold the memory of their graph.
         return LossOutput(loss, {name: term.detach() for name, term in weighted.items()})
+
+
+def is_loss_output(output: Any) -> bool:
+    """Check that an output is a ``LossOutput``, and its loss and terms are single numbers."""
+    if not isinstance(output, LossOutput) or not isinstance(output.terms, Mapping):
+        return False
+    scalars = (output.loss, *output.terms.values())
+    return all(isinstance(value, Tensor) and value.ndim == 0 for value in scalars)
+
+
+def described(output: Any) -> str:
+    """Describe what ``forward`` returned instead of a ``LossOutput``, for the message."""
+    if output is None:
+        return "nothing"
+    if isinstance(output, Tensor):
+        return f"a tensor of shape {tuple(output.shape)}"
+    if isinstance(output, LossOutput) and isinstance(output.terms, Mapping):
+        for name, value in {"loss": output.loss, **output.terms}.items():
+            if not isinstance(value, Tensor) or value.ndim:
+                return f"for {name} {described(value)}"
+    return f"a {type(output).__name__}"
 
 
 def need(config: Any, expected: Range, *names: str) -> None:

@@ -32,7 +32,7 @@ from interlingua.corpus.sentence_splitting import split_text
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.protocol import Encode
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.files import (
     Journal,
     PathLike,
@@ -254,7 +254,9 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
             if len(cells) not in (2, 3, 4) or not all(cells[:2]):
                 expected = "source TAB target, then optionally TAB links TAB gold"
                 raise DataError(
-                    f"expected {expected}, got {len(cells)} columns", path=path, line=number
+                    f"expected {expected}, got {count_of(len(cells), 'columns')}",
+                    path=path,
+                    line=number,
                 )
             # Columns that are left out are empty.
             source, target, output, gold = (*cells, "", "")[:4]

@@ -415,7 +415,9 @@ def write_filtered(
         if rejected is not None:
             form = format_with_columns(rejected, REJECTED)
             with_reasons = ("reasons", *columns_of(form, columns))
-            reject = stack.enter_context(open_rows(rejected, format=form, columns=with_reasons))
+            reject = stack.enter_context(
+                open_rows(rejected, format=form, columns=with_reasons, takes_extra=columns is None)
+            )
 
         # Both files are written in one pass over a stream that is read once: the rejected rows go
         # to theirs while the writer asks for kept ones.
@@ -545,7 +547,9 @@ def write_mined(
         digits: Digits = SHORT
         if selection.like_laser:
             digits = repr
-        write_rows(kept_rows, path, format=name, columns=columns, digits=digits)
+        write_rows(
+            kept_rows, path, format=name, columns=columns, languages=languages, digits=digits
+        )
     written.pairs = chosen.kept
     written.rejected = chosen.reasons
     return written

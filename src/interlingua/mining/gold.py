@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64
 from numpy import ndarray
 
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 from interlingua.files import tab_rows
 from interlingua.mining.pipeline import Mined
 from interlingua.mining.texts import NumberedTexts
@@ -120,7 +120,7 @@ def read_gold(path: Path) -> list[tuple[str, str]]:
     for number, cells in tab_rows(path):
         if len(cells) != 2:
             raise DataError(
-                f"expected id TAB id or text TAB text, got {len(cells)} columns",
+                f"expected id TAB id or text TAB text, got {count_of(len(cells), 'columns')}",
                 path=path,
                 line=number,
             )

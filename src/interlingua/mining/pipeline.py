@@ -28,7 +28,7 @@ from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import checked_texts
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.files import PathLike, atomic_write, sha256_file
 from interlingua.functional.margin import MARGINS, Margin
 from interlingua.languages import resolve
@@ -478,7 +478,7 @@ def _warnings(file: TextFile, folder: Path) -> list[str]:
 
 def _note(file: TextFile, side: NumberedTexts) -> str:
     """What a side holds, in words."""
-    note = f"{file.path}: {len(side.text_of_line):,} lines, {len(side):,} texts"
+    note = f"{file.path}: {count_of(len(side.text_of_line), 'lines')}, {len(side):,} texts"
     if file.extra and not file.in_memory:
         note += f", {len(file.extra):,} held-out ones among them"
     if side.blank:

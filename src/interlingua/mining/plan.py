@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +22,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.corpus.reservoir import reservoir
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 from interlingua.mining.candidates import FOUND
 from interlingua.mining.pipeline import (
     CHOICE_SECONDS,
@@ -42,6 +43,8 @@ TRIED_TEXTS = 1024
 """Texts drawn for the trial of the model, of which as many are embedded as ``TRIAL_SECONDS``
 allow."""
 TRIAL_SECONDS = 8.0
+SAMPLED_TEXTS = 20_000
+"""Different texts by which the number of all different texts is estimated, to 1 % of it."""
 LINE_BYTES = 48
 """Of a line in the work folder, without its text and its name: where it begins and what text it
 is."""
@@ -52,9 +55,9 @@ class SideSize(NamedTuple):
 
     Attributes:
         lines: of the file.
-        texts: those that are not blank.
-        characters: of all of them.
-        file_bytes: of texts and names.
+        texts: those that are not blank; equal ones count once, by an estimate.
+        characters: of these.
+        file_bytes: of texts and names of all lines.
         sample: some of the texts.
         left: share of the texts without vectors yet.
     """
@@ -109,9 +112,9 @@ class Estimate:
         if self.at_once > 1:
             machines = f", {self.at_once} tasks at once"
         return [
-            f"texts: {self.texts[0]:,} and {self.texts[1]:,}, equal ones counted again",
+            f"texts: {self.texts[0]:,} and {self.texts[1]:,}, equal ones counted once",
             f"embedding: {duration(embedding)}",
-            f"nearest neighbors: {exactly}{duration(search)}, {self.tiles:,} tiles",
+            f"nearest neighbors: {exactly}{duration(search)}, {count_of(self.tiles, 'tiles')}",
             f"pairs: {duration(self.pair_seconds)}",
             f"time: {duration(total)} (as fast as this machine was just now{machines}{left_out})",
             f"disk: {size_text(self.disk_bytes)} in the work folder",
@@ -152,8 +155,6 @@ def estimate(
         seconds += side.characters * side.left / rate
     one_width((source, target), vectors)
     width = vectors[0].shape[1]
-    # The search. Texts that stand in several lines are counted in each, as they are found to be
-    # equal only by the run itself; so this is what it takes at most.
     n, m = (side.texts for side in sides)
     rows, columns = block_sizes(n, m, width, config.k, config.memory, least_tiles)
     search = 0.0
@@ -167,7 +168,8 @@ def estimate(
     # On disk: float32 vectors, and of each neighbor a float32 similarity and an int64 number.
     disk = 0
     for side in sides:
-        disk += side.file_bytes + side.texts * (LINE_BYTES + 4 * width + 12 * config.k)
+        disk += side.file_bytes + side.lines * LINE_BYTES
+        disk += side.texts * (4 * width + 12 * config.k)
     # A pair of every text at most is found; 40 bytes are its candidate with mean and hub count.
     disk += min(n, m) * FOUND.itemsize + (n + m) * 40
     # In memory: what the model has taken in the trial, and a block of either side.
@@ -187,9 +189,42 @@ def estimate(
     )
 
 
+class DifferentTexts:
+    """The number of different texts of a stream and their characters, by a sample of the texts.
+
+    A text is in the sample if its hash is below a limit, however often it occurs. The limit is
+    halved when the sample is full.
+    """
+
+    def __init__(self) -> None:
+        self._characters: dict[int, int] = {}
+        self._share = 1
+
+    def add(self, text: str) -> None:
+        """Take note of a text."""
+        key = int.from_bytes(blake2b(text.encode(), digest_size=8).digest())
+        if key < 2**64 // self._share:
+            self._characters[key] = len(text)
+        if len(self._characters) > SAMPLED_TEXTS:
+            self._share *= 2
+            limit = 2**64 // self._share
+            self._characters = {key: size for key, size in self._characters.items() if key < limit}
+
+    @property
+    def texts(self) -> int:
+        """Different texts; exact for few."""
+        return len(self._characters) * self._share
+
+    @property
+    def characters(self) -> int:
+        """Characters of the different texts."""
+        return sum(self._characters.values()) * self._share
+
+
 def _measure(file: TextFile, config: MineConfig, folder: Path) -> SideSize:
     """Reads a side once: its sizes, and a sample of its texts."""
     lines = texts = characters = bytes_ = 0
+    different = DifferentTexts()
 
     def counted() -> Iterator[str]:
         nonlocal lines, texts, characters, bytes_
@@ -200,13 +235,17 @@ def _measure(file: TextFile, config: MineConfig, folder: Path) -> SideSize:
                 texts += 1
                 characters += len(line.text)
                 bytes_ += len(line.text.encode()) + len(line.name)
+                different.add(line.text)
                 yield line.text
 
     sample = reservoir(counted(), TRIED_TEXTS, seed=0)
     if not sample:
         raise DataError("holds no text; expected a sentence per line", path=file.path)
-    # Portions of an earlier run. The last one may hold fewer texts, and of equal texts one alone
-    # is embedded, so that this is a rough share.
+    # Lines that are one text are embedded and searched once.
+    if config.equal != "never":
+        texts = min(texts, different.texts)
+        characters = min(characters, different.characters)
+    # Portions of an earlier run. The last one may hold fewer texts, so that this is a rough share.
     embedded = 0
     if folder.is_dir():
         embedded = len(finished(folder)) * PORTION

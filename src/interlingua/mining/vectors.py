@@ -26,9 +26,9 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.arrays import map_array, unit_rows
-from interlingua.encoder.finite import check_finite
+from interlingua.encoder.finite import check_finite, warn_of_zeros
 from interlingua.encoder.protocol import Encode
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.files import Journal, PathLike
 from interlingua.mining.texts import NumberedTexts
 from interlingua.runtime import Counted, silent
@@ -225,7 +225,7 @@ def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> No
     foreign = [start for start in damaged if start // PORTION % shards != number - 1]
     if foreign:
         raise DataError(
-            f"{len(foreign)} portions of vectors that other shards made are damaged; run those"
+            f"other shards made {count_of(len(foreign), 'damaged portions')} of vectors; run those"
             " shards again, or without --shard",
             path=path,
         )
@@ -304,6 +304,11 @@ class KnownVectors:
         self.last = last
         self.ends = np.cumsum([len(part) for part in parts])
 
+    @property
+    def name(self) -> str:
+        """The first file, as messages call them."""
+        return os.fspath(self.paths[0]) if self.paths else "the vectors"
+
     def __len__(self) -> int:
         return sum(map(len, self.parts))
 
@@ -356,10 +361,20 @@ def check_known(side: NumberedTexts, known: KnownVectors) -> None:
     Raises:
         DataError: one is not finite, or longer than float32 tells.
     """
+    has_warned = False
     for start in range(0, len(side), PORTION):
         rows = known.rows_of(side, start, min(start + PORTION, len(side)))
         # The known vectors are those of the first lines of the side; later lines are embedded.
-        known.scaled(rows[rows < len(known)])
+        rows = rows[rows < len(known)]
+        found = known.scaled(rows)
+        if not has_warned:
+            name = functools.partial(_row_name, rows)
+            has_warned = warn_of_zeros(found, name, origin=known.name)
+
+
+def _row_name(rows: Int64[ndarray, " n"], at: int) -> str:
+    """How a message calls a known vector."""
+    return f"row {rows[at]} (counted from 0)"
 
 
 def open_vectors(paths: Sequence[PathLike], rows: int, *, last: bool = False) -> KnownVectors:
@@ -383,7 +398,8 @@ def open_vectors(paths: Sequence[PathLike], rows: int, *, last: bool = False) ->
     if found != rows or len(shapes) != 1:
         shape = " and ".join(str((found, *rest)) for rest in sorted(shapes))
         raise DataError(
-            f"expected {rows} rows of floating-point numbers, one per line of the text, got shape"
+            f"expected {count_of(rows, 'rows')} of floating-point numbers, one per line of the"
+            " text, got shape"
             f" {shape} of {tables[0].dtype}",
             path=paths[0],
         )
@@ -403,7 +419,7 @@ def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
         else:
             lines = "of a known number, as one of several files has"
             if rows:
-                lines = f"for {rows} lines"
+                lines = f"for {count_of(rows, 'lines')}"
             raise DataError(
                 f"not an .npy file, and its {size} bytes are not float32 rows {lines}", path=path
             )

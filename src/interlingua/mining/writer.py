@@ -7,6 +7,7 @@ two texts and, where they can, the score.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, TextIO
 
 from interlingua.corpus.formats import (
     PairWithFields,
+    PairWithOrigin,
     TextPair,
     guess_format,
     one_line,
@@ -21,8 +23,9 @@ from interlingua.corpus.formats import (
     write_pairs,
 )
 from interlingua.corpus.spreadsheet import csv_writer, open_sheet
+from interlingua.corpus.workbook import Cell, WriteCells
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike, open_text_writer
+from interlingua.files import PathLike, Spool, open_text_writer
 from interlingua.languages import written_code
 from interlingua.mining.checks import CheckPlan
 from interlingua.registry import CHECKS, did_you_mean
@@ -69,6 +72,21 @@ class PairRow(NamedTuple):
         if format == "tsv" and not isinstance(self.pair, PairWithFields):
             return ()
         return tuple(name for name in self.extra if name not in LANGUAGE_COLUMNS)
+
+    def names_of_file(self, format: str) -> tuple[str, ...] | None:
+        """Return the columns that any pair of the input's file may have behind the others.
+
+        None if only the whole file tells.
+        """
+        if not isinstance(self.pair, PairWithOrigin):
+            return ()
+        if format == "tsv" and not isinstance(self.pair, PairWithFields):
+            return ()
+        names = self.pair.names
+        if names is None:
+            return None
+        own = {*self.columns, *LANGUAGE_COLUMNS} - set(self.extra)
+        return tuple(name for name in names if name not in own)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -166,90 +184,154 @@ def open_rows(
     *,
     format: str,
     columns: Sequence[str] | None = None,
+    takes_extra: bool | None = None,
     stdout: TextIO | None = None,
     digits: Digits = SHORT,
 ) -> Iterator[Callable[[PairRow], None]]:
     """Gives what writes one row to a file with columns; see ``write_rows``.
 
-    The first row tells which further columns the input has; they are written unless columns are
-    chosen, and then a first line of a TSV names all of them.
+    Further columns that the input has follow, and then a first line of a TSV names all of them.
+
+    Args:
+        path: of the file; None = standard output.
+        format: of the file.
+        columns: see ``write_rows``.
+        takes_extra: further columns of the input are written; by default unless columns are chosen.
+        stdout: standard output.
+        digits: writes a number as text.
     """
-    own_columns = list(columns_of(format, columns))
-    is_begun = False
-    late: set[str] = set()
-
-    def begin(row: PairRow | None) -> bool:
-        """Complete the columns with those of the first row; whether it is that row's turn."""
-        nonlocal is_begun
-        if is_begun:
-            if row is not None and row.extra and columns is None and format != "jsonl":
-                late.update(set(row.extra_columns(format)) - set(own_columns))
-            return False
-        is_begun = True
-        if columns is None and row is not None:
-            own_columns.extend(row.extra_columns(format))
-        return True
-
-    if format in SHEETS:
-        with _open_sheet(path, format, own_columns, stdout, digits, begin) as write_row:
-            yield write_row
-        _tell_late(late, path)
-        return
+    if takes_extra is None:
+        takes_extra = columns is None
+    own_columns = columns_of(format, columns)
     with contextlib.ExitStack() as stack:
-        file = stdout
-        if path is not None:
-            file = stack.enter_context(open_text_writer(path))
-        assert file is not None
-
-        def write(row: PairRow) -> None:
-            if begin(row) and format == "tsv" and row.extra_columns(format) and columns is None:
-                file.write("\t".join(map(one_line, own_columns)) + "\n")
-            file.write(line_of(row, format, own_columns, digits))
-
-        yield write
-        # Standard output stays open: a full disk or a closed pipe must be noticed here.
-        file.flush()
-    _tell_late(late, path)
-
-
-def _tell_late(columns: set[str], path: PathLike | None) -> None:
-    """Log the columns that the first row did not have, which are not in the file."""
-    if columns:
-        log.warning(
-            "%s: the first row lacks %s, so these columns are left out; write .jsonl to keep them",
-            path or "standard output",
-            ", ".join(sorted(columns)),
-        )
-
-
-@contextlib.contextmanager
-def _open_sheet(
-    path: PathLike | None,
-    format: str,
-    columns: Sequence[str],
-    stdout: TextIO | None,
-    digits: Digits,
-    begin: Callable[[PairRow | None], bool],
-) -> Iterator[Callable[[PairRow], None]]:
-    """Gives what writes one row to a spreadsheet, behind a first row of the columns' names."""
-    with contextlib.ExitStack() as stack:
-        if path is None:
-            # Of the spreadsheets CSV alone can go to standard output, see ``ON_STDOUT``.
-            assert stdout is not None
-            write_cells = csv_writer(stdout)
-        else:
+        if format in SHEETS and path is not None:
             write_cells = stack.enter_context(open_sheet(path, format))
+            file = None
+        else:
+            file = stdout
+            if path is not None:
+                file = stack.enter_context(open_text_writer(path))
+            assert file is not None
+            write_cells = csv_writer(file) if format == "csv" else _tsv_writer(file)
+        if format == "jsonl":
+            assert file is not None
+            yield functools.partial(_write_line, file, own_columns, digits)
+        else:
+            table = _Table(write_cells, format, own_columns, digits, takes_extra=takes_extra)
+            # What goes to standard output is read while it is written.
+            table.can_wait = path is not None
+            yield table.write
+            table.finish()
+            table.tell_lost(path)
+        # Standard output stays open: a full disk or a closed pipe must be noticed here.
+        if file is not None:
+            file.flush()
 
-        def write(row: PairRow) -> None:
-            if begin(row):
-                write_cells(columns)
-            values = row.values
-            cells = [_cell(column, values.get(column, ""), format, digits) for column in columns]
-            write_cells(cells)
 
-        yield write
-        if begin(None):
-            write_cells(columns)
+def _write_line(file: TextIO, columns: Sequence[str], digits: Digits, row: PairRow) -> None:
+    file.write(line_of(row, "jsonl", columns, digits))
+
+
+def _tsv_writer(file: TextIO) -> WriteCells:
+    """Return what writes one row of cells as a line."""
+
+    def write(cells: Sequence[Cell]) -> None:
+        file.write("\t".join(one_line(str(cell)) for cell in cells) + "\n")
+
+    return write
+
+
+class _Table:
+    """Rows below the names of their columns, which stand in front.
+
+    The input's further columns are known by the first pair, or else when all rows are there, which
+    are kept until then.
+
+    Args:
+        write_cells: writes one row.
+        format: of the file.
+        columns: that it has in any case.
+        digits: writes a number as text.
+        takes_extra: columns of the input follow.
+    """
+
+    def __init__(
+        self,
+        write_cells: WriteCells,
+        format: str,
+        columns: Sequence[str],
+        digits: Digits,
+        *,
+        takes_extra: bool,
+    ) -> None:
+        self.write_cells = write_cells
+        self.format = format
+        self.columns = list(columns)
+        self.digits = digits
+        self.takes_extra = takes_extra
+        self.can_wait = True
+        self.is_begun = False
+        self.kept: Spool[dict[str, Any]] | None = None
+        self.late: dict[str, None] = {}
+
+    def write(self, row: PairRow) -> None:
+        """Write a row, or keep it."""
+        extra = row.extra_columns(self.format) if self.takes_extra else ()
+        if not self.is_begun and self.kept is None:
+            self._begin(row)
+        if self.kept is not None:
+            self.kept.add(row.values)
+            self.late.update(dict.fromkeys(extra))
+            return
+        # A table without them in its input has none; the rows of one that has all have the same.
+        if row.extra and self.takes_extra:
+            self.late.update(dict.fromkeys(set(row.extra) - set(self.columns)))
+        self._write_values(row.values)
+
+    def finish(self) -> None:
+        """Write what was kept."""
+        if self.kept is not None:
+            self._write_header(tuple(self.late))
+            for values in self.kept.replay():
+                self._write_values(values)
+            self.late.clear()
+        elif not self.is_begun:
+            self._write_header(())
+
+    def tell_lost(self, path: PathLike | None) -> None:
+        """Log the columns of the input that are not in the file."""
+        lost = [name for name in self.late if name not in LANGUAGE_COLUMNS]
+        if lost:
+            log.warning(
+                "%s: columns of the input that are left out: %s; write .jsonl to keep them",
+                path or "standard output",
+                ", ".join(sorted(lost)),
+            )
+
+    def _begin(self, row: PairRow) -> None:
+        """Write the header if the first row tells all columns, or else begin to keep rows."""
+        if not self.takes_extra:
+            self._write_header(())
+            return
+        extra = row.extra_columns(self.format)
+        names = row.names_of_file(self.format)
+        if names is None and self.can_wait:
+            self.kept = Spool()
+            return
+        self._write_header(extra if names is None else names)
+
+    def _write_header(self, extra: Sequence[str]) -> None:
+        self.is_begun = True
+        self.columns += [name for name in extra if name not in self.columns]
+        if self.format in SHEETS or extra:
+            self.write_cells(self.columns)
+
+    def _write_values(self, values: Mapping[str, Any]) -> None:
+        cells = [
+            _cell(column, values.get(column, ""), self.format, self.digits)
+            for column in self.columns
+        ]
+        self.write_cells(cells)
 
 
 def _cell(column: str, value: Any, format: str, digits: Digits) -> str | float:

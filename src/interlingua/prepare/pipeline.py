@@ -53,8 +53,7 @@ def prepare(
 
     The folder holds ``manifest.json``, ``vocabulary/`` (and ``backbone/`` if trimmed), the token
     stores ``train/`` and ``valid/``, the texts ``valid_text/`` and ``heldout/``, and
-    ``rejected_lines.tsv`` if lines were skipped. With more than one process, a script must call
-    this below ``if __name__ == "__main__":``, as all that starts processes.
+    ``rejected_lines.tsv`` if lines were skipped.
 
     Args:
         config: what to read, what to keep, where to put it.

@@ -23,7 +23,7 @@ from interlingua.encoder.backends.load import model_name
 from interlingua.encoder.directory import MODEL_ENTRIES, is_ours
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError
-from interlingua.files import atomic_directory, atomic_write, has_format
+from interlingua.files import atomic_directory, atomic_write, has_format, remove_entries
 from interlingua.locks import exclusive
 from interlingua.prepare.pipeline import prepare
 from interlingua.progress_bars import ProgressBars
@@ -45,6 +45,10 @@ MEASURE_SECONDS = 35.0
 MEASURE_SHARE = 0.2
 MIN_TRAIN_SECONDS = 5.0
 RECORD = "quickstart.json"
+_LANGUAGE = r"[a-z]{3}(_[A-Z][a-z]{3})?"
+COLLECTED = rf"\w+/{_LANGUAGE}-{_LANGUAGE}\.tsv"
+HELDOUT = rf"(sentences|names)/{_LANGUAGE}-{_LANGUAGE}\.tsv"
+"""Paths of our files below ``collected/`` and ``heldout/``."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -195,7 +199,7 @@ def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
 
 def _collect(sources: Sequence[Source], output: Path) -> dict[str, dict[str, Path]]:
     # An earlier run may have had sources that this one has not.
-    shutil.rmtree(output / "collected", ignore_errors=True)
+    remove_entries(output / "collected", COLLECTED)
     with _bar("reading") as progress:
         return collect(sources, output / "collected", progress=progress)
 
@@ -208,7 +212,7 @@ def _prepare(
     )
     manifest = prepare(config, overwrite=True)
     # Prepare holds sentences and names out together; they are scored apart.
-    shutil.rmtree(output / "heldout", ignore_errors=True)
+    remove_entries(output / "heldout", HELDOUT)
     folders = split_kinds(output / "corpus" / "heldout", output / "heldout")
     if "sentences" not in folders:
         raise DataError(

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from interlingua.corpus.json_stream import is_json_array, json_array_items
 from interlingua.corpus.language_evidence import LOOKED_AT, checked_language
-from interlingua.corpus.monolingual import find_language
+from interlingua.corpus.monolingual import find_language, tell_words
 from interlingua.corpus.sentence_table import is_table, table_records
 from interlingua.encoder.texts import check_text
 from interlingua.errors import DataError, MissingExtraError
@@ -79,6 +79,7 @@ def read_passages(
         name = Path(path).name
     passages = _passages(path, name, code)
     if not code:
+        tell_words(Path(path), "--language")
         yield from passages
         return
     # Passages that name no language have that of the file, which their texts must fit.

@@ -10,7 +10,6 @@ the next one computes only the missing parts.
 from __future__ import annotations
 
 import hashlib
-import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -36,7 +35,7 @@ from interlingua.encoder.teacher_bank import (
 )
 from interlingua.encoder.teachers import Teacher, VectorTeacher
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import atomic_write
+from interlingua.files import atomic_write, remove_entries
 from interlingua.functional.anchoring import principal_components
 from interlingua.methods.objective import Objective
 from interlingua.train.build import MicroBatches
@@ -275,7 +274,7 @@ class BankBuilder:
         engine.barrier()
         if engine.is_main:
             self._assemble(path, files)
-            shutil.rmtree(parts)
+            remove_entries(parts, r"\d{9}\.npz")
         engine.barrier()
         record = read_record(path)
         assert record is not None

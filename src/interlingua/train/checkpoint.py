@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,13 +21,15 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from interlingua.errors import CheckpointError, DataError
-from interlingua.files import atomic_directory, sha256_file
+from interlingua.files import atomic_directory, remove_entries, sha256_file
 from interlingua.json_text import checksum_of, parse_json, read_json_text
 from interlingua.tensor_files import write_safetensors
 from interlingua.train.engine import gathered
 
 FORMAT = "interlingua-checkpoint-2"
 TENSOR_FILES = ("model.safetensors", "optimizer.safetensors")
+ENTRIES = r"model\.safetensors|optimizer\.safetensors|state\.json"
+"""Files of a checkpoint."""
 
 
 @dataclass(slots=True)
@@ -87,7 +88,9 @@ def save_checkpoint(
     if not write:
         return target
     try:
-        with atomic_directory(target, overwrite=True) as temporary:
+        with atomic_directory(
+            target, overwrite=True, ours=lambda _: True, entries=ENTRIES
+        ) as temporary:
             for name, content in zip(TENSOR_FILES, (weights, moments), strict=True):
                 write_safetensors(temporary / name, content)
             record: dict[str, Any] = {
@@ -240,12 +243,18 @@ def rotate(folder: Path, *, keep: int, best_step: int | None) -> None:
     """Removes all but the newest ``keep`` checkpoints; that of the best evaluation stays."""
     for path in checkpoints_in(folder)[:-keep]:
         if _step(path) != best_step:
-            shutil.rmtree(path)
+            remove_entries(path, ENTRIES)
 
 
 def checkpoints_in(folder: Path) -> list[Path]:
     """All finished checkpoints, oldest first."""
-    return sorted(path for path in folder.glob("step-*") if path.name[5:].isdigit())
+    found = []
+    for path in sorted(folder.glob("step-*")):
+        # A user's files stay where a checkpoint is removed, which leaves its folder.
+        has_ours = any((path / name).exists() for name in (*TENSOR_FILES, "state.json"))
+        if path.name[5:].isdigit() and has_ours:
+            found.append(path)
+    return found
 
 
 def weights_of(objective: nn.Module) -> dict[str, Tensor]:

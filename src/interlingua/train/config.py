@@ -281,10 +281,11 @@ class RunConfig:
     """bf16 = autocast with float32 weights; fp16 = the same with loss scaling, for GPUs without
     bf16 such as V100; auto = bf16 where the GPU computes in it, else fp16 on such a GPU; on a CPU
     the faster of bf16 and fp32 in a short trial. Of several processes the first one chooses."""
-    executor: Literal["auto", "kernel", "torch"] = "auto"
-    """What stands between matrix products on a CPU: kernel = compiled passes, where they run and
-    take the layer, else torch; torch = its own operations; auto = the faster of the two in a short
-    trial. Of several processes the first one chooses."""
+    executor: Literal["auto", "kernel", "torch", "kernel-onednn", "torch-onednn"] = "auto"
+    """What computes on a CPU between matrix products: kernel = compiled passes, where they run and
+    take the layer, else torch; torch = its own operations. With -onednn the products of float32
+    matrices are those of oneDNN, where they are as exact as torch's own. auto = the fastest in a
+    short trial. Of several processes the first one chooses."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto = cuda where there is one."""
     devices: int = 1

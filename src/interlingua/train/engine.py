@@ -16,7 +16,7 @@ import dataclasses
 import datetime
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, Self, TypeVar, cast
 
@@ -38,13 +38,13 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from interlingua.batches.seeds import seed_for
 from interlingua.encoder.layer import Layer
 from interlingua.errors import ConfigError
-from interlingua.kernels.calls import computed_by
 from interlingua.methods.objective import Objective, itself
 from interlingua.one_pass import switch
+from interlingua.processes import command_in_place_of_script
 from interlingua.train.config import RunConfig, TrainConfig
 from interlingua.train.launch import find_launch
 from interlingua.train.memory import use_expandable_segments
-from interlingua.train.ways import Executor, Precision, Way, fastest_on_cpu
+from interlingua.train.ways import Executor, Precision, Way, computed_as, fastest_on_cpu
 
 T = TypeVar("T")
 TIMEOUT = datetime.timedelta(hours=6)
@@ -93,7 +93,10 @@ class Engine:
             strategy=_strategy(config.strategy, launch.processes),
             plugins=[launch.environment, computation],
         )
-        self._fabric.launch()
+        # A later run of this process begins with the environment as it was.
+        self._until_the_end.callback(_restore_environment, dict(os.environ))
+        with command_in_place_of_script():
+            self._fabric.launch()
         # each machine has measured for itself, and all have to compute in one way
         way = self._fabric.broadcast(way)
         self.precision: Precision = way.precision
@@ -101,7 +104,7 @@ class Engine:
         computation.chosen = self.precision
         self._averaged: list[DistributedDataParallel] = []
         switch.set(on=config.compile, device=self.device)
-        self._until_the_end.enter_context(computed_by(self.executor))
+        self._until_the_end.enter_context(computed_as(self.executor))
 
     @property
     def rank(self) -> int:
@@ -388,6 +391,13 @@ class _Averaging(DDPStrategy):
             one.reads_all_weights for one in objectives
         )
         return super().setup_module(module)
+
+
+def _restore_environment(before: Mapping[str, str]) -> None:
+    """Drop the variables by which Fabric tells the processes that it starts of each other."""
+    for name in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE"):
+        if name not in before:
+            os.environ.pop(name, None)
 
 
 def _strategy(strategy: str, processes: int) -> Any:

@@ -6,7 +6,6 @@ import contextlib
 import importlib.metadata
 import json
 import platform
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,12 +15,12 @@ import torch
 from interlingua import __version__
 from interlingua.encoder.directory import MODEL_ENTRIES
 from interlingua.errors import CheckpointError, ConfigError, DataError
-from interlingua.files import atomic_write, has_format, other_entries
+from interlingua.files import atomic_write, has_format, other_entries, remove_entries
 from interlingua.json_text import parse_json, read_json_text
 from interlingua.locks import exclusive
 from interlingua.temporary import sweep
+from interlingua.train.checkpoint import ENTRIES, checkpoints_in, damage, latest_checkpoint
 from interlingua.train.checkpoint import FORMAT as CHECKPOINT_FORMAT
-from interlingua.train.checkpoint import checkpoints_in, damage, latest_checkpoint
 from interlingua.train.config import TrainConfig, differences, load_train_config, train_config_from
 
 PACKAGES = ("numpy", "lightning-fabric", "safetensors", "tokenizers")
@@ -285,9 +284,9 @@ class RunFolder:
                     " another folder"
                 )
         for model in (self.best, self.model):
-            shutil.rmtree(model, ignore_errors=True)
+            remove_entries(model, MODEL_ENTRIES)
         for checkpoint in checkpoints_in(self.checkpoints):
-            shutil.rmtree(checkpoint, ignore_errors=True)
+            remove_entries(checkpoint, ENTRIES)
         for events in self.tensorboard.glob("events.out.tfevents.*"):
             events.unlink()
         for folder in (self.checkpoints, self.tensorboard):

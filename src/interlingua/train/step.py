@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
 from interlingua.train.engine import Engine
 from interlingua.train.log import Meter
@@ -108,6 +109,9 @@ def gradients(
 
     Returns:
         the loss and its terms, mean over the micro-batches.
+
+    Raises:
+        ConfigError: the loss has no gradient.
     """
     count = len(batches)
     loss_scale = loss_scale or LossScale(enabled=False)
@@ -120,6 +124,11 @@ def gradients(
             last = part == parts[-1] and place + 1 == count
             with engine.accumulate(model, more=not last):
                 output = model(batch) if part is None else model(batch, part=part)
+                if not output.loss.requires_grad:
+                    raise ConfigError(
+                        f"method {type(objective).__name__}: its loss depends on no weight that is"
+                        " trained; remove detach() and torch.no_grad() from forward"
+                    )
                 engine.backward(loss_scale.scale(output.loss / count))
             for name, value in {"loss": output.loss, **output.terms}.items():
                 share = value.detach() / count

@@ -2,9 +2,10 @@
 
 That a processor has instructions for bfloat16 does not mean that they are fast: Intel's server
 processors without AMX are slower in bfloat16 than in float32, AMD's are much faster. Nor are the
-compiled passes (``encoder/fused.py``) faster than torch's own only because they run. So where there
-is a choice, one transformer layer is timed forward and backward in each way, and the rates are
-remembered (``kernels/rates.py``).
+compiled passes (``encoder/fused.py``) faster than torch's own only because they run. Products of
+float32 matrices are MKL's, which has AVX2 for processors of AMD, where oneDNN has AVX-512. So where
+there is a choice, one transformer layer is timed forward and backward in each way, and the rates
+are remembered (``kernels/rates.py``).
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import torch
@@ -24,11 +24,16 @@ from interlingua.kernels.calls import computed_by, is_kernel_preferred, runs_her
 from interlingua.kernels.rates import FIRST, VARIABLE, fastest, least_seconds, measured
 
 Precision = Literal["fp32", "bf16", "fp16"]
-Executor = Literal["kernel", "torch"]
+Executor = Literal["kernel", "torch", "kernel-onednn", "torch-onednn"]
 PRECISIONS: tuple[Precision, ...] = ("bf16", "fp32")
 """bf16 first, as it needs less memory: fp32 has to be faster by more than noise."""
 EXECUTORS: tuple[Executor, ...] = ("kernel", "torch")
 """By the names that ``INTERLINGUA_EXECUTOR`` has for them, the preferred one first."""
+WITH_ONEDNN: dict[Executor, Executor] = {"kernel": "kernel-onednn", "torch": "torch-onednn"}
+"""The same with the float32 products of oneDNN."""
+ALLOWED = 3.0
+"""Error of oneDNN's products over that of torch's own, at most: sums are added in other orders.
+With bfloat16 it is thousands."""
 LENGTHS = (40, 32, 32, 24, 24, 20, 16, 16, 12, 12, 8, 4)
 """Tokens of the sentences of a trial."""
 SHAPE = BackboneConfig(
@@ -98,19 +103,27 @@ def _ways(precision: Literal["auto", Precision], executor: Literal["auto", Execu
         precisions = PRECISIONS
     else:
         precisions = ("fp32",)
-    executors = _executors(executor, has_float16="fp16" in precisions)
-    return [Way(*way) for way in product(precisions, executors)]
+    return [Way(choice, name) for choice in precisions for name in _executors(executor, choice)]
 
 
-def _executors(executor: Literal["auto", Executor], *, has_float16: bool) -> Sequence[Executor]:
+def _executors(executor: Literal["auto", Executor], precision: Precision) -> Sequence[Executor]:
     """Those that can, or the one that the run or a variable names.
 
     Args:
         executor: that of the run.
-        has_float16: activations are float16, which the kernel does not read.
+        precision: of the activations: the kernel does not read float16.
     """
     if executor != "auto":
         return (executor,)
+    named = _executors_of_passes(has_float16=precision == "fp16")
+    is_open = not os.environ.get(VARIABLE) or os.environ[VARIABLE] not in (*EXECUTORS, FIRST)
+    if precision == "fp32" and is_open and onednn_keeps_float32():
+        return [*named, *[WITH_ONEDNN[name] for name in named]]
+    return named
+
+
+def _executors_of_passes(*, has_float16: bool) -> Sequence[Executor]:
+    """Who can make the passes between products, or who is named by a variable."""
     if has_float16 or not runs_here():
         return ("torch",)
     wanted = os.environ.get(VARIABLE, "")
@@ -154,7 +167,46 @@ def _forward_and_back(
     context: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
     if way.precision == "bf16":
         context = torch.autocast("cpu", torch.bfloat16)
-    with computed_by(way.executor):
+    with computed_as(way.executor):
         with context:
             states = backbone(input_ids, starts)
         states.float().square().mean().backward()
+
+
+@contextlib.contextmanager
+def computed_as(executor: Executor) -> Iterator[None]:
+    """Has an executor compute training in this process until the end of the block.
+
+    oneDNN's products are taken where they are exact here; a run may have begun elsewhere.
+    """
+    before = torch.get_float32_matmul_precision()
+    passes = executor.removesuffix("-onednn")
+    if passes != executor and onednn_keeps_float32():
+        torch.set_float32_matmul_precision("medium")
+    try:
+        with computed_by(passes):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@functools.cache
+def onednn_keeps_float32() -> bool:
+    """Whether torch's precision "medium" is float32 here, in products of oneDNN.
+
+    It allows bfloat16, which oneDNN takes where the processor has tiles for it. The products of
+    other libraries, such as those for AArch64, are tried in the same way.
+    """
+    has_onednn = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    if torch.cpu._is_amx_tile_supported() or not has_onednn:
+        return False
+    generator = torch.Generator().manual_seed(0)
+    left, right = (torch.randn(256, 256, generator=generator) for _ in range(2))
+    exact = left.double() @ right.double()
+    errors = []
+    before = torch.get_float32_matmul_precision()
+    for precision in ("highest", "medium"):
+        torch.set_float32_matmul_precision(precision)
+        errors.append(float((left @ right - exact).abs().max()))
+    torch.set_float32_matmul_precision(before)
+    return errors[1] <= ALLOWED * errors[0]

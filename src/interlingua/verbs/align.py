@@ -59,7 +59,7 @@ class AlignOptions(ModelOptions, ColumnOptions):
         group=INPUT,
         kind=Path,
         flags=("--list",),
-        reads="file",
+        reads="document list",
     )
     output: PathLike | None = output_option(
         "File for the links, standard output by default; a folder with --list."
@@ -137,6 +137,12 @@ def run_align(
     are_lists = not all(isinstance(side, str | os.PathLike | None) for side in sides)
     if are_lists:
         _refuse_options_of_files(options)
+    elif options.documents is None and None in sides:
+        raise ConfigError(
+            "align needs two documents, or a list of many: interlingua.align(model, source,"
+            " target), interlingua.align(model, documents=FILE, output=FOLDER); on the command"
+            " line: interlingua align SOURCE TARGET, or --list FILE -o FOLDER"
+        )
     check_inputs(options)
     from interlingua.mining.align import AlignJob
     from interlingua.mining.alignment import AlignConfig

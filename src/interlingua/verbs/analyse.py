@@ -131,7 +131,7 @@ def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
 
     A mistake in the options shows before the first is loaded.
     """
-    check_encoder(options.model)
+    check_encoder(options.model, "analyse(model, [other], option=value)")
     check_inputs(options)
     check_folder(data_folder(options.data))
     from interlingua.analysis.run import build_analyses

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from interlingua.analysis import debias_defaults
-from interlingua.config import refuse_unread
+from interlingua.config import refuse_unread, train_key_hint_of
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.options import (
@@ -123,7 +123,8 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
                 raise ConfigError("--labels and --map go with --vectors; add it, or remove them")
             if self.model is None or not self.texts:
                 raise ConfigError(
-                    "give a model and texts: interlingua debias MODEL TEXTS... -o DIR"
+                    "debias needs a model and texts, or vectors: interlingua.debias(model, texts,"
+                    " output); on the command line: interlingua debias MODEL TEXTS... -o DIR"
                 )
             return
         if self.model is not None:
@@ -193,6 +194,7 @@ def run_debias(options: DebiasSettings, progress: Progress = silent) -> DebiasRe
     if others:
         raise ConfigError(
             f"--set {others[0]}: expected BACKEND.OPTION=VALUE, e.g. function.version=1"
+            f"{train_key_hint_of(others[0])}"
         )
     texts = options.texts or ()
     if isinstance(texts, str | os.PathLike):

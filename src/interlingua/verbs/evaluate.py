@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, with_article
 from interlingua.files import PathLike
 from interlingua.options import (
     FILTERING,
@@ -95,8 +95,14 @@ def data_folder(data: PathLike | None) -> Path:
     return Path(data).expanduser()
 
 
-def check_encoder(model: Model) -> None:
+def check_encoder(
+    model: Model, call: str = "evaluate(model, [suite], [data], option=value)"
+) -> None:
     """Check that a model is named, or is an encoder.
+
+    Args:
+        model: the first argument of a verb.
+        call: the right call, which the error names.
 
     Raises:
         ConfigError: it is neither.
@@ -105,7 +111,7 @@ def check_encoder(model: Model) -> None:
     if not is_named and not callable(getattr(model, "encode", None)):
         raise ConfigError(
             "expected an encoder (interlingua.load) or a model's folder first, got"
-            f" {type(model).__name__}; the order is evaluate(encoder, suite, data)"
+            f" {with_article(type(model).__name__)}; call interlingua.{call}"
         )
 
 

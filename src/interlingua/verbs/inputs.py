@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from interlingua.config import HUB_PREFIX, from_mapping, load_toml
+from interlingua.config import HUB_PREFIX, PathText, from_mapping, load_toml
 from interlingua.errors import CheckpointError, ConfigError, DataError, require_extra
-from interlingua.files import PathLike, is_special, open_raw, stem_and_suffix
+from interlingua.files import PathLike, is_special, open_raw, stem_and_suffix, tab_rows
 from interlingua.options import Names, Options, declared, listed
 from interlingua.registry import SUITES, load
 from interlingua.remote import WILD, expand, filesystem, is_remote, state
@@ -226,6 +226,7 @@ def check_bitext(path: Any, format: str | None = None) -> None:
     from interlingua.corpus.moses import moses_files
 
     name = os.fspath(path)
+    check_package_of_bitext(name, format)
     if name == STANDARD_INPUT or name.startswith(HUB_PREFIX) or os.path.isdir(name):
         return
     # A single file in the place of a prefix, or what the user says is one.
@@ -239,6 +240,20 @@ def check_bitext(path: Any, format: str | None = None) -> None:
         check_files([part.strip() for part in name.split(",", 1)])
     elif not glob.glob(f"{glob.escape(name)}.*"):
         moses_files(name, None, None)  # raises
+
+
+def check_package_of_bitext(path: PathLike, format: str | None = None) -> None:
+    """Check the package that reads the Hugging Face hub's data, and such data in files here.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    name = os.fspath(path)
+    is_of_hub = name.startswith(HUB_PREFIX) or os.path.isdir(name)
+    if format is None and (is_of_hub or stem_and_suffix(name)[1] in (".parquet", ".arrow")):
+        format = "huggingface"
+    if format == "huggingface":
+        require_extra("datasets", extra="datasets")
 
 
 def check_texts_or_folders(paths: Any) -> None:
@@ -281,6 +296,25 @@ def check_documents(text: Any) -> None:
         matches_file(text)
 
 
+def check_document_list(path: PathLike) -> None:
+    """Check the documents of a list, ``source TAB target [TAB links [TAB gold]]`` in a line.
+
+    What is wrong with a line otherwise is left to its reader.
+    """
+    check_file(path)
+    if os.fspath(path) == STANDARD_INPUT or is_special(path):
+        return
+    for number, cells in tab_rows(path):
+        if len(cells) not in (2, 3, 4) and cells[0].strip() and not cells[0].startswith("#"):
+            return
+        names = [cell.strip() for cell in (*cells[:2], *cells[3:4])]
+        if cells[0].startswith("#") or not all(names[:2]):
+            continue
+        for name in filter(None, names):
+            if not is_remote(name) and not os.path.exists(name):
+                raise DataError(f"{name}: no such file; check the path", path=path, line=number)
+
+
 def check_index(folder: PathLike) -> None:
     """Check that an index is there, and the package that reads it."""
     from interlingua.search.passage_index import read_settings
@@ -304,6 +338,7 @@ def _each(values: Any) -> Iterable[Any]:
 
 _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "bitext": check_bitext,
+    "document list": check_document_list,
     "documents": check_documents,
     "file": check_file,
     "files": check_files,
@@ -360,6 +395,15 @@ class _TrainingCorpus:
 
 
 @dataclass(frozen=True)
+class _TrainingModels:
+    """Keys of [encoder] and [method] that name models."""
+
+    path: PathText | None = None
+    teacher: PathText = ""
+    teachers: tuple[PathText, ...] = ()
+
+
+@dataclass(frozen=True)
 class _StageFile:
     """The key of [[stage]] that names a run's file."""
 
@@ -378,6 +422,7 @@ def check_training(path: PathLike, overrides: Sequence[str]) -> None:
     Raises:
         ConfigError: the file is missing or no TOML.
         DataError: the corpus or a file is missing.
+        CheckpointError: a model is missing.
         MissingExtraError: TensorBoard is requested and not installed.
     """
     table = load_toml(path, overrides=overrides)
@@ -386,6 +431,11 @@ def check_training(path: PathLike, overrides: Sequence[str]) -> None:
         require_extra("tensorboard", extra="tensorboard")
     data = _section(table, "data")
     where = os.fspath(path)
+    method = _section(table, "method")
+    models = {name: method[name] for name in ("teacher", "teachers") if name in method}
+    if "path" in (encoder := _section(table, "encoder")):
+        models["path"] = encoder["path"]
+    _check_training_models(models, where)
     for stage in table.get("stage") or ():
         if isinstance(stage, Mapping) and isinstance(stage.get("config"), str):
             config = from_mapping(_StageFile, {"config": stage["config"]}, where=where).config
@@ -403,6 +453,16 @@ def check_training(path: PathLike, overrides: Sequence[str]) -> None:
         found = from_mapping(_TrainingFiles, known, where=where)
         for file in (*found.paths, *found.train, *found.valid, *found.similarity):
             check_paths([file])
+
+
+def _check_training_models(named: Mapping[str, Any], where: str) -> None:
+    """Check the models of a section; a value of another type is left to the section's reader."""
+    kinds = {"path": str, "teacher": str, "teachers": list}
+    known = {key: value for key, value in named.items() if isinstance(value, kinds[key])}
+    found = from_mapping(_TrainingModels, known, where=where)
+    for model in (found.path, found.teacher, *found.teachers):
+        if model:
+            check_model(model)
 
 
 def _section(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:

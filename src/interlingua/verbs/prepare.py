@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from interlingua.config import HUB_PREFIX
 from interlingua.files import PathLike
 from interlingua.options import OUTPUT, Options, argument, function_of, option
+from interlingua.verbs.inputs import check_model, check_package_of_bitext
 from interlingua.verbs.shared import output_option, overridden
 
 if TYPE_CHECKING:
@@ -59,6 +61,13 @@ def run_prepare(options: PrepareOptions, progress: bool = False) -> Prepared:
     from interlingua.prepare.pipeline import prepare
 
     settings = _config(options)
+    for source in settings.sources:
+        for path in source.paths:
+            check_package_of_bitext(path, source.format)
+    # A vocabulary may also be a file, or a folder without a model.
+    vocabulary = settings.vocabulary.path
+    if vocabulary and not Path(vocabulary).exists() and not vocabulary.startswith(HUB_PREFIX):
+        check_model(vocabulary)
     manifest = prepare(settings, overwrite=options.overwrite, show_progress=progress)
     return Prepared(settings.output, manifest)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from interlingua.config import apply_override
 from interlingua.corpus.formats import FORMAT_OF_SUFFIX, is_moses_name
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, with_article
 from interlingua.files import COMPRESSIONS, PathLike, stem_and_suffix
 from interlingua.limits import MAX_LINE_CHARACTERS
 from interlingua.mining import defaults
@@ -88,14 +88,12 @@ def embedding_function(encoder: Any) -> Callable[..., Any]:
         ConfigError: it is neither.
     """
     embed: Any = getattr(encoder, "encode", encoder)
-    # The order of the arguments is the likeliest mistake, so the message names it. A text has a
-    # method of that name, too.
+    # A text has a method of that name, too.
     if isinstance(encoder, str) or not callable(embed):
         kind = type(encoder).__name__
         raise ConfigError(
             "expected an encoder (interlingua.load), a model's folder or a function first, got"
-            f" {kind}; the order is mine(encoder, source, target), score(encoder, pairs),"
-            " align(encoder, source, target)"
+            f" {with_article(kind)}"
         )
     function: Callable[..., Any] = embed
     return function

@@ -84,16 +84,21 @@ def _by_function(options: ModelOptions) -> Callable[..., Any]:
     is_encoder = function is not options.model
     takes_language = is_encoder or "language" in inspect.signature(function).parameters
 
-    def encode(texts: Sequence[str], *, language: str | None = None, **how: Any) -> Any:
+    # One for each language, which warns once.
+    @functools.cache
+    def encoder_for(language: str | None) -> FunctionEncoder:
         by_name = {}
         if language and takes_language:
             by_name["language"] = language
-        prompt = options.prompt
-        if is_encoder and prompt:
-            by_name["prompt"] = prompt
-        if is_encoder:  # it puts the prompt in front itself
-            prompt = None
-        encoder = FunctionEncoder(functools.partial(function, **by_name))
+        if is_encoder and options.prompt:
+            by_name["prompt"] = options.prompt
+        named = options.model if inspect.isroutine(options.model) else type(options.model)
+        return FunctionEncoder(functools.partial(function, **by_name), name=named.__qualname__)
+
+    def encode(texts: Sequence[str], *, language: str | None = None, **how: Any) -> Any:
+        # An encoder puts the prompt in front itself.
+        prompt = None if is_encoder else options.prompt
+        encoder = encoder_for(language)
         return encoder.encode(texts, prompt=prompt, **{"normalize": True, **how})
 
     return encode

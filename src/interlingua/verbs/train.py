@@ -5,14 +5,17 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from interlingua.config import with_absolute_paths
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.files import PathLike
 from interlingua.options import INPUT, Options, argument, function_of, option
+from interlingua.processes import others_run
 from interlingua.verbs.inputs import check_training
 from interlingua.verbs.shared import as_path, output_option, overridden
 
@@ -100,7 +103,9 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
         return Trained(template=_write_template(options.init, options.config))
     if options.config is None:
         raise InterlinguaError(
-            "name a TOML file; --init ems, mexma or finetune writes one to begin with"
+            "train needs a TOML file: interlingua.train(config), or"
+            " interlingua.train(init='finetune') writes one; on the command line: interlingua train"
+            " FILE, or --init finetune (or ems, mexma)"
         )
     overrides = _overrides(options)
     if isinstance(options.config, str | os.PathLike):
@@ -114,17 +119,25 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
         folder, stages = load_stages(
             options.config, overrides=[*overrides, *_output(options, "output")]
         )
-        results = run_stages(
-            folder,
-            stages,
-            evaluator=lambda run: _evaluator(run.data),
-            resume=resume,
-            progress=progress,
-        )
         words = [str(options.config), *_flags(overrides, options.output)]
+        with others_run(["train", *words, "--resume", resume]):
+            results = run_stages(
+                folder,
+                stages,
+                evaluator=lambda run: _evaluator(run.data),
+                resume=resume,
+                progress=progress,
+            )
         return Trained(results, again=" ".join(["interlingua train", *map(shlex.quote, words)]))
     settings = _config(options, [*overrides, *_output(options, "run.output")])
-    result = train(settings, evaluate=_evaluator(settings.data), resume=resume, progress=progress)
+    with tempfile.TemporaryDirectory(prefix="interlingua-train-") as temporary:
+        # A file for further processes, which may have another working directory.
+        file = Path(temporary, "train.toml")
+        file.write_text(with_absolute_paths(settings).to_toml(), encoding="utf-8")
+        with others_run(["train", str(file), "--resume", resume]):
+            result = train(
+                settings, evaluate=_evaluator(settings.data), resume=resume, progress=progress
+            )
     # The run's own config has all overrides in it.
     again = f"interlingua train {shlex.quote(str(result.run / 'config.toml'))}"
     return Trained([result], again=again)

@@ -8,6 +8,7 @@ import pytest
 from interlingua.encoder.backends.function import FunctionEncoder, import_function
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.errors import ConfigError
+from interlingua.verbs.score import score
 
 
 @pytest.fixture
@@ -32,6 +33,19 @@ def test_a_function_is_an_encoder(function_module):
     assert FunctionEncoder(len).info.name == "len"
 
 
+def test_a_function_with_an_argument_for_it_is_told_the_language():
+    told = []
+
+    def embed(texts, language):
+        told.append(language)
+        return np.ones((len(texts), 2))
+
+    encoder = FunctionEncoder(embed)
+    encoder.encode(["a"], language="eng_Latn")
+    encoder.encode(["a"])
+    assert told == ["eng_Latn", None]
+
+
 def test_a_version_is_what_vectors_are_kept_under(function_module):
     identities = {
         load_encoder(function_module, backend="function", options={"version": version})[1].identity
@@ -52,3 +66,26 @@ def test_a_version_is_what_vectors_are_kept_under(function_module):
 def test_a_function_that_cant_be_had(function_module, spec, message):
     with pytest.raises(ConfigError, match=message):
         import_function(spec)
+
+
+def zero_for_numbers(texts):
+    """The lengths of texts, and zeros for numbers."""
+    return np.array([[not text.isdecimal(), len(text) * text.isalpha()] for text in texts], float)
+
+
+def test_vectors_of_zeros_are_warned_of_once(caplog):
+    encoder = FunctionEncoder(zero_for_numbers)
+    encoder.encode(["a", "12", "5", "b"])
+    encoder.encode(["17"])
+    [message] = [record.getMessage() for record in caplog.records]
+    assert message.startswith("zero_for_numbers: 2 of 4 ")
+    assert "'12'" in message
+
+
+def test_a_verb_warns_of_vectors_of_zeros(caplog):
+    pairs = [("Ein Haus", "a house"), ("123", "456"), ("ab", "cd")]
+    options = {"checks": "none", "drop": "none"}
+    languages = {"source_language": "de", "target_language": "en"}
+    list(score(zero_for_numbers, pairs, **options, **languages).pairs)
+    messages = [one.getMessage() for one in caplog.records if "zeros" in one.getMessage()]
+    assert len(messages) == 2  # of each side

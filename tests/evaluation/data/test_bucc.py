@@ -74,7 +74,7 @@ def test_nothing_here(tmp_path):
         ("dev.en", "en-000000001\t \n", r"dev.en:1: expected id TAB sentence"),
         ("dev.en", "", r"dev.en: the file is empty"),
         ("dev.gold", "", r"dev.gold: the file is empty"),
-        ("dev.gold", "zh-000000001\n", "dev.gold:1: .*1 columns"),
+        ("dev.gold", "zh-000000001\n", "dev.gold:1: .*1 column"),
         (
             "dev.gold",
             "zh-000000009\ten-000000001\n",

@@ -40,7 +40,7 @@ def test_an_id_comes_once(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sports\n", "tsv:1: 1 columns"),
+        ("sports\n", "tsv:1: 1 column"),
         ("sports\ta\tb\n", r"tsv:1: 3 columns"),
         ("sports\ta\n\tb\n", "tsv:2: the label .*empty"),
         ("sports\t \n", "tsv:1: the text .*empty"),

@@ -187,7 +187,7 @@ def test_broken_questions_are_one_line_with_the_place(tmp_path, questions, messa
         (
             "qrels/test.tsv",
             "q\td\tscore\nq1 d1 1\n",
-            "test.tsv:2: 1 columns; expected 3, tabs between them",
+            "test.tsv:2: 1 column; expected 3, tabs between them",
         ),
     ],
 )

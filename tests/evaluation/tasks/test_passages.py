@@ -202,6 +202,38 @@ def test_bm25_has_the_parameters_it_is_given(tmp_path):
         Beir(bm25_k1=2.0)
 
 
+def test_bm25_is_tuned_on_the_questions_of_another_split(tmp_path):
+    # p1 says the word thrice among many others: with b = 1 p0, with b = 0 p1 comes first
+    passages = ("p0 40 x1 kuku", "p1 0 x1 kuku kuku kuku a b c d e f g h", "p2 80 x1 paka")
+    queries = ("q0 10 x1 kuku", "d0 10 x1 kuku")
+    folder = beir(tmp_path / "b", qrels=["q0\tp0\t1"], queries=queries, passages=passages)
+    for best, reached in (("p0", 1.0), ("p1", 0.5)):
+        (folder / "qrels" / "dev.tsv").write_text(f"q\td\ts\nd0\t{best}\t1\n")
+        task = Beir(languages=["sw"], bm25=True, bm25_tuned_on="dev")
+        result = evaluate(task, folder)
+        assert result.subsets[0].scores["bm25_mrr_at_100"] == reached
+        (note,) = [note for note in result.notes if "k1 = " in note]
+        assert "b = " in note
+        assert "on dev, 1.000" in note
+
+
+def test_what_bm25_cant_be_tuned_on_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"bm25_tuned_on.*bm25 = false"):
+        Beir(bm25_tuned_on="dev")
+    with pytest.raises(ConfigError, match=r"bm25_k1.*bm25_tuned_on"):
+        Beir(bm25=True, bm25_tuned_on="dev", bm25_k1=2.0)
+    with pytest.raises(ConfigError, match="bm25_tuned_on is 'test'"):
+        Beir(bm25=True, bm25_tuned_on="test")
+    with pytest.raises(ConfigError, match="bm25_tuned_on: xquad"):
+        XQuAD(bm25=True, bm25_tuned_on="dev")
+    write_language(tmp_path, "sw.dev", [("q 15", 0)], ["neno 1"])
+    with pytest.raises(DataError, match="train"):
+        evaluate(TyDiGoldP(bm25=True, bm25_tuned_on="train"), tmp_path)
+    write_language(tmp_path, "en.train", [("q 15", 0)], ["neno 1"])
+    with pytest.raises(DataError, match=r"train .* for sw"):
+        evaluate(TyDiGoldP(bm25=True, bm25_tuned_on="train"), tmp_path)
+
+
 def test_a_stopped_run_goes_on_from_its_one_file(goldp, tmp_path, monkeypatch):
     expected = evaluate(TyDiGoldP(), goldp)
 

@@ -45,6 +45,19 @@ def test_the_terms_make_up_the_inner_product(turned):
         )
 
 
+def test_what_turning_rounds_away_is_less_than_its_bound_and_grows_with_the_vector():
+    x, _, frame = sides(3)
+    errors = []
+    for size in (1.0, 1000.0):
+        larger = Frame(size * frame.x, size * frame.y, frame.axes)
+        seen = view(torch.from_numpy(x * np.float32(size)), larger, of_x=True)
+        exact = (x * np.float32(size) - larger.x).astype(np.float64) @ frame.axes
+        lost = np.linalg.norm(seen.rest.numpy() - exact, axis=1)
+        assert (lost <= seen.error.numpy()).all()
+        errors.append(seen.error.numpy())
+    np.testing.assert_allclose(errors[1], 1000 * errors[0], rtol=1e-3)
+
+
 def test_stages_are_of_64_coordinates_and_there_is_one_where_there_are_no_axes():
     of = {d: Frame(np.zeros(d), np.zeros(d), np.eye(d)).stages for d in (5, 64, 65, 130)}
     assert of == {5: [5], 64: [64], 65: [64, 65], 130: [64, 128, 130]}

@@ -82,6 +82,20 @@ def test_other_vectors_or_sizes_are_refused(tmp_path):
         search_tiles(x, y, small_plan(x, y), tmp_path / "other", shard=(3, 2))
 
 
+def test_columns_go_to_and_fro_and_shards_take_turns():
+    """The block of y that comes last in a row of tiles is the first of the next row."""
+    plan = TilePlan(rows=2, columns=3, n=8, m=7, width=1, k=1, digest="")
+    there, back = [0, 3, 6], [6, 3, 0]
+    assert list(plan.tiles()) == [
+        (row, column)
+        for row, ways in zip((0, 2, 4, 6), (there, back) * 2, strict=True)
+        for column in ways
+    ]
+    assert list(plan.tiles((2, 2))) == [
+        (row, column) for row, ways in ((2, there), (6, back)) for column in ways
+    ]
+
+
 def test_the_memory_of_a_vector_by_hand():
     """Four copies of eight float32, one of eight float16, three lists of four neighbors."""
     assert bytes_of_a_vector(8, 4) == 4 * 32 + 16 + 3 * 4 * 12

@@ -20,7 +20,7 @@ from numpy import ndarray
 from interlingua.arrays import normalize_rows
 from interlingua.config import from_mapping
 from interlingua.encoder.encode import Dtype, EncodeReport, collect
-from interlingua.encoder.finite import check_finite
+from interlingua.encoder.finite import check_finite, warn_of_zeros
 from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.encoder.texts import checked_texts
@@ -71,6 +71,7 @@ class ForeignEncoder(abc.ABC):
         has_files: whether a model is a folder of files; otherwise it is a name.
         portion_texts: texts given to it at once; what a run that is stopped may lose.
         counts_tokens: whether it knows which texts it cuts.
+        has_warned_of_zeros: whether it has given a vector of zeros.
         dim: width of the vectors; 0 where only the first text tells.
         info: what results say of it.
     """
@@ -80,6 +81,7 @@ class ForeignEncoder(abc.ABC):
     has_files: ClassVar[bool] = True
     portion_texts: ClassVar[int] = PORTION_TEXTS
     counts_tokens: bool = False
+    has_warned_of_zeros: bool = False
     dim: int
     info: ModelInfo
 
@@ -145,6 +147,7 @@ class ForeignEncoder(abc.ABC):
                 # Set, not added to: some encoders count their texts by themselves.
                 counts.texts = started + len(portion)
                 check_vectors(vectors, portion, self.dim)
+                self._warn_of_zeros(vectors, portion)
                 self.dim = vectors.shape[1]
                 advance(len(portion))
                 if normalize:
@@ -152,6 +155,18 @@ class ForeignEncoder(abc.ABC):
                 yield vectors
 
         return collect(windows(), self.dim, out)
+
+    def _warn_of_zeros(self, vectors: Float32[ndarray, "n d"], texts: Sequence[str]) -> None:
+        """Warn of the first vectors of zeros, and of no later ones."""
+        if self.has_warned_of_zeros:
+            return
+        # A plug-in may lack the facts of its model.
+        info = getattr(self, "info", None)
+        self.has_warned_of_zeros = warn_of_zeros(
+            vectors,
+            lambda row: repr(texts[row][:60]),
+            origin=(info.name if info else "") or "the encoder",
+        )
 
     @abc.abstractmethod
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from jaxtyping import Float32
+from numpy import ndarray
 
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.encode import EncodeReport
@@ -26,7 +30,8 @@ class FunctionEncoder(ForeignEncoder):
     """A Python function ``texts -> array (n, d)`` as an encoder.
 
     Args:
-        function: called with a list of texts; a prompt has been put before each already.
+        function: called with a list of texts; a prompt has been put before each already. With an
+            argument ``language`` it also gets their language's code, such as ``eng_Latn``, or None.
         name: as results call it.
         identity: see ``ModelInfo``.
     """
@@ -41,7 +46,9 @@ class FunctionEncoder(ForeignEncoder):
         name: str | None = None,
         identity: str | None = None,
     ) -> None:
-        self._function = function
+        self._function: Callable[..., Any] = function
+        self._takes_language = takes_language(function)
+        self._language: str | None = None
         # Known after the first call.
         self.dim = 0
         name = name or str(getattr(function, "__name__", ""))
@@ -57,8 +64,30 @@ class FunctionEncoder(ForeignEncoder):
             identity = f"{model} {options.version}"
         return cls(import_function(model), name=choices.name, identity=identity)
 
+    def encode(
+        self, texts: Iterable[str], *, language: str | None = None, **options: Any
+    ) -> Float32[ndarray, "n d"]:
+        """See ``ForeignEncoder.encode``.
+
+        ``language`` is given to a function with an argument of that name.
+        """
+        self._language = language
+        return super().encode(texts, language=language, **options)
+
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
-        return self._function([prompt + text for text in texts])
+        prompted = [prompt + text for text in texts]
+        if self._takes_language:
+            return self._function(prompted, language=self._language)
+        return self._function(prompted)
+
+
+def takes_language(function: Callable[..., Any]) -> bool:
+    """Return whether a function has an argument ``language``."""
+    try:
+        return "language" in inspect.signature(function).parameters
+    # Some functions of extension modules have no signature.
+    except (TypeError, ValueError):
+        return False
 
 
 def import_function(spec: str) -> Callable[[list[str]], Any]:

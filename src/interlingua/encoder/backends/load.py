@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.config import apply_override, from_mapping
+from interlingua.config import apply_override, from_mapping, train_key_hint_of
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder, NoOptions
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder, choose_device
@@ -234,6 +234,7 @@ def _backend_options(settings: Sequence[str], backend: str) -> dict[str, Any]:
     if left:
         raise ConfigError(
             f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. openai.dimensions=256"
+            f"{train_key_hint_of(left[0])}"
         )
     return options
 

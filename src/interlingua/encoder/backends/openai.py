@@ -27,7 +27,7 @@ from numpy import ndarray
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.model_info import ModelInfo
-from interlingua.errors import ConfigError, TaskError
+from interlingua.errors import ConfigError, TaskError, count_of
 
 DEFAULT_URL = "https://api.openai.com/v1"
 URL_VARIABLE = "OPENAI_BASE_URL"
@@ -199,7 +199,9 @@ class OpenAIEncoder(ForeignEncoder):
             rows = [_vector(entry["embedding"]) for entry in data]
             numbers = [entry["index"] for entry in data]
             if numbers != list(range(count)) or len({len(row) for row in rows}) != 1:
-                raise ValueError(f"{len(rows)} vectors for {count} texts, or of unequal widths")
+                raise ValueError(
+                    f"{count_of(len(rows), 'vectors')} for {count} texts, or of unequal widths"
+                )
             return np.stack(rows)
         except (ValueError, KeyError, TypeError) as error:
             reason = f"{type(error).__name__}: {error}"

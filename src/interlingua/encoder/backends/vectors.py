@@ -16,7 +16,7 @@ from interlingua.arrays import arrays_of, map_array
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.model_info import ModelInfo
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.files import COMPRESSIONS, open_text, sha256_file
 
 log = logging.getLogger("interlingua")
@@ -98,7 +98,9 @@ class VectorsEncoder(ForeignEncoder):
                     unequal += not np.array_equal(known, vectors[count - 1])
         if count != len(vectors):
             raise DataError(
-                f"{len(vectors):,} rows, but {lines.name} has {count:,} lines", path=file
+                f"{count_of(len(vectors), 'rows')}, but {lines.name} has"
+                f" {count_of(count, 'lines')}",
+                path=file,
             )
         self._arrays.append(vectors)
         return unequal

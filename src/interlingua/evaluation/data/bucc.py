@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 from interlingua.evaluation.data.folders import full_code
 from interlingua.files import tab_rows
 
@@ -133,7 +133,9 @@ def read_bucc(files: BuccFiles) -> BuccSplit:
     for number, names in tab_rows(files.gold):
         if len(names) != 2:
             raise DataError(
-                f"expected id TAB id, got {len(names)} columns", path=files.gold, line=number
+                f"expected id TAB id, got {count_of(len(names), 'columns')}",
+                path=files.gold,
+                line=number,
             )
         for name, known, path in zip(names, rows, (files.source, files.target), strict=True):
             if name.strip() not in known:

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from interlingua.corpus.evaluation_sets import PairFile, one_each, pair_files
-from interlingua.errors import DataError, LanguageAbsentError
+from interlingua.errors import DataError, LanguageAbsentError, count_of
 from interlingua.files import files_in, tab_rows
 from interlingua.json_text import json_lines
 from interlingua.languages import find_code, resolve
@@ -78,7 +78,7 @@ def numbered_rows(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
     for number, row in tab_rows(path):
         if len(row) != columns:
             raise DataError(
-                f"{len(row)} columns, tabs between them; expected {columns}",
+                f"{count_of(len(row), 'columns')}, tabs between them; expected {columns}",
                 path=path,
                 line=number,
             )

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 from interlingua.evaluation.data.folders import content_sha256, folders_in, matching_files
 from interlingua.evaluation.metrics.ranking import Qrels
 from interlingua.files import COMPRESSIONS, open_text
@@ -56,12 +56,14 @@ class RetrievalSet(NamedTuple):
         passages: gives every passage, from the beginning each time it is called.
         count_lines: how many passages there are, without parsing them; None where they have to be
             read.
+        development: the same data's questions of another split, to tune on.
     """
 
     queries: Mapping[str, str]
     qrels: Mapping[str, Mapping[str, int]]
     passages: Passages
     count_lines: Callable[[], int] | None = None
+    development: RetrievalSet | None = None
 
     def passage_count(self) -> int:
         """How many passages there are; a large collection is decompressed for it, not parsed."""
@@ -202,7 +204,7 @@ def _read_trec(topics: Path, qrels_path: Path, corpus: list[Path]) -> RetrievalS
         # query, iteration (always 0 or Q0), passage, relevance: TREC's format
         if len(columns) != 4:
             raise DataError(
-                f"{len(columns)} columns; expected query 0 passage relevance",
+                f"{count_of(len(columns), 'columns')}; expected query 0 passage relevance",
                 path=qrels_path,
                 line=number,
             )
@@ -276,7 +278,9 @@ def _table(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
         row = line.rstrip("\r\n").split("\t")
         if len(row) < columns:
             raise DataError(
-                f"{len(row)} columns; expected {columns}, tabs between them", path=path, line=number
+                f"{count_of(len(row), 'columns')}; expected {columns}, tabs between them",
+                path=path,
+                line=number,
             )
         yield number, row
 

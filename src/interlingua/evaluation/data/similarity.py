@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 from interlingua.evaluation.data.folders import PACKED, folders_in, matching_files
 from interlingua.files import files_in, open_text
 from interlingua.json_text import json_lines
@@ -198,7 +198,9 @@ def _rows(file: SimilarityFile) -> Iterator[tuple[int, str, str, str]]:
             if len(row) <= max(file.columns):
                 expected = f"{1 + max(file.columns)} columns, {separator} between them"
                 raise DataError(
-                    f"{len(row)} columns; expected {expected}", path=file.path, line=number
+                    f"{count_of(len(row), 'columns')}; expected {expected}",
+                    path=file.path,
+                    line=number,
                 )
             score, first, second = (row[column] for column in file.columns)
             yield number, score, first, second
@@ -217,12 +219,15 @@ def _rows_with_gold(path: Path, gold: Path) -> Iterator[tuple[int, str, str, str
         scores = [line.strip() for line in judged]
     if len(texts) != len(scores):
         raise DataError(
-            f"{len(texts)} lines, but {gold.name} has {len(scores)}; fetch both again", path=path
+            f"{count_of(len(texts), 'lines')}, but {gold.name} has {len(scores)}; fetch both again",
+            path=path,
         )
     for number, (row, score) in enumerate(zip(texts, scores, strict=True), 1):
         if len(row) < 2:
             raise DataError(
-                f"{len(row)} columns; expected two texts with a tab between", path=path, line=number
+                f"{count_of(len(row), 'columns')}; expected two texts with a tab between",
+                path=path,
+                line=number,
             )
         yield number, score, row[0], row[1]
 

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from interlingua.errors import DataError
+from interlingua.errors import DataError, count_of
 from interlingua.portions import ceil_div
 from interlingua.search.topk.bounds import STAGE, Block, Frame, Scanner
 from interlingua.search.topk.device_scanner import DeviceScanner
@@ -333,4 +333,4 @@ def check_sides(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> Non
     if not x.shape[1]:
         raise DataError("the vectors have width 0; embed the texts again")
     if not len(x) or not len(y):
-        raise DataError(f"nothing to search: {len(x)} vectors against {len(y)}")
+        raise DataError(f"nothing to search: {count_of(len(x), 'vectors')} against {len(y)}")

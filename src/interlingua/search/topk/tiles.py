@@ -32,7 +32,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.files import Journal, PathLike, atomic_write
 from interlingua.json_text import parse_json
 from interlingua.locks import exclusive
@@ -402,7 +402,8 @@ def neighbor_blocks(
     missing = set(plan.tiles()) - done.tiles
     if missing:
         raise DataError(
-            f"{len(missing)} tiles of {len(list(plan.tiles()))} are not done yet; run it again",
+            f"not done yet: {count_of(len(missing), 'tiles')} of {len(list(plan.tiles()))}; run"
+            " it again",
             path=folder,
         )
     for start in plan.starts(side):

@@ -1,0 +1,359 @@
+"""What a file is, by its first bytes: documents, archives, markup, subtitles and source code.
+
+Plain text is what is left. Binary files and markup begin in a way of their own. Source code is
+recognized by its lines: nearly all must have the form of one language's statements, and these of
+several kinds, so that prose which mentions code stays text.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from typing import NamedTuple
+
+SAVE_AS_TEXT = "save it as plain text (UTF-8), e.g. pandoc -t plain"
+UNPACK = "unpack it, or give it the ending"
+IN_TEXT = "take the texts out, a sentence a line"
+GIVE_TEXT = "give text"
+MOST_CONTROLS = 0.1
+"""Share of control characters from which on a file is binary."""
+LEAST_LINES = 3
+"""Of source code, unless its beginning tells."""
+LEAST_KINDS = 2
+"""Of statements, as one alone may be a habit of a text."""
+SHARE_OF_CODE = 0.7
+LONGEST_LINE = 500
+"""Characters of a statement; longer lines are text."""
+SHARE_OF_SETTINGS = 0.9
+
+
+class ContentKind(NamedTuple):
+    """What a file is, and what to do about it."""
+
+    name: str
+    remedy: str
+    is_text: bool = True
+    """Text in a form of its own, which is no plain text; False if it is binary."""
+
+
+BINARY = (
+    (b"%PDF", "a PDF", "take its text out, e.g. pdftotext"),
+    (b"\xd0\xcf\x11\xe0", "an old Office document", SAVE_AS_TEXT),
+    (b"{\\rtf", "RTF", SAVE_AS_TEXT),
+    (b"\x1f\x8b", "gzip", f"{UNPACK} .gz"),
+    (b"\xfd7zXZ", "xz", f"{UNPACK} .xz"),
+    (b"\x28\xb5\x2f\xfd", "Zstandard", f"{UNPACK} .zst"),
+    (b"BZh91AY&SY", "bzip2", "unpack it: bunzip2"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it: 7z x"),
+    (b"Rar!\x1a\x07", "a RAR archive", "unpack it: unrar x"),
+    (b"PAR1", "Parquet", "call it .parquet"),
+    (b"ARROW1", "Arrow", "call it .arrow"),
+    (b"\x93NUMPY", "an array of NumPy", "give the texts"),
+    (b"SQLite format 3", "an SQLite database", IN_TEXT),
+    (b"\xde\x12\x04\x95", "a compiled gettext catalogue", "call it .mo"),
+    (b"\x95\x04\x12\xde", "a compiled gettext catalogue", "call it .mo"),
+    (b"\x89PNG", "an image", GIVE_TEXT),
+    (b"\xff\xd8\xff", "an image", GIVE_TEXT),
+    (b"GIF87a", "an image", GIVE_TEXT),
+    (b"GIF89a", "an image", GIVE_TEXT),
+    (b"OggS\0", "sound", GIVE_TEXT),
+    (b"\x7fELF", "a program", GIVE_TEXT),
+    (b"\xff\xfe", "UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8"),
+    (b"\xfe\xff", "UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8"),
+)
+"""First bytes, what they are, and what to do."""
+ZIPPED = (
+    (b"word/", "a Word document (.docx)"),
+    (b"xl/", "an Excel workbook (.xlsx)"),
+    (b"ppt/", "a presentation (.pptx)"),
+    (b"application/epub+zip", "an e-book (.epub)"),
+    (b"application/vnd.oasis.opendocument", "an OpenDocument file (.odt)"),
+    (b"[Content_Types].xml", "an Office document (.docx, .xlsx, .pptx)"),
+)
+"""What zip archives hold near their beginning."""
+HTML = ContentKind("HTML", "take its text out, e.g. pandoc -t plain")
+MARKDOWN = ContentKind("Markdown", "take its text out, e.g. pandoc -t plain")
+JSON = ContentKind(
+    "JSON", f"{IN_TEXT}, e.g. jq -r .text, or call it .jsonl or .json where these are read"
+)
+SUBTITLES = ContentKind("subtitles", f"{IN_TEXT}, without numbers and times")
+LATEX = ContentKind("LaTeX", "take its text out, e.g. pandoc -f latex -t plain")
+XML = ContentKind("XML", IN_TEXT)
+YAML = ContentKind("YAML", IN_TEXT)
+SETTINGS = ContentKind("a file of keys and values", "take the values out, a sentence a line")
+MARKUP = (
+    (re.compile(rb"<!doctype html|<html[\s>]|<head[\s>]|<body[\s>]", re.IGNORECASE), HTML),
+    (
+        re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE TS[^>]*>\s*)?<TS[\s>]|<!DOCTYPE TS"),
+        ContentKind("Qt Linguist's XML", "convert it to gettext: lconvert -i in.ts -o out.po"),
+    ),
+    (
+        re.compile(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<xliff[\s>]", re.DOTALL),
+        ContentKind("XLIFF", "convert it to gettext: xliff2po in.xliff out.po"),
+    ),
+    (
+        re.compile(rb"(<\?xml[^>]*>\s*)?(<!DOCTYPE tmx[^>]*>\s*)?<tmx[\s>]"),
+        ContentKind("TMX", "call it .tmx, or name its format where pairs are read"),
+    ),
+    (
+        re.compile(rb"<\?xml[\s>]|<!DOCTYPE\s|<(?!img\b)[a-zA-Z][\w:.-]*\s[^<>]*\bxmlns(:\w+)?="),
+        XML,
+    ),
+    (re.compile(rb"<\?php\b|<\?="), ContentKind("PHP source", IN_TEXT)),
+    (re.compile(rb"#!\s*/[^\n]*\n"), ContentKind("a script", IN_TEXT)),
+    (
+        re.compile(
+            rb"\d+\s*\r?\n\d{1,3}:\d\d:\d\d[,.]\d{1,3}\s*-->|WEBVTT|\[Script Info\]"
+            rb"|\d:\d\d:\d\d\.\d{3},\d:\d\d:\d\d\.\d{3}\s|\{\d+\}\{\d+\}"
+        ),
+        SUBTITLES,
+    ),
+    (
+        re.compile(rb'\[\s*\{\s*"|\[\s*"[^"\n]*"\s*[,\]]|\{\s*"[^"\n]{1,100}"\s*:'),
+        JSON,
+    ),
+    (
+        re.compile(rb'(#[^\n]*\n|\s)*msgid\s+"[^\n]*\n("[^\n]*\n)*msgstr\s'),
+        ContentKind("a gettext catalogue", "call it .po where pairs are read"),
+    ),
+)
+"""How text in a form of its own begins."""
+_HEADING = re.compile(rb"^#{1,6} \S[^\n]*\r?\n\s*\r?$", re.MULTILINE)
+"""A heading of Markdown with a blank line behind it."""
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_LATEX_COMMENT = re.compile(r"\s*%")
+_LATEX_BEGINNING = re.compile(
+    r"\\(documentclass|documentstyle|usepackage|RequirePackage|begin|chapter|section|subsection"
+    r"|part|input|include|newcommand|renewcommand|def|title|author|label|maketitle|appendix)\b"
+    r"\*?(\[[^\]]*\])?\{?"
+)
+_LATEX_LINE = re.compile(
+    r"\s*\\(documentclass|usepackage|begin|end|chapter|(sub)*section|input|include|newcommand"
+    r"|title|author|maketitle|label|item|caption|bibliography|centering|includegraphics)\b"
+)
+_TAG_ALONE = re.compile(
+    r"<(?!(a|b|br|code|div|em|hr|i|img|input|p|pre|s|span|strong|sub|sup|u)\b)[A-Za-z_][\w.:-]*(\s+[\w.:-]+\s*=\s*(\"[^\"]*\"|'[^']*'))*\s*>"
+)
+"""An opening tag that is not one of HTML inside a text."""
+_YAML_KEY = re.compile(r"\s*(- )*[a-z_][\w.-]*:\s*(#.*)?")
+_YAML_LINE = re.compile(r"\s*(- )*([\w.$/-]{1,40}|\"[^\"]*\"|'[^']*'):(\s.*)?|\s*- \S.*|\s*#.*")
+_SETTING = re.compile(r"[\w]*[\w-]*[._-][\w.-]+\s*=\s*\S.*|[\w.-]+\s*=\s*\"[^\"]*\"")
+_SECTION = re.compile(r"\[[\w.: \"-]+\]")
+_ANY_SETTING = re.compile(r"[\w.-]+\s*=.*|[#;!].*")
+_STRINGS_LINE = re.compile(r"\"[^\"]+\"\s*=\s*\"[^\"]*\";|\s*/\*.*\*/|\s*//.*")
+_NAME = r"[A-Za-z_$][\w$]*"
+_PATH = rf"{_NAME}(\.{_NAME})*"
+_CLOSING = r"\s*[\])}]+[\])};,]*( from ['\"].*)?"
+_CALL = rf"\s*(await |return |new )*{_PATH}(<.*>)?\(.*[;,{{(\[)]"
+_BRACES = (
+    _CLOSING,
+    r"\s*(//|/\*|\*/|\* ).*|\s*\*",
+    r"\s*import\b.*['\"][^'\"]+['\"].*;?|\s*import \{|\s*(import|package|using|use) [\w.:*{}, ]+;",
+    rf"\s*(export |declare |default )*(const|let|var|type) ({_NAME}|[\[{{]).*[=;{{(,\[].*",
+    r"\s*((export|default|declare|public|private|protected|static|final|abstract|async|override"
+    r"|readonly|get|set|pub|virtual|inline|const|unsigned) )*"
+    rf"(function|class|interface|enum|namespace|constructor|struct|impl|fn|func|void|{_PATH})"
+    r"\b[^.!?]*[{(]",
+    r"\s*(public|private|protected|static|readonly|final|const|int|char|void|double|float|bool"
+    r"|boolean|string|String|var|let|auto) .*;",
+    r"\s*(\} )?(if|for|while|switch|catch|else if) ?\(.*[{;)]|\s*(\} )?(else|try|finally|do) \{",
+    r"\s*(return|throw|break|continue|case|default|yield)\b.*[;:({\[]",
+    rf"\s*@{_PATH}(\(.*)?",
+    _CALL,
+    r"\s*[\w.$\[\]]+ ?[-+*/|&]?= ?.*[;{(\[,]",
+    rf"\s*['\"]?[\w$-]+['\"]?\??: .*[;,{{(\[]|\s*{_NAME}\??: [\w\[\]<>|. ]+",
+    r"\s*module\.exports\b.*|\s*['\"]use strict['\"];",
+    r"\s*#\s*(include [<\"].*|define \w+.*|if(n?def)? .*|endif.*|pragma .*)",
+    r"\s*</?[A-Za-z][\w.]*(\s[^<>]*)?/?>|\s*<([A-Za-z][\w.]*)[^<>]*>.*</\2>",
+    r"\s*package \w+",
+)
+"""Statements of TypeScript, JavaScript, Java, C and their relatives."""
+_PYTHON = (
+    rf"import {_PATH}( as \w+)?(, {_PATH})*|from [\w.]+ import .+",
+    r"\s*(async )?(def|class) \w+.*[:(]",
+    r"\s*(if|for|while|with|elif|except)\b.*:|\s*(else|try|finally):",
+    rf"\s*@{_PATH}(\(.*\)?)?",
+    rf"\s*{_PATH}(\[.*\])?(: [\w\[\], |.]+)? [-+*/|&]?= \S.*",
+    r"\s*(return|raise|yield|assert|del|global|nonlocal)\b.*[^.!?]|\s*return|\s*(pass|break|continue)",
+    rf"\s*{_PATH}\(.*[\]),(\[{{]",
+    r"\s*#.*",
+    r'\s*[rf]?("""|\'\'\').*',
+    r"\s*[\])}]+,?",
+    r"\s*\w+=.*,|\s*['\"].*['\"](: .*)?,",
+)
+_CSS = (
+    r"\s*[.#@&*:]?[\w.#:>,\s\[\]=\"'()*+~^$|-]+\{",
+    r"\s*(--)?[a-z-]+\s*:\s*[^;]+;",
+    _CLOSING,
+    r"\s*[^{}]+\{[^{}]*:[^{}]*\}+",
+    r"\s*(/\*|\*/|\* ).*|\s*@(import|charset)\b.*;|\s*[.#]?[\w.#:-]+,",
+)
+_SQL = (
+    r"\s*(CREATE|DROP|ALTER) (OR REPLACE )?(TABLE|INDEX|VIEW|DATABASE|UNIQUE|TYPE|SCHEMA)\b.*",
+    r"\s*INSERT (OR \w+ )?INTO\b.*|\s*VALUES ?\(.*",
+    r"\s*(SELECT|FROM|WHERE|UPDATE|DELETE FROM|SET|BEGIN|COMMIT|LEFT JOIN|JOIN|GROUP BY)\b.*",
+    r"\s*(--).*",
+    r"\s*\(.*\)[,;]|\s*[`\"]?\w+[`\"]? (INT|INTEGER|TEXT|VARCHAR|BIGINT|BOOLEAN|REAL|DATE)\b.*",
+    r"\s*\)+;?",
+)
+_BIB = (r"@\w+\{[\w:./+-]+,", r"\s*\w+\s*=\s*[{\"].*[}\"],?", r"\}")
+_CODE = (
+    (ContentKind("Python source", IN_TEXT), tuple(map(re.compile, _PYTHON))),
+    (ContentKind("a style sheet (CSS)", IN_TEXT), tuple(map(re.compile, _CSS))),
+    (
+        ContentKind("source code (TypeScript, JavaScript, Java, C ...)", IN_TEXT),
+        tuple(map(re.compile, _BRACES)),
+    ),
+    (ContentKind("SQL", IN_TEXT), tuple(map(re.compile, _SQL))),
+    (ContentKind("BibTeX", IN_TEXT), tuple(map(re.compile, _BIB))),
+)
+
+
+def find_kind(head: bytes, suffix: str, *, is_json: bool = False) -> ContentKind | None:
+    """Return what a file is; None for plain text.
+
+    Args:
+        head: its first bytes, unpacked.
+        suffix: of its name, in small letters.
+        is_json: JSON is expected, and is None too.
+    """
+    found = _binary_kind(head)
+    if found is not None:
+        return found
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    for pattern, kind in MARKUP:
+        if not pattern.match(text):
+            continue
+        if kind is JSON and (is_json or _is_json_in_a_sentence(text)):
+            continue
+        return kind
+    if suffix in (".html", ".htm", ".xhtml"):
+        return HTML
+    if suffix in (".md", ".markdown") or len(_HEADING.findall(head)) > 1:
+        return MARKDOWN
+    if is_json:
+        return None
+    return _kind_of_lines(_whole_lines(head))
+
+
+def _binary_kind(head: bytes) -> ContentKind | None:
+    """Return what a file is if it is not text at all."""
+    for start, name, remedy in BINARY:
+        if head.startswith(start):
+            return ContentKind(name, remedy, is_text=False)
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        for mark, name in ZIPPED:
+            if mark in head:
+                return ContentKind(name, SAVE_AS_TEXT, is_text=False)
+        return ContentKind("a zip archive", "unpack it: unzip", is_text=False)
+    if head[257:262] == b"ustar":
+        return ContentKind("a tar archive", "unpack it: tar -xf", is_text=False)
+    is_wide = head.count(b"\0") * 4 > len(head)
+    if is_wide or len(_CONTROLS.findall(head)) > MOST_CONTROLS * len(head):
+        remedy = "if it is text: iconv -f UTF-16 -t UTF-8"
+        return ContentKind("UTF-16 or binary", remedy, is_text=False)
+    return None
+
+
+def _is_json_in_a_sentence(text: bytes) -> bool:
+    """Return whether a value of JSON at the beginning is followed by words in its line."""
+    decoded = text.decode("utf-8", errors="replace")
+    try:
+        _, end = json.JSONDecoder().raw_decode(decoded)
+    except (ValueError, RecursionError):
+        return False
+    return bool(decoded[end:].partition("\n")[0].strip(" \t\r,"))
+
+
+def _whole_lines(head: bytes) -> list[str]:
+    """Return the lines that are not blank, without one that the head cuts."""
+    text = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")
+    lines = text.split("\n")
+    if len(lines) > 1:
+        lines.pop()
+    return [line.rstrip() for line in lines if line.strip()]
+
+
+def _kind_of_lines(lines: list[str]) -> ContentKind | None:
+    """Return what text is by the form of its lines; None for plain text."""
+    if _is_latex(lines):
+        return LATEX
+    if any(re.match(r"\.\. [\w-]+::", line) for line in lines):
+        return ContentKind("reStructuredText", "take its text out, e.g. pandoc -f rst -t plain")
+    if len(lines) < LEAST_LINES:
+        return None
+    is_tag = _TAG_ALONE.fullmatch(lines[0]) is not None
+    if is_tag and sum(line.lstrip().startswith("<") for line in lines) >= 0.8 * len(lines):
+        return XML
+    if _is_settings(lines):
+        return SETTINGS
+    if _is_yaml(lines):
+        return YAML
+    met, kind = max(
+        ((_code_lines(lines, patterns), kind) for kind, patterns in _CODE), key=lambda pair: pair[0]
+    )
+    if met >= max(LEAST_LINES, SHARE_OF_CODE * len(lines)):
+        return kind
+    return None
+
+
+def _is_latex(lines: list[str]) -> bool:
+    """Return whether the text begins with a command of LaTeX, or has many."""
+    own = [line for line in lines if not _LATEX_COMMENT.match(line)]
+    if own and _LATEX_BEGINNING.match(own[0]):
+        return True
+    commands = sum(_LATEX_LINE.match(line) is not None for line in own)
+    return commands >= LEAST_LINES and commands > 0.1 * len(own)
+
+
+def _is_settings(lines: list[str]) -> bool:
+    """Return whether the lines are keys and values, in sections or with compound keys."""
+    if not _most(lines, SHARE_OF_SETTINGS, _ANY_SETTING, _SECTION):
+        return _most(lines, SHARE_OF_SETTINGS, _STRINGS_LINE)
+    if any(map(_SECTION.fullmatch, lines)):
+        return True
+    return _most([line for line in lines if line[0] not in "#;!"], 0.5, _SETTING)
+
+
+def _is_yaml(lines: list[str]) -> bool:
+    """Return whether the lines are keys in small letters, some with deeper lines below.
+
+    A dialogue has names in front of colons, too, but nothing below them.
+    """
+    own = lines[1:] if lines[0] == "---" else lines
+    if not _most(own, SHARE_OF_SETTINGS, _YAML_LINE):
+        return False
+    for line, below in itertools.pairwise(own):
+        if _YAML_KEY.fullmatch(line) and _depth(below) > _depth(line):
+            return True
+    return False
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip(" -"))
+
+
+def _most(lines: list[str], share: float, *patterns: re.Pattern[str]) -> bool:
+    """Return whether a share of the lines has one of some forms."""
+    met = 0
+    for line in lines:
+        if len(line) <= LONGEST_LINE:
+            met += any(pattern.fullmatch(line) for pattern in patterns)
+    return bool(lines) and met >= share * len(lines)
+
+
+def _code_lines(lines: list[str], patterns: tuple[re.Pattern[str], ...]) -> int:
+    """Return the number of lines that are statements of a language; 0 if they are of one kind."""
+    met = 0
+    kinds = set()
+    for line in lines:
+        # A table has tabs between its cells, code in front alone.
+        if "\t" in line.lstrip() or len(line) > LONGEST_LINE:
+            continue
+        for number, pattern in enumerate(patterns):
+            if pattern.fullmatch(line):
+                met += 1
+                kinds.add(number)
+                break
+    return met if len(kinds) >= LEAST_KINDS else 0
