@@ -87,6 +87,10 @@ def printed_tables(section):
     return [table for command in section.commands for table in tables_of(printed_by(command))]
 
 
+def cells_of(line):
+    return [cell.strip(" *") for cell in line.strip().strip("|").split(" |")]
+
+
 def is_printed(section, table):
     """Whether the commands of a section print a table of it."""
     return table in printed_tables(section)
