@@ -43,6 +43,10 @@ ENGLISH = "The house is at the end of the street and that was for this man."
         (ENGLISH, "hin_Deva", "Latn"),
         ("iPhone 15", "zho_Hans", None),  # too little to tell
         (f"{RUSSIAN} {ENGLISH}", "rus_Cyrl", None),
+        (f"{KOREAN} {KOREAN} Ur", "knc_Latn", "Hang"),  # 3 % Latin letters, as Wikipedia has them
+        (f"{RUSSIAN * 3} Microsoft", "eng_Latn", "Cyrl"),
+        (f"{RUSSIAN} {ENGLISH}", "eng_Latn", None),
+        (f"{JAPANESE} 東京", "kor_Hang", "Kana"),
     ],
 )
 def test_a_script_that_contradicts_a_language(text, code, script):

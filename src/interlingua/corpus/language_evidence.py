@@ -103,10 +103,15 @@ def contradicting_script(texts: Sequence[str], code: str) -> str | None:
     found = max(shares, key=lambda script: shares[script])
     if own < LEAST_SHARE:
         return found if shares[found] >= MOST_SHARE else None
+    # Names and links in Latin letters are in texts of every script, so that a few are no support
+    # of a language in Latin script; and texts in another one may be mostly such names.
+    is_own = bool(scripts_of(code)[1:-1][list(BLOCKS).index(found)])
+    if not is_own and found != "Latn" and shares[found] >= MOST_SHARE:
+        return found
     # Scripts of the East share Han characters, so that others decide.
     script = resolve(code).script
     kana = shares["Kana"]
-    if script in ("Hans", "Hant") and kana >= KANA_IN_CHINESE:
+    if script in ("Hans", "Hant", "Hang", "Kore") and kana >= KANA_IN_CHINESE:
         return "Kana"
     is_han = shares["Hani"] >= MOST_SHARE and total >= LEAST_HAN
     if is_han and script == "Jpan" and kana < KANA_SHARE:
