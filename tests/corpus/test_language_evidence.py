@@ -83,6 +83,19 @@ def test_the_name_of_a_country_is_read_as_its_language(tmp_path, name):
         assert next(read_pairs(path)).source_language == code
 
 
+def test_a_language_of_a_country_is_found_by_few_frequent_words(tmp_path):
+    """News have fewer of them than speech: here 9 % of the words."""
+    lines = (
+        "Valitsus teatas esmaspäeval, et uus seadus jõustub järgmise aasta alguses.",
+        "Teadlased leidsid sügavast järvest haruldase kala, mis elab ainult külmas vees.",
+        "Rong väljus jaamast täpselt õigel ajal ja jõudis hommikuks linna.",
+        "Muuseumi külastajad saavad nüüd tutvuda vanade käsikirjadega.",
+        "Keegi ei teadnud, miks tuled kogu linnas kustusid.",
+    )
+    path = write(tmp_path / "x.ee-en.tsv", "".join(f"{line}\t{ENGLISH}\n" for line in lines))
+    assert next(read_pairs(path)).source_language == "est_Latn"
+
+
 @pytest.mark.parametrize("name", ["se", "ee", "br", "si", "kr", "tw", "mar"])
 def test_a_language_whose_code_is_a_countrys_is_itself_in_its_own_words(tmp_path, name):
     own = {"si": "ආයුබෝවන්, ඔබට කොහොමද අද දින", "mar": "नमस्कार मित्रांनो, आज हवामान छान आहे"}
