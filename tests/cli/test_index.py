@@ -12,7 +12,7 @@ from tests.search.test_searcher import files, model  # noqa: F401
 pytest.importorskip("lancedb")
 
 
-def test_an_index_is_built_extended_and_cut(done, model, files, tmp_path):  # noqa: F811
+def test_an_index_is_built_extended_and_cut(done, model, files, tmp_path, caplog):  # noqa: F811
     folder = tmp_path / "index"
     printed = done(f"index build {model}", *files[:2], f"-o {folder}")
     assert printed.err == f"{folder}: 40 passages added, 0 replaced, 0 deleted, 0 as they were\n"
@@ -23,7 +23,11 @@ def test_an_index_is_built_extended_and_cut(done, model, files, tmp_path):  # no
     assert printed.err == ""
     printed = done(f"index delete {folder} fra_Latn.txt:1 --where \"language = 'fra_Latn'\"")
     assert "20 passages deleted" in printed.err
-    assert PassageIndex(folder).count() == 40
+    printed = done(f"index delete {folder} eng_Latn.txt:1 eng_Latn.txt eng_Latn.txt")
+    assert "1 passage deleted" in printed.err
+    assert "1 of 2 ids are of no passage" in caplog.records[-1].getMessage()
+    assert "file = 'NAME'" in caplog.records[-1].getMessage()
+    assert PassageIndex(folder).count() == 39
 
 
 def test_an_empty_file_is_an_error(refused, model, files, tmp_path):  # noqa: F811

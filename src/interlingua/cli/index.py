@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from interlingua.cli.common import rate_bar
 from interlingua.cli.options import command
 from interlingua.cli.search import shortened
+from interlingua.errors import count_of
 from interlingua.verbs.index import READING, IndexOptions, run_index
 
 if TYPE_CHECKING:
@@ -43,10 +44,10 @@ def index(options: IndexOptions, quiet: bool, as_json: bool) -> None:
     if quiet or options.action in READING:
         return
     if options.action == "delete":
-        line = f"{found.deleted:,} passages deleted"
+        line = f"{count_of(found.deleted, 'passage')} deleted"
     else:
         line = (
-            f"{found.added:,} passages added, {found.replaced:,} replaced, {found.deleted:,}"
+            f"{count_of(found.added, 'passage')} added, {found.replaced:,} replaced, {found.deleted:,}"
             f" deleted, {found.unchanged:,} as they were"
         )
     print(f"{found.folder}: {line}", file=sys.stderr)

@@ -31,7 +31,13 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.errors import CheckpointError, ConfigError, DataError, import_extra
+from interlingua.errors import (
+    CheckpointError,
+    ConfigError,
+    DataError,
+    count_of,
+    import_extra,
+)
 from interlingua.files import PathLike, atomic_write, has_format
 from interlingua.json_text import load_json
 from interlingua.locks import NAME as LOCK_FILE
@@ -334,7 +340,7 @@ class PassageIndex:
         """Removes passages and returns their number.
 
         Args:
-            ids: of passages; those that are not there are left out.
+            ids: of passages; a warning counts those that no passage has.
             where: a condition in SQL on ``id``, ``file``, ``language``, ``title``, ``text``,
                 ``metadata`` and the fields in it.
 
@@ -348,7 +354,14 @@ class PassageIndex:
                 # Read alone first, so that a failure below is never the condition's fault.
                 with lance_reads(self.folder, where):
                     self._table.count_rows(condition)
-            deleted = self._delete_ids(ids)
+            given = set(ids)
+            deleted = self._delete_ids(given)
+            if deleted < len(given):
+                log.warning(
+                    f"{len(given) - deleted:,} of {count_of(len(given), 'id')} are of no"
+                    f" passage in {self.folder}; `interlingua index list {self.folder}` shows the"
+                    " ids, and `--where \"file = 'NAME'\"` deletes the passages of a file"
+                )
             if where is not None:
                 deleted += self._delete_where(condition)
             return deleted
