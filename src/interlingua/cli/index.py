@@ -44,11 +44,11 @@ def index(options: IndexOptions, quiet: bool, as_json: bool) -> None:
     if quiet or options.action in READING:
         return
     if options.action == "delete":
-        line = f"{count_of(found.deleted, 'passage')} deleted"
+        line = f"{count_of(found.deleted, 'passages')} deleted"
     else:
         line = (
-            f"{count_of(found.added, 'passage')} added, {found.replaced:,} replaced, {found.deleted:,}"
-            f" deleted, {found.unchanged:,} as they were"
+            f"{count_of(found.added, 'passages')} added, {found.replaced:,} replaced,"
+            f" {found.deleted:,} deleted, {found.unchanged:,} as they were"
         )
     print(f"{found.folder}: {line}", file=sys.stderr)
 

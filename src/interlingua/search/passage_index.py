@@ -358,7 +358,7 @@ class PassageIndex:
             deleted = self._delete_ids(given)
             if deleted < len(given):
                 log.warning(
-                    f"{len(given) - deleted:,} of {count_of(len(given), 'id')} are of no"
+                    f"{len(given) - deleted:,} of {count_of(len(given), 'ids')} are of no"
                     f" passage in {self.folder}; `interlingua index list {self.folder}` shows the"
                     " ids, and `--where \"file = 'NAME'\"` deletes the passages of a file"
                 )
