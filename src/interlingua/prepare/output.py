@@ -54,7 +54,7 @@ def write_store(
                         texts,
                         language=language,
                         max_tokens=config.max_tokens,
-                        sentencepiece_threads=config.processes,
+                        sentencepiece_threads=config.tokenizing_threads,
                     )
                     for language, texts in ((source, sources), (target, targets))
                 ]
