@@ -74,7 +74,8 @@ class Vocabulary:
     ) -> None:
         from tokenizers import Tokenizer
 
-        _check(tokenizer_json)
+        # Parsed once: that of a large vocabulary takes longer than to encode a text.
+        definition = _checked(tokenizer_json)
         # tokenizers raises bare Exception, and panics of Rust, which are not even Exceptions.
         try:
             self.tokenizer = Tokenizer.from_str(tokenizer_json)
@@ -86,6 +87,8 @@ class Vocabulary:
             ) from error
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
+        self._splits_words = _splits_words(definition)
+        self._largest_piece = _largest_piece(definition)
         # SentencePiece finds no special tokens in text, so models made here don't; others do as
         # transformers does.
         self.tokenizer.encode_special_tokens = bool(language_tags) or sentencepiece is not None
@@ -193,8 +196,8 @@ class Vocabulary:
     def _largest_id(self) -> int:
         # A post-processor has its own numbers for the tokens that it puts around a text.
         around = self.tokenizer.encode("a").ids
-        own = self.tokenizer.get_vocab(with_added_tokens=True).values()
-        return max([*own, *around], default=-1)
+        added = self.tokenizer.get_added_tokens_decoder()
+        return max([self._largest_piece, *added, *around])
 
     @property
     def pad_id(self) -> int:
@@ -381,20 +384,6 @@ class Vocabulary:
             return None
         return SentencePieceTokenizer(model)
 
-    @functools.cached_property
-    def _splits_words(self) -> bool:
-        """Whether a space between two letters is a border that no token depends on."""
-        definition = self.definition
-        first = definition["pre_tokenizer"] or {}
-        steps = [first, *first.get("pretokenizers", ())]
-        # Metaspace has the option "split", ByteLevel "use_regex"; without them they split nothing.
-        splits = any(
-            step.get("type") in WORD_SPLITTERS and step.get("split", step.get("use_regex", True))
-            for step in steps
-        )
-        # An added token with a space in it may lie across the border.
-        return splits and all(" " not in token["content"] for token in definition["added_tokens"])
-
     @staticmethod
     def _special_until_text(special_tokens_mask: Iterable[int]) -> int:
         return next((count for count, special in enumerate(special_tokens_mask) if not special), 0)
@@ -422,14 +411,45 @@ class Vocabulary:
         return cast(int, self.tokenizer.token_to_id(token))
 
 
-def _check(tokenizer_json: str) -> None:
+def _checked(tokenizer_json: str) -> dict[str, Any]:
+    """Return the definition, unless it would harm the library.
+
+    It is empty if it has another form, which the library says better.
+    """
     try:
-        check_definition(parse_json(tokenizer_json))
+        definition = parse_json(tokenizer_json)
+        check_definition(definition)
     except DataError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError):
-        # It has another form, which the library says better.
-        pass
+        return {}
+    return cast("dict[str, Any]", definition)
+
+
+def _splits_words(definition: dict[str, Any]) -> bool:
+    """Return whether a space between two letters is a border that no token depends on."""
+    first = definition.get("pre_tokenizer") or {}
+    steps = [first, *first.get("pretokenizers", ())]
+    # Metaspace has the option "split", ByteLevel "use_regex"; without them they split nothing.
+    splits = any(
+        step.get("type") in WORD_SPLITTERS and step.get("split", step.get("use_regex", True))
+        for step in steps
+    )
+    # An added token with a space in it may lie across the border.
+    added = definition.get("added_tokens") or ()
+    return splits and all(" " not in token["content"] for token in added)
+
+
+def _largest_piece(definition: dict[str, Any]) -> int:
+    """Return the largest id of the model's pieces; -1 if there are none.
+
+    The library itself would copy the whole vocabulary.
+    """
+    pieces = definition.get("model", {}).get("vocab", ())
+    # Unigram has a list, in which the place is the id.
+    if isinstance(pieces, dict):
+        return cast(int, max(pieces.values(), default=-1))
+    return len(pieces) - 1
 
 
 def _beginning(text: str, characters: int) -> str:
