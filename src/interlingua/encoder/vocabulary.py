@@ -15,11 +15,12 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from interlingua.corpus.segmentation import PreTokenizer, segment
+from interlingua.corpus.text_forms import TEXT_FORMS, normalizers_of, undo_forms
 from interlingua.encoder.locate import best_of_run, installed_model
 from interlingua.encoder.schema import VOCABULARY, fault
 from interlingua.encoder.tokenizer_checks import check_definition
@@ -58,6 +59,7 @@ class Vocabulary:
             token.
         pre_tokenizer: word segmentation that comes first, see ``corpus.segmentation``.
         sentencepiece: the SentencePiece model it was converted from, kept next to it.
+        text_forms: what is undone in a text before all else, see ``corpus.text_forms``.
 
     Raises:
         DataError: the JSON is not a tokenizer, or a named token is not in it.
@@ -71,6 +73,7 @@ class Vocabulary:
         language_tags: Mapping[str, str] | None = None,
         pre_tokenizer: PreTokenizer = "none",
         sentencepiece: bytes | None = None,
+        text_forms: Collection[str] = (),
     ) -> None:
         from tokenizers import Tokenizer
 
@@ -94,6 +97,8 @@ class Vocabulary:
         self.tokenizer.encode_special_tokens = bool(language_tags) or sentencepiece is not None
         self.special_tokens = dict(special_tokens)
         self.pre_tokenizer = pre_tokenizer
+        # In their one order, which decides the digest.
+        self.text_forms = tuple(form for form in TEXT_FORMS if form in text_forms)
         self._json = tokenizer_json
         self._tags = dict(language_tags or {})
         self._sentencepiece = sentencepiece
@@ -130,6 +135,7 @@ class Vocabulary:
             language_tags=settings["language_tags"],
             pre_tokenizer=settings["pre_tokenizer"],
             sentencepiece=sentencepiece,
+            text_forms=settings.get("text_forms") or (),
         )
         # A folder with files of two vocabularies would give a model the wrong ids.
         if vocabulary.digest() != settings["digest"]:
@@ -172,13 +178,15 @@ class Vocabulary:
     def save(self, folder: PathLike) -> None:
         """Writes ``tokenizer.json``, ``vocabulary.json`` and ``sentencepiece.model`` if any."""
         folder = Path(folder)
-        settings = {
+        settings: dict[str, Any] = {
             "format": FORMAT,
             "special_tokens": self.special_tokens,
             "language_tags": self._tags,
             "pre_tokenizer": self.pre_tokenizer,
-            "digest": self.digest(),
         }
+        if self.text_forms:
+            settings["text_forms"] = self.text_forms
+        settings["digest"] = self.digest()
         with atomic_write(folder / "tokenizer.json") as file:
             file.write(self._json)
         if self._sentencepiece is not None:
@@ -302,7 +310,10 @@ class Vocabulary:
 
         It is the same before and after ``save`` and ``load``.
         """
-        parts = [self._json, self.special_tokens, self._tags, self.pre_tokenizer]
+        parts: list[Any] = [self._json, self.special_tokens, self._tags, self.pre_tokenizer]
+        # Only where there are any: the digest of other vocabularies stays what it was.
+        if self.text_forms:
+            parts.append(self.text_forms)
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -322,7 +333,59 @@ class Vocabulary:
             special_tokens=self.special_tokens,
             language_tags=self._tags,
             pre_tokenizer=self.pre_tokenizer,
+            text_forms=self.text_forms,
         )
+
+    def with_text_forms(self, text_forms: Collection[str]) -> Vocabulary:
+        """Return the same vocabulary with other forms of texts undone.
+
+        Args:
+            text_forms: any of ``corpus.text_forms.TEXT_FORMS``; none: texts are read as they are.
+
+        Raises:
+            ConfigError: there is no such form.
+        """
+        for form in text_forms:
+            if form not in TEXT_FORMS:
+                raise ConfigError(
+                    f"text_forms: no form is called {form!r}; there are {', '.join(TEXT_FORMS)}"
+                )
+        return Vocabulary(
+            self._json,
+            special_tokens=self.special_tokens,
+            language_tags=self._tags,
+            pre_tokenizer=self.pre_tokenizer,
+            sentencepiece=self._sentencepiece,
+            text_forms=text_forms,
+        )
+
+    def for_other_libraries(self) -> Vocabulary:
+        """Return the vocabulary with its forms of texts undone in ``tokenizer.json`` too.
+
+        That is as far as such a file can: presentation forms and capitals are undone by this
+        library alone. The ids stay what they were.
+        """
+        steps = normalizers_of(self.text_forms)
+        if not steps:
+            return self
+        definition = self.definition
+        own = definition["normalizer"]
+        if own is not None:
+            steps += own["normalizers"] if own["type"] == "Sequence" else [own]
+        definition["normalizer"] = {"type": "Sequence", "normalizers": steps}
+        return self.with_definition(definition)
+
+    def as_read(self, text: str, *, language: str | None = None) -> str:
+        """Return a text as the tokenizer is given it: forms undone, words segmented.
+
+        Offsets of tokens are places in this text.
+
+        Args:
+            text: as it is written.
+            language: its code; needed where the vocabulary pre-tokenizes by language.
+        """
+        (read,) = self._segmented(undo_forms([text], self.text_forms), language)
+        return read
 
     def _ids(
         self, texts: list[str], language: str | None, max_tokens: int | None, threads: int
@@ -332,6 +395,11 @@ class Vocabulary:
         Words are tokenized apart, so what follows the beginning of a text changes none of its
         tokens.
         """
+        try:
+            texts = undo_forms(texts, self.text_forms)
+        except (AttributeError, TypeError):
+            _refuse_broken(texts)
+            raise
         texts = self._segmented(texts, language)
         beginnings = texts
         if max_tokens is not None and self._splits_words:
