@@ -630,7 +630,7 @@ def run(options: Options, arguments: Sequence[str]) -> dict[str, Any]:
         if not engines:
             raise SystemExit(f"none of these engines is on this machine: {', '.join(missing)}")
         found = measure(options, engines, scratch)
-        # The rate is that of one core; all are alike.
+        # The rate is that of one core.
         cores = options.threads
         found["ceilings"] = {dtype: cores * rate for dtype, rate in ceilings().items()}
         table = summary(
