@@ -205,7 +205,11 @@ class Vocabulary:
         # A post-processor has its own numbers for the tokens that it puts around a text.
         around = self.tokenizer.encode("a").ids
         added = self.tokenizer.get_added_tokens_decoder()
-        return max([self._largest_piece, *added, *around])
+        pieces = [self._largest_piece]
+        if self._largest_piece < 0:
+            # The library reads a definition of a form that is not known here.
+            pieces = list(self.tokenizer.get_vocab(with_added_tokens=True).values())
+        return max([*pieces, *added, *around], default=-1)
 
     @property
     def pad_id(self) -> int:
@@ -509,7 +513,7 @@ def _splits_words(definition: dict[str, Any]) -> bool:
 
 
 def _largest_piece(definition: dict[str, Any]) -> int:
-    """Return the largest id of the model's pieces; -1 if there are none.
+    """Return the largest id of the model's pieces; -1 if there are none, or none were found.
 
     The library itself would copy the whole vocabulary.
     """
