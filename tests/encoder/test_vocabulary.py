@@ -274,3 +274,14 @@ def test_unknown_forms_of_texts_are_refused(framed_vocabulary, tmp_path):
 def test_what_is_no_text_is_named_with_forms_too(framed_vocabulary):
     with pytest.raises(DataError, match="int"):
         framed_vocabulary.with_text_forms(["decomposed"]).encode(["a", 3])
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known form", "unknown form"])
+def test_the_size_has_room_for_the_largest_id(monkeypatch, known):
+    made = Tokenizer(models.WordLevel({"a": 0, "b": 70, "[UNK]": 2}, unk_token="[UNK]"))
+    made.add_special_tokens(["[PAD]"])
+    if not known:
+        monkeypatch.setattr("interlingua.encoder.vocabulary._checked", lambda definition: {})
+    vocabulary = Vocabulary(made.to_str(), special_tokens={})
+    assert vocabulary.size == 1 + max(made.get_vocab().values())
+    assert vocabulary.size >= 71
