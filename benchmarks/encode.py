@@ -9,14 +9,16 @@ All have the same weights, texts and threads.
     python benchmarks/encode.py --model MODEL --instructions avx2
 
 Texts are sentences of several languages and of English, which is what each language's neighbors are
-searched among: ``tatoeba`` short ones, ``flores`` long ones, in random order. Every engine has a
+searched among, in random order: ``tatoeba`` short ones, ``flores`` long ones, ``mixed`` (the
+default) 2,000 of both, of twelve languages. Every engine has a
 process of its own that lives through the run, and they work in turns, ``--repeats`` times. From
 texts to vectors of length 1, tokenization included. With one thread processor time counts, with
 several wall time: look at that on an idle machine only.
 
 - sentences/s, tokens/s: medians; tokens are real ones, without padding;
-- roofline: the linear layers' operations for these tokens, over what this machine does in the same
-  run in torch's product of 4096 x 384 x 1536 in bfloat16;
+- roofline: the linear layers' operations for these tokens, over the most that the core can do in
+  the engine's dtype, which a loop of C measures (``ceiling.py``); in int8 ours computes attention
+  and its last layers in bfloat16, so that it can't reach 100 %;
 - cosine: with float32 of sentence-transformers, mean and lowest; same nearest: share of the texts
   that have the same nearest one among the translations as with float32;
 - stream: 32 texts at a time as they come, unsorted; query: one short text, median of milliseconds;
@@ -53,6 +55,7 @@ from typing import Any, NamedTuple
 
 import lesser_processor
 import numpy as np
+from ceiling import ceilings
 from machine_class import AMX, AVX2, OTHER, ZEN, machine_class
 
 import peers
@@ -72,7 +75,24 @@ SETS = {
         "tur_Latn",
         "swh_Latn",
     ),
+    "mixed": (
+        ("deu", "deu_Latn"),
+        ("fra", "fra_Latn"),
+        ("rus", "rus_Cyrl"),
+        ("cmn", "zho_Hans"),
+        ("ara", "arb_Arab"),
+        ("tha", "tha_Thai"),
+        ("tur", "tur_Latn"),
+        ("swh", "swh_Latn"),
+        ("jpn", "jpn_Jpan"),
+        ("kor", "kor_Hang"),
+        ("hin", "hin_Deva"),
+        ("vie", "vie_Latn"),
+    ),
 }
+"""Codes of languages: Tatoeba's, FLORES's, or both."""
+LIMITS = {"tatoeba": 200, "flores": 200, "mixed": 54}
+"""Sentences of each language by default; of both sources in ``mixed``."""
 STREAM_TEXTS = 32
 QUERIES = 40
 MEBIBYTE = 2**20
@@ -114,27 +134,30 @@ class Texts(NamedTuple):
     pairs: list[tuple[list[int], list[int]]]
 
 
+def read_pair(name: str, code: str, options: Options) -> tuple[list[str], list[str]]:
+    """Sentences of a language and their English translations, of ``tatoeba`` or ``flores``."""
+    if name == "tatoeba":
+        path = options.data / "tatoeba_laser" / f"{code}-eng.tsv"
+        rows = [line.split("\t")[:2] for line in path.read_text(encoding="utf-8").splitlines()]
+        return [row[0] for row in rows], [row[1] for row in rows]
+    other, english = (
+        (options.data / "flores200_devtest" / f"{side}.txt").read_text(encoding="utf-8")
+        for side in (code, "eng_Latn")
+    )
+    return other.splitlines(), english.splitlines()
+
+
 def read_texts(name: str, options: Options) -> Texts:
     """So many sentences of each language and their translations, each once, in random order."""
+    limit = options.limit or LIMITS[name]
     sides: list[tuple[list[str], list[str]]] = []
     for code in SETS[name]:
-        if name == "tatoeba":
-            lines = (
-                (options.data / "tatoeba_laser" / f"{code}-eng.tsv")
-                .read_text(encoding="utf-8")
-                .splitlines()
-            )
-            other, english = zip(
-                *(line.split("\t")[:2] for line in lines[: options.limit]), strict=True
-            )
-        else:
-            other, english = (
-                (options.data / "flores200_devtest" / f"{side}.txt")
-                .read_text(encoding="utf-8")
-                .splitlines()
-                for side in (code, "eng_Latn")
-            )
-        sides.append((list(other[: options.limit]), list(english[: options.limit])))
+        sources = zip(("tatoeba", "flores"), code, strict=True)
+        if name != "mixed":
+            sources = [(name, code)]
+        for source, source_code in sources:
+            other, english = read_pair(source, source_code, options)
+            sides.append((other[:limit], english[:limit]))
     texts = list(
         dict.fromkeys(options.prompt + text for pair in sides for side in pair for text in side)
     )
@@ -164,17 +187,13 @@ def flops_per_token(config: dict[str, Any]) -> int:
     return 2 * config["num_hidden_layers"] * (4 * width * width + 2 * width * inner)
 
 
-def product_rate(threads: int) -> float:
-    """FLOP/s of torch's product in bfloat16, by the clock that counts."""
-    import torch
-    from torch.nn import functional as F
-
-    torch.set_num_threads(threads)
-    x, weight = torch.randn(4096, 384).bfloat16(), torch.randn(1536, 384).bfloat16()
-    with torch.inference_mode():
-        F.linear(x, weight)
-        seconds = timed(lambda: [F.linear(x, weight) for _ in range(10)], threads)[1]
-    return 10 * 2 * 4096 * 384 * 1536 / seconds
+def dtype_of(engine: str) -> str:
+    """What an engine of ours or another computes in, by its name."""
+    if "int8" in engine:
+        return "int8"
+    if "bf" in engine:
+        return "bfloat16"
+    return "float32"
 
 
 def timed(work: Callable[[], Any], threads: int) -> tuple[Any, float]:
@@ -336,9 +355,8 @@ def measure(options: Options, engines: dict[str, Engine], folder: Path) -> dict[
         what: {name: {engine: [] for engine in engines} for name in options.sets}
         for what in ("all", "stream", "busy")
     }
-    found |= {"query": {engine: [] for engine in engines}, "product_rate": []}
+    found["query"] = {engine: [] for engine in engines}
     for repeat in range(options.repeats):
-        found["product_rate"].append(product_rate(options.threads))
         for engine, process in engines.items():
             for name in options.sets:
                 path = folder / f"{engine} {name}.npy" if repeat == 0 else None
@@ -360,8 +378,11 @@ def measure(options: Options, engines: dict[str, Engine], folder: Path) -> dict[
 def summary(
     found: dict[str, Any], sets: dict[str, Texts], tokens: dict[str, int], flops: int, folder: Path
 ) -> Any:
-    """Numbers of each engine by set; ``table[set][engine]``."""
-    rate, table = statistics.median(found["product_rate"]), {}
+    """Numbers of each engine by set; ``table[set][engine]``.
+
+    ``found["ceilings"]`` is operations per second by dtype, empty where they can't be measured.
+    """
+    ceilings, table = found["ceilings"], {}
     for name, texts in sets.items():
         exact = np.load(
             folder / f"{'st' if 'st' in found['query'] else next(iter(found['query']))} {name}.npy"
@@ -373,7 +394,6 @@ def summary(
             table[name][engine] = row = {
                 "sentences_per_second": len(texts.texts) / taken,
                 "tokens_per_second": tokens[name] / taken,
-                "roofline": tokens[name] / taken * flops / rate,
                 "cosine_mean": float(cosines.mean()),
                 "cosine_lowest": float(cosines.min()),
                 "largest_difference": float(np.abs(exact - vectors).max()),
@@ -381,6 +401,8 @@ def summary(
                 "query_milliseconds": statistics.median(found["query"][engine]),
                 "memory_mebibytes": found["memory"][engine],
             }
+            if ceilings:
+                row["roofline"] = tokens[name] / taken * flops / ceilings[dtype_of(engine)]
             if found["stream"][name][engine]:
                 row["stream_sentences_per_second"] = len(texts.texts) / statistics.median(
                     found["stream"][name][engine]
@@ -491,7 +513,8 @@ def closeness(table: Any, there: set[str]) -> list[Check]:
         by_set = {name: rows[engine][key] for name, rows in table.items()}
         found.append(Check(words, by_set, (max if most else min)(by_set.values()), target, most))
 
-    if "bfloat16" in there:
+    has_ceiling = all("roofline" in row for rows in table.values() for row in rows.values())
+    if "bfloat16" in there and has_ceiling:
         worst("bfloat16: share of the roofline", "bfloat16", "roofline", 0.7)
     if "st" not in there:
         return found
@@ -555,9 +578,10 @@ def show(
                 else ""
             )
             busy = f"{row['busy']:.0%}" if "busy" in row else ""
+            roofline = f"{row['roofline']:.0%}" if "roofline" in row else ""
             print(
                 f"  {engine:<14}{row['sentences_per_second']:8.0f}{row['tokens_per_second']:10.0f}"
-                f"{row['roofline']:9.0%}{row['cosine_mean']:10.6f}{row['cosine_lowest']:9.5f}"
+                f"{roofline:>9}{row['cosine_mean']:10.6f}{row['cosine_lowest']:9.5f}"
                 f"{row['same_nearest']:9.4f}{stream:>8}{row['query_milliseconds']:9.2f}"
                 f"{row['memory_mebibytes']:7.0f}{busy:>6}"
             )
@@ -606,11 +630,15 @@ def run(options: Options, arguments: Sequence[str]) -> dict[str, Any]:
         if not engines:
             raise SystemExit(f"none of these engines is on this machine: {', '.join(missing)}")
         found = measure(options, engines, scratch)
+        # The rate is that of one core.
+        cores = options.threads
+        found["ceilings"] = {dtype: cores * rate for dtype, rate in ceilings().items()}
         table = summary(
             found, texts, tokens, flops_per_token(read_json(folder / "config.json")), scratch
         )
-    rate, words = statistics.median(found["product_rate"]) / 1e9, f"{options.threads} thread(s)"
-    print(f"{options.model}, {words}; torch's product in bfloat16 here and now: {rate:.0f} GFLOP/s")
+    limits = [f"{dtype} {rate / 1e9:.0f}" for dtype, rate in found["ceilings"].items()]
+    limit = f"at most {', '.join(limits)} GFLOP/s" if limits else "no C compiler: no ceiling"
+    print(f"{options.model}, {options.threads} thread(s); {limit}")
     show(table, texts, tokens, missing, machine_class())
     return {
         "model": options.model,
@@ -635,8 +663,12 @@ def main() -> None:
         choices=[*peers.PEERS, *OURS, *TILES],
         default=[peer for peer in peers.PEERS if peer != "openvino fp32"] + list(OURS),
     )
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
-    parser.add_argument("--limit", type=int, default=200, help="sentences of each language at most")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=["mixed"])
+    parser.add_argument(
+        "--limit",
+        type=int,
+        help="sentences of each language at most; by default 200, of mixed 54 of each source",
+    )
     parser.add_argument("--prompt", default="", help="put before every text")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=5, help="turns; medians count")

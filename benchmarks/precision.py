@@ -199,6 +199,8 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
+        if options.work:
+            options.work.mkdir(parents=True, exist_ok=True)
         encode, save = remember(options.model, options.work or work)
         languages = {"source_language": "de", "target_language": "en"}
         for name in ("score", "sorted"):

@@ -3,6 +3,10 @@
 They are real ones with a running number inserted.
 
     python benchmarks/prepare.py --pairs 10_000_000
+    python benchmarks/prepare.py --pairs 300_000 --plain --against-tokenizers
+
+``--against-tokenizers`` prepares the same files once more, tokenized by the tokenizers library
+alone as before, and prints the ratio of the processor times and whether all bytes are equal.
 
 The number stands after every sixteen characters of both sides, so that neither exact nor
 near-duplicate removal takes a pair when the corpus is gone through more than once. Prints pairs/s
@@ -14,10 +18,12 @@ store. Needs some 1 GB of disk per million pairs.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import multiprocessing
 import resource
 import tempfile
 import time
+import unittest.mock
 from itertools import count
 from pathlib import Path
 
@@ -41,8 +47,8 @@ def numbered(text: str, number: int) -> str:
     return f" {number} ".join(pieces) + f" {number}"
 
 
-def write_corpus(pairs_folder: Path, folder: Path, pairs: int) -> None:
-    """Writes so many pairs, going through the corpus again and again.
+def write_corpus(pairs_folder: Path, folder: Path, pairs: int, *, plain: bool) -> None:
+    """Writes so many pairs, going through the corpus again and again; plain ones without numbers.
 
     Each of its files has one of the same name.
     """
@@ -57,8 +63,11 @@ def write_corpus(pairs_folder: Path, folder: Path, pairs: int) -> None:
                 (folder / file.name).open("a", encoding="utf-8") as out,
             ):
                 for line in lines:
-                    source, target = line.rstrip("\n").split("\t")
-                    out.write(f"{numbered(source, number)}\t{numbered(target, number)}\n")
+                    if plain:
+                        out.write(line)
+                    else:
+                        source, target = line.rstrip("\n").split("\t")
+                        out.write(f"{numbered(source, number)}\t{numbered(target, number)}\n")
                     number += 1
                     if number == pairs:
                         return
@@ -79,26 +88,30 @@ def main() -> None:
     )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument(
+        "--plain", action="store_true", help="pairs as they are, once each, without numbers"
+    )
+    parser.add_argument(
+        "--against-tokenizers",
+        action="store_true",
+        help="prepare once more, tokenized by the tokenizers library alone",
+    )
+    parser.add_argument(
         "--near", action=argparse.BooleanOptionalAction, default=True, help="near-duplicate removal"
     )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.scratch) as name:
         folder = Path(name)
-        print(f"writing {options.pairs:,} numbered pairs", flush=True)
-        write_corpus(options.data, folder, options.pairs)
-        run(folder, options)
+        print(f"writing {options.pairs:,} pairs", flush=True)
+        write_corpus(options.data, folder, options.pairs, plain=options.plain)
+        seconds = run(folder, options)
+        if options.against_tokenizers:
+            compare(folder, options, seconds)
 
 
-def run(folder: PathLike, options: argparse.Namespace) -> None:
-    """Prepares the corpus and prints what it took."""
-    import sentencepiece  # noqa: F401  (imported here so that it counts as an import)
-    import tokenizers  # noqa: F401
-
-    from interlingua.encoder import vocabulary_training  # noqa: F401
-    from interlingua.prepare.pipeline import prepare
-
-    config = PrepareConfig(
-        output=Path(folder) / "prepared",
+def configuration(folder: PathLike, options: argparse.Namespace, name: str) -> PrepareConfig:
+    """The corpus's, with a folder of that name for the output."""
+    return PrepareConfig(
+        output=Path(folder) / name,
         sources=(SourceConfig(paths=(Path(folder) / "*.tsv",), name="numbered"),),
         deduplicate=DeduplicateConfig(near=options.near),
         heldout=SplitConfig(pairs=100),
@@ -106,15 +119,64 @@ def run(folder: PathLike, options: argparse.Namespace) -> None:
         vocabulary=VocabularyConfig(size=32_000),
         processes=options.processes,
     )
+
+
+def processor_seconds() -> float:
+    """Of this process and of all that it started and that have ended."""
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(used.ru_utime + used.ru_stime for used in usage)
+
+
+def digest(folder: Path) -> str:
+    """SHA-256 of all names and bytes but those of the manifest, which holds times."""
+    content = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != "manifest.json":
+            content.update(str(path.relative_to(folder)).encode() + path.read_bytes())
+    return content.hexdigest()
+
+
+def compare(folder: Path, options: argparse.Namespace, seconds: float) -> None:
+    """Prepares the same files by the tokenizers library alone, and prints both.
+
+    Args:
+        folder: with the files, and what was prepared of them.
+        options: of the command line.
+        seconds: processor time that it took.
+    """
+    from interlingua.prepare.pipeline import prepare
+
+    config = configuration(folder, options, "by_tokenizers")
+    started = processor_seconds()
+    with unittest.mock.patch.object(PrepareConfig, "tokenizing_threads", 0):
+        prepare(config)
+    before = processor_seconds() - started
+    print(f"by tokenizers alone            {before:8.1f} s of processor")
+    print(f"by SentencePiece               {seconds:8.1f} s of processor, {before / seconds:.2f}x")
+    same = digest(folder / "prepared") == digest(config.output)
+    print("all bytes are equal" if same else "THE BYTES DIFFER")
+
+
+def run(folder: PathLike, options: argparse.Namespace) -> float:
+    """Prepares the corpus and prints what it took; returns the processor time of it."""
+    import sentencepiece  # noqa: F401  (imported here so that it counts as an import)
+    import tokenizers  # noqa: F401
+
+    from interlingua.encoder import vocabulary_training  # noqa: F401
+    from interlingua.prepare.pipeline import prepare
+
+    config = configuration(folder, options, "prepared")
     imports = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
+    used_before = processor_seconds()
     manifest = prepare(config)
     seconds = time.perf_counter() - started
+    used = processor_seconds() - used_before
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     for stage, spent in manifest.seconds.items():
         print(f"{stage:<30} {spent:8.1f} s {options.pairs / max(spent, 1e-9):12,.0f} pairs/s")
     print(f"{'all':<30} {seconds:8.1f} s {options.pairs / seconds:12,.0f} pairs/s")
-    print(f"processor time                 {sum(u.ru_utime + u.ru_stime for u in usage):8.1f} s")
+    print(f"processor time                 {used:8.1f} s {options.pairs / used:12,.0f} pairs/s")
     print(
         f"training pairs                 {manifest.train:,} of {options.pairs:,}; dropped:"
         f" {manifest.dropped}"
@@ -128,6 +190,7 @@ def run(folder: PathLike, options: argparse.Namespace) -> None:
         )
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         pool.apply(read_batches, (config.output / "train",))
+    return used
 
 
 def own_peak() -> int:

@@ -42,3 +42,12 @@ def test_a_process_of_another_user_is_alive(monkeypatch):
 
     monkeypatch.setattr(os, "kill", refuse)
     assert is_alive(1)
+
+
+def test_usable_cores_are_those_that_this_process_is_bound_to():
+    code = (
+        "import os; from interlingua.processes import usable_cores\n"
+        "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); print(usable_cores())"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "1\n"

@@ -18,6 +18,7 @@ from interlingua.verbs.evaluate import evaluate
 from interlingua.verbs.extend import extend
 from interlingua.verbs.mine import mine
 from interlingua.verbs.score import score
+from tests.tiny import tiny_encoder
 
 
 def test_each_name_is_what_it_says():
@@ -105,3 +106,31 @@ def test_names_cost_nothing_until_they_are_used():
 def test_bare_imports_bring_no_torch(statement):
     code = f"import sys; {statement}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory, word_vocabulary):
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    tiny_encoder(word_vocabulary).save(folder)
+    return folder
+
+
+HEAVY = "sympy torch._dynamo torch.onnx transformers sentence_transformers scipy pandas sklearn"
+HEAVY += " sentencepiece huggingface_hub lightning jinja2 pyarrow lancedb"
+
+
+@pytest.mark.parametrize("verb", ["embed", "encode"])
+def test_a_first_vector_brings_torch_and_no_other_heavy_package(verb, model_folder, tmp_path):
+    # A cold start is the time of its imports: torch alone takes half of it.
+    (tmp_path / "a.txt").write_text("de1\n", encoding="utf-8")
+    code = f"import interlingua; interlingua.load({str(model_folder)!r}).encode(['de1'])"
+    if verb == "embed":
+        arguments = ["embed", str(model_folder), "a.txt", "-o", "a.npy"]
+        code = f"from interlingua.cli.main import main; main({arguments!r})"
+    # At the exit, as a command ends with one.
+    report = f"print(*sorted(set({HEAVY.split()!r}) & sys.modules.keys()))"
+    code = f"import atexit, sys; atexit.register(lambda: {report}); {code}"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert found.stdout.splitlines()[-1] == ""

@@ -168,6 +168,7 @@ def without_blanks(vocabulary: Vocabulary) -> Vocabulary:
         json.dumps(definition, ensure_ascii=False, separators=(",", ":")),
         special_tokens=vocabulary.special_tokens,
         pre_tokenizer=vocabulary.pre_tokenizer,
+        text_forms=vocabulary.text_forms,
     )
 
 

@@ -106,7 +106,10 @@ class VectorTable:
         rows = np.concatenate([np.arange(block.start, block.stop) for block in blocks])
         best = np.argpartition(-scores, min(top, len(scores) - 1))[:top]
         found = [(float(scores[i]), self.passages[rows[i]]) for i in best]
-        hits = [Hit(passage.id, score, "", "", passage.language, "") for score, passage in found]
+        hits = [
+            Hit(passage.id, score, passage.text, passage.title, passage.language, "")
+            for score, passage in found
+        ]
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
     def vectors(self, ids: Sequence[str]) -> Float32[ndarray, "n d"]:

@@ -59,6 +59,14 @@ def is_task_of_srun(environ: Mapping[str, str] = os.environ) -> bool:
     )
 
 
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    # Not on macOS, where no process is bound to cores.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class _LibraryProcess(SpawnProcess):
     """A spawned process that does not run the caller's script again."""
 

@@ -84,6 +84,7 @@ METHODS = Registry(
         "laser": "interlingua.methods.laser:LASER",
         "combination": "interlingua.methods.combination:Combination",
         "multilingual_ir": "interlingua.methods.multilingual_ir:MultilingualIR",
+        "teacher_similarity": "interlingua.methods.teacher_similarity:TeacherSimilarity",
     },
 )
 TASKS = Registry(
@@ -100,6 +101,7 @@ TASKS = Registry(
         "ntrex_f1": "interlingua.evaluation.tasks.ntrex:NtrexF1",
         "flores_p_at_1": "interlingua.evaluation.tasks.flores:FloresP1",
         "mixed_pool": "interlingua.evaluation.tasks.mixed_pool:MixedPool",
+        "robustness": "interlingua.evaluation.tasks.robustness:Robustness",
         "sts17": "interlingua.evaluation.tasks.sts:STS17",
         "stsb": "interlingua.evaluation.tasks.sts:STSBenchmark",
         "sts12_16": "interlingua.evaluation.tasks.sts:STS12to16",

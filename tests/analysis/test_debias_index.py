@@ -108,7 +108,7 @@ def test_wrong_inputs_are_refused(index):
     with pytest.raises(ConfigError, match="--labels"):
         debias_index(index / "index.npy", index / "out")
     (index / "short.txt").write_text("de\n")
-    with pytest.raises(DataError, match="1 lines for 300"):
+    with pytest.raises(DataError, match="1 line for 300"):
         debias_index(index / "index.npy", index / "out", labels=index / "short.txt")
     with pytest.raises(DataError, match=r"none\.npy: can't be read"):
         debias_index(index / "none.npy", index / "out", labels=index / "labels.txt")

@@ -129,3 +129,45 @@ def test_what_is_said_about_a_plan():
 def test_the_digest_sees_everything(changes):
     assert rows().digest == rows().digest
     assert dataclasses.replace(rows(), **changes).digest != rows().digest
+
+
+def blocked(block, *, size=4, seed=3):
+    """Ten questions: six German ones (even numbers, and 9), three French, one Thai."""
+    codes = ["deu_Latn", "fra_Latn"] * 3 + ["deu_Latn", "tha_Thai", "deu_Latn", "deu_Latn"]
+    questions = TokenColumn([[100 + row] for row in range(QUESTIONS)], codes)
+    return codes, QuestionPlan(
+        rows(questions=questions), global_batch_size=size, seed=seed, language_block=block
+    )
+
+
+def test_blocks_are_of_one_language():
+    codes, found = blocked(2, size=4)
+    # Three blocks of German, one of French; the Thai question has no block.
+    assert found.epoch_size == 8
+    seen = Counter()
+    for step in range(40):
+        asked = [question for question, *_ in read(found, step)]
+        seen.update(asked)
+        assert [codes[row] for row in asked[::2]] == [codes[row] for row in asked[1::2]]
+        assert len(set(asked)) == 4
+    # A pass leaves out one of the three French questions, another one each time.
+    assert set(seen) == set(range(QUESTIONS)) - {7}
+    assert all(seen[row] == 20 for row in range(QUESTIONS) if codes[row] == "deu_Latn")
+    assert len({tuple(read(found, step)) for step in range(40)}) == 40
+
+
+def test_blocks_are_shared_by_ranks_and_never_longer_than_a_pass():
+    _, found = blocked(2)
+    whole = read(found, 5)
+    shares = [read(found, 5, rank=rank, world_size=2) for rank in range(2)]
+    assert [*shares[0], *shares[1]] == whole
+    with pytest.raises(ConfigError, match=r"10 questions, .*8"):
+        blocked(2, size=10)
+
+
+def test_a_block_of_one_is_the_plain_order():
+    _, found = blocked(1)
+    plain = plan()
+    assert [question for question, *_ in read(found, 2)] == [
+        question for question, *_ in read(plain, 2)
+    ]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ from tests.search.test_searcher import files, model  # noqa: F401
 pytest.importorskip("lancedb")
 
 
-def test_an_index_is_built_extended_and_cut(done, model, files, tmp_path):  # noqa: F811
+def test_an_index_is_built_extended_and_cut(done, model, files, tmp_path, caplog):  # noqa: F811
     folder = tmp_path / "index"
     printed = done(f"index build {model}", *files[:2], f"-o {folder}")
     assert printed.err == f"{folder}: 40 passages added, 0 replaced, 0 deleted, 0 as they were\n"
@@ -22,7 +23,11 @@ def test_an_index_is_built_extended_and_cut(done, model, files, tmp_path):  # no
     assert printed.err == ""
     printed = done(f"index delete {folder} fra_Latn.txt:1 --where \"language = 'fra_Latn'\"")
     assert "20 passages deleted" in printed.err
-    assert PassageIndex(folder).count() == 40
+    printed = done(f"index delete {folder} eng_Latn.txt:1 eng_Latn.txt eng_Latn.txt")
+    assert "1 passage deleted" in printed.err
+    assert "1 of 2 ids are of no passage" in caplog.records[-1].getMessage()
+    assert "file = 'NAME'" in caplog.records[-1].getMessage()
+    assert PassageIndex(folder).count() == 39
 
 
 def test_an_empty_file_is_an_error(refused, model, files, tmp_path):  # noqa: F811
@@ -62,3 +67,55 @@ def test_users_errors_are_one_line(refused, tmp_path, monkeypatch, arguments, ma
     monkeypatch.chdir(tmp_path)
     assert match in refused("index", arguments).err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_in_an_index_is_shown_and_listed(done, model, files, tmp_path):  # noqa: F811
+    records = tmp_path / "news.jsonl"
+    records.write_text('{"id": "n1", "text": "en1", "title": "en2", "lang": "en", "year": 2024}\n')
+    folder = tmp_path / "index"
+    done(f"index build {model}", files[0], records, f"-o {folder}")
+    printed = done(f"index info {folder}").out
+    assert "passages         21" in printed
+    assert "eng_Latn 1" in printed
+    info = json.loads(done(f"index info {folder} --json").out)
+    assert (info["passages"], info["is_approximate"]) == (21, False)
+    lines = done(f"index list {folder}").out.splitlines()
+    assert len(lines) == 21
+    assert "eng_Latn  n1  en2: en1" in lines
+    record = done(f'index list {folder} --where "year = 2024" --json').out
+    expected = {"id": "n1", "text": "en1", "title": "en2", "language": "eng_Latn", "year": 2024}
+    assert json.loads(record) == expected
+
+
+def test_what_is_listed_can_be_added_again(done, model, files, tmp_path):  # noqa: F811
+    folder = tmp_path / "index"
+    (tmp_path / "a.jsonl").write_text('{"id": "n1", "text": "en1", "lang": "en", "year": 2024}\n')
+    done(f"index build {model} {tmp_path}/a.jsonl -o {folder}")
+    (tmp_path / "b.jsonl").write_text(done(f"index list {folder} --json").out)
+    printed = done(f"index add {folder} {tmp_path}/b.jsonl")
+    assert "0 passages added, 0 replaced, 0 deleted, 1 as they were" in printed.err
+
+
+def test_compaction_frees_the_disk(done, model, files, tmp_path):  # noqa: F811
+    folder = tmp_path / "index"
+    done(f"index build {model}", *files, f"-o {folder}")
+    done(f"index delete {folder} --where \"language = 'deu_Latn'\"")
+    before = json.loads(done(f"index info {folder} --json").out)
+    after = json.loads(done(f"index compact {folder} --json").out)
+    assert after["versions"] == 1 < before["versions"]
+    assert after["bytes"] < before["bytes"]
+    assert after["passages"] == before["passages"] == PassageIndex(folder).count()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ("info", "arguments"),
+        ("info x y", "takes one index"),
+        ("list x --language de", "--language is not an option of index list"),
+        ("compact nothing", "no index"),
+    ],
+)
+def test_wrong_uses_of_the_actions_that_read(refused, arguments, match, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert match in refused(f"index {arguments}").err

@@ -24,6 +24,7 @@ DAMAGED = {
     "tokenizer": b'{"model": {"type": "WordLevel", "vocab": []}}',
     "npy": b"\x93NUMPY\1\0\xff\xff",
     "result": b'{"languages": [1]}',
+    "table": b'{"languages": [1]}\n',
     "labeled": b'{"sentence1": 1}\n',
     "questions": b'[{"question": ["a"]}]',
 }

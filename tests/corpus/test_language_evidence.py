@@ -43,6 +43,10 @@ ENGLISH = "The house is at the end of the street and that was for this man."
         (ENGLISH, "hin_Deva", "Latn"),
         ("iPhone 15", "zho_Hans", None),  # too little to tell
         (f"{RUSSIAN} {ENGLISH}", "rus_Cyrl", None),
+        (f"{KOREAN} {KOREAN} Ur", "knc_Latn", "Hang"),  # 3 % Latin letters, as Wikipedia has them
+        (f"{RUSSIAN * 3} Microsoft", "eng_Latn", "Cyrl"),
+        (f"{RUSSIAN} {ENGLISH}", "eng_Latn", None),
+        (f"{JAPANESE} 東京", "kor_Hang", "Kana"),
     ],
 )
 def test_a_script_that_contradicts_a_language(text, code, script):
@@ -77,6 +81,19 @@ def test_the_name_of_a_country_is_read_as_its_language(tmp_path, name):
     if "-" not in name:
         path = write(tmp_path / f"x.{name}-fr.tsv", f"{text}\tCeci est une phrase.\n")
         assert next(read_pairs(path)).source_language == code
+
+
+def test_a_language_of_a_country_is_found_by_few_frequent_words(tmp_path):
+    """News have fewer of them than speech: here 9 % of the words."""
+    lines = (
+        "Valitsus teatas esmaspäeval, et uus seadus jõustub järgmise aasta alguses.",
+        "Teadlased leidsid sügavast järvest haruldase kala, mis elab ainult külmas vees.",
+        "Rong väljus jaamast täpselt õigel ajal ja jõudis hommikuks linna.",
+        "Muuseumi külastajad saavad nüüd tutvuda vanade käsikirjadega.",
+        "Keegi ei teadnud, miks tuled kogu linnas kustusid.",
+    )
+    path = write(tmp_path / "x.ee-en.tsv", "".join(f"{line}\t{ENGLISH}\n" for line in lines))
+    assert next(read_pairs(path)).source_language == "est_Latn"
 
 
 @pytest.mark.parametrize("name", ["se", "ee", "br", "si", "kr", "tw", "mar"])

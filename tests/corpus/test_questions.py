@@ -191,7 +191,7 @@ def topics_in(folder, *, qrels=QRELS, docs=DOCS, topics=TOPICS):
         ({"qrels": None}, r"there is no qrels.train.txt .*"),
         ({"docs": None}, r"there is no docs.jsonl .*"),
         ({"qrels": "1 0 5#0\n"}, "qrels.train.txt:1: '1 0 5#0', expected: question 0 passage"),
-        ({"qrels": "1 0 99 1\n"}, "docs.jsonl: 1 passages .*'99'"),
+        ({"qrels": "1 0 99 1\n"}, "docs.jsonl: lacks 1 passage .*'99'"),
         ({"docs": [{"id": "5#0"}]}, r"docs.jsonl:1: 'text' is missing"),
         ({"topics": "1\n"}, r"topic.train.tsv:1: '1', expected question id, question"),
     ],
@@ -281,3 +281,21 @@ def test_real_files(name, questions, passages, language):
     texts = {question.positives[0].text for question in found}
     assert len(texts) == pytest.approx(passages, rel=0.02)
     assert {question.language for question in found} == {language}
+
+
+def test_a_passage_in_another_language_names_it(tmp_path):
+    item = {
+        "question": "Missä?",
+        "language": "fi",
+        "positive_ctxs": [{"text": "By the sea.", "language": "en"}],
+        "hard_negative_ctxs": [{"text": "Meren rannalla."}],
+    }
+    path = tmp_path / "questions.json"
+    path.write_text(json.dumps([item]), "utf-8")
+    (question,) = read_questions(path)
+    assert question.language == "fin_Latn"
+    assert [passage.language for passage in question.positives] == ["eng_Latn"]
+    assert [passage.language for passage in question.hard_negatives] == [""]
+    path.write_text(json.dumps([{**item, "positive_ctxs": [{"text": "a", "language": "??"}]}]))
+    with pytest.raises(DataError, match="language"):
+        list(read_questions(path))

@@ -101,6 +101,13 @@ def test_the_objects_own_languages_come_before_the_given_ones():
     assert pair_of_object(item, "deu_Latn", "eng_Latn").source_language == "fra_Latn"
 
 
+def test_further_variants_of_a_translation_stay_with_the_pair(tmp_path):
+    texts_of_unit = {"en": "road", "de-DE": "Straße", "de-CH": "Strasse", "fr": "rue"}
+    path = write(tmp_path / "x.jsonl", {"id": 7, "translation": texts_of_unit})
+    (pair,) = read_pairs(path, source_language="en", target_language="de-CH")
+    assert (pair.target, fields_of(pair)) == ("Strasse", {"de-DE": "Straße", "id": 7})
+
+
 def test_regions_of_json_are_requested_by_them(tmp_path):
     texts_of_unit = {"en-US": "color", "en-GB": "colour", "de-CH": "Strasse"}
     path = write(tmp_path / "x.jsonl", {"translation": texts_of_unit})

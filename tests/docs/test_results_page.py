@@ -26,9 +26,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 NOT_STORED = "Not stored: "
 STORED = "interlingua compare experiments/results/"
-ARRANGED = ("Multilingual IR: what the two contrastive losses add",)
-"""Sections with tables that join columns of several commands and shorten their names; numbers are
-compared column by column."""
 
 
 class Section(NamedTuple):
@@ -94,21 +91,9 @@ def cells_of(line):
     return [cell.strip(" *") for cell in line.strip().strip("|").split(" |")]
 
 
-def columns_of(table):
-    """The columns, each as the name of a row -> its cell, without bold marks, seeds and ``± 0``."""
-    _, _, *rows = map(cells_of, table)
-    names = [row[0].removesuffix(" (3 seeds)") for row in rows]
-    cells = [[cell.removesuffix(" ± 0") for cell in row[1:]] for row in rows]
-    return [dict(zip(names, column, strict=True)) for column in zip(*cells, strict=True)]
-
-
 def is_printed(section, table):
     """Whether the commands of a section print a table of it."""
-    printed = printed_tables(section)
-    if section.heading not in ARRANGED:
-        return table in printed
-    known = [column for one in printed for column in columns_of(one)]
-    return all(any(column.items() <= one.items() for one in known) for column in columns_of(table))
+    return table in printed_tables(section)
 
 
 def stored():

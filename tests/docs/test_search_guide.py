@@ -59,7 +59,7 @@ def done(workplace):
 
 
 def test_every_command_ends_well(done):
-    assert len(done) == 15
+    assert len(done) == 18
 
 
 def test_a_balanced_search_finds_every_language(done):
@@ -75,9 +75,11 @@ def test_words_and_conditions_find_what_they_name(done):
     by_words = next(text for command, text in done.items() if "--mode text" in command)
     assert len(by_words.splitlines()) == 10
     conditions = {
-        command: text for command, text in done.items() if "search" in command and "json" in command
+        command: text
+        for command, text in done.items()
+        if "search" in command and "--where" in command
     }
-    assert len(conditions) == 2
+    assert len(conditions) == 1
     for output in conditions.values():
         assert [line.split()[3] for line in output.splitlines()] == ["n1"]
 

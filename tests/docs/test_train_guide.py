@@ -77,6 +77,7 @@ def test_reference_names_every_key():
         ("data.labeled", data_config.LabeledConfig),
         ("data.questions", data_config.QuestionsConfig),
         ("data.monolingual", data_config.MonolingualConfig),
+        ("data.forms", data_config.FormsConfig),
         ("encoder", configs.EncoderConfig),
         ("optimizer", configs.OptimizerConfig),
         ("schedule", configs.ScheduleConfig),

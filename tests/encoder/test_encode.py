@@ -143,9 +143,12 @@ def test_a_limit_is_warned_of_once(encoder, sentences, caplog, monkeypatch):
 
 
 def test_empty_texts_and_no_texts(encoder, tmp_path):
-    vectors = encoder.encode(["", "The cat sits on the mat.", " "])
-    assert np.isfinite(vectors).all()
-    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    texts = ["", "The cat sits on the mat.", " \t\n", "\u200b\ufeff", "\u3000", "."]
+    for options in ({}, {"prompt": "query: "}, {"normalize": False}, {"dim": 8}):
+        vectors = encoder.encode(texts, **options)
+        assert np.isfinite(vectors).all()
+        assert vectors.any(axis=1).tolist() == [False, True, False, False, False, True]
+    assert np.array_equal(encoder.encode(texts)[1], encoder.encode([texts[1]])[0])
     for out in (None, tmp_path / "out.npy"):
         assert encoder.encode([], out=out).shape == (0, 32)
     assert np.load(tmp_path / "out.npy").shape == (0, 32)

@@ -69,6 +69,13 @@ def test_shift_makes_all_language_means_zero(labeled):
         np.testing.assert_allclose(shifted.mean(axis=0), np.zeros(WIDTH), atol=1e-6)
 
 
+def test_a_zero_vector_stays(labeled):
+    found = fit_language_map(language_statistics(blocks(labeled)), "shift")
+    vectors = np.stack([np.zeros(WIDTH), labeled["eng_Latn"][0]])
+    mapped = found.apply(vectors, ["eng_Latn"] * 2)
+    assert mapped.any(axis=1).tolist() == [False, True]
+
+
 def test_erase_matches_the_formula_of_the_paper(labeled):
     """LEACE of the cross-covariance with one-hot languages, by numpy's pseudo-inverses."""
     weights = np.concatenate(

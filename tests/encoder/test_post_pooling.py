@@ -53,7 +53,7 @@ def test_encoder_applies_layers_then_normalizes(encoder):
     torch.manual_seed(1)
     layers = Normalize(), Dense(encoder.hidden_size, 5, activation="tanh")
     deep = with_layers(encoder, *layers)
-    texts = ["ru1 ru2", "de5", ""]
+    texts = ["ru1 ru2", "de5", "?"]
     unit = torch.from_numpy(encoder.encode(texts))
     expected = torch.tanh(layers[1].linear(unit)).detach()
     assert deep.dim == 5

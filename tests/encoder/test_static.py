@@ -55,9 +55,9 @@ def test_the_fast_path_is_the_pooling_of_token_states(static):
     torch.testing.assert_close(static(batch), slow)
     static.settings = dataclasses.replace(static.settings, include_special=True)
     torch.testing.assert_close(static(batch), static.tokens(batch).pool("mean"))
-    np.testing.assert_allclose(
-        static.encode(TEXTS), F.normalize(static(batch)).detach().numpy(), atol=1e-6
-    )
+    expected = F.normalize(static(batch)).detach().numpy()
+    expected[TEXTS.index("")] = 0
+    np.testing.assert_allclose(static.encode(TEXTS), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("pooling", ["max", "cls"])
@@ -65,10 +65,9 @@ def test_other_poolings_work_too(static, pooling):
     static.settings = dataclasses.replace(static.settings, pooling=pooling)
     ids = static.vocabulary.encode(TEXTS)
     batch = TokenBatch.from_lists(ids, ("",) * len(ids))
-    expected = static.tokens(batch).pool(pooling, include_special=False)
-    np.testing.assert_allclose(
-        static.encode(TEXTS, normalize=False), expected.detach().numpy(), atol=1e-6
-    )
+    expected = static.tokens(batch).pool(pooling, include_special=False).detach().numpy()
+    expected[TEXTS.index("")] = 0
+    np.testing.assert_allclose(static.encode(TEXTS, normalize=False), expected, atol=1e-6)
 
 
 def test_gradients_reach_the_rows_of_a_texts_tokens_alone(static):

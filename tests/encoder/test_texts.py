@@ -51,7 +51,7 @@ def test_what_holds_no_list_of_texts_is_refused_at_once(texts, message):
         (b"text", r"bytes; decode them"),
         (["a", "b"], "a list; flatten"),
         (np.array(["a", "b"]), "a ndarray; flatten"),
-        (7, "7, a int"),
+        (7, "7, an int"),
         ("half \ud83d", r"half a character, '\\ud83d'"),
     ],
 )

@@ -234,3 +234,54 @@ def test_a_tokenizer_without_its_unknown_token_is_one_line(tmp_path):
     (tmp_path / "tokenizer.json").write_text(content)
     with pytest.raises(DataError, match="tokenizer"):
         Vocabulary.from_huggingface(tmp_path).encode(["a c"])
+
+
+def test_forms_of_texts_are_undone_and_stored(framed_vocabulary, tmp_path):
+    plain, decomposed = ["Bücher liest er"], ["Bu\u0308\u00adcher liest er"]
+    assert framed_vocabulary.encode(plain) != framed_vocabulary.encode(decomposed)
+    reads = framed_vocabulary.with_text_forms(["decomposed", "invisible"])
+    assert reads.text_forms == ("invisible", "decomposed")
+    assert reads.encode(decomposed) == reads.encode(plain) == framed_vocabulary.encode(plain)
+    assert reads.as_read(decomposed[0]) == plain[0]
+    assert reads.digest() != framed_vocabulary.digest()
+    reads.save(tmp_path)
+    again = Vocabulary.load(tmp_path)
+    assert (again.text_forms, again.digest()) == (reads.text_forms, reads.digest())
+    assert again.with_text_forms(()).digest() == framed_vocabulary.digest()
+
+
+def test_other_libraries_undo_what_a_tokenizer_file_can(framed_vocabulary):
+    reads = framed_vocabulary.with_text_forms(["decomposed", "invisible", "capitals"])
+    written = reads.for_other_libraries()
+    texts = ["Bu\u0308\u00adcher", "SIE LIEST BÜCHER DORT", "x"]
+    assert written.encode(texts) == reads.encode(texts)
+    alone = Vocabulary(written._json, special_tokens=written.special_tokens)
+    assert alone.encode(texts[:1]) == reads.encode(texts[:1])
+    assert framed_vocabulary.for_other_libraries() is framed_vocabulary
+
+
+def test_unknown_forms_of_texts_are_refused(framed_vocabulary, tmp_path):
+    with pytest.raises(ConfigError, match=r"text_forms.*decomposed"):
+        framed_vocabulary.with_text_forms(["nfc"])
+    framed_vocabulary.save(tmp_path)
+    path = tmp_path / "vocabulary.json"
+    content = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({**content, "text_forms": ["nfc"]}), "utf-8")
+    with pytest.raises(DataError, match="text_forms"):
+        Vocabulary.load(tmp_path)
+
+
+def test_what_is_no_text_is_named_with_forms_too(framed_vocabulary):
+    with pytest.raises(DataError, match="int"):
+        framed_vocabulary.with_text_forms(["decomposed"]).encode(["a", 3])
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known form", "unknown form"])
+def test_the_size_has_room_for_the_largest_id(monkeypatch, known):
+    made = Tokenizer(models.WordLevel({"a": 0, "b": 70, "[UNK]": 2}, unk_token="[UNK]"))
+    made.add_special_tokens(["[PAD]"])
+    if not known:
+        monkeypatch.setattr("interlingua.encoder.vocabulary._checked", lambda definition: {})
+    vocabulary = Vocabulary(made.to_str(), special_tokens={})
+    assert vocabulary.size == 1 + max(made.get_vocab().values())
+    assert vocabulary.size >= 71

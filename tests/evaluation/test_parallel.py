@@ -52,7 +52,7 @@ def test_the_default_is_muse_where_it_is(tmp_path):
     [
         ({"eng_Latn": ["a"]}, None, "1 language here; 2 are needed; name more with --languages"),
         ({"eng_Latn": ["a"], "deu_Latn": ["b"]}, ["de"], "1 language here"),
-        ({"eng_Latn": ["a"], "deu_Latn": ["b", "c"]}, None, "1 lines, but deu_Latn.txt"),
+        ({"eng_Latn": ["a"], "deu_Latn": ["b", "c"]}, None, "1 line, but deu_Latn.txt"),
         ({"eng_Latn": ["a"], "deu": ["b"], "deu_Latn": ["b"]}, None, "deu_Latn.txt: deu.txt"),
         ({"eng_Latn": ["a"], "deu_Latn": []}, None, "the file is empty"),
         ({"eng_Latn": ["a", "b"], "deu_Latn": ["b", " "]}, None, "deu_Latn.txt:2: a blank line"),

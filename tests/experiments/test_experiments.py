@@ -59,8 +59,13 @@ SMALL = {
     "num_attention_heads": 2,
     "intermediate_size": 16,
 }
-MODELS = {"distill": ("teacher",), "anchor": ("teachers",)}
+MODELS = {
+    "distill": ("teacher",),
+    "anchor": ("teachers",),
+    "teacher_similarity": ("teacher",),
+}
 """Options that name a pretrained model, by method."""
+PROMPTS = ("question_prompt", "passage_prompt")
 OFF = {"xtr": {"generative": "none"}, "contrastive": {"contrastive": "none"}}
 """How a term is switched off where it is not by its weight."""
 ALWAYS = {"decoder", "retrieval", "xlco"}
@@ -172,6 +177,8 @@ def replaced_models(name, given, model):
         if given.get(key):
             several = not isinstance(given[key], str)
             changes |= {key: (model,), "teacher_prompts": ()} if several else {key: model}
+            # The tiny vocabulary has no words for prompts.
+            changes |= {prompt: "" for prompt in PROMPTS if given.get(prompt)}
     return changes
 
 

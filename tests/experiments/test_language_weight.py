@@ -17,7 +17,7 @@ TUNED = 0.1 * 2 * 32 * (64 - 2)
 ROWS = sorted((ROOT / "multilingual_ir").glob("tydi_*.toml"))
 ARMS = [
     pytest.param(path, arm, id=f"{path.stem}-{arm.name}")
-    for path in (ROOT / "claims" / "ir.toml", ROOT / "claims" / "ir_sizes.toml")
+    for path in (ROOT / "claims" / f"{name}.toml" for name in ("ir", "ir_sizes", "ir_text"))
     for arm in read(path).arm
     if arm.config
 ]

@@ -45,3 +45,31 @@ def test_it_writes_questions_that_train_reads(script, tmp_path, monkeypatch):
     for question, written in zip(found, json.loads(output.read_text("utf-8")), strict=True):
         assert question.positives[0] not in question.hard_negatives
         assert written["answers"][0] not in [passage.text for passage in question.hard_negatives]
+
+
+def test_none_is_nearer_than_a_question_s_own(script):
+    cosines = np.array([0.5, 0.9, 0.8, 0.7, 0.2, 0.1, 0.8])
+    assert script.nearest_below(cosines, 2) == [3, 0, 4, 5]
+    assert script.nearest_below(cosines, 5) == []
+
+
+def test_questions_of_many_languages_get_passages_of_their_passage_s(script, tmp_path, monkeypatch):
+    items = []
+    for row in range(12):
+        language = ("eng_Latn", "deu_Latn")[row % 2]
+        # The tiny vocabulary has letters and no digits.
+        word = "abcdefghijkl"[row]
+        context = {"title": "", "text": f"the {word} {word}", "language": language}
+        items.append({"question": word, "language": "eng_Latn", "positive_ctxs": [context]})
+    source, output = tmp_path / "questions.json", tmp_path / "ranked.json"
+    source.write_text(json.dumps(items), "utf-8")
+    small_model(tmp_path / "model")
+    command = ["hard_passages.py", str(tmp_path / "model"), str(source), "-o", str(output)]
+    monkeypatch.setattr(sys, "argv", command)
+    script.main()
+    found = list(read_questions(output))
+    assert sum(len(question.hard_negatives) for question in found) >= 12
+    for question in found:
+        own = question.positives[0]
+        assert {passage.language for passage in question.hard_negatives} <= {own.language}
+        assert own not in question.hard_negatives

@@ -195,3 +195,24 @@ def test_the_card_names_the_widths_it_was_trained_for(encoder, tmp_path):
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| dimensions | 16 |" in card
     assert "| can be cut to | 8 |" in card
+
+
+def test_forms_of_texts_are_undone_there_as_far_as_its_tokenizer_can(model, tmp_path):
+    library = pytest.importorskip("sentence_transformers")
+    out = tmp_path / "forms"
+    export(model, out, ExportSettings(text_forms=("invisible", "decomposed", "capitals")))
+    ours = Encoder.load(out)
+    assert ours.vocabulary.text_forms == ("invisible", "decomposed", "capitals")
+    texts = ["die kat\u00adze", "U\u0308ber"]
+    theirs = library.SentenceTransformer(str(out), device="cpu").encode(
+        texts, normalize_embeddings=True
+    )
+    assert np.allclose(ours.encode(texts), theirs, atol=1e-5)
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert "## Forms of texts" in card
+    assert "Only interlingua undoes capitals" in card
+    # None at all, again.
+    export(out, tmp_path / "plain", ExportSettings(text_forms=()))
+    assert Vocabulary.load(tmp_path / "plain").text_forms == ()
+    with pytest.raises(ConfigError, match=r"text_forms.*capitals"):
+        export(model, tmp_path / "wrong", ExportSettings(text_forms=("capital",)))

@@ -235,16 +235,17 @@ def test_every_option_is_read(method):
     assert [name for name in unread if not name.endswith("_weight")] == []
 
 
-@pytest.mark.parametrize("method", ["distill", "anchor"])
+@pytest.mark.parametrize("method", ["distill", "anchor", "teacher_similarity"])
 def test_a_frozen_teacher_never_moves_and_never_drops_out(method):
     objective, batch = tiny_objective(method, dropout=0.5), tiny_batch(method)
-    teacher = objective.teacher if method == "distill" else objective.anchors.teacher
-    before, target = teacher.digest(), teacher(batch.b)
+    teacher = objective.anchors.teacher if method == "anchor" else objective.teacher
+    sentences = batch.questions if method == "teacher_similarity" else batch.b
+    before, target = teacher.digest(), teacher(sentences)
     list(_training(objective, optimizer_of(objective), method, {}, range(2)))
     assert objective.encoder.digest() != teacher.digest() == before
     objective.train()
     assert objective.encoder.training
-    assert torch.equal(teacher(batch.b), target)
+    assert torch.equal(teacher(sentences), target)
     assert not any(module.training for module in teacher.modules())
     assert not any(weight.requires_grad for weight in teacher.parameters())
 

@@ -25,6 +25,12 @@ REFUSED = {
         ({"side_negatives": "language"}, "side_negatives"),
         ({"to_bank_weight": 0.0, "from_bank_weight": 0.0, "temperature": 0.1}, "temperature"),
     ],
+    "teacher_similarity": [
+        ({"question_weight": 0.0, "passage_weight": 0.0}, "leaves no loss"),
+        ({"temperature": 0.0}, "temperature is 0.0"),
+        ({"teacher_temperature": -1.0}, "teacher_temperature is -1.0"),
+        ({"passage_prompt": "passage: "}, "passage_prompt"),
+    ],
     "cross_encoder": [({"head_dropout": 1}, "head_dropout is 1")],
     "infonce": [({"temperature": 0.0}, r"temperature is 0\.0; .*positive")],
     "labse": [({"temperature": 0.0}, "temperature is 0.0"), ({"margin": -0.1}, "margin is -0.1")],

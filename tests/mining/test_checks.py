@@ -50,6 +50,10 @@ def test_numbers_in_any_digits(text, found):
         ("2 und 2", "2", 0.5),
         ("nichts", "7", 0.5),  # the other side may have it in words
         ("3.5", "12", 0.0),
+        ("2024-01-02", "2024-01-03", 0.0),  # nothing but numbers
+        ("2024-01-02", "02/01/2024", 1.0),
+        ("10.1.3.5", "10.1.3.6", 0.0),
+        ("am 02.01.2024", "on 2024-01-03", 0.5),
     ],
 )
 def test_numbers_agree(source, target, share):

@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import sys
 import tomllib
+import unicodedata
 import zipfile
 from pathlib import Path
 
@@ -139,3 +140,24 @@ def test_both_cards_have_the_numbers_of_the_results(monkeypatch):
         table = script.table_of(card, results)
         assert table.count("\n") > 10
         assert script.with_numbers(text, table) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("Библиотека закрыта по воскресеньям.", "БИБЛИОТЕКА ЗАКРЫТА ПО ВОСКРЕСЕНЬЯМ."),
+        ("Kütüphane pazar günleri kapalıdır.", "KÜTÜPHANE PAZAR GÜNLERİ KAPALIDIR."),
+        (
+            "도서관은 일요일에 문을 닫습니다.",
+            unicodedata.normalize("NFD", "도서관은 일요일에 문을 닫습니다."),
+        ),
+        ("المكتبة مغلقة يوم الأحد.", "الْمَكْتَبَةُ مُغْلَقَةٌ يَوْمَ الْأَحَدِ."),
+        (
+            "Die Bibliothek ist geschlossen.",
+            "Die Bib\u00adlio\u00adthek ist ge\u00adschlos\u00adsen.",
+        ),
+    ],
+)
+def test_forms_of_a_text_have_one_vector(stock, text, form):
+    one, other = Encoder.load(stock).encode([text, form])
+    assert one @ other > 0.999

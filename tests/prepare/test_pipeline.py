@@ -155,12 +155,12 @@ def test_every_pair_is_accounted_for(tmp_path, corpus):
 
 def test_the_same_config_gives_the_same_bytes(tmp_path, corpus):
     digests = []
-    for number in (1, 2):
+    for number in (1, 2, None):
         config = config_for(tmp_path, corpus, output=tmp_path / str(number), processes=number)
         prepare(config, show_progress=False)
         names = ("train", "valid", "vocabulary", "heldout")
         digests.append([sha256_tree(config.output / name) for name in names])
-    assert digests[0] == digests[1]
+    assert digests[0] == digests[1] == digests[2]
 
 
 def test_nothing_is_left_behind_by_a_failure(tmp_path, corpus):

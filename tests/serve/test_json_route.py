@@ -32,7 +32,8 @@ def test_arrays_and_headers():
     assert (reply.headers["x-own"], reply.headers["content-type"]) == ("1", "application/json")
 
 
-def test_whole_numbers_may_have_a_point(client):
+def test_whole_numbers_may_have_a_point(start):
+    client = start(accept_token_ids=True)
     body = {"inputs": "en1", "dimensions": 4.0}
     assert (
         client.post("/embed", json=body).json()

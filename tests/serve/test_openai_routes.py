@@ -44,7 +44,8 @@ def test_dimensions_prompt_and_language(client, encoder):
     assert np.abs(found - encoder.encode(TEXTS, dim=8, prompt="query")).max() < 1e-6
 
 
-def test_token_ids_alone_and_in_lists(client, encoder):
+def test_token_ids_alone_and_in_lists(start, encoder):
+    client = start(accept_token_ids=True)
     ids = [
         encoder.vocabulary.tokenizer.encode(text, add_special_tokens=False).ids for text in TEXTS
     ]
@@ -56,6 +57,7 @@ def test_token_ids_alone_and_in_lists(client, encoder):
 @pytest.mark.parametrize(
     ("body", "status"),
     [
+        ({"input": ""}, 400),
         ({"input": []}, 400),
         ({"input": [[]]}, 400),
         ({"input": [1, "a"]}, 400),
@@ -72,14 +74,15 @@ def test_token_ids_alone_and_in_lists(client, encoder):
         ({"input": [10**30]}, 400),
     ],
 )
-def test_what_can_not_be_embedded(client, body, status):
+def test_what_can_not_be_embedded(start, body, status):
+    client = start(accept_token_ids=True)
     reply = post(client, **body)
     assert reply.status_code == status
     assert reply.json()["error"]["type"] == "invalid_request_error"
 
 
 def test_limits_of_a_request(start):
-    client = start(max_texts=2, max_request_tokens=10)
+    client = start(max_texts=2, max_request_tokens=10, accept_token_ids=True)
     assert post(client, input=["en1"] * 3).status_code == 413
     assert post(client, input=[[1]] * 3).status_code == 413
     assert post(client, input=["en1 " * 9, "en1 " * 9]).status_code == 413

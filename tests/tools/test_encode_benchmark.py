@@ -133,3 +133,63 @@ def test_on_tiles_int8_is_never_the_slower_one(benchmark):
     [on_tiles] = [check for check in benchmark.checks(table, "amx") if "int8 / b" in check.words]
     assert on_tiles.overall == 0.9
     assert on_tiles.met is False
+
+
+def test_the_mixed_sample_has_both_sources_and_each_text_once(benchmark, tmp_path):
+    for folder in ("tatoeba_laser", "flores200_devtest"):
+        (tmp_path / folder).mkdir()
+    flores = tmp_path / "flores200_devtest"
+    for tatoeba, code in benchmark.SETS["mixed"]:
+        path = tmp_path / "tatoeba_laser" / f"{tatoeba}-eng.tsv"
+        rows = [f"{tatoeba} {row}\tshort of {tatoeba} {row}" for row in range(3)]
+        path.write_text("\n".join(rows), encoding="utf-8")
+        lines = [f"{code} {row}" for row in range(3)]
+        (flores / f"{code}.txt").write_text("\n".join(lines), encoding="utf-8")
+    (flores / "eng_Latn.txt").write_text("long 0\nlong 1\nlong 2", encoding="utf-8")
+    options = argparse.Namespace(limit=2, data=tmp_path, prompt="query: ")
+    texts, pairs = benchmark.read_texts("mixed", options)
+    # Of Tatoeba both sides of 12 languages, of FLORES 12 languages and English once.
+    assert len(texts) == len(set(texts)) == 2 * 12 * 2 + 12 * 2 + 2
+    assert len(pairs) == 24
+    for other, english in pairs:
+        assert texts[other[1]].removeprefix("query: ")[:3] in texts[english[1]] or (
+            texts[english[1]] == "query: long 1"
+        )
+
+
+def test_without_a_ceiling_there_is_no_share_of_it(benchmark, capsys):
+    row = {key: value for key, value in ROW.items() if key != "roofline"}
+    texts = {"mixed": benchmark.Texts(["a"], [])}
+    for found, shares in ((ROW, 1), (row, 0)):
+        table = {"mixed": {"st": found, "bfloat16": found}}
+        words = [check.words for check in benchmark.checks(table, "zen")]
+        assert words.count("bfloat16: share of the roofline") == shares
+        benchmark.show(table, texts, {"mixed": 1}, {}, "zen")
+        assert ("80%" in capsys.readouterr().out) == bool(shares)
+
+
+def test_an_engine_is_measured_by_the_ceiling_of_its_own_dtype(benchmark):
+    names = {
+        "st": "float32",
+        "st bf16": "bfloat16",
+        "onnx int8": "int8",
+        "openvino bf16": "bfloat16",
+    }
+    assert {name: benchmark.dtype_of(name) for name in names} == names
+    for engine in (*benchmark.OURS, *benchmark.TILES):
+        assert benchmark.dtype_of(engine) == engine.split()[0]
+
+
+def test_the_ceiling_of_a_narrower_dtype_is_no_lower(benchmark, monkeypatch):
+    ceiling = sys.modules["ceiling"]
+    monkeypatch.setattr(ceiling, "ROUNDS", 20_000)
+    found = ceiling.ceilings()
+    if not found:
+        pytest.skip("no C compiler")
+    assert list(found) == ["float32", "bfloat16", "int8"]
+    # A core does more than a billion in a second, and less than a GPU.
+    assert 1e9 < found["float32"] < 1e13
+    # Not by how much: other work may stop a loop of milliseconds.
+    assert found["int8"] > 0.5 * found["float32"]
+    monkeypatch.setenv("CC", "false")
+    assert ceiling.ceilings() == {}

@@ -320,3 +320,22 @@ def test_a_step_of_more_rows_than_there_are_is_warned_of(tiny_table, rows, warne
     lines = [line for line in capsys.readouterr().err.splitlines() if "several times" in line]
     assert len(lines) == warned
     assert all("16 rows" in line and "run.global_batch_size" in line for line in lines)
+
+
+def test_forms_are_those_of_the_config_and_a_run_takes_them(tiny_table, word_vocabulary, tmp_path):
+    tiny_table["method"] = {"name": "infonce"}
+    tiny_table["data"]["forms"] = {"share": 0.5, "names": ["typos", "no_punctuation"]}
+    config = train_config_from(tiny_table)
+    assert build_objective(config, word_vocabulary).written_forms is not None
+    tiny_table["run"] |= {"output": str(tmp_path / "run"), "max_steps": 2}
+    assert train(train_config_from(tiny_table)).step == 2
+    tiny_table["method"] = {"name": "tlm"}
+    with pytest.raises(ConfigError, match=r"data\.forms"):
+        build_objective(train_config_from(tiny_table), word_vocabulary)
+
+
+@pytest.mark.parametrize("section", [{"share": 0.0}, {"share": 1.5}, {"names": ["capital"]}])
+def test_wrong_forms_are_refused(tiny_table, section):
+    tiny_table["data"]["forms"] = section
+    with pytest.raises(ConfigError, match=r"forms.*(share|capitals)"):
+        train_config_from(tiny_table)

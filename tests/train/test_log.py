@@ -42,6 +42,7 @@ def test_means_between_records(engine, tmp_path):
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_the_term_that_is_not_finite_is_named(engine, tmp_path, bad):
     (tmp_path / "step-00000004").mkdir()
+    (tmp_path / "step-00000004" / "state.json").touch()
     meter = Meter(engine, tmp_path)
     with pytest.raises(
         NotFiniteError, match=r"contrastive .*(nan|inf) .*step 8; .*step-00000004"
@@ -78,6 +79,7 @@ def test_the_weight_that_is_not_finite_is_named(engine, tmp_path, bad):
     require_finite(module, engine, tmp_path, 7)
     module[1].weight[0, 2] = bad
     (tmp_path / "step-00000004").mkdir()
+    (tmp_path / "step-00000004" / "state.json").touch()
     with pytest.raises(NotFiniteError, match=r"weight 1\.weight .*step 7; .*step-00000004"):
         require_finite(module, engine, tmp_path, 7)
 

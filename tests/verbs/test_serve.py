@@ -43,7 +43,8 @@ def test_all_options_reach_the_server(monkeypatch):
         given.pop("max_texts"),
         ServeOptions().batch_tokens,
     )
-    assert seen == {"model": "m", **given}
+    names = [given.pop("name")]
+    assert seen == {"model": "m", "names": names, **given}
 
 
 def test_a_model_need_not_be_named():

@@ -12,7 +12,6 @@ from numpy import ndarray
 from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
-from interlingua.corpus.segmentation import segment
 from interlingua.encoder.encode import CPU_BATCH_TOKENS
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import TaskError
@@ -156,11 +155,9 @@ def spell(encoder: Encoder, line: str, *, language: str, prompt: str = "") -> Sp
         prompt: that was put before it.
     """
     vocabulary = encoder.vocabulary
-    text = prompt + line
-    if vocabulary.pre_tokenizer != "none":
-        (text,) = segment([text], language=language, pre_tokenizer=vocabulary.pre_tokenizer)
+    text = vocabulary.as_read(prompt + line, language=language)
     begin = 0
-    # Segmentation may have changed the line, and then its prompt is shown with it.
+    # The vocabulary may have changed the line, and then its prompt is shown with it.
     if text.endswith(line):
         begin = len(text) - len(line)
     # Tokens of the prompt end before the text begins, and get an empty part of it.

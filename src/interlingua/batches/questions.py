@@ -68,21 +68,36 @@ class QuestionPlan(ShuffledPlan):
         rows: the questions.
         global_batch_size: questions a step, over all ranks.
         seed: decides the order and the hard negatives.
+        language_block: questions next to one another that are of one language. A pass then leaves
+            out what is left of a language after its last full block, other questions each time.
 
     Raises:
         ConfigError: a batch is larger than a pass.
     """
 
-    def __init__(self, rows: QuestionRows, *, global_batch_size: int, seed: int = 0) -> None:
-        if global_batch_size > len(rows):
+    def __init__(
+        self,
+        rows: QuestionRows,
+        *,
+        global_batch_size: int,
+        seed: int = 0,
+        language_block: int = 1,
+    ) -> None:
+        self._block = language_block
+        # The questions of each language, one language behind the other.
+        codes = np.unique(np.asarray(rows.questions.languages), return_inverse=True)[1]
+        self._by_language = np.argsort(codes, kind="stable")
+        self._language_sizes = np.bincount(codes)
+        self._last_blocks = np.cumsum(self._language_sizes // language_block)
+        count = int(self._last_blocks[-1]) * language_block
+        if global_batch_size > count:
             raise ConfigError(
                 f"data.questions: a batch of {global_batch_size} questions, but there are"
-                f" {len(rows)}; lower data.questions.batch_size"
+                f" {count}; lower data.questions.batch_size"
                 " or run.global_batch_size"
             )
-        super().__init__(
-            len(rows), global_batch_size=global_batch_size, seed=seed, purpose="questions"
-        )
+        super().__init__(count, global_batch_size=global_batch_size, seed=seed, purpose="questions")
+        self._language_key = seed_for(seed, "order within languages")
         self._rows = rows
         self._firsts = np.cumsum(rows.negative_counts) - rows.negative_counts
         self._key = seed_for(seed, "hard negatives")
@@ -99,6 +114,28 @@ class QuestionPlan(ShuffledPlan):
             rank * len(rows),
             self.seed,
         )
+
+    def rows_at(
+        self, step: int, *, rank: int = 0, world_size: int = 1
+    ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
+        """A rank's consecutive part of a step's questions, and the pass that each is read in.
+
+        With blocks of a language each pass shuffles the questions of every language, cuts them into
+        blocks, and shuffles the blocks of all languages.
+        """
+        if self._block == 1:
+            return super().rows_at(step, rank=rank, world_size=world_size)
+        passes, position = self.places_at(step, rank=rank, world_size=world_size)
+        number, within = np.divmod(position, self._block)
+        blocks = np.full_like(number, self._last_blocks[-1])
+        block = permute(number, blocks, keys(self._order_key, passes))
+        language = np.searchsorted(self._last_blocks, block, side="right")
+        sizes = self._language_sizes[language]
+        first_block = self._last_blocks[language] - sizes // self._block
+        place = (block - first_block) * self._block + within
+        place = permute(place, sizes, keys(self._language_key, passes, language))
+        first_row = np.cumsum(self._language_sizes)[language] - sizes
+        return self._by_language[first_row + place], passes
 
     def negatives_at(
         self, rows: Int64[np.ndarray, " n"], passes: Int64[np.ndarray, " n"]

@@ -107,6 +107,18 @@ class ShuffledPlan:
         Raises:
             ConfigError: the batch can't be shared out evenly.
         """
+        passes, position = self.places_at(step, rank=rank, world_size=world_size)
+        sizes = np.full_like(position, self.epoch_size)
+        return permute(position, sizes, keys(self._order_key, passes)), passes
+
+    def places_at(
+        self, step: int, *, rank: int = 0, world_size: int = 1
+    ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
+        """Return the pass and the place in it of each row of a rank's part of a step.
+
+        Raises:
+            ConfigError: the batch can't be shared out evenly.
+        """
         if self.global_batch_size % world_size:
             raise ConfigError(
                 f"a batch of {self.global_batch_size} can't be shared evenly by {world_size} ranks"
@@ -116,9 +128,7 @@ class ShuffledPlan:
         size = self.global_batch_size // world_size
         places = step * self.global_batch_size + rank * size + np.arange(size, dtype=np.int64)
         # A batch may end one pass and begin the next, so each row has a pass of its own.
-        passes, position = np.divmod(places, self.epoch_size)
-        sizes = np.full_like(position, self.epoch_size)
-        return permute(position, sizes, keys(self._order_key, passes)), passes
+        return np.divmod(places, self.epoch_size)
 
 
 @dataclass(frozen=True, slots=True)

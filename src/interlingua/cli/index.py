@@ -2,32 +2,87 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from typing import TYPE_CHECKING
 
 from interlingua.cli.common import rate_bar
 from interlingua.cli.options import command
-from interlingua.verbs.index import IndexOptions, run_index
+from interlingua.cli.search import shortened
+from interlingua.errors import count_of
+from interlingua.verbs.index import READING, IndexOptions, run_index
+
+if TYPE_CHECKING:
+    from interlingua.search.index_info import IndexInfo
+    from interlingua.search.passage_files import Passage
 
 EPILOG = (
     "build MODEL FILES -o DIR makes an index, or goes on with one; left out before a file, MODEL"
     " is mini; add DIR FILES adds passages, and replaces those of the same file or id; delete DIR"
-    " IDS removes some. FILES: .jsonl or .parquet (text, id, title, language; all else is"
-    " metadata), or text with a passage a line and its language in the file's name."
+    " IDS removes some; info DIR shows what is in it, list DIR the passages, and compact DIR frees"
+    " the disk of what was deleted. FILES: .jsonl or .parquet (text, id, title, language; all else"
+    " is metadata), or text with a passage a line and its language in the file's name."
 )
 
 
-@command(IndexOptions, quiet="No progress bar and no closing line.")
-def index(options: IndexOptions, quiet: bool) -> None:
+@command(
+    IndexOptions,
+    quiet="No progress bar and no closing line.",
+    json="info, list: write JSON, a line for each passage.",
+)
+def index(options: IndexOptions, quiet: bool, as_json: bool) -> None:
     """Passages with their vectors on disk, to be searched by interlingua search."""
-    with rate_bar(quiet or options.action == "delete", "passages") as progress:
+    with rate_bar(quiet or options.action not in ("build", "add"), "passages") as progress:
         found = run_index(options, progress)
-    if quiet:
+    line_of = _line
+    if as_json:
+        line_of = _json_line
+    for passage in found.passages:
+        print(line_of(passage))
+    if found.info is not None and not (quiet and options.action == "compact"):
+        _print_info(found.info, as_json)
+    if quiet or options.action in READING:
         return
     if options.action == "delete":
-        line = f"{found.deleted:,} passages deleted"
+        line = f"{count_of(found.deleted, 'passages')} deleted"
     else:
         line = (
-            f"{found.added:,} passages added, {found.replaced:,} replaced, {found.deleted:,}"
-            f" deleted, {found.unchanged:,} as they were"
+            f"{count_of(found.added, 'passages')} added, {found.replaced:,} replaced,"
+            f" {found.deleted:,} deleted, {found.unchanged:,} as they were"
         )
     print(f"{found.folder}: {line}", file=sys.stderr)
+
+
+def _print_info(info: IndexInfo, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(info._asdict(), ensure_ascii=False))
+        return
+    print(_table(info))
+
+
+def _line(passage: Passage) -> str:
+    return f"{passage.language or '-':<8}  {passage.id}  {shortened(passage.title, passage.text)}"
+
+
+def _json_line(passage: Passage) -> str:
+    """Return a passage as a record, which index add reads again."""
+    record = {"id": passage.id, "text": passage.text, "title": passage.title}
+    record["language"] = passage.language
+    known = {key: value for key, value in record.items() if value}
+    return json.dumps({**json.loads(passage.metadata), **known}, ensure_ascii=False)
+
+
+def _table(info: IndexInfo) -> str:
+    languages = [f"{code or '(none)'} {count:,}" for code, count in info.languages.items()]
+    rows = {
+        "passages": f"{info.passages:,}",
+        "languages": ", ".join(languages) or "none",
+        "model": info.model,
+        "dimensions": f"{info.dim:,}",
+        "passage prompt": repr(info.passage_prompt),
+        "question prompt": repr(info.question_prompt),
+        "language map": "yes" if info.has_map else "no",
+        "search": "approximate" if info.is_approximate else "exact",
+        "on the disk": f"{info.bytes:,} bytes in {info.versions:,} versions",
+    }
+    return "\n".join(f"{name:<16} {value}" for name, value in rows.items())

@@ -7,10 +7,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from interlingua.cli.options import command
+from interlingua.search.ranking import hit_record
 from interlingua.verbs.search import SearchOptions, rankings
 
 if TYPE_CHECKING:
-    from interlingua.search.ranking import Hit, LanguageShare
+    from interlingua.search.ranking import LanguageShare
     from interlingua.search.searcher import Ranking
 
 SHOWN_CHARACTERS = 160
@@ -31,22 +32,23 @@ def search(options: SearchOptions, quiet: bool, as_json: bool) -> None:
         for place, hit in enumerate(ranking.hits, start=1):
             head = f"{place:>3}  {hit.score:.3f}  {hit.language or '-':<8}"
             # Flushed, as the next question may come much later.
-            print(f"{head}  {hit.id}  {_shortened(hit)}", flush=True)
+            places = f" (and {', '.join(hit.places)})" if hit.places else ""
+            print(f"{head}  {hit.id}{places}  {shortened(hit.title, hit.text)}", flush=True)
         if not quiet:
             print(_share_line(ranking.shares), file=sys.stderr)
 
 
 def _record(question: str, ranking: Ranking) -> dict[str, Any]:
-    hits = [{**hit._asdict(), "metadata": json.loads(hit.metadata)} for hit in ranking.hits]
     return {
         "question": question,
-        "hits": hits,
+        "hits": list(map(hit_record, ranking.hits)),
         "languages": [share._asdict() for share in ranking.shares],
     }
 
 
-def _shortened(hit: Hit) -> str:
-    text = " ".join(f"{hit.title}: {hit.text}".removeprefix(": ").split())
+def shortened(title: str, text: str) -> str:
+    """Return a passage in one line of a terminal."""
+    text = " ".join(f"{title}: {text}".removeprefix(": ").split())
     if len(text) <= SHOWN_CHARACTERS:
         return text
     return f"{text[:SHOWN_CHARACTERS]}..."

@@ -11,8 +11,6 @@ from __future__ import annotations
 import functools
 import logging
 import os
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
@@ -50,26 +48,10 @@ MOST_SHARE = 0.7
 HANGUL_SHARE = 0.05
 KANA_SHARE = 0.01
 KANA_IN_CHINESE = 0.2
-WORD_SHARE = 0.1
-LEAST_WORDS = 8
 USUAL_LANGUAGE = {"Hani": "zho_Hans", "Kana": "jpn_Jpan", "Hang": "kor_Hang", "Hebr": "heb_Hebr"}
 """Languages of scripts that several languages are written in, of which one is usual."""
 OTHER_COUNTRY_CODES = {"uk": "GB"}
 """Codes that countries are called by, though ISO 3166-1 has others."""
-FREQUENT_WORDS = {
-    "deu": "und der die das nicht ist ein mit von auch",
-    "eng": "and the of that is was with for are this",
-    "est": "ja on ei see ning oli kas mis ta ka",
-    "fra": "les des est une dans que pas vous pour qui",
-    "ita": "che della non una per sono gli questo con di",
-    "nld": "het een van niet dat voor zijn met ik de",
-    "por": "não uma dos para com que são mais você isso",
-    "slv": "je da se na ki ne pa so za ni",
-    "spa": "los las una que por con para del está pero",
-    "swe": "och att det inte är på som för jag har",
-    "zsm": "yang dan di itu ini untuk tidak dengan saya dari",
-}
-"""Words of the languages of countries that have the code of another language."""
 
 
 def script_counts(texts: Sequence[str]) -> Float32[ndarray, " scripts"]:
@@ -103,10 +85,15 @@ def contradicting_script(texts: Sequence[str], code: str) -> str | None:
     found = max(shares, key=lambda script: shares[script])
     if own < LEAST_SHARE:
         return found if shares[found] >= MOST_SHARE else None
+    # Names and links in Latin letters are in texts of every script, so that a few are no support
+    # of a language in Latin script; and texts in another one may be mostly such names.
+    is_own = bool(scripts_of(code)[1:-1][list(BLOCKS).index(found)])
+    if not is_own and found != "Latn" and shares[found] >= MOST_SHARE:
+        return found
     # Scripts of the East share Han characters, so that others decide.
     script = resolve(code).script
     kana = shares["Kana"]
-    if script in ("Hans", "Hant") and kana >= KANA_IN_CHINESE:
+    if script in ("Hans", "Hant", "Hang", "Kore") and kana >= KANA_IN_CHINESE:
         return "Kana"
     is_han = shares["Hani"] >= MOST_SHARE and total >= LEAST_HAN
     if is_han and script == "Jpan" and kana < KANA_SHARE:
@@ -221,16 +208,7 @@ def _language_of_country(code: str, script: str | None, texts: Sequence[str]) ->
             is_other = script == "Latn" and is_contradicted(texts, fitting[0].code)
             return None if is_other else fitting[0]
         spoken = tuple(fitting)
-    words = Counter(re.findall(r"\w+", " ".join(texts[:LOOKED_AT]).casefold()))
-    total = sum(words.values())
-    if total < LEAST_WORDS:
-        return None
-    for language in spoken:
-        frequent = FREQUENT_WORDS.get(language.iso3, "").split()
-        met = [words[word] for word in frequent if words[word]]
-        if len(met) > 1 and sum(met) >= WORD_SHARE * total:
-            return language
-    return None
+    return next((language for language in spoken if is_supported(texts, language.code)), None)
 
 
 def is_meant(texts: Iterable[str], code: str) -> bool:

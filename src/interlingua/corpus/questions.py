@@ -3,7 +3,8 @@
 The layout is known by the file's name.
 
 - ``*.json``: DPR's list of ``{"question", "positive_ctxs", "hard_negative_ctxs"}``, or SQuAD's form
-  (XQuAD-R too), where a paragraph answers its questions;
+  (XQuAD-R too), where a paragraph answers its questions; a passage in another language than its
+  question names it (``"language"``);
 - ``*.jsonl``: Mr.TyDi as on the hub, ``{"query", "positive_passages", "negative_passages"}``;
 - ``topic*.tsv`` or ``topics*.txt``: Mr.TyDi's topics, with ``qrels*.txt`` next to them and the
   collection (``docs.jsonl`` or ``corpus.jsonl``) there or in ``collection/``, here or one folder
@@ -39,6 +40,8 @@ class TitledText(NamedTuple):
 
     text: str
     title: str = ""
+    language: str = ""
+    """Its code; empty: that of the question."""
 
 
 class Question(NamedTuple):
@@ -277,7 +280,10 @@ def _passages(item: Any, key: str, where: dict[str, Any]) -> tuple[TitledText, .
 
 
 def _titled(item: dict[str, Any], where: dict[str, Any]) -> TitledText:
-    return _passage(_string(item, "text", where), _string({"title": "", **item}, "title", where))
+    passage = _passage(_string(item, "text", where), _string({"title": "", **item}, "title", where))
+    if "language" in item:
+        return passage._replace(language=_named_language(item, None, where))
+    return passage
 
 
 def _passage(text: str, title: str) -> TitledText:

@@ -279,7 +279,8 @@ def pair_of_object(
     if isinstance(item.get("translation"), dict) and columns is None:
         pair = pair_of_translation(item["translation"], source, target)
         pair = pair._replace(score=_score_of(item.get(SCORE)))
-        return _with_fields(pair, item, {"translation", SCORE})
+        further = _variants_left(item["translation"], pair)
+        return _with_fields(pair, {**further, **item}, {"translation", SCORE})
     found = _keys_of(item, source, target, columns)
     keys = list(item)
     texts = [item[keys[found.source]], item[keys[found.target]]]
@@ -365,6 +366,17 @@ def _with_fields(pair: TextPair, item: dict[str, Any], used: set[str]) -> TextPa
     """Return the pair with the keys of its object that hold something else."""
     # Without other keys too: those of later objects may have some.
     return PairWithFields.of(pair, {key: value for key, value in item.items() if key not in used})
+
+
+def _variants_left(texts: dict[str, Any], pair: TextPair) -> dict[str, Any]:
+    """Return the texts in further variants of the pair's languages, by their keys."""
+    codes = {key: languages.resolve_code(key) for key in texts}
+    tags = [languages.written_tag(code) for code in pair[2:4]]
+    return {
+        key: text
+        for key, text in texts.items()
+        if codes[key] in pair[2:4] and languages.written_tag(codes[key]) not in tags
+    }
 
 
 def pair_of_translation(item: dict[str, Any], source: str | None, target: str | None) -> TextPair:

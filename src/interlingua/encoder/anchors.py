@@ -224,13 +224,22 @@ class Anchors(nn.Module):
         embeddings: Tensor = self.teacher(source)
         return embeddings
 
-    def prepare(self, batch: ParallelBatch, translations: bool, originals: bool) -> AnchoredPairs:
+    def prepare(
+        self,
+        batch: ParallelBatch,
+        translations: bool,
+        originals: bool,
+        *,
+        as_written: Callable[[TokenBatch], TokenBatch] = lambda sentences: sentences,
+    ) -> AnchoredPairs:
         """What can be known of a batch before it is read: all but what a teacher computes.
 
         Args:
             batch: the pairs.
             translations: whether these are read of it.
             originals: whether these are, with their altered forms.
+            as_written: from sentences to what the student reads of them; their anchors are those
+                of the sentences as they are.
         """
         foreign, own = by_pivot(batch, self.pivot)
         known_rows = [row for row, code in enumerate(foreign.languages) if code in self.known]
@@ -244,16 +253,17 @@ class Anchors(nn.Module):
         altered: AlteredBatch | None = None
         if originals and self.alter is not None:
             altered = self.alter(own, seed=batch.seed, step=batch.step, is_known=self.is_known)
-        read = own
+        translated = as_written(foreign)
+        read = as_written(own)
         owners = None
         if altered is not None:
-            read = join(own, altered.sentences)
+            read = join(read, altered.sentences)
             owners = altered.owners
         both = None
         if translations and originals:
-            both = join(foreign, read)
+            both = join(translated, read)
         return AnchoredPairs(
-            translations=foreign,
+            translations=translated,
             originals=read,
             both=both,
             owners=owners,

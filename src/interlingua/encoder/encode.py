@@ -36,7 +36,7 @@ from interlingua.encoder.language_shift import LanguageShift
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import PostPooling
 from interlingua.encoder.static import StaticBackbone, StaticRunner
-from interlingua.encoder.texts import checked_texts
+from interlingua.encoder.texts import checked_texts, is_blank
 from interlingua.encoder.vector_format import Precision, VectorFormat
 from interlingua.encoder.vocabulary import Vocabulary, truncate
 from interlingua.errors import ConfigError, DataError
@@ -161,7 +161,8 @@ def encode(
 ) -> Vectors:
     """One vector per text, in the order given.
 
-    Memory is bounded by the window, whatever the number of texts.
+    Memory is bounded by the window. A text without a visible character (``is_blank``) gets the zero
+    vector, whatever the prompt.
 
     Args:
         encoder: the model.
@@ -171,10 +172,8 @@ def encode(
         language: of the texts, in any code; needed by vocabularies that pre-tokenize by language.
         batch_tokens: upper limit of a batch, in tokens.
         normalize: scale the vectors to length 1.
-        dim: keep so many elements of each vector, the first ones, scaled anew; default: all that
-            the model gives.
-        precision: of the vectors: float32, int8, or bits as signed (binary) or unsigned bytes
-            (ubinary).
+        dim: number of elements to keep of each vector, the first ones, scaled anew; default: all.
+        precision: of the vectors: float32, int8, binary (bits in signed bytes), ubinary (unsigned).
         dtype: to compute in. Float32 is the default on a GPU too, without TF32: vectors are those
             of the CPU but for rounding. With int8, which is for CPUs, two thirds of the products
             are in bytes; with tf32, which is for NVIDIA GPUs, products round their factors to 10
@@ -203,9 +202,7 @@ def encode(
     )
     if language is not None:
         language = resolve(language).code
-    counts = report
-    if counts is None:
-        counts = EncodeReport()
+    counts = EncodeReport() if report is None else report
     # A generator has no length: its bar shows what is done without what is left.
     total = len(texts) if isinstance(texts, Sized) else None
     tokenized = _tokenized_windows(
@@ -217,11 +214,20 @@ def encode(
         _progress(total, show=show_progress) as shown,
         _runner(encoder, dtype, normalizes, language) as run,
     ):
-        encoded = (form(run(ids, batch_tokens, advance or shown)) for ids in tokenized)
+        encoded = (
+            form(_without_blank(run(ids, batch_tokens, advance or shown), blank_rows))
+            for ids, blank_rows in tokenized
+        )
         vectors = collect(encoded, form.width, out)
     if report is None and counts.cut_rows and counts.max_tokens not in _WARNED_LIMITS:
         _WARNED_LIMITS.add(counts.max_tokens)
         log.warning("%s; this warning appears once", counts.cuts)
+    return vectors
+
+
+def _without_blank(vectors: Vectors, blank_rows: list[int]) -> Vectors:
+    """The vectors of a window, in place, with zeros for its blank texts."""
+    vectors[blank_rows] = 0.0
     return vectors
 
 
@@ -274,16 +280,18 @@ def _tokenized_windows(
     prompt: str,
     language: str | None,
     report: EncodeReport,
-) -> Iterator[list[list[int]]]:
-    """Token ids, a window of texts at a time.
+) -> Iterator[tuple[list[list[int]], list[int]]]:
+    """Token ids and the rows of blank texts, a window of texts at a time.
 
     The next window is tokenized while this one is encoded.
     """
 
-    def tokenize(window: list[str]) -> list[list[int]]:
+    def tokenize(window: list[str]) -> tuple[list[list[int]], list[int]]:
+        blank_rows = [row for row, text in enumerate(window) if is_blank(text)]
         if prompt:
             window = [prompt + text for text in window]
-        return cut_ids(encoder.vocabulary, window, encoder.max_tokens, report, language=language)
+        ids = cut_ids(encoder.vocabulary, window, encoder.max_tokens, report, language=language)
+        return ids, blank_rows
 
     left = windows(texts)
     first = next(left, [])
@@ -294,7 +302,7 @@ def _tokenized_windows(
         return
     # One worker: the report is then filled in the order of the texts, by one thread at a time.
     with ThreadPoolExecutor(1, thread_name_prefix="tokenize") as pool:
-        ahead: Future[list[list[int]]] = pool.submit(tokenize, first)
+        ahead: Future[tuple[list[list[int]], list[int]]] = pool.submit(tokenize, first)
         for window in itertools.chain([second], left):
             coming = pool.submit(tokenize, window)
             yield ahead.result()

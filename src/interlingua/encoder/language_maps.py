@@ -134,7 +134,10 @@ class LanguageMap:
         Args:
             vectors: as the map was estimated on: of length 1 where those were.
             languages: code of each vector's language; needed by ``shift``.
-            normalize: scale the results to length 1; the zero vector stays.
+            normalize: scale the results to length 1.
+
+        Returns:
+            the mapped vectors; a zero vector, which stands for no text, stays as it is.
 
         Raises:
             DataError: a language is missing, or the map was not estimated on it.
@@ -142,6 +145,7 @@ class LanguageMap:
         mapped = np.asarray(vectors, dtype=np.float64) @ self.weight.T + self.bias
         if self.shifts is not None:
             mapped -= self.shifts[self._rows(languages, len(mapped))]
+        mapped[~np.any(vectors, axis=1)] = 0.0
         if normalize:
             return unit_rows(mapped)
         rounded: Float32[ndarray, "n d"] = mapped.astype(np.float32)

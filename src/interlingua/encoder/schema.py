@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from interlingua.corpus.text_forms import TEXT_FORMS
 from interlingua.errors import CheckpointError
 from interlingua.storage.json_text import refuse_surrogates
 
@@ -402,6 +403,7 @@ VOCABULARY = ObjectOf(
         "special_tokens": MapOf(Text()),
         "language_tags": MapOf(Text()),
         "pre_tokenizer": Text(),
+        "text_forms": Maybe(ListOf(one_of(*TEXT_FORMS), longest=len(TEXT_FORMS))),
         "digest": Text(),
     }
 )

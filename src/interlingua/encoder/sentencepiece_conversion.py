@@ -90,6 +90,24 @@ def read_model(model: bytes) -> SentencePieceModel:
     return SentencePieceModel(tuple(pieces), algorithm, _message(normalizer, 2))
 
 
+def has_default_settings(model: bytes) -> bool:
+    """Return whether a SentencePiece model treats spaces as by default.
+
+    That is: one space in front, single spaces between words, no piece across a space, and no
+    symbols defined by the user.
+    """
+    # Numbers of fields as in sentencepiece_model.proto; absent = default.
+    trainer = dict(_fields(_message(model, 2)))
+    normalizer = dict(_fields(_message(model, 3)))
+    # NormalizerSpec's add_dummy_prefix, remove_extra_whitespaces and escape_whitespaces.
+    is_normalizer_default = all(normalizer.get(number, 1) for number in (3, 4, 5))
+    # TrainerSpec's split_by_whitespace; treat_whitespace_as_suffix, allow_whitespace_only_pieces,
+    # user_defined_symbols.
+    splits = trainer.get(22, 1)
+    others = any(trainer.get(number) for number in (24, 26, 31))
+    return bool(is_normalizer_default and splits and not others)
+
+
 def tokenizer_json(model_file: bytes, *, special_tokens: Sequence[str]) -> str:
     """The content of the ``tokenizer.json`` that segments as a SentencePiece model does.
 

@@ -5,6 +5,7 @@ A missing value, bytes or a whole table raises an error that names the row.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, KeysView, Mapping, Set
 from typing import Any
 
@@ -12,6 +13,19 @@ from interlingua.errors import ConfigError, DataError, with_article
 
 PAIRS = "pairs"
 """What errors call an iterable of pairs."""
+VISIBLE = re.compile(
+    # Not white space, a control character, a soft hyphen, or a space of no width or mark of order.
+    r"[^\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
+)
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a text has no visible character, and so nothing that a vector could mean.
+
+    ``encode`` gives such a text the zero vector, which is similar to nothing. Servers and indexes,
+    which give vectors away or keep them, take none.
+    """
+    return VISIBLE.search(text) is None
 
 
 def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:

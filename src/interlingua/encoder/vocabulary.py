@@ -12,13 +12,15 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import logging
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from interlingua.corpus.segmentation import PreTokenizer, segment
+from interlingua.corpus.text_forms import TEXT_FORMS, normalizers_of, undo_forms
 from interlingua.encoder.locate import best_of_run, installed_model
 from interlingua.encoder.schema import VOCABULARY, fault
 from interlingua.encoder.tokenizer_checks import check_definition
@@ -29,6 +31,10 @@ from interlingua.storage.formats import VOCABULARY as VOCABULARY_FORMAT
 from interlingua.storage.json_text import parse_json, read_json_text, refuse_surrogates
 from interlingua.storage.record import fault_of, write_record
 
+if TYPE_CHECKING:
+    from interlingua.encoder.sentencepiece_tokenizer import SentencePieceTokenizer
+
+log = logging.getLogger("interlingua")
 CHUNK_TEXTS = 4096
 """Texts given to the tokenizer at once: enough for all its threads, few enough to keep memory
 flat."""
@@ -38,6 +44,8 @@ they are too few."""
 SHORT_TEXT = 4000
 """Characters up to which a single text is tokenized by the calling thread, which keeps Python's
 lock; a server answers nothing else meanwhile."""
+CHECKED_TEXTS = 128
+"""One text in so many is tokenized by both libraries, if SentencePiece's own one is used."""
 BETWEEN_WORDS = re.compile(r"(?<=\w) (?=\w)")
 WORD_SPLITTERS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Metaspace", "ByteLevel"}
 
@@ -52,6 +60,7 @@ class Vocabulary:
             token.
         pre_tokenizer: word segmentation that comes first, see ``corpus.segmentation``.
         sentencepiece: the SentencePiece model it was converted from, kept next to it.
+        text_forms: what is undone in a text before all else, see ``corpus.text_forms``.
 
     Raises:
         DataError: the JSON is not a tokenizer, or a named token is not in it.
@@ -65,10 +74,12 @@ class Vocabulary:
         language_tags: Mapping[str, str] | None = None,
         pre_tokenizer: PreTokenizer = "none",
         sentencepiece: bytes | None = None,
+        text_forms: Collection[str] = (),
     ) -> None:
         from tokenizers import Tokenizer
 
-        _check(tokenizer_json)
+        # Parsed once: that of a large vocabulary takes longer than to encode a text.
+        definition = _checked(tokenizer_json)
         # tokenizers raises bare Exception, and panics of Rust, which are not even Exceptions.
         try:
             self.tokenizer = Tokenizer.from_str(tokenizer_json)
@@ -80,11 +91,15 @@ class Vocabulary:
             ) from error
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
+        self._splits_words = _splits_words(definition)
+        self._largest_piece = _largest_piece(definition)
         # SentencePiece finds no special tokens in text, so models made here don't; others do as
         # transformers does.
         self.tokenizer.encode_special_tokens = bool(language_tags) or sentencepiece is not None
         self.special_tokens = dict(special_tokens)
         self.pre_tokenizer = pre_tokenizer
+        # In their one order, which decides the digest.
+        self.text_forms = tuple(form for form in TEXT_FORMS if form in text_forms)
         self._json = tokenizer_json
         self._tags = dict(language_tags or {})
         self._sentencepiece = sentencepiece
@@ -118,6 +133,7 @@ class Vocabulary:
             language_tags=settings["language_tags"],
             pre_tokenizer=settings["pre_tokenizer"],
             sentencepiece=sentencepiece,
+            text_forms=settings.get("text_forms") or (),
         )
         # A folder with files of two vocabularies would give a model the wrong ids.
         if vocabulary.digest() != settings["digest"]:
@@ -160,12 +176,14 @@ class Vocabulary:
     def save(self, folder: PathLike) -> None:
         """Writes ``tokenizer.json``, ``vocabulary.json`` and ``sentencepiece.model`` if any."""
         folder = Path(folder)
-        settings = {
+        settings: dict[str, Any] = {
             "special_tokens": self.special_tokens,
             "language_tags": self._tags,
             "pre_tokenizer": self.pre_tokenizer,
-            "digest": self.digest(),
         }
+        if self.text_forms:
+            settings["text_forms"] = self.text_forms
+        settings["digest"] = self.digest()
         with atomic_write(folder / "tokenizer.json") as file:
             file.write(self._json)
         if self._sentencepiece is not None:
@@ -182,8 +200,12 @@ class Vocabulary:
     def _largest_id(self) -> int:
         # A post-processor has its own numbers for the tokens that it puts around a text.
         around = self.tokenizer.encode("a").ids
-        own = self.tokenizer.get_vocab(with_added_tokens=True).values()
-        return max([*own, *around], default=-1)
+        added = self.tokenizer.get_added_tokens_decoder()
+        pieces = [self._largest_piece]
+        if self._largest_piece < 0:
+            # The library reads a definition of a form that is not known here.
+            pieces = list(self.tokenizer.get_vocab(with_added_tokens=True).values())
+        return max([*pieces, *added, *around], default=-1)
 
     @property
     def pad_id(self) -> int:
@@ -236,7 +258,12 @@ class Vocabulary:
         return self._special_until_text(self.tokenizer.encode("a").special_tokens_mask)
 
     def encode(
-        self, texts: Iterable[str], *, language: str | None = None, max_tokens: int | None = None
+        self,
+        texts: Iterable[str],
+        *,
+        language: str | None = None,
+        max_tokens: int | None = None,
+        sentencepiece_threads: int = 0,
     ) -> list[list[int]]:
         """Token ids of texts, with the special tokens of the post-processor.
 
@@ -247,6 +274,9 @@ class Vocabulary:
             texts: any number.
             language: their code; needed where the vocabulary pre-tokenizes by language.
             max_tokens: longer sequences are cut to this many, closing special tokens kept.
+            sentencepiece_threads: threads of SentencePiece's own C++, which tokenizes millions of
+                texts several times as fast. It is used only if its ids are known to be equal, see
+                ``sentencepiece_tokenizer.py``. 0 = the tokenizers library alone.
 
         Raises:
             ConfigError: the vocabulary pre-tokenizes by language and none is given.
@@ -254,7 +284,8 @@ class Vocabulary:
         texts = list(texts)
         encoded: list[list[int]] = []
         for start in range(0, len(texts), CHUNK_TEXTS):
-            encoded += self._ids(texts[start : start + CHUNK_TEXTS], language, max_tokens)
+            chunk = texts[start : start + CHUNK_TEXTS]
+            encoded += self._ids(chunk, language, max_tokens, sentencepiece_threads)
         for index, ids in enumerate(encoded):
             if not ids:
                 encoded[index] = [self.unk_id]
@@ -279,7 +310,10 @@ class Vocabulary:
 
         It is the same before and after ``save`` and ``load``.
         """
-        parts = [self._json, self.special_tokens, self._tags, self.pre_tokenizer]
+        parts: list[Any] = [self._json, self.special_tokens, self._tags, self.pre_tokenizer]
+        # Only where there are any: the digest of other vocabularies stays what it was.
+        if self.text_forms:
+            parts.append(self.text_forms)
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -299,16 +333,73 @@ class Vocabulary:
             special_tokens=self.special_tokens,
             language_tags=self._tags,
             pre_tokenizer=self.pre_tokenizer,
+            text_forms=self.text_forms,
         )
 
+    def with_text_forms(self, text_forms: Collection[str]) -> Vocabulary:
+        """Return the same vocabulary with other forms of texts undone.
+
+        Args:
+            text_forms: any of ``corpus.text_forms.TEXT_FORMS``; none: texts are read as they are.
+
+        Raises:
+            ConfigError: there is no such form.
+        """
+        for form in text_forms:
+            if form not in TEXT_FORMS:
+                raise ConfigError(
+                    f"text_forms: no form is called {form!r}; there are {', '.join(TEXT_FORMS)}"
+                )
+        return Vocabulary(
+            self._json,
+            special_tokens=self.special_tokens,
+            language_tags=self._tags,
+            pre_tokenizer=self.pre_tokenizer,
+            sentencepiece=self._sentencepiece,
+            text_forms=text_forms,
+        )
+
+    def for_other_libraries(self) -> Vocabulary:
+        """Return the vocabulary with its forms of texts undone in ``tokenizer.json`` too.
+
+        That is as far as such a file can: presentation forms and capitals are undone by this
+        library alone. The ids stay what they were.
+        """
+        steps = normalizers_of(self.text_forms)
+        if not steps:
+            return self
+        definition = self.definition
+        own = definition["normalizer"]
+        if own is not None:
+            steps += own["normalizers"] if own["type"] == "Sequence" else [own]
+        definition["normalizer"] = {"type": "Sequence", "normalizers": steps}
+        return self.with_definition(definition)
+
+    def as_read(self, text: str, *, language: str | None = None) -> str:
+        """Return a text as the tokenizer is given it: forms undone, words segmented.
+
+        Offsets of tokens are places in this text.
+
+        Args:
+            text: as it is written.
+            language: its code; needed where the vocabulary pre-tokenizes by language.
+        """
+        (read,) = self._segmented(undo_forms([text], self.text_forms), language)
+        return read
+
     def _ids(
-        self, texts: list[str], language: str | None, max_tokens: int | None
+        self, texts: list[str], language: str | None, max_tokens: int | None, threads: int
     ) -> list[list[int]]:
         """Token ids, of long texts at least ``max_tokens`` of them.
 
         Words are tokenized apart, so what follows the beginning of a text changes none of its
         tokens.
         """
+        try:
+            texts = undo_forms(texts, self.text_forms)
+        except (AttributeError, TypeError):
+            _refuse_broken(texts)
+            raise
         texts = self._segmented(texts, language)
         beginnings = texts
         if max_tokens is not None and self._splits_words:
@@ -320,7 +411,7 @@ class Vocabulary:
                 # By this thread: others would keep a core busy for a while, which encoding needs.
                 ids = [self.tokenizer.encode(beginnings[0]).ids]
             else:
-                ids = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(beginnings)]
+                ids = self._batch_ids(beginnings, threads)
         except (TypeError, UnicodeEncodeError):
             _refuse_broken(beginnings)
             raise
@@ -336,19 +427,30 @@ class Vocabulary:
                 (ids[index],) = [one.ids for one in self.tokenizer.encode_batch_fast([text])]
         return ids
 
+    def _batch_ids(self, texts: list[str], threads: int) -> list[list[int]]:
+        """Token ids of many texts, by SentencePiece's C++ if it gives the same."""
+        fast = self._sentencepiece_tokenizer if threads else None
+        if fast is not None and fast.covers(texts):
+            ids = fast.encode(texts, threads=threads)
+            checked = self.tokenizer.encode_batch_fast(texts[::CHECKED_TEXTS])
+            if ids[::CHECKED_TEXTS] == [encoding.ids for encoding in checked]:
+                return ids
+            log.warning(
+                "vocabulary: SentencePiece and its conversion give different ids; the conversion"
+                " is used from here on"
+            )
+            self._sentencepiece_tokenizer = None
+        return [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
+
     @functools.cached_property
-    def _splits_words(self) -> bool:
-        """Whether a space between two letters is a border that no token depends on."""
-        definition = self.definition
-        first = definition["pre_tokenizer"] or {}
-        steps = [first, *first.get("pretokenizers", ())]
-        # Metaspace has the option "split", ByteLevel "use_regex"; without them they split nothing.
-        splits = any(
-            step.get("type") in WORD_SPLITTERS and step.get("split", step.get("use_regex", True))
-            for step in steps
-        )
-        # An added token with a space in it may lie across the border.
-        return splits and all(" " not in token["content"] for token in definition["added_tokens"])
+    def _sentencepiece_tokenizer(self) -> SentencePieceTokenizer | None:
+        from interlingua.encoder.sentencepiece_tokenizer import SentencePieceTokenizer, can_replace
+
+        model = self._sentencepiece
+        names = list(self.special_tokens.values())
+        if model is None or not can_replace(model, self._json, names):
+            return None
+        return SentencePieceTokenizer(model)
 
     @staticmethod
     def _special_until_text(special_tokens_mask: Iterable[int]) -> int:
@@ -377,14 +479,45 @@ class Vocabulary:
         return cast(int, self.tokenizer.token_to_id(token))
 
 
-def _check(tokenizer_json: str) -> None:
+def _checked(tokenizer_json: str) -> dict[str, Any]:
+    """Return the definition, unless it would harm the library.
+
+    It is empty if it has another form, which the library says better.
+    """
     try:
-        check_definition(parse_json(tokenizer_json))
+        definition = parse_json(tokenizer_json)
+        check_definition(definition)
     except DataError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError):
-        # It has another form, which the library says better.
-        pass
+        return {}
+    return cast("dict[str, Any]", definition)
+
+
+def _splits_words(definition: dict[str, Any]) -> bool:
+    """Return whether a space between two letters is a border that no token depends on."""
+    first = definition.get("pre_tokenizer") or {}
+    steps = [first, *first.get("pretokenizers", ())]
+    # Metaspace has the option "split", ByteLevel "use_regex"; without them they split nothing.
+    splits = any(
+        step.get("type") in WORD_SPLITTERS and step.get("split", step.get("use_regex", True))
+        for step in steps
+    )
+    # An added token with a space in it may lie across the border.
+    added = definition.get("added_tokens") or ()
+    return splits and all(" " not in token["content"] for token in added)
+
+
+def _largest_piece(definition: dict[str, Any]) -> int:
+    """Return the largest id of the model's pieces; -1 if there are none, or none were found.
+
+    The library itself would copy the whole vocabulary.
+    """
+    pieces = definition.get("model", {}).get("vocab", ())
+    # Unigram has a list, in which the place is the id.
+    if isinstance(pieces, dict):
+        return cast(int, max(pieces.values(), default=-1))
+    return len(pieces) - 1
 
 
 def _beginning(text: str, characters: int) -> str:

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from interlingua.corpus.segmentation import segment
+from interlingua.corpus.text_forms import undo_forms
 from interlingua.encoder.vocabulary import Vocabulary
 
 CHUNK_TEXTS = 4096
@@ -92,6 +93,7 @@ def encodings(
     vocabulary: Vocabulary, texts: Sequence[str], *, language: str | None = None
 ) -> Iterator[Any]:
     """What ``tokenizers`` gives for each text, without the special tokens around it."""
+    texts = undo_forms(texts, vocabulary.text_forms)
     if vocabulary.pre_tokenizer != "none" and language is not None:
         texts = segment(texts, language=language, pre_tokenizer=vocabulary.pre_tokenizer)
     for start in range(0, len(texts), CHUNK_TEXTS):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from interlingua import __version__
 from interlingua.corpus.manifest import NAME as MANIFEST
 from interlingua.corpus.manifest import Manifest
+from interlingua.corpus.text_forms import IN_TOKENIZER_FILE
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import CheckpointError, DataError
@@ -109,6 +110,8 @@ def model_card(
         usage or stock_usage(encoder, provenance.name),
         _facts(encoder, provenance),
     ]
+    if encoder.vocabulary.text_forms:
+        parts += ["## Forms of texts", forms_note(encoder.vocabulary.text_forms, library)]
     if provenance.sources:
         rows = [
             (name, license or "not recorded", f"{pairs:,}")
@@ -123,6 +126,25 @@ def model_card(
         head = ("task", "settings", "measure", "value")
         parts += ["## Results", "Means over the languages of each task.", _table(head, shown)]
     return "\n\n".join(parts) + "\n"
+
+
+def forms_note(forms: Sequence[str], library: str = LIBRARY) -> str:
+    """Say which forms of texts the model undoes, and which of them other libraries do not undo.
+
+    Args:
+        forms: of the vocabulary.
+        library: what loads the model.
+    """
+    note = f"Undone before a text is tokenized: {', '.join(forms)}."
+    # llama.cpp has a tokenizer of its own, and reads no tokenizer.json.
+    carried = () if library == "gguf" else IN_TOKENIZER_FILE
+    left_out = [form for form in forms if form not in carried]
+    if left_out:
+        note += (
+            f" Only interlingua undoes {', '.join(left_out)}; for the same vectors elsewhere, give"
+            " texts that went through `interlingua.corpus.text_forms.undo_forms`."
+        )
+    return note
 
 
 def _front_matter(provenance: Provenance, library: str) -> str:

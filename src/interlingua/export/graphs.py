@@ -18,12 +18,12 @@ from interlingua.export.runtimes import ONNX_FILES, OPENVINO_FILE, RECORDED
 from interlingua.export.sentence_transformers import (
     DEFAULTS,
     ExportSettings,
+    changed,
     find_model,
     refuse_inexpressible,
     refuse_segmentation,
     write_checked,
 )
-from interlingua.export.shrink import shrink
 from interlingua.export.verify import Verification
 from interlingua.files import PathLike
 
@@ -63,7 +63,7 @@ def export_graphs(
     dtype = settings.dtype
     _check_kinds(dtype, kinds)
     model, run = find_model(source)
-    encoder = shrink(Encoder.load(model), settings.smaller)
+    encoder = changed(Encoder.load(model), settings)
     # A graph pools as the encoder does; a compact directory is loaded by stock modules too, which
     # can do less.
     if settings.check and "compact" in kinds:
@@ -73,6 +73,7 @@ def export_graphs(
 
     def fill(folder: Path, provenance: Provenance) -> None:
         encoder.save(folder, weights=False)
+        encoder.vocabulary.for_other_libraries().save(folder)
         write_graphs(encoder, folder, kinds, dtype, name=provenance.name)
         usage = graph_usage(encoder, kinds, dtype=dtype)
         if "compact" in kinds:

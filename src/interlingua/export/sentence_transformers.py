@@ -42,6 +42,8 @@ class ExportSettings:
     """Texts to compare vectors of, by language."""
     on_verified: Callable[[Verification], None] = lambda _: None
     """Called with what was compared, also where vectors differ."""
+    text_forms: Sequence[str] | None = None
+    """Forms of texts that the model undoes from now on; None: those that it undoes already."""
 
 
 DEFAULTS = ExportSettings()
@@ -72,7 +74,7 @@ def export(
             " vectors"
         )
     model, run = find_model(source)
-    encoder = shrink(Encoder.load(model), settings.smaller)
+    encoder = changed(Encoder.load(model), settings)
     # transformers has no layers of int8; a table of vectors needs none.
     if dtype == "int8" and not isinstance(encoder.backbone, StaticBackbone):
         raise ConfigError(
@@ -83,11 +85,24 @@ def export(
 
     def fill(folder: Path, provenance: Provenance) -> None:
         encoder.save(folder, dtype=DTYPES.get(dtype, torch.int8))
+        encoder.vocabulary.for_other_libraries().save(folder)
         usage = stock_usage(encoder, provenance.name, in_bytes=dtype == "int8")
         card = model_card(encoder, provenance, usage=usage)
         (folder / "README.md").write_text(card, encoding="utf-8")
 
     return write_checked(encoder, run, out, settings, fill)
+
+
+def changed(encoder: Encoder, settings: ExportSettings) -> Encoder:
+    """Return the encoder as it is to be written: smaller, and with its forms of texts.
+
+    Raises:
+        ConfigError: there is no such form, or less of the encoder than is to be kept.
+    """
+    encoder = shrink(encoder, settings.smaller)
+    if settings.text_forms is not None:
+        encoder.vocabulary = encoder.vocabulary.with_text_forms(settings.text_forms)
+    return encoder
 
 
 def write_checked(

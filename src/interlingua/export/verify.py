@@ -24,6 +24,7 @@ from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.finite import check_finite
 from interlingua.encoder.static import StaticBackbone
+from interlingua.encoder.texts import is_blank
 from interlingua.errors import CheckpointError
 from interlingua.export.runtimes import Runtime, StockRuntime, runtimes
 from interlingua.files import PathLike, stem_and_suffix
@@ -232,6 +233,8 @@ def measure(
                 # A text without a known token is a vector of zeros; two of them are equal.
                 both_zero = ~ours.any(axis=1) & ~theirs.any(axis=1)
                 cosines[both_zero] = 1.0
+                # Other programs give a blank text the vector of their special tokens.
+                cosines[[is_blank(text) for text in texts]] = 1.0
                 sums[runtime.name] += float(cosines.sum())
                 # NaN counts as the farthest there is.
                 place = int(np.nan_to_num(cosines, nan=-1.0).argmin())

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
+
+from interlingua.functional.contrastive import check_temperature, widen
+
+OUT_OF_REACH = -1e30
+"""A finite logit with the probability 0."""
 
 
 def mean_squared_error(
@@ -27,3 +32,47 @@ def mean_squared_error(
     # The wider of the two, and at least float32: near embeddings differ in the last bits.
     wide = torch.promote_types(torch.promote_types(student.dtype, teacher.dtype), torch.float32)
     return (student.to(wide) - teacher.to(wide)).square().mean()
+
+
+def similarity_divergence(
+    student: Float[Tensor, "b n"],
+    teacher: Float[Tensor, "b n"],
+    *,
+    temperature: float = 0.05,
+    teacher_temperature: float = 0.02,
+    excluded: Bool[Tensor, "b n"] | None = None,
+) -> Float[Tensor, ""]:
+    r"""Kullback-Leibler divergence of the student's ranking of candidates from the teacher's.
+
+    .. math:: \frac1{|R|} \sum_{i \in R} \sum_j p_{ij} (\log p_{ij} - \log q_{ij}), \qquad
+              p_i = \mathrm{softmax}_j(t_{ij} / T_t), \quad q_i = \mathrm{softmax}_j(s_{ij} / T_s)
+
+    *Symbols*: s ``student``, t ``teacher``, both cosines of query i with candidate j; T_s
+    ``temperature``, T_t ``teacher_temperature``; R the queries with two candidates or more, as the
+    ranking of a single one is the same for everybody. Listwise distillation of rankings, as in
+    RocketQAv2 (Ren et al. 2021).
+
+    Args:
+        student: similarities.
+        teacher: similarities; whether they are constants is the caller's business.
+        temperature: of the student, > 0.
+        teacher_temperature: of the teacher, > 0; a lower one makes its ranking sharper.
+        excluded: candidates that are none of a query's.
+
+    Returns:
+        At least 0, nats; 0 where no query has two candidates.
+    """
+    check_temperature(temperature)
+    check_temperature(teacher_temperature)
+    s = widen(student) / temperature
+    t = widen(teacher) / teacher_temperature
+    if excluded is None:
+        excluded = torch.zeros_like(s, dtype=torch.bool)
+    # Finite, so that 0 * (log p - log q) of such a candidate is 0 and not NaN.
+    s = s.masked_fill(excluded, OUT_OF_REACH)
+    t = t.masked_fill(excluded, OUT_OF_REACH)
+    log_p = t.log_softmax(dim=1)
+    log_q = s.log_softmax(dim=1)
+    of_query = (log_p.exp() * (log_p - log_q)).sum(dim=1)
+    ranked = ((~excluded).sum(dim=1) >= 2).to(of_query.dtype)
+    return (of_query * ranked).sum() / ranked.sum().clamp(min=1)

@@ -154,6 +154,7 @@ class Anchor(Objective):
     Config = AnchorConfig
     config: AnchorConfig
     nested_terms = ("mse", "to_bank", "from_bank", "center", "side", "soft", "hard")
+    takes_forms = True
 
     def __init__(self, config: AnchorConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
@@ -202,7 +203,10 @@ class Anchor(Objective):
 
     def prepare(self, batch: ParallelBatch) -> AnchoredPairs:
         """The pairs, and all that the bank knows of them."""
-        return self.anchors.prepare(batch, *self.reads(batch.step, training=True))
+        reads = self.reads(batch.step, training=True)
+        return self.anchors.prepare(
+            batch, *reads, as_written=lambda sentences: self.as_written(sentences, batch)
+        )
 
     def contrasts(
         self, negatives: Negatives, s: Rows, z: Rows, bank: Rows

@@ -81,6 +81,7 @@ class Distill(Objective):
 
     Config = DistillConfig
     nested_terms = ("original", "translation", "replay")
+    takes_forms = True
     config: DistillConfig
 
     def __init__(self, config: DistillConfig, encoder: Encoder) -> None:
@@ -145,13 +146,14 @@ class Distill(Objective):
         """The sentences as they are read, in the tokens of the student and of the teacher."""
         pairs = batch["parallel"] if isinstance(batch, Mapping) else batch
         translations, originals = by_pivot(pairs, self.pivot)
-        student = translations
+        student = self.as_written(translations, pairs)
         if self.config.original_weight:
-            student = join(originals, translations)
+            student = join(self.as_written(originals, pairs), student)
         replayed = None
         if isinstance(batch, Mapping):
             sentences = batch["monolingual"].sentences
-            replayed = sentences, self.for_teacher(sentences)
+            read = self.as_written(sentences, batch["monolingual"])
+            replayed = read, self.for_teacher(sentences)
         return DistillInputs(student, self.for_teacher(originals), replayed)
 
     def for_teacher(self, originals: TokenBatch) -> TokenBatch:

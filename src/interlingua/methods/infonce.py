@@ -60,6 +60,7 @@ class InfoNCE(Objective):
 
     Config = InfoNCEConfig
     nested_terms = ("infonce",)
+    takes_forms = True
     config: InfoNCEConfig
 
     def __init__(self, config: InfoNCEConfig, encoder: Encoder) -> None:
@@ -86,7 +87,8 @@ class InfoNCE(Objective):
     def prepare(self, batch: ParallelBatch | SentenceBatch) -> tuple[TokenBatch, Meanings | None]:
         """Both sides in one batch, and what the pairs say."""
         a, b = self.sides(batch)
-        return join(a, b), self.meanings(a, b)
+        read = join(self.as_written(a, batch), self.as_written(b, batch))
+        return read, self.meanings(a, b)
 
     def sides(self, batch: ParallelBatch | SentenceBatch) -> tuple[TokenBatch, TokenBatch]:
         """The sentences, and the positive of each."""

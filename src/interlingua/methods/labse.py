@@ -46,6 +46,7 @@ class LaBSE(Objective):
 
     Config = LaBSEConfig
     nested_terms = ("ranking",)
+    takes_forms = True
     config: LaBSEConfig
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
@@ -67,4 +68,5 @@ class LaBSE(Objective):
 
     def prepare(self, batch: ParallelBatch) -> tuple[TokenBatch, Meanings | None]:
         """Both sides in one batch, and what the pairs say."""
-        return join(batch.a, batch.b), self.meanings(batch.a, batch.b)
+        both = join(self.as_written(batch.a, batch), self.as_written(batch.b, batch))
+        return both, self.meanings(batch.a, batch.b)

@@ -77,6 +77,8 @@ class MultilingualIRInputs(NamedTuple):
 
     keys: Int64[Tensor, " n"] | None
     """Of the passages, where repeats of an answer are left out."""
+    questions: QuestionBatch | None
+    """As the towers read them."""
     pairs: TokenBatch | None
     """P: both sides of the translations, where there are some."""
     num_pairs: int
@@ -100,6 +102,7 @@ class MultilingualIR(Objective):
     config: MultilingualIRConfig
     feeds = ("questions", "parallel", "monolingual")
     nested_terms = ("retrieval", "semantic", "language")
+    takes_forms = True
     # The last part goes through both towers: processes average their gradients in it.
     parts: tuple[str, ...] = ("semantic", "language", "retrieval")
 
@@ -141,8 +144,8 @@ class MultilingualIR(Objective):
         terms = {}
         for name in parts:
             if name == "retrieval":
-                questions = by_feed(batch)["questions"]
-                terms[name] = self.retrieve(questions, inputs.keys)
+                assert inputs.questions is not None
+                terms[name] = self.retrieve(inputs.questions, inputs.keys)
             elif name == "semantic":
                 terms[name] = self.align(inputs.pairs, inputs.num_pairs, inputs.meanings)
             else:
@@ -155,14 +158,22 @@ class MultilingualIR(Objective):
         keys: Tensor | None = None
         if self.config.exclude_repeats:
             keys = sentence_keys(feeds["questions"].passages)
+        read: QuestionBatch | None = feeds.get("questions")
+        if read is not None:
+            read = read._replace(
+                questions=self.as_written(read.questions, read),
+                passages=self.as_written(read.passages, read),
+            )
         if "parallel" not in feeds:
-            return MultilingualIRInputs(keys, None, 0, None, None)
-        a, b = feeds["parallel"].a, feeds["parallel"].b
-        pairs = join(a, b)
+            return MultilingualIRInputs(keys, read, None, 0, None, None)
+        parallel = feeds["parallel"]
+        a, b = parallel.a, parallel.b
+        pairs = join(self.as_written(a, parallel), self.as_written(b, parallel))
         texts = pairs
         if "monolingual" in feeds:
-            texts = join(pairs, feeds["monolingual"].sentences)
-        return MultilingualIRInputs(keys, pairs, a.batch_size, texts, self.meanings(a, b))
+            others = feeds["monolingual"]
+            texts = join(pairs, self.as_written(others.sentences, others))
+        return MultilingualIRInputs(keys, read, pairs, a.batch_size, texts, self.meanings(a, b))
 
     def retrieve(self, batch: QuestionBatch, keys: Int64[Tensor, " n"] | None) -> Term:
         """L_IR: each question has to find its passage among those of all processes."""

@@ -47,6 +47,7 @@ class NLI(Objective):
     config: NLIConfig
     feeds = ("labeled",)
     label_kind = "nli"
+    takes_forms = True
 
     def __init__(self, config: NLIConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
@@ -67,7 +68,7 @@ class NLI(Objective):
 
     def prepare(self, batch: LabeledBatch) -> TokenBatch:
         """Both sides in one batch."""
-        return join(batch.a, batch.b)
+        return join(self.as_written(batch.a, batch), self.as_written(batch.b, batch))
 
     def logits(self, u: Float[Tensor, "b d"], v: Float[Tensor, "b d"]) -> Float[Tensor, "b 3"]:
         """W [u; v; |u - v|]."""

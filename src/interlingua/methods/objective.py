@@ -26,6 +26,7 @@ from interlingua.batches.sentences import Meanings
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.token_heads import MaskedTokenHead
+from interlingua.encoder.written_forms import FormsRequest, WrittenForms
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.functional.masked_lm import linear_cross_entropy
@@ -72,6 +73,11 @@ class Objective(nn.Module, ABC):
     """Why not, for the user."""
     matryoshka: Matryoshka | None = None
     """The prefixes, where the run has some; see ``nest``."""
+    takes_forms: ClassVar[bool] = False
+    """Whether it reads sentences by ``as_written``, so that a run can give it other forms of
+    them."""
+    written_forms: WrittenForms | None = None
+    """Writes some of the sentences that the encoder reads in another form; see ``write_forms``."""
     in_parts: ClassVar[bool] = True
     """Whether all passes go by ``encoder(...)`` or ``encoder.tokens(...)``, so that GradCache can
     split them."""
@@ -248,6 +254,43 @@ class Objective(nn.Module, ABC):
                 f"a micro-batch of a single {what} has nothing to compare it with; raise {key} or"
                 " run.micro_batch_size"
             )
+
+    def as_written(self, sentences: TokenBatch, batch: Any) -> TokenBatch:
+        """Return sentences as the encoder reads them: some in another form, if a run asks for that.
+
+        What sentences are looked up by and what a teacher reads are the sentences as they are.
+
+        Args:
+            sentences: part of a batch.
+            batch: a feed's, which knows its seed and step.
+        """
+        if self.written_forms is None:
+            return sentences
+        return self.written_forms(sentences, seed=batch.seed, step=batch.step)
+
+    def write_forms(self, request: FormsRequest) -> None:
+        """From now on the encoder reads a share of the sentences in another form.
+
+        Args:
+            request: which share, and which forms.
+
+        Raises:
+            ConfigError: the method reads tokens one by one, or a form is unknown.
+        """
+        # A sum of methods has several objectives; those that predict tokens stay as they are.
+        objectives = [
+            module
+            for module in self.modules()
+            if isinstance(module, Objective) and module.takes_forms
+        ]
+        if not objectives:
+            raise ConfigError(
+                "data.forms: the method does not read sentences in other forms; remove it, or"
+                " choose a method of sentence vectors such as anchor"
+            )
+        forms = WrittenForms(self.encoder.vocabulary, request, max_tokens=self.encoder.max_tokens)
+        for objective in objectives:
+            objective.written_forms = forms
 
     def nest(self, matryoshka: Matryoshka) -> None:
         """From now on the loss is that of several prefixes of the embeddings.

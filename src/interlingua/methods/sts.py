@@ -32,6 +32,7 @@ class STS(Objective):
     config: STSConfig
     feeds = ("labeled",)
     label_kind = "sts"
+    takes_forms = True
 
     def forward(self, batch: LabeledBatch) -> LossOutput:
         """Squared error of the cosine, mean over the pairs."""
@@ -47,4 +48,4 @@ class STS(Objective):
 
     def prepare(self, batch: LabeledBatch) -> TokenBatch:
         """Both sides in one batch."""
-        return join(batch.a, batch.b)
+        return join(self.as_written(batch.a, batch), self.as_written(batch.b, batch))

@@ -460,7 +460,8 @@ def number_agreement(source: str, target: str) -> float:
     It is 1 where neither side has a number, and ``ONE_SIDED`` where one side alone has any: the
     other side may have them in words. Groups of three digits are one number (``1,000``,
     ``1.000``, ``1 000``); at other signs a number ends, so that ``3.5`` and ``3,5`` agree, and
-    ``12.05.`` and ``05/12`` do. Zeros in front don't count.
+    ``12.05.`` and ``05/12`` do. Zeros in front don't count. Of two texts without a letter, such as
+    dates and versions, all numbers have to agree; otherwise it is 0.
     """
     found = [Counter(numbers(text)) for text in (source, target)]
     # Union and intersection of multisets: a number that stands twice has to agree twice.
@@ -469,6 +470,8 @@ def number_agreement(source: str, target: str) -> float:
         return 1.0
     if not (found[0] and found[1]):
         return ONE_SIDED
+    if found[0] != found[1] and not any(map(str.isalpha, source + target)):
+        return 0.0
     return (found[0] & found[1]).total() / either
 
 

@@ -13,7 +13,10 @@ from interlingua.corpus.segmentation import PreTokenizer
 from interlingua.errors import ConfigError, DataError
 from interlingua.languages import resolve
 from interlingua.limits import MAX_LINE_CHARACTERS
+from interlingua.processes import usable_cores
 
+MOST_CLEANING = 4
+"""Cleaning processes by default: one process reads, and keeps no more of them busy."""
 MANY = 10**12
 """Pairs: more than there are."""
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -232,8 +235,9 @@ class PrepareConfig:
     """Characters that a line of a source may have."""
     seed: int = 0
     """Of every draw; equal files, config and seed give equal bytes."""
-    processes: int = 2
-    """Processes that clean; 1 = in this one."""
+    processes: int | None = None
+    """Processes that clean, and threads that tokenize; 1 = this process alone. Default: all cores
+    that this process may use, of which at most 4 clean. The result is the same for any number."""
 
     def __post_init__(self) -> None:
         if not self.sources:
@@ -245,3 +249,13 @@ class PrepareConfig:
                 " taken over; set vocabulary.path, or use cut"
             )
         check_bounds(self, "", BOUNDS)
+
+    @property
+    def cleaning_processes(self) -> int:
+        """Processes that clean."""
+        return self.processes or min(usable_cores(), MOST_CLEANING)
+
+    @property
+    def tokenizing_threads(self) -> int:
+        """Threads that tokenize."""
+        return self.processes or usable_cores()

@@ -171,20 +171,21 @@ def _chunks(
 
 
 def _cleaned(chunks: Iterable[Chunk], config: PrepareConfig) -> Iterator[CleanBlock]:
-    if config.processes == 1:
+    processes = config.cleaning_processes
+    if processes == 1:
         _Worker.start(config.clean, alone=True)
         yield from map(_Worker.clean, chunks)
         return
     # Not fork: the progress bar's thread may hold a lock at that moment.
     with ProcessPoolExecutor(
-        config.processes,
+        processes,
         mp_context=LibraryContext(),
         initializer=_Worker.start,
         initargs=(config.clean,),
     ) as pool:
         try:
             submitted = (pool.submit(_Worker.clean, chunk) for chunk in chunks)
-            for future in taken_ahead(submitted, AHEAD * config.processes):
+            for future in taken_ahead(submitted, AHEAD * processes):
                 yield future.result()
         except BrokenProcessPool as error:
             raise DataError(

@@ -49,9 +49,15 @@ def write_store(
                 if config.prompt:
                     sources = [config.prompt + text for text in sources]
                     targets = [config.prompt + text for text in targets]
-                most = config.max_tokens
-                source_ids = vocabulary.encode(sources, language=source, max_tokens=most)
-                target_ids = vocabulary.encode(targets, language=target, max_tokens=most)
+                source_ids, target_ids = [
+                    vocabulary.encode(
+                        texts,
+                        language=language,
+                        max_tokens=config.max_tokens,
+                        sentencepiece_threads=config.tokenizing_threads,
+                    )
+                    for language, texts in ((source, sources), (target, targets))
+                ]
                 writer.append(shard.language_pair, source_ids, target_ids)
                 source_tokens = sum(map(len, source_ids))
                 target_tokens = sum(map(len, target_ids))

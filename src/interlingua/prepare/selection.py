@@ -134,7 +134,11 @@ def _drop_long(shards: list[Shard], config: PrepareConfig, progress: Stages) -> 
             longest = np.zeros(len(sides[0]), dtype=np.int64)
             for language, texts in zip(shard.language_pair, sides, strict=True):
                 # As the corpus will hold them: with the prompt and special tokens.
-                sequences = vocabulary.encode([prompt + text for text in texts], language=language)
+                sequences = vocabulary.encode(
+                    [prompt + text for text in texts],
+                    language=language,
+                    sentencepiece_threads=config.tokenizing_threads,
+                )
                 longest = np.maximum(longest, [len(ids) for ids in sequences])
             lengths += longest.tolist()
         is_long = np.array(lengths, np.int64) > config.max_tokens

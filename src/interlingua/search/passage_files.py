@@ -20,7 +20,7 @@ from interlingua.corpus.json_stream import is_json_array, json_array_items
 from interlingua.corpus.language_evidence import LOOKED_AT, checked_language
 from interlingua.corpus.monolingual import find_language, tell_words
 from interlingua.corpus.sentence_table import is_table, table_records
-from interlingua.encoder.texts import check_text
+from interlingua.encoder.texts import check_text, is_blank
 from interlingua.errors import DataError, MissingExtraError
 from interlingua.files import PathLike, open_text, stem_and_suffix, tab_rows
 from interlingua.languages import resolve_code
@@ -100,7 +100,7 @@ def _passages(path: PathLike, name: str, code: str) -> Iterator[Passage]:
         return
     for number, record in records:
         try:
-            yield _passage(record, name, number, code)
+            yield passage_of(record, name, number, code)
         except DataError as error:
             # What is wrong with a record is found where its file and line are not known.
             raise DataError(str(error), path=path, line=number) from error
@@ -143,7 +143,7 @@ def _lines(path: PathLike, name: str, language: str) -> Iterator[Passage]:
     """A passage of each line that is not blank, numbered with the blank ones."""
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
-            if text := line.strip():
+            if not is_blank(text := line.strip()):
                 yield Passage(f"{name}:{number}", text, language=language, file=name)
 
 
@@ -167,7 +167,7 @@ def _parquet_records(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
         raise DataError(f"not a readable Parquet file: {error}", path=path) from error
 
 
-def _passage(record: Any, file: str, number: int, default_language: str) -> Passage:
+def passage_of(record: Any, file: str, number: int, default_language: str) -> Passage:
     """A record as a passage; ``file`` and ``number`` name one without an id.
 
     Raises:
@@ -179,7 +179,7 @@ def _passage(record: Any, file: str, number: int, default_language: str) -> Pass
     # left in the end is metadata.
     fields = {key: value for key, value in record.items() if value is not None}
     text = _take_first(fields, TEXT_KEYS)
-    if not isinstance(text, str) or not text.strip():
+    if not isinstance(text, str) or is_blank(text):
         raise DataError(f"no text; expected a string called {', '.join(TEXT_KEYS)}")
     own_id = _take_first(fields, ID_KEYS)
     if own_id is not None and (isinstance(own_id, bool) or not isinstance(own_id, str | int)):

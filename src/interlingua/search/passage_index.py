@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime
 import json
 import logging
 import math
 import os
 import shutil
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,11 +31,18 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.errors import CheckpointError, ConfigError, DataError, import_extra
+from interlingua.errors import (
+    CheckpointError,
+    ConfigError,
+    DataError,
+    count_of,
+    import_extra,
+)
 from interlingua.files import PathLike, atomic_write, has_format
 from interlingua.locks import NAME as LOCK_FILE
 from interlingua.locks import exclusive
 from interlingua.portions import portions
+from interlingua.search.conditions import with_metadata
 from interlingua.search.lance_table import (
     CHECKED_COLUMNS,
     content_key,
@@ -65,6 +74,7 @@ REFINED = 10
 LEAST_REFINED = 200
 """Candidates at least, so that a search for a few hits finds them too."""
 SHOWN = ("id", "text", "title", "language", "metadata")
+PASSAGE_COLUMNS = Passage._fields
 ROW = (*CHECKED_COLUMNS, "checksum")
 """Columns to read where rows are checked."""
 LOCK_REMEDY = "wait for it, or build another index"
@@ -190,6 +200,36 @@ class PassageIndex:
                 _write_settings(path, settings)
         return cls(path, create=True)
 
+    def state(self) -> tuple[int, ...]:
+        """Return what changes whenever another process writes to the index or replaces it.
+
+        Raises:
+            CheckpointError: the index was removed.
+        """
+        versions = self.folder / f"{TABLE}.lance" / "_versions"
+        try:
+            made = (self.folder / SETTINGS_FILE).stat()
+            changed = versions.stat()
+            # Two versions may be written within one tick of the clock of the file system.
+            count = sum(1 for _ in os.scandir(versions))
+            return made.st_ino, made.st_mtime_ns, changed.st_ino, changed.st_mtime_ns, count
+        except OSError as error:
+            raise CheckpointError(
+                f"{self.folder}: the index was removed; build it again"
+            ) from error
+
+    def reload(self) -> None:
+        """Read the newest version of the table.
+
+        Raises:
+            CheckpointError: the index was removed or damaged, or replaced by that of another model.
+        """
+        try:
+            require_same(self.folder, read_settings(self.folder), self.settings)
+        except ConfigError as error:
+            raise CheckpointError(str(error)) from error
+        self._table = self._open_table()
+
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """Keep other writers out until the block ends, and read the newest version of the table.
@@ -221,6 +261,7 @@ class PassageIndex:
         *,
         files: Collection[str] = (),
         progress: Callable[[int], None] = lambda _: None,
+        checks_all: bool = True,
     ) -> Added:
         """Embeds the passages that are new or changed, and commits them some thousand at a time.
 
@@ -235,12 +276,18 @@ class PassageIndex:
             files: names of files that are given with all their passages; other passages of these
                 files are deleted from the index.
             progress: is called with the number of passages that are committed.
+            checks_all: look for damaged and repeated rows in the whole index, not only in those
+                with the ids of ``passages``, which then are in memory at once.
 
         Raises:
             DataError: an id occurs twice, or the disk is full.
         """
         with self.writing():
-            return self._add(passages, embed, files, progress)
+            ids = None
+            if not checks_all:
+                passages = list(passages)
+                ids = [passage.id for passage in passages]
+            return self._add(passages, embed, files, progress, self._contents(ids))
 
     def _add(
         self,
@@ -248,8 +295,8 @@ class PassageIndex:
         embed: EmbedPassages,
         files: Collection[str],
         progress: Callable[[int], None],
+        known: Mapping[int, int | None],
     ) -> Added:
-        known = self._contents()
         seen: set[int] = set()
         counts: Counter[str] = Counter()
         committed = 0
@@ -293,9 +340,9 @@ class PassageIndex:
         """Removes passages and returns their number.
 
         Args:
-            ids: of passages; those that are not there are left out.
-            where: a condition in SQL on ``id``, ``file``, ``language``, ``title``, ``text`` or
-                ``metadata``.
+            ids: of passages; a warning counts those that no passage has.
+            where: a condition in SQL on ``id``, ``file``, ``language``, ``title``, ``text``,
+                ``metadata`` and the fields in it.
 
         Raises:
             ConfigError: the condition is not valid; nothing was deleted.
@@ -303,13 +350,20 @@ class PassageIndex:
         """
         with self.writing():
             if where is not None:
-                refuse_fragment(where)
+                condition = self._condition(where)
                 # Read alone first, so that a failure below is never the condition's fault.
                 with lance_reads(self.folder, where):
-                    self._table.count_rows(where)
-            deleted = self._delete_ids(ids)
+                    self._table.count_rows(condition)
+            given = set(ids)
+            deleted = self._delete_ids(given)
+            if deleted < len(given):
+                log.warning(
+                    f"{len(given) - deleted:,} of {count_of(len(given), 'ids')} are of no"
+                    f" passage in {self.folder}; `interlingua index list {self.folder}` shows the"
+                    " ids, and `--where \"file = 'NAME'\"` deletes the passages of a file"
+                )
             if where is not None:
-                deleted += self._delete_where(where)
+                deleted += self._delete_where(condition)
             return deleted
 
     def _delete_ids(self, ids: Iterable[str]) -> int:
@@ -463,8 +517,7 @@ class PassageIndex:
     ) -> list[Hit]:
         conditions = [f"language IN ({sql_strings(languages)})"] if languages else []
         if where is not None:
-            refuse_fragment(where)
-            conditions.append(f"({where})")
+            conditions.append(f"({self._condition(where)})")
         if conditions:
             query = query.where(" AND ".join(conditions), prefilter=True)
         with lance_reads(self.folder, where):
@@ -473,6 +526,51 @@ class PassageIndex:
         rows = found.drop_columns(["vector"]).to_pylist()
         hits = [Hit(score=float(score(row)), **{name: row[name] for name in SHOWN}) for row in rows]
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+    def passages(self, where: str | None = None) -> Iterator[Passage]:
+        """The passages, as they are stored; one state of the index, whatever is written meanwhile.
+
+        Args:
+            where: a condition in SQL, see ``delete``.
+
+        Raises:
+            ConfigError: the condition is not valid.
+        """
+        query = self._open_table().search().select([*PASSAGE_COLUMNS])
+        if where is not None:
+            query = query.where(self._condition(where))
+        with lance_reads(self.folder, where):
+            for batch in query.to_batches():
+                yield from (Passage(**row) for row in batch.to_pylist())
+
+    def compact(self) -> None:
+        """Join the commits and remove deleted rows and older versions from the disk.
+
+        A process that reads one of these versions has to read the index anew.
+
+        Raises:
+            DataError: the disk is full.
+        """
+        with self.writing(), lance_writes(self.folder), warnings.catch_warnings():
+            # It warns of readers of older versions, as the docstring does.
+            warnings.simplefilter("ignore", UserWarning)
+            self._table.optimize(cleanup_older_than=datetime.timedelta(0))
+
+    def _condition(self, where: str) -> str:
+        """Return a user's condition as LanceDB reads it.
+
+        Raises:
+            ConfigError: it is not one whole condition, or names what no passage has.
+        """
+        refuse_fragment(where)
+        return with_metadata(where, self._has_field)
+
+    def _has_field(self, name: str) -> bool:
+        """Whether some passage has a field of metadata; of an empty index any could be."""
+        escaped = sql_strings([name])
+        query = self._table.search().where(f"json_get(metadata, {escaped}) IS NOT NULL")
+        with lance_reads(self.folder):
+            return bool(query.select(["id"]).limit(1).to_list()) or not self.count()
 
     def _open_table(self) -> Any:
         """Open the newest version of the table."""
@@ -506,8 +604,8 @@ class PassageIndex:
             )
             upsert.execute(rows)
 
-    def _contents(self) -> dict[int, int | None]:
-        """Return a digest of what every passage holds, by a digest of its id.
+    def _contents(self, ids: Sequence[str] | None = None) -> dict[int, int | None]:
+        """Return a digest of what every passage holds, by a digest of its id; of some ids or all.
 
         Rows that have the id of a later one are deleted. The digest of a damaged row is None, so
         that its passage is embedded again if it is given.
@@ -516,6 +614,8 @@ class PassageIndex:
         row_of: dict[int, int] = {}
         repeated: list[int] = []
         query = self._table.search().with_row_id(True).select([*ROW, "content"])
+        if ids is not None:
+            query = query.where(f"id IN ({sql_strings(ids)})")
         with lance_reads(self.folder):
             for batch in query.to_batches():
                 keys = map(text_key, batch.column("id").to_pylist())

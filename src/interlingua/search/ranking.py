@@ -7,12 +7,17 @@ vectors, and a ranking that begins with the best passages of every language.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 RRF_CONSTANT = 60
 """k of reciprocal rank fusion; the paper's value."""
+
+
+LINK_KEYS = ("link", "url", "uri", "href", "source")
+"""Names of metadata that may hold the web address of a passage."""
 
 
 class Hit(NamedTuple):
@@ -26,6 +31,38 @@ class Hit(NamedTuple):
     language: str
     metadata: str
     """JSON."""
+    places: tuple[str, ...] = ()
+    """Ids of other passages with the same title, text and language, which are not shown again."""
+
+
+def without_copies(hits: Sequence[Hit]) -> list[Hit]:
+    """Keep the first hit of each text, with the ids of the others as its places."""
+    ids: dict[tuple[str, str, str], list[str]] = {}
+    first: list[Hit] = []
+    for hit in hits:
+        key = hit.title, hit.text, hit.language
+        if key not in ids:
+            ids[key] = []
+            first.append(hit)
+        else:
+            ids[key].append(hit.id)
+    return [hit._replace(places=tuple(ids[hit.title, hit.text, hit.language])) for hit in first]
+
+
+def hit_record(hit: Hit) -> dict[str, Any]:
+    """Return a hit as JSON shows it: with its metadata as an object, and a link if it has one."""
+    metadata = json.loads(hit.metadata)
+    return {**hit._asdict(), "metadata": metadata, "link": _link(metadata)}
+
+
+def _link(metadata: Mapping[str, Any]) -> str | None:
+    """Return the web address in the metadata of a passage."""
+    for name in LINK_KEYS:
+        value = metadata.get(name)
+        # Another scheme, such as javascript:, would be run by a page that shows the link.
+        if isinstance(value, str) and value.lower().startswith(("https://", "http://")):
+            return value
+    return None
 
 
 class LanguageShare(NamedTuple):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +33,7 @@ from interlingua.search.ranking import (
     fused,
     language_shares,
     merged,
+    without_copies,
 )
 
 SearchMode = Literal["vector", "text", "hybrid", "feedback"]
@@ -37,6 +41,10 @@ MODES: tuple[SearchMode, ...] = ("vector", "text", "hybrid", "feedback")
 FUSED_DEPTH = 5
 """Hits of each ranking that fusion reads, as a multiple of those wanted."""
 MOST_HITS = 10_000
+MOST_FACTOR = 64
+"""Of hits read to those wanted, where copies of texts take the places of others."""
+REFRESH_SECONDS = 0.5
+"""Between two looks at whether another process changed the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +238,23 @@ class _Query:
         )
         return first_of_each_language(both, per_language)[:top]
 
+    def unique_ranking(self, mode: str, top: int, per_language: int | None = None) -> list[Hit]:
+        """As ``ranking``, with each text once: copies of a text have equal scores."""
+        factor = 1
+        while True:
+            most = min(factor * top, MOST_HITS)
+            share = None if per_language is None else min(factor * per_language, MOST_HITS)
+            found = self.ranking(mode, most, share)
+            hits = without_copies(found)
+            has_copies = len(hits) < len(found)
+            if per_language is not None:
+                hits = first_of_each_language(hits, per_language)
+            # Copies took places, so deeper hits are needed; there are none if the ranking ended.
+            is_complete = len(hits) >= top or (per_language is None and len(found) < most)
+            if not has_copies or is_complete or factor >= MOST_FACTOR:
+                return hits[:top]
+            factor *= 4
+
     def _of_one_kind(self, kind: str, top: int, per_language: int | None = None) -> list[Hit]:
         most = top if per_language is None else min(per_language, top)
         if kind == "feedback" and self.vector is not None:
@@ -260,6 +285,34 @@ class Searcher:
         self.model = model
         self.languages = index.languages()
         """Number of passages of every language."""
+        # The table was opened before: whether it is still the newest is found by the first look.
+        self._state: tuple[int, ...] = ()
+        self._looked = -math.inf
+        self._refreshing = threading.Lock()
+
+    def refresh(self, *, after: float = REFRESH_SECONDS) -> None:
+        """Read the index anew if it was changed since the last look, by whatever process.
+
+        Args:
+            after: seconds since the last look; within them nothing is done.
+
+        Raises:
+            CheckpointError: the index was removed, damaged, or replaced by that of another model.
+        """
+        if time.monotonic() - self._looked < after:
+            return
+        # Searches that come meanwhile read the version that they have.
+        if not self._refreshing.acquire(blocking=False):
+            return
+        try:
+            state = self.index.state()
+            if state != self._state:
+                self.index.reload()
+                self.languages = self.index.languages()
+                self._state = state
+            self._looked = time.monotonic()
+        finally:
+            self._refreshing.release()
 
     def search(
         self,
@@ -317,7 +370,7 @@ class Searcher:
             per_language: begin with the best so many hits of each language, so that none fills the
                 ranking; up to ``top``, they are followed by the other hits in the order that they
                 have without this option.
-            where: a condition in SQL, such as ``json_extract(metadata, '$.year') = '2024'``.
+            where: a condition in SQL, such as ``year = 2024``, see ``with_metadata``.
             exact: see ``PassageIndex.nearest``.
 
         Raises:
@@ -335,11 +388,12 @@ class Searcher:
             )
         searched = self._searched(languages)
         query = _Query(self.index, question, vector, list(searched), bool(languages), where, exact)
-        hits = query.ranking(mode, top, per_language)
+        hits = query.unique_ranking(mode, top, per_language)
         if per_language is not None and len(hits) < top:
             # Behind the best passages of every language, feedback has nothing to add: the question
             # alone ranks.
-            hits = followed(hits, query.ranking("vector" if mode == "feedback" else mode, top), top)
+            rest = query.unique_ranking("vector" if mode == "feedback" else mode, top)
+            hits = followed(hits, rest, top)
         return Ranking(hits, language_shares(hits, searched))
 
     def _searched(self, languages: Sequence[str]) -> dict[str, int]:

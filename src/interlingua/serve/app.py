@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp
 
 from interlingua import __version__
 from interlingua.serve.document import described
@@ -22,7 +24,9 @@ from interlingua.serve.json_log import WriteLine, write_json_line
 from interlingua.serve.json_route import UNFORESEEN, DirectRoutes
 from interlingua.serve.metrics import ServerMetrics
 from interlingua.serve.model import ServedModel
+from interlingua.serve.ollama_routes import ollama_router
 from interlingua.serve.openai_routes import openai_router
+from interlingua.serve.rerank_routes import rerank_router
 from interlingua.serve.service import Service
 from interlingua.serve.settings import ServeSettings
 from interlingua.serve.text_routes import text_router
@@ -65,7 +69,7 @@ def make_app(
     searcher: Searcher | None = None,
     calibrations: LinkCalibrations | None = None,
     hosts: Collection[str] | None = None,
-) -> Guards:
+) -> ASGIApp:
     """The ASGI application of one process.
 
     Args:
@@ -104,6 +108,8 @@ def make_app(
     }
     routers = [
         openai_router(service, documented),
+        ollama_router(service, documented),
+        rerank_router(service, documented),
         inference_router(service, documented),
         text_router(service, documented, calibrations),
     ]
@@ -111,6 +117,10 @@ def make_app(
         from interlingua.serve.search_routes import search_router
 
         routers.append(search_router(service, searcher, documented))
+        if settings.admin:
+            from interlingua.serve.index_routes import index_router
+
+            routers.append(index_router(service, searcher, documented))
     for router in routers:
         app.include_router(router)
     app.include_router(status_router(service, searcher, calibrations))
@@ -118,11 +128,31 @@ def make_app(
         app.add_api_route(
             path, _page_file(name, kind), methods=["GET", "HEAD"], include_in_schema=False
         )
-    app.openapi_schema = described(app.openapi(), model, searcher.languages if searcher else ())
+    app.openapi_schema = described(
+        app.openapi(),
+        model,
+        searcher.languages if searcher else (),
+        token_ids=settings.accept_token_ids,
+    )
     app.add_exception_handler(RequestError, _on_request_error)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_failure)
-    return Guards(DirectRoutes(app, routers), settings, counters, write_line, hosts)
+    guards = Guards(DirectRoutes(app, routers), settings, counters, write_line, hosts)
+    return guards if settings.cors_origin is None else _for_pages(guards, settings.cors_origin)
+
+
+def _for_pages(guards: Guards, origins: Sequence[str]) -> ASGIApp:
+    """The application with the headers that let pages of these origins use it."""
+    # Outside of the guards: a browser's question comes without the key, and a page can read what
+    # the guards refuse only with these headers.
+    return CORSMiddleware(
+        guards,
+        allow_origins=tuple(origins),
+        allow_methods=("GET", "HEAD", "POST"),
+        allow_headers=("*",),
+        allow_private_network=True,
+        expose_headers=("retry-after", "x-request-id", "x-truncated-texts"),
+    )
 
 
 def _page_file(name: str, kind: str) -> Callable[[], Any]:

@@ -13,11 +13,12 @@ from typing import Annotated, Any
 from pydantic import Field, StrictInt, StrictStr, WithJsonSchema
 
 from interlingua import languages
+from interlingua.encoder.texts import VISIBLE
 from interlingua.serve.json_route import WHOLE
 from interlingua.serve.model import ServedModel
 
 MARK = "x-interlingua"
-NOT_BLANK = r"\S"
+NOT_BLANK = VISIBLE.pattern
 LANGUAGE_CODES = sorted(
     {code for one in languages.known() for code in (one.code, one.iso1) if code is not None}
 )
@@ -36,7 +37,9 @@ Sentences = Annotated[
     ),
 ]
 """At least one is not blank."""
-Texts = Annotated[list[StrictStr], Field(min_length=1, fail_fast=True)]
+Text = Annotated[StrictStr, WithJsonSchema({"type": "string", "pattern": NOT_BLANK})]
+"""A text that is not blank; a blank one is refused where it is tokenized."""
+Texts = Annotated[list[Text], Field(min_length=1, fail_fast=True)]
 Dimensions = Annotated[StrictInt, Field(ge=1, json_schema_extra={MARK: "dimensions"}), WHOLE]
 ModelName = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "model"})]
 IndexedLanguage = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "indexed"})]
@@ -48,7 +51,11 @@ Latin-1 are listed; the server takes all."""
 
 
 def described(
-    document: dict[str, Any], model: ServedModel, searched: Collection[str] = ()
+    document: dict[str, Any],
+    model: ServedModel,
+    searched: Collection[str] = (),
+    *,
+    token_ids: bool = False,
 ) -> dict[str, Any]:
     """The document with the marked fields of one model.
 
@@ -56,6 +63,7 @@ def described(
         document: of OpenAPI; it is changed.
         model: that is served.
         searched: codes of the languages of the index, if there is one.
+        token_ids: whether the server takes token ids in place of texts.
     """
     names = sorted(model.encoder.settings.prompts)
     prompt: dict[str, Any] = {"type": "string", "pattern": ENDS_WITHOUT_WORD}
@@ -63,13 +71,17 @@ def described(
     if names:
         prompt = {"anyOf": [{"enum": names}, prompt]}
     values = {
-        "model": {"enum": [model.name]},
+        "model": {"enum": list(model.names)},
         "prompt": prompt,
         "language": {"$ref": "#/components/schemas/Language"},
         "dimensions": {"maximum": model.dim},
         "token": {"exclusiveMaximum": model.encoder.vocabulary.size},
         "indexed": {"enum": sorted(filter(None, searched))},
+        "input": {},
     }
+    if not token_ids:
+        forms = document["components"]["schemas"]["EmbeddingsRequest"]["properties"]["input"]
+        values["input"] = {"anyOf": forms["anyOf"][:2]}  # the first two are texts
     _fill(document, values)
     document["components"]["schemas"]["Language"] = {
         "type": "string",

@@ -11,7 +11,8 @@ from starlette.responses import Response
 
 from interlingua.errors import InterlinguaError
 
-OPENAI_PREFIX = "/v1/"
+OPENAI_PATHS = ("/v1/", "/embeddings", "/models", "/openai/")
+"""Beginnings of the paths of OpenAI's protocol, with Azure's."""
 OPENAI_TYPES = {
     401: "authentication_error",
     429: "rate_limit_error",
@@ -36,10 +37,19 @@ class RequestError(Exception):
         status: of HTTP.
         message: one line with the remedy.
         headers: more of the reply.
+        param: field of the body that is wrong, where the protocol names it.
     """
 
-    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        headers: dict[str, str] | None = None,
+        *,
+        param: str | None = None,
+    ) -> None:
         super().__init__(message)
+        self.param = param
         self.status = status
         self.message = message
         self.headers = headers or {}
@@ -59,14 +69,16 @@ def mistakes_of_client() -> Iterator[None]:
 
 
 def error_response(path: str, error: RequestError) -> Response:
-    """The reply: OpenAI's shape below ``/v1/``, text-embeddings-inference's elsewhere."""
+    """The reply: OpenAI's shape on its paths, text-embeddings-inference's elsewhere."""
     body = orjson.dumps(_body(path, error))
     return Response(body, error.status, {"content-type": "application/json", **error.headers})
 
 
 def _body(path: str, error: RequestError) -> dict[str, Any]:
     # Clients of OpenAI's protocol look for these four keys, empty or not.
-    if path.startswith(OPENAI_PREFIX):
+    if path.startswith(OPENAI_PATHS):
         kind = OPENAI_TYPES.get(error.status, "invalid_request_error")
-        return {"error": {"message": error.message, "type": kind, "param": None, "code": None}}
+        return {
+            "error": {"message": error.message, "type": kind, "param": error.param, "code": None}
+        }
     return {"error": error.message, "error_type": INFERENCE_TYPES.get(error.status, "Validation")}

@@ -143,9 +143,11 @@ class Guards:
         if not self._key_forms or path in OPEN_PATHS:
             return
         scheme, _, key = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            key = headers.get("api-key", "")  # as clients of Azure send it
         sent = key.strip().encode("latin-1")  # the bytes as they came
         is_right = sum(hmac.compare_digest(sent, form) for form in self._key_forms) > 0
-        if scheme.lower() != "bearer" or not is_right:
+        if not is_right:
             raise RequestError(
                 401, "send the key of this server as 'Authorization: Bearer KEY'", _ASK_FOR_KEY
             )

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from fastapi import APIRouter
-from pydantic import ConfigDict, Field, StrictBool, StrictStr
+from pydantic import ConfigDict, Field, StrictBool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from interlingua import __version__
-from interlingua.serve.document import Dimensions, Language, Prompt, Texts
+from interlingua.serve.document import Dimensions, Language, Prompt, Text, Texts
 from interlingua.serve.json_route import Body, StrictRoute, json_response
 from interlingua.serve.service import Service
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class EmbedRequest(Body):
     """The body of ``/embed``; ``language`` is an addition."""
 
-    inputs: StrictStr | Texts = Field(description="A text, or a list of at least one.")
+    inputs: Text | Texts = Field(description="A text, or a list of at least one.")
     normalize: StrictBool = Field(True, description="Scale the vectors to length 1.")
     truncate: StrictBool | None = Field(
         None, description="Cut texts that are too long; default: as the server does."
@@ -38,7 +38,7 @@ class EmbedRequest(Body):
 class SimilarityInput(Body):
     """One sentence and those that it is compared with."""
 
-    source_sentence: StrictStr
+    source_sentence: Text
     sentences: Texts
 
 

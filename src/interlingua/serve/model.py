@@ -12,7 +12,7 @@ from numpy import ndarray
 from interlingua.arrays import normalize_rows
 from interlingua.encoder.encode import Dtype, automatic_dtype_name, encode_tokens
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.texts import check_text
+from interlingua.encoder.texts import check_text, is_blank
 from interlingua.encoder.vector_format import VectorFormat
 from interlingua.encoder.vocabulary import truncate
 from interlingua.errors import ConfigError, DataError
@@ -42,16 +42,24 @@ class ServedModel:
         name: as requests call it.
         prompt: of requests that name none; None = the model's default.
         dtype: to compute in; "auto" becomes the one that it stands for here.
+        aliases: other names of it in requests.
 
     Raises:
         ConfigError: the model has no such prompt.
     """
 
     def __init__(
-        self, encoder: Encoder, name: str, *, prompt: str | None = None, dtype: Dtype = "float32"
+        self,
+        encoder: Encoder,
+        name: str,
+        *,
+        prompt: str | None = None,
+        dtype: Dtype = "float32",
+        aliases: Sequence[str] = (),
     ) -> None:
         self.encoder = encoder
         self.name = name
+        self.names = (name, *aliases)
         self.dtype = dtype
         self.close_dtypes: set[str] = {dtype}
         """Those with the same vectors, or such that differ no more than "auto" allows."""
@@ -190,6 +198,20 @@ class ServedModel:
             normalize=normalize,
             precision="float32",
         )
+
+
+def refuse_blank(texts: Sequence[str]) -> None:
+    """Refuse a text without a visible character, which no vector can stand for.
+
+    Raises:
+        DataError: one of the texts is blank; its row is named.
+    """
+    for row, text in enumerate(texts):
+        if isinstance(text, str) and is_blank(text):
+            raise DataError(
+                f"input: row {row}: the text is empty or blank; leave it out, or send at least one"
+                " visible character"
+            )
 
 
 def shape_vectors(vectors: Float32[ndarray, "n d"], form: VectorFormat) -> Float32[ndarray, "n w"]:

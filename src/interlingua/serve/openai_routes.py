@@ -1,4 +1,8 @@
-"""OpenAI's embeddings protocol: ``/v1/embeddings`` and ``/v1/models``."""
+"""OpenAI's embeddings protocol: ``/v1/embeddings`` and ``/v1/models``.
+
+Clients differ in what they take for the base of these paths, so they exist without ``/v1`` too, and
+where clients of Azure look for them.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,19 @@ from pydantic import BeforeValidator, Field, StrictInt, StrictStr
 from starlette.requests import Request
 from starlette.responses import Response
 
-from interlingua.serve.document import MARK, Dimensions, Language, ModelName, Prompt, Texts
+from interlingua.errors import DataError
+from interlingua.serve.document import MARK, Dimensions, Language, ModelName, Prompt, Text, Texts
 from interlingua.serve.errors import RequestError, mistakes_of_client
 from interlingua.serve.json_route import Body, StrictRoute, json_response, whole
+from interlingua.serve.model import refuse_blank
 from interlingua.serve.service import Service
+
+AZURE_PATH = "/openai/deployments/{deployment}/embeddings"
+TOKENS_REFUSED = (
+    "input holds token ids, which mean other texts to the tokenizer of another model; let the"
+    " client send texts (LangChain: check_embedding_ctx_length=False), or start the server with"
+    " --accept-token-ids if the ids are of its model's own vocabulary"
+)
 
 
 def _whole_numbers(ids: Any) -> Any:
@@ -36,10 +49,13 @@ TokenLists = Annotated[list[OneTokenList], Field(min_length=1, fail_fast=True)]
 class EmbeddingsRequest(Body):
     """The body of a request; ``prompt`` and ``language`` are additions to OpenAI's."""
 
-    input: StrictStr | Texts | OneTokenList | TokenLists = Field(
-        description="A text, several texts, or token ids of this model's own vocabulary."
+    input: Text | Texts | OneTokenList | TokenLists = Field(
+        description="A text, several texts, or token ids of this model's own vocabulary.",
+        json_schema_extra={MARK: "input"},
     )
-    model: ModelName = Field(description="The name that the server was started with.")
+    model: ModelName | None = Field(
+        None, description="A name that the server was started with; default: its model."
+    )
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: Dimensions | None = Field(
         None, description="How many of the first dimensions to keep, for models trained so."
@@ -60,19 +76,18 @@ def openai_router(service: Service, documented: dict[int | str, dict[str, Any]])
         service: what embeds.
         documented: replies other than 200, for the OpenAPI document.
     """
-    router = APIRouter(prefix="/v1", route_class=StrictRoute, tags=["OpenAI"], responses=documented)
-    name = service.model.name
-    described = {"id": name, "object": "model", "created": 0, "owned_by": "interlingua"}
+    router = APIRouter(route_class=StrictRoute, tags=["OpenAI"], responses=documented)
 
-    @router.post("/embeddings")
+    @router.post("/openai/v1/embeddings", include_in_schema=False)
+    @router.post(AZURE_PATH, include_in_schema=False)
+    @router.post("/embeddings", include_in_schema=False)
+    @router.post("/v1/embeddings")
     async def embeddings(request: Request, body: EmbeddingsRequest) -> Response:
         """Embeds texts."""
-        if body.model != name:
-            raise RequestError(
-                404, f"this server has no model {body.model[:100]!r}; its model is {name!r}"
-            )
+        name = service.check_name(request.path_params.get("deployment", body.model))
         texts, token_lists = _inputs(body.input)
         if token_lists is None:
+            _refuse_blank_input(texts)
             vectors, tokenized = await service.embed_texts(
                 request,
                 texts,
@@ -81,6 +96,8 @@ def openai_router(service: Service, documented: dict[int | str, dict[str, Any]])
                 dim=body.dimensions,
             )
         else:
+            if not service.settings.accept_token_ids:
+                raise RequestError(400, TOKENS_REFUSED, param="input")
             # Token ids are taken as they are, without prompt and language.
             service.check_count(len(token_lists))
             with mistakes_of_client():
@@ -102,21 +119,32 @@ def openai_router(service: Service, documented: dict[int | str, dict[str, Any]])
         content = {"object": "list", "data": data, "model": name, "usage": usage}
         return json_response(content)
 
-    @router.get("/models")
+    @router.get("/models", include_in_schema=False)
+    @router.get("/v1/models")
     async def models() -> Response:
-        """The one model that there is."""
-        return json_response({"object": "list", "data": [described]})
+        """The one model that there is, by each of its names."""
+        return json_response({"object": "list", "data": list(map(_model, service.model.names))})
 
-    @router.get("/models/{model}")
+    @router.get("/models/{model}", include_in_schema=False)
+    @router.get("/v1/models/{model}")
     async def model_by_name(model: ModelName) -> Response:
         """The model, if it is called so."""
-        if model != name:
-            raise RequestError(
-                404, f"this server has no model {model[:100]!r}; its model is {name!r}"
-            )
-        return json_response(described)
+        return json_response(_model(service.check_name(model)))
 
     return router
+
+
+def _model(name: str) -> dict[str, Any]:
+    """Return the model as OpenAI describes one."""
+    return {"id": name, "object": "model", "created": 0, "owned_by": "interlingua"}
+
+
+def _refuse_blank_input(texts: list[str]) -> None:
+    """Refuse a blank text with the status that clients of OpenAI know."""
+    try:
+        refuse_blank(texts)
+    except DataError as error:
+        raise RequestError(400, str(error), param="input") from error
 
 
 def _inputs(given: Any) -> tuple[list[str], list[list[int]] | None]:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import ceil
 from pathlib import Path
 from types import FrameType
@@ -46,7 +46,7 @@ END_SECONDS = 10.0
 def served_model(
     path: str,
     *,
-    name: str | None = None,
+    names: Sequence[str] = (),
     prompt: str | None = None,
     dtype: str = "auto",
     device: str | None = None,
@@ -56,7 +56,7 @@ def served_model(
 
     Args:
         path: of a model directory or a training run, or ``hf:owner/name``.
-        name: as requests call it; default: the folder's.
+        names: as requests may call it; () = by its folder's.
         prompt: of requests that name none.
         dtype: to compute in.
         device: cpu, cuda, cuda:1.
@@ -73,12 +73,12 @@ def served_model(
     if threads is not None:
         torch.set_num_threads(threads)
     encoder = Encoder.load(path, device=device)
-    called = name or path.rstrip("/").removeprefix("hf:").rpartition("/")[2]
+    name, *aliases = names or [path.rstrip("/").removeprefix("hf:").rpartition("/")[2]]
     all_threads = torch.get_num_threads()
     # "auto" is measured before workers are forked, and threads do not survive a fork.
     torch.set_num_threads(1)
     try:
-        return ServedModel(encoder, called, prompt=prompt, dtype=cast(Dtype, dtype))
+        return ServedModel(encoder, name, prompt=prompt, dtype=cast(Dtype, dtype), aliases=aliases)
     finally:
         torch.set_num_threads(all_threads)
 

@@ -18,7 +18,13 @@ from interlingua.serve.batching import Batcher, ClosedError, QueueFullError
 from interlingua.serve.errors import RequestError, mistakes_of_client
 from interlingua.serve.json_route import refuse_texts, refuse_tokens
 from interlingua.serve.metrics import ServerMetrics
-from interlingua.serve.model import ServedModel, TokenizedTexts, language_code, shape_vectors
+from interlingua.serve.model import (
+    ServedModel,
+    TokenizedTexts,
+    language_code,
+    refuse_blank,
+    shape_vectors,
+)
 from interlingua.serve.settings import ServeSettings
 
 INLINE_CHARACTERS = 2000
@@ -95,6 +101,7 @@ class Service:
         if auto_truncate is None:
             auto_truncate = self.settings.auto_truncate
         with mistakes_of_client():
+            refuse_blank(texts)
             code = language_code(language)
             tokenize = functools.partial(
                 self.model.tokenize,
@@ -178,6 +185,24 @@ class Service:
         # The server may have stopped meanwhile.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(end)
+
+    def check_name(self, name: str | None) -> str:
+        """Return the name that the reply gives the model: the one that the request gave it.
+
+        Raises:
+            RequestError: the server has no model of this name.
+        """
+        if name is None:
+            return self.model.name
+        if name in self.model.names or self.settings.any_name:
+            return name
+        known = ", ".join(map(repr, self.model.names))
+        raise RequestError(
+            404,
+            f"this server has no model {name[:100]!r}; its model is {known}; ask for that, or start"
+            " the server with --name NAME or with --any-name",
+            param="model",
+        )
 
     def check_count(self, texts: int) -> None:
         """Refuses a request of too many texts, before anything is done for it."""

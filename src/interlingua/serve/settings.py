@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from interlingua.errors import ConfigError
-from interlingua.options import Options, option
+from interlingua.options import MODEL, Options, option
 
+ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/\s]+", re.IGNORECASE)
+"""A scheme, a host and maybe a port, as browsers write an origin."""
 PACKAGES = ("fastapi", "orjson", "prometheus_client", "uvicorn")
 """Modules of the extra ``serve``."""
 
@@ -17,7 +20,7 @@ class ServeSettings(Options):
     """Limits of one server, and its key.
 
     Raises:
-        ConfigError: a number is too small, or the key is empty.
+        ConfigError: a number is too small, the key is empty, or an origin is none.
     """
 
     batch_tokens: int = option(
@@ -39,6 +42,18 @@ class ServeSettings(Options):
         20.0, "After SIGTERM, time to answer what was accepted; then status 503.", minimum=0.1
     )
     auto_truncate: bool = option(True, "Cut texts that are too long, or refuse them.")
+    any_name: bool = option(False, "Accept any model name in requests.", group=MODEL)
+    accept_token_ids: bool = option(
+        False,
+        "Accept token ids in place of texts; clients must have this model's own tokenizer.",
+        group=MODEL,
+    )
+    cors_origin: Sequence[str] | None = option(
+        None,
+        "Origins of web pages and apps that may send requests: https://example.org,"
+        " app://obsidian.md, or * for all.",
+        metavar="ORIGIN",
+    )
     allowed_hosts: Sequence[str] | None = option(
         None,
         "Names that requests may give as their host, besides this machine's; default: any, but"
@@ -51,10 +66,25 @@ class ServeSettings(Options):
         " to all.",
     )
 
+    admin: bool = option(
+        False, "Paths that change the index, /index/add and /index/delete; needs --api-key."
+    )
+
     def __post_init__(self) -> None:
-        """Checks ranges and the key."""
+        """Checks ranges, the key and the origins."""
         super().__post_init__()
         if self.api_key is not None and not self.api_key.strip():
             raise ConfigError(
                 "api_key is empty, which would admit everyone; give a key, or drop the option"
             )
+        if self.admin and self.api_key is None:
+            raise ConfigError(
+                "admin lets every client change the index; give a key with --api-key or"
+                " INTERLINGUA_SERVE_API_KEY, or drop --admin"
+            )
+        for origin in self.cors_origin or ():
+            if not ORIGIN.fullmatch(origin):
+                raise ConfigError(
+                    f"cors_origin {origin!r} is no origin; expected a scheme and a host without a"
+                    " path, such as https://example.org or app://obsidian.md, or *"
+                )

@@ -21,6 +21,7 @@ from starlette.responses import Response
 from interlingua.arrays import unit_rows
 from interlingua.corpus.sentence_splitting import split_text
 from interlingua.encoder.encode import EncodeReport
+from interlingua.encoder.texts import is_blank
 from interlingua.mining import defaults
 from interlingua.mining.align import Aligner, joined
 from interlingua.mining.alignment import AlignConfig, Link
@@ -49,6 +50,7 @@ MAX_SENTENCE = 50_000
 """Most characters of a sentence of a text that is split: of longer ones a model reads little."""
 MAX_TOKEN_TEXT = 4000
 """Most characters of a sentence to match tokens of."""
+TokenText = Annotated[StrictStr, Field(min_length=1, max_length=MAX_TOKEN_TEXT)]
 TEXT_OR_SENTENCES = "A plain text, or a list of at least one sentence."
 
 
@@ -96,8 +98,8 @@ class TokensRequest(Body):
 
     model_config = ConfigDict(extra="forbid")
 
-    source: Annotated[StrictStr, Field(min_length=1, max_length=MAX_TOKEN_TEXT)]
-    target: Annotated[StrictStr, Field(min_length=1, max_length=MAX_TOKEN_TEXT)]
+    source: TokenText
+    target: TokenText
     source_language: Language | None = None
     target_language: Language | None = None
 
@@ -278,7 +280,7 @@ def _check_lengths(service: Service, *sides: str | list[str]) -> None:
 def _embed_in_queue(
     service: Service, request: Request, prompt: str | None
 ) -> Callable[..., Float32[ndarray, "n d"]]:
-    """What mining and alignment embed with.
+    """What mining and alignment embed with; as with ``encode``, blank texts get the zero vector.
 
     The texts wait in the common queue, and so does the calling thread.
     """
@@ -287,17 +289,25 @@ def _embed_in_queue(
     end = time.monotonic() + seconds
 
     def embed(texts: list[str], *, language: str | None = None) -> Float32[ndarray, "n d"]:
+        visible = [row for row, text in enumerate(texts) if not is_blank(text)]
+        found = np.zeros((len(texts), service.model.dim), dtype=np.float32)
         coroutine = service.embed_texts(
-            request, texts, prompt=prompt, language=language, counted=False
+            request,
+            [texts[row] for row in visible],
+            prompt=prompt,
+            language=language,
+            counted=False,
         )
         waiting = asyncio.run_coroutine_threadsafe(coroutine, loop)
         # After the time of the request no client waits for this thread.
         try:
             vectors, _ = waiting.result(max(0.0, end - time.monotonic()))
+            if visible:
+                found[visible] = vectors
         except TimeoutError:
             waiting.cancel()
             raise late_request(seconds) from None
-        return vectors
+        return found
 
     return embed
 

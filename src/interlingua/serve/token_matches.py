@@ -74,7 +74,9 @@ def tokenized_pair(
         (ids,) = tokenized.sequences
         truncated += tokenized.truncated
         # The tokenizer knows where tokens stand; the ids are cut at the model's limit, it is not.
-        offsets = model.encoder.vocabulary.tokenizer.encode(text).offsets[: len(ids)]
+        vocabulary = model.encoder.vocabulary
+        text = vocabulary.as_read(text, language=language)
+        offsets = vocabulary.tokenizer.encode(text).offsets[: len(ids)]
         # A text without tokens has an unknown one in their place, which stands for no part of it.
         is_text = [bool(offsets) and token not in special for token in ids]
         spans = [place for place, kept in zip(offsets, is_text, strict=bool(offsets)) if kept]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from interlingua.errors import DataError
@@ -78,12 +79,12 @@ def check_value(value: Any, text: str) -> None:
     # Only an escape can bring a surrogate, and only brackets nesting: most texts need no walk.
     may_be_deep = text.count("[") + text.count("{") > MAX_DEPTH
     may_be_broken = "\\ud" in text or "\\uD" in text
-    if not may_be_deep and not may_be_broken:
-        return
-    # The walk itself refuses what is too deep.
-    for item in _texts(value):
-        if not item.isascii():
-            refuse_surrogates(item)
+    if may_be_deep:
+        _refuse_depth(value)
+    if may_be_broken:
+        for item in _texts(value):
+            if not item.isascii():
+                refuse_surrogates(item)
 
 
 def refuse_surrogates(text: str) -> None:
@@ -168,14 +169,29 @@ def json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, An
         yield number, record
 
 
+def _refuse_depth(value: Any) -> None:
+    """Refuses a value of more than ``MAX_DEPTH`` levels.
+
+    A vocabulary has a hundred thousand entries: each level is filtered at once, lists and objects
+    apart.
+    """
+    lists = [value] if isinstance(value, list) else []
+    objects = [value] if isinstance(value, dict) else []
+    for _ in range(MAX_DEPTH):
+        if not lists and not objects:
+            return
+        inner = list(chain.from_iterable(lists))
+        inner += chain.from_iterable(found.values() for found in objects)
+        # The parser makes these two classes and none derived from them.
+        lists = [item for item in inner if type(item) is list]
+        objects = [item for item in inner if type(item) is dict]
+    raise ValueError("nested too deeply")
+
+
 def _texts(value: Any) -> Iterator[str]:
     """All texts in a value, keys too, level by level, without calling itself."""
     level = [value]
-    depth = 0
     while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise ValueError("nested too deeply")
         inner: list[Any] = []
         for item in level:
             if isinstance(item, str):

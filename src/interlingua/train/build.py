@@ -23,6 +23,7 @@ from interlingua.encoder.dual_encoder import PASSAGE_PROMPT, QUERY_PROMPT
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.layer import Layer
 from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.encoder.written_forms import FormsRequest
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
 from interlingua.registry import METHODS, resolve
@@ -59,6 +60,9 @@ def build_objective(
     objective.total_steps = config.run.max_steps or 1
     if config.method.prefixes is not None:
         objective.nest(config.method.prefixes)
+    if config.data.forms is not None:
+        forms = config.data.forms
+        objective.write_forms(FormsRequest(forms.share, forms.names))
     # In all encoders and layers: a combination's terms, question towers, teachers.
     for module in objective.modules():
         if isinstance(module, Encoder):

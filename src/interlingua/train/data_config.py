@@ -10,6 +10,7 @@ from typing import Literal
 from interlingua.batches.mixture import named_pair
 from interlingua.config import check_bounds
 from interlingua.corpus.sampling import Caps
+from interlingua.corpus.variants import check_variants
 from interlingua.errors import ConfigError
 
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -22,6 +23,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "max_sentences": (0, 2**62),
     "held_out": (0, 2**31),
     "hard_negatives": (0, 1_000),
+    "language_block": (1, 2**20),
     "max_question_tokens": (1, 2**31),
     "max_passage_tokens": (1, 2**31),
 }
@@ -66,6 +68,9 @@ class QuestionsConfig:
     """Questions per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
     hard_negatives: int = 0
     """Hard negatives a question, where the files have some."""
+    language_block: int = 1
+    """Questions next to one another that are of one language, for losses that compare those alone;
+    1 = in any order."""
     question_prompt: str = ""
     """Put in front of questions, for backbones that were trained with a prompt; kept with the
     model."""
@@ -113,6 +118,21 @@ class MonolingualConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class FormsConfig:
+    """[data.forms]: a share of all texts in other forms; targets stay those of the texts."""
+
+    share: float = 0.1
+    """Of the texts that the encoder reads; others in each step."""
+    names: tuple[str, ...] = ()
+    """Forms to draw from: capitals, lower_case, decomposed, points, soft_hyphens, typos,
+    no_punctuation; default: all."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self, "data.forms", {"share": (1e-6, 1.0)})
+        check_variants(self.names, "data.forms.names")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class DataConfig:
     """[data]: what to train on.
 
@@ -148,6 +168,8 @@ class DataConfig:
     """Questions and passages, for retrieval."""
     monolingual: MonolingualConfig | None = None
     """Sentences without translations, for methods that use them."""
+    forms: FormsConfig | None = None
+    """Write a share of the texts in other forms: in capitals, with typos, without punctuation."""
     similarity: tuple[Path, ...] = ()
     """Files of pairs with similarity scores on which each evaluation measures ``valid_spearman``,
     whatever the method; default: ``labeled.valid`` where it holds scores."""

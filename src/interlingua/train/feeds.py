@@ -178,7 +178,10 @@ def make_plan(
             f"data.{feed}: a text of {source.longest} tokens, but the encoder takes {max_tokens};"
             " lower the section's limit of tokens"
         )
-    return _PLANS[feed](source, global_batch_size=batch_size, seed=seed)
+    own: dict[str, Any] = {}
+    if feed == "questions" and data.questions is not None:
+        own["language_block"] = data.questions.language_block
+    return _PLANS[feed](source, global_batch_size=batch_size, seed=seed, **own)
 
 
 def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName, int]:

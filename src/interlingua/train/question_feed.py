@@ -130,6 +130,7 @@ class _Reader:
         text = self._section.passage_prompt + with_title(
             passage.text, passage.title, self._separating
         )
+        language = passage.language or language
         # Hashes in place of the texts, which would take most of the memory.
         key = hashlib.blake2b(f"{language}\0{text}".encode(), digest_size=16).digest()
         if key not in self._places:

@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from interlingua.arrays import normalize_rows
 from interlingua.batches.records import TokenStore
 from interlingua.config import apply_override
 from interlingua.encoder.dual_encoder import QUERY_PROMPT
+from interlingua.encoder.encode import encode_tokens
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.static_start import static_start
+from interlingua.encoder.texts import is_blank
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
@@ -56,7 +59,14 @@ class WithPrompt:
         """See ``Encoder.encode``."""
         if prompt is None:
             prompt = self.prompt
-        return self.encoder.encode(texts, prompt=prompt, **options)
+        vectors = self.encoder.encode(texts, prompt=prompt, **options)
+        blank_rows = [row for row, text in enumerate(texts) if is_blank(text)]
+        # A token for a space gets the vector of the prompt alone: zeros would move the mean of all.
+        before = self.encoder.settings.prompt_text(prompt)
+        ids = self.encoder.vocabulary.encode([before], max_tokens=self.encoder.max_tokens)
+        alone = encode_tokens(self.encoder, ids, normalize=False)[:, : vectors.shape[1]]
+        vectors[blank_rows] = normalize_rows(alone)
+        return vectors
 
 
 def usual_prompt(encoder: Encoder) -> str | None:

@@ -119,6 +119,13 @@ class ExportOptions(Options):
         group=MODEL,
         reads="texts or folders",
     )
+    text_forms: str | None = option(
+        None,
+        "Forms of texts that the model undoes: all, none, or a list such as invisible,decomposed;"
+        " MODEL's by default.",
+        group=MODEL,
+        metavar="FORMS",
+    )
     # The check of what was written.
     verify: bool = option(True, "Compare the vectors with those of all that runs it.")
     verify_texts: Sequence[PathLike] | None = option(
@@ -186,6 +193,7 @@ def run_export(
         smaller=smaller,
         samples=samples,
         on_verified=on_verified,
+        text_forms=_text_forms(options.text_forms),
     )
     # One of three: token vectors, graphs, or a directory for sentence-transformers.
     if options.static:
@@ -201,8 +209,35 @@ def run_export(
         from interlingua.export.graphs import export_graphs
 
         done = export_graphs(model, output, kinds, settings)  # type: ignore[arg-type]
-        return Exported(output, done, _without_weights(model, output, kinds))
-    return Exported(output, export_directory(model, output, settings))
+        lines = [*_without_weights(model, output, kinds), *_text_forms_note(output, kinds)]
+        return Exported(output, done, lines)
+    done = export_directory(model, output, settings)
+    return Exported(output, done, _text_forms_note(output, kinds))
+
+
+def _text_forms(named: str | None) -> tuple[str, ...] | None:
+    """Read the option ``text_forms``; None: the model's own."""
+    from interlingua.corpus.text_forms import TEXT_FORMS
+
+    if named is None:
+        return None
+    if named == "all":
+        return TEXT_FORMS
+    if named == "none":
+        return ()
+    return tuple(form.strip() for form in named.split(","))
+
+
+def _text_forms_note(output: Path, kinds: Sequence[str]) -> list[str]:
+    """Say which forms of texts the written model undoes, and which only interlingua does."""
+    from interlingua.encoder.vocabulary import Vocabulary
+    from interlingua.export.card import LIBRARY, forms_note
+
+    forms = Vocabulary.load(output).text_forms
+    if not forms:
+        return []
+    library = "gguf" if list(kinds) == ["gguf"] else LIBRARY
+    return [f"{output}: forms of texts: {forms_note(forms, library)}"]
 
 
 PACKAGES = {

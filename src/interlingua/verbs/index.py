@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +19,8 @@ from interlingua.verbs.inputs import check_files, check_index, check_inputs, che
 from interlingua.verbs.shared import is_file_name, output_option
 
 if TYPE_CHECKING:
+    from interlingua.search.index_info import IndexInfo
+    from interlingua.search.passage_files import Passage
     from interlingua.search.passage_index import Added
 
 READ = {
@@ -34,8 +36,13 @@ READ = {
     ),
     "add": ("language", "dtype", "device"),
     "delete": ("where",),
+    "info": (),
+    "list": ("where",),
+    "compact": (),
 }
 """Actions, with the options that each reads."""
+READING = ("info", "list", "compact")
+"""Actions that change no passage."""
 
 
 class Indexed(NamedTuple):
@@ -48,15 +55,20 @@ class Indexed(NamedTuple):
     unchanged: int = 0
     deleted: int = 0
     """By ``delete``; by ``build`` and ``add``, passages of a file that are not in it any more."""
+    info: IndexInfo | None = None
+    """By ``info``, and by ``compact``, after it."""
+    passages: Iterable[Passage] = ()
+    """By ``list``: read from the disk one after the other, once."""
 
 
 @dataclass(frozen=True)
 class IndexOptions(Options):
     """Options of ``index``."""
 
-    action: str = argument("build, add or delete.")
+    action: str = argument("build, add, delete, info, list or compact.")
     arguments: Sequence[PathLike] = argument(
-        "build: MODEL FILES; add: DIR FILES; delete: DIR IDS.", kind=list[str]
+        "build: MODEL FILES; add: DIR FILES; delete: DIR IDS; info, list, compact: DIR.",
+        kind=list[str],
     )
     language: str | None = option(
         None, "Of passages that name none; any code; build, add.", group=INPUT
@@ -79,7 +91,7 @@ class IndexOptions(Options):
     device: str | None = option(None, "cpu, cuda, cuda:1; build, add.", group=MODEL)
     where: str | None = option(
         None,
-        "SQL condition, such as \"language = 'deu_Latn'\"; delete, in place of ids.",
+        "SQL condition, such as \"language = 'deu_Latn'\"; delete, in place of ids; list.",
         group=SEARCH,
     )
     approximate: bool = option(
@@ -114,6 +126,8 @@ def run_index(options: IndexOptions, progress: Streamed = silent) -> Indexed:
 
     if options.action == "delete":
         return _delete(options, arguments[0], arguments[1:])
+    if options.action in READING:
+        return _read(options, arguments[0])
     show: Any = {"progress": lambda done: progress(done, None)}  # how many there are is not known
     computing: Any = {
         "language": options.language,
@@ -160,7 +174,11 @@ def _check_arguments(options: IndexOptions, arguments: list[str]) -> None:
     """Check the model, the index, the files and the packages; see ``verbs.inputs``."""
     if options.action == "delete" and len(arguments) == 1 and options.where is None:
         raise ConfigError("name ids, or a condition with --where")
-    if options.action != "delete":
+    if options.action in READING and len(arguments) > 1:
+        raise ConfigError(
+            f"index {options.action} takes one index, got {len(arguments)}: {' '.join(arguments)}"
+        )
+    if options.action in ("build", "add"):
         named_files(arguments[1:], options.output or arguments[0])
         check_files(arguments[1:])
     if options.action == "build":
@@ -181,7 +199,9 @@ def _check(options: IndexOptions) -> None:
         guess = did_you_mean(options.action, READ)
         raise ConfigError(f"no such action {options.action!r}{guess}; there are: {', '.join(READ)}")
     if isinstance(options.arguments, str) or not options.arguments:
-        raise ConfigError("name what to index: build MODEL FILES, add DIR FILES, or delete DIR IDS")
+        raise ConfigError(
+            "name what to index: build MODEL FILES, add DIR FILES, delete DIR IDS, or an index"
+        )
     defaults = {field.name: field.default for field in dataclasses.fields(options)}
     # What another action reads and this one does not, and is set all the same.
     for names in READ.values():
@@ -196,6 +216,20 @@ def _delete(options: IndexOptions, folder: str, ids: list[str]) -> Indexed:
     from interlingua.search.searcher import delete_from_index
 
     return Indexed(Path(folder), deleted=delete_from_index(folder, ids, options.where))
+
+
+def _read(options: IndexOptions, folder: str) -> Indexed:
+    """Return what is in an index; ``compact`` makes it smaller before."""
+    from interlingua.search.index_info import index_info
+    from interlingua.search.passage_index import PassageIndex
+
+    index = PassageIndex(folder)
+    if options.action == "list":
+        # An index may be larger than memory.
+        return Indexed(Path(folder), passages=index.passages(options.where))
+    if options.action == "compact":
+        index.compact()
+    return Indexed(Path(folder), info=index_info(index))
 
 
 index = function_of(IndexOptions, run_index, "index")

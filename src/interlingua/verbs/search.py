@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from interlingua.encoder.texts import is_blank
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
 from interlingua.options import (
@@ -59,7 +60,7 @@ class SearchOptions(Options):
         minimum=1,
     )
     where: str | None = option(
-        None, "SQL condition, such as \"json_extract(metadata, '$.year') = '2024'\".", group=SEARCH
+        None, "SQL condition, such as \"year >= 2024 AND language = 'deu_Latn'\".", group=SEARCH
     )
     exact: bool = option(
         False, "Compare with all vectors, also where the index is approximate.", group=SEARCH
@@ -102,7 +103,7 @@ def _questions(questions: str | Sequence[str]) -> Iterator[str]:
     questions = list(questions)
     if questions == [STANDARD_INPUT]:
         return _typed_questions()
-    if not questions or not all(question.strip() for question in questions):
+    if not questions or any(map(is_blank, questions)):
         raise ConfigError("the question is empty; give some text")
     return iter(questions)
 
@@ -111,7 +112,7 @@ def _typed_questions() -> Iterator[str]:
     # Each is answered before the next line is read, so that one can ask on at a terminal.
     is_empty = True
     for line in sys.stdin:
-        if question := line.strip():
+        if not is_blank(question := line.strip()):
             is_empty = False
             yield question
     if is_empty:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +23,11 @@ class ServeOptions(ServeSettings):
         DEFAULT_MODEL,
         reads="model",
     )
-    name: str | None = option(
-        None, "The model's name in requests; default: its folder's.", group=MODEL
+    name: str | Sequence[str] | None = option(
+        None,
+        "The model's name in requests; several times for further names; default: its folder's.",
+        group=MODEL,
+        kind=list[str],
     )
     prompt: str | None = option(
         None, "Of requests that name none: a prompt's name, or text in front.", group=MODEL
@@ -71,7 +75,8 @@ def run_serve(options: ServeOptions) -> None:
     from interlingua.serve.server import calibrations_for, serve_forever, served_model
 
     computing: Any = {"dtype": options.dtype, "device": options.device, "threads": options.threads}
-    encoder = served_model(options.model, name=options.name, prompt=options.prompt, **computing)
+    names = [options.name] if isinstance(options.name, str) else options.name
+    encoder = served_model(options.model, names=names or (), prompt=options.prompt, **computing)
     serve_forever(
         encoder,
         options,

@@ -82,24 +82,20 @@ def _by_function(options: ModelOptions) -> Callable[..., Any]:
     """
     function = embedding_function(options.model)
     is_encoder = function is not options.model
-    takes_language = is_encoder or "language" in inspect.signature(function).parameters
 
-    # One for each language, which warns once.
-    @functools.cache
-    def encoder_for(language: str | None) -> FunctionEncoder:
-        by_name = {}
-        if language and takes_language:
-            by_name["language"] = language
-        if is_encoder and options.prompt:
-            by_name["prompt"] = options.prompt
-        named = options.model if inspect.isroutine(options.model) else type(options.model)
-        return FunctionEncoder(functools.partial(function, **by_name), name=named.__qualname__)
+    # An option that was not given is left to the encoder's own default.
+    def call_encoder(texts: Sequence[str], language: str | None = None) -> Any:
+        given = {"language": language, "prompt": options.prompt}
+        return function(texts, **{name: value for name, value in given.items() if value})
+
+    named = options.model if inspect.isroutine(options.model) else type(options.model)
+    # One for all languages, which warns once.
+    encoder = FunctionEncoder(call_encoder if is_encoder else function, name=named.__qualname__)
 
     def encode(texts: Sequence[str], *, language: str | None = None, **how: Any) -> Any:
         # An encoder puts the prompt in front itself.
         prompt = None if is_encoder else options.prompt
-        encoder = encoder_for(language)
-        return encoder.encode(texts, prompt=prompt, **{"normalize": True, **how})
+        return encoder.encode(texts, prompt=prompt, language=language, **{"normalize": True, **how})
 
     return encode
 

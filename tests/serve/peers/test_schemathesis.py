@@ -41,5 +41,5 @@ def test_the_document_and_the_server_agree(address, tmp_path):
     result = subprocess.run(
         command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
     )
-    assert "Tested: 12" in result.stdout
+    assert "Tested: 15" in result.stdout
     assert result.returncode == 0, result.stdout[-6000:]

@@ -27,6 +27,7 @@ from numpy import ndarray
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.model_info import ModelInfo
+from interlingua.encoder.texts import is_blank
 from interlingua.errors import ConfigError, TaskError, count_of
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -77,7 +78,7 @@ class OpenAIEncoder(ForeignEncoder):
 
     OpenAI's own, text-embeddings-inference, vLLM, llama.cpp and ollama speak that. A change of the
     weights there goes unnoticed, so a result has no revision, and vectors are kept under the URL
-    and the model's name. An empty text is sent as one space, which endpoints take.
+    and the model's name. Blank texts, which endpoints refuse, are not sent and get the zero vector.
 
     Args:
         model: the model's name there.
@@ -130,7 +131,20 @@ class OpenAIEncoder(ForeignEncoder):
         return made
 
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
-        prompted = [prompt + text or " " for text in texts]
+        prompted = [prompt + text for text in texts if not is_blank(text)]
+        if not prompted and not self.dim:  # the width is only known from an answer
+            self.dim = self._ask(["a"]).shape[1]
+        vectors = self._ask_in_batches(prompted)
+        if len(prompted) == len(texts):
+            return vectors
+        found = np.zeros((len(texts), self.dim or vectors.shape[1]), dtype=np.float32)
+        found[[row for row, text in enumerate(texts) if not is_blank(text)]] = vectors
+        return found
+
+    def _ask_in_batches(self, prompted: list[str]) -> Float32[ndarray, "n d"]:
+        """The vectors of texts, some requests at a time."""
+        if not prompted:
+            return np.zeros((0, self.dim), dtype=np.float32)
         size = self.options.batch_texts
         batches = [prompted[first : first + size] for first in range(0, len(prompted), size)]
         with ThreadPoolExecutor(self.options.parallel, thread_name_prefix="openai") as pool:

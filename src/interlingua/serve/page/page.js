@@ -264,7 +264,10 @@ onSubmit(byId("search"), async (signal) => {
     const item = element("li");
     const title = hit.title ? `${hit.title}: ` : "";
     item.append(written("p", title + hit.text, hit.language));
-    item.append(element("p", `${hit.language || "language unknown"} · ${hit.id} · ${hit.score.toFixed(3)}`, { class: "origin" }));
+    item.append(element("p", `${hit.language || "language unknown"} · ${[hit.id, ...hit.places].join(", ")} · ${hit.score.toFixed(3)}`, { class: "origin" }));
+    const fields = Object.entries(hit.metadata).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
+    if (fields.length) item.append(element("p", fields.join(" · "), { class: "origin" }));
+    if (hit.link) item.append(element("a", hit.link, { href: hit.link, rel: "noopener noreferrer" }));
     list.append(item);
   }
   const table = tableWith("Languages of the passages", columnHeads(["Language", "Of the passages found", "Of the index"]));

@@ -111,13 +111,19 @@ def test_key_width_prompt_and_empty_texts(endpoint, monkeypatch):
     encoder, info = load_encoder(
         "m", backend="openai", options={"dimensions": 2, "key_variable": "MY_KEY"}
     )
-    assert encoder.encode(["", "a"], prompt="q: ").shape == (2, 2)
-    encoder.encode([""])
-    assert [asked["input"] for asked in endpoint.requests] == [["q: ", "q: a"], [" "]]
+    found = encoder.encode(["", "a"], prompt="q: ")
+    assert found.any(axis=1).tolist() == [False, True]
+    assert encoder.encode([" "]).tolist() == [[0.0, 0.0]]
+    encoder.encode(["b"])
+    assert [asked["input"] for asked in endpoint.requests] == [["q: a"], ["b"]]
     assert endpoint.requests[0]["dimensions"] == 2
     assert endpoint.keys == ["Bearer secret-1"] * 2
     assert info.overrides == ("openai.dimensions=2",)
     assert "secret" not in repr(info)
+
+
+def test_blank_texts_alone_have_the_width_of_the_model(endpoint):
+    assert endpoint.encoder().encode(["", " "]).tolist() == [[0.0] * len(vector("a"))] * 2
 
 
 def test_what_may_pass_is_tried_again(endpoint, pauses):

@@ -1,0 +1,268 @@
+"""The second edition of the small model, from data to packaged weights, in one command.
+
+    python experiments/mini/second.py $INTERLINGUA_DATA --estimate
+    python experiments/mini/second.py $INTERLINGUA_DATA
+    python experiments/mini/second.py $INTERLINGUA_DATA --toy --work /tmp/second
+
+A step with an output that is there is not done again. A step that was stopped resumes where it was
+(``train``) or begins anew (the others, which take minutes on a GPU). Everything is written below
+``--work``, by default the repository: data/, models/, prepared/, runs/ and package/, the files of
+interlingua-mini. Nothing there replaces the shipped model: measure first (gates.py), then copy.
+
+``--estimate`` prints the steps with their cost and does nothing. ``--toy`` takes a few lines of
+each set, two layers and three steps, with the start as its own teacher, to see that all of it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+TOMLS = ("prepare_second.toml", "second.toml")
+TOY_LINES = 120
+"""Of each file of the data."""
+TOY_SETS = (
+    *("scored_pairs", "train-mix/pairs", "parallel_docs"),
+    *("qa_wikipedia", "qa_squad_fi_en", "stories"),
+)
+WHOLE_SETS = (
+    *("stsb", "sts12_16", "sts17", "tatoeba_laser", "flores200_devtest"),
+    *("bucc2018_zh_en", "xquad", "xquad_r", "tydiqa_goldp"),
+)
+"""That are read whole, to keep their sentences out of training."""
+TOY_RUN = (
+    "run.max_steps=3",
+    "run.global_batch_size=8",
+    "run.save_steps=2",
+    "run.eval_steps=3",
+    "data.valid_pairs=16",
+    "data.questions.batch_size=4",
+    "data.questions.language_block=2",
+    "data.questions.held_out=8",
+    "data.labeled.batch_size=4",
+    "method.terms.translations.bank_size=64",
+)
+TOKENS_PER_STEP = 25_000
+"""That the student reads in a step, and a third of those that the teacher reads: 128 sentences of
+20 tokens, 48 questions and 96 passages of up to 160 tokens, 64 scored sentences."""
+TOKENS_PER_SECOND = {"two CPU cores": 1_400, "one H100 or H200": 145_000}
+"""Of training: 260 steps of 6,300 tokens took 19 minutes of two cores of a Zen 5, and 4,000 steps
+of 512 pairs 283 s of an H200. Reading alone is three times as fast."""
+
+
+class Cost(NamedTuple):
+    """Of a step."""
+
+    tokens: int = 0
+    """That are trained on; a third of those that are only read."""
+    minutes: float = 0.0
+    """Besides those, on two cores."""
+    megabytes: int = 0
+    """Of disk."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command, and the file or folder by which it is known to be done."""
+
+    name: str
+    output: Path
+    command: Sequence[str | Path]
+    cost: Cost
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", type=Path, help="folder with the sets of docs/data.md")
+    parser.add_argument("--work", type=Path, default=ROOT, help="where everything is written")
+    parser.add_argument("--estimate", action="store_true", help="print what it takes, do nothing")
+    parser.add_argument("--toy", action="store_true", help="the same at a size of minutes")
+    parser.add_argument("--until", help="name of the last step to do")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="of the training run"
+    )
+    given = parser.parse_args(arguments)
+    work = given.work.resolve()
+    data = given.data.expanduser().resolve()
+    if given.toy and not given.estimate:
+        data = toy_data(data, work / "toy_data")
+    steps = list(all_steps(data, work, toy=given.toy, overrides=given.set))
+    names = [step.name for step in steps]
+    if given.until is not None:
+        if given.until not in names:
+            sys.exit(f"second.py: --until {given.until}: there are {', '.join(names)}")
+        steps = steps[: names.index(given.until) + 1]
+    print_estimate(steps)
+    if not given.estimate:
+        run_steps(steps, data, work)
+
+
+def all_steps(data: Path, work: Path, *, toy: bool, overrides: Sequence[str]) -> Iterator[Step]:
+    """Yield the steps in their order.
+
+    Args:
+        data: the sets.
+        work: where everything is written.
+        toy: a few steps of two layers.
+        overrides: keys of the training run.
+    """
+    models, prepared, made = work / "models", work / "prepared", work / "data"
+    teacher, start = models / "multilingual-e5-small", models / "second-start"
+    interlingua = (sys.executable, "-m", "interlingua")
+    python = (sys.executable,)
+    if toy:
+        teacher = start
+    else:
+        command = (
+            *python,
+            ROOT / "tools/get_backbone.py",
+            "multilingual-e5-small",
+            "--out",
+            teacher,
+        )
+        yield Step("teacher", teacher, command, Cost(minutes=2, megabytes=490))
+    layers = ("--layers", "2", "--no-verify") if toy else ()
+    command = (*interlingua, "export", "mini", "-o", start, "--text-forms", "all", *layers)
+    yield Step("start", start, command, Cost(minutes=2, megabytes=340))
+    command = (*python, HERE / "scored_pairs.py", data, "-o", made / "mini")
+    yield Step("scores", made / "mini/dev.tsv", command, Cost(minutes=1, megabytes=20))
+    command = (
+        *(*python, HERE / "second_data.py", data, "--scored", made / "mini"),
+        *("-o", made / "second"),
+    )
+    yield Step("questions", made / "second/sources.json", command, Cost(minutes=1, megabytes=180))
+    config = work / "experiments/mini/prepare_second.toml"
+    small = ("--set", "validation.pairs=4") if toy else ()
+    yield Step(
+        "prepare",
+        prepared / "second",
+        (*interlingua, "prepare", config, *small),
+        Cost(minutes=15, megabytes=400),
+    )
+    prompts = ("--question-prompt", "query: ", "--passage-prompt", "passage: ")
+    ranked = made / "second/ranked.json"
+    command = (
+        *(*python, HERE / "hard_passages.py", teacher, made / "second/questions.json"),
+        *(*prompts, "-o", ranked),
+    )
+    yield Step("rank", ranked, command, Cost(tokens=7_000_000, megabytes=700))
+    run = work / "runs/second"
+    changes = [*(TOY_RUN if toy else ()), *overrides]
+    if toy:
+        changes.append(f"method.terms.ranking.teacher={teacher}")
+    options = [part for change in changes for part in ("--set", change)]
+    training = (*interlingua, "train", work / "experiments/mini/second.toml", *options)
+    steps = 3 if toy else steps_of(changes)
+    yield Step(
+        "train", run / "model", training, Cost(tokens=steps * TOKENS_PER_STEP, megabytes=3_000)
+    )
+    chosen = models / "second"
+    development = ("--sts", made / "second/scored_dev.tsv", "--sts", made / "mini/dev.tsv")
+    command = (
+        *(*interlingua, "average", start, run / "model", "--pairs", prepared / "second/valid_text"),
+        *(*development, "-o", chosen),
+    )
+    yield Step("average", chosen, command, Cost(tokens=1_500_000, megabytes=340))
+    package = work / "package/interlingua_mini/model"
+    shipped = ROOT / "models/mini/src/interlingua_mini/model"
+    command = (
+        *(*python, HERE / "ship.py", chosen, "--corpus", prepared / "second", "--run", run),
+        *("--before", shipped, "-o", package),
+    )
+    yield Step("ship", package, command, Cost(minutes=3, megabytes=60))
+
+
+def steps_of(changes: Sequence[str]) -> int:
+    """Return the length of the run: that of second.toml, or what the command line says."""
+    import tomllib
+
+    steps = tomllib.loads((HERE / "second.toml").read_text(encoding="utf-8"))["run"]["max_steps"]
+    for change in changes:
+        key, _, value = change.partition("=")
+        if key == "run.max_steps":
+            steps = int(value.replace("_", ""))
+    return int(steps)
+
+
+def print_estimate(steps: Sequence[Step]) -> None:
+    """Print what each step costs, and whether it is done."""
+    places = list(TOKENS_PER_SECOND)
+    print(f"{'step':10} {'state':6} {'disk':>8}  " + "  ".join(f"{place:>16}" for place in places))
+    total = dict.fromkeys(places, 0.0)
+    disk = 0
+    for step in steps:
+        done = step.output.exists()
+        minutes = {place: minutes_of(step.cost, place) for place in places}
+        row = "  ".join(f"{minutes[place]:12,.0f} min" for place in places)
+        state = "done" if done else "to do"
+        print(f"{step.name:10} {state:6} {step.cost.megabytes:5,} MB  {row}")
+        if not done:
+            disk += step.cost.megabytes
+            for place in places:
+                total[place] += minutes[place]
+    row = "  ".join(f"{total[place] / 60:14.1f} h" for place in places)
+    print(f"{'to do':17} {disk:5,} MB  {row}", flush=True)
+
+
+def minutes_of(cost: Cost, place: str) -> float:
+    """Return the minutes of a step on a machine."""
+    return cost.minutes + cost.tokens / TOKENS_PER_SECOND[place] / 60
+
+
+def run_steps(steps: Sequence[Step], data: Path, work: Path) -> None:
+    """Do what is not done; the first step that fails ends it."""
+    folder = work / "experiments/mini"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in TOMLS:  # their paths start at their own folder
+        if folder != HERE:
+            shutil.copy(HERE / name, folder / name)
+    environment = {**os.environ, "INTERLINGUA_DATA": str(data)}
+    for step in steps:
+        if step.output.exists():
+            continue
+        command = [str(part) for part in step.command]
+        print(f"== {step.name}: {' '.join(command)}", flush=True)
+        step.output.parent.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(command, env=environment, check=False)
+        if done.returncode:
+            sys.exit(
+                f"second.py: {step.name} ended with {done.returncode}; the same command resumes"
+            )
+        if not step.output.exists():
+            sys.exit(f"second.py: {step.name} was stopped; the same command resumes")
+    if steps and steps[-1].name == "ship":
+        print(f"{steps[-1].output}: measure it with experiments/mini/gates.py before it is shipped")
+
+
+def toy_data(data: Path, output: Path) -> Path:
+    """Copy the first lines of each file that the recipe reads, and link the test sets."""
+    output.mkdir(parents=True, exist_ok=True)
+    for name in WHOLE_SETS:
+        if (data / name).is_dir() and not (output / name).exists():
+            (output / name).symlink_to(data / name)
+    for name in TOY_SETS:
+        for path in sorted((data / name).glob("*")):
+            target = output / name / path.name
+            if path.is_dir() or target.exists() or path.suffix not in (".tsv", ".txt"):
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with path.open(encoding="utf-8") as lines:
+                some = [line for line, _ in zip(lines, range(TOY_LINES), strict=False)]
+            target.write_text("".join(some), encoding="utf-8")
+    return output
+
+
+if __name__ == "__main__":
+    main()

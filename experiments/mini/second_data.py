@@ -1,0 +1,275 @@
+"""Writes the questions and scored pairs of the second edition, and says what may be shipped.
+
+    python experiments/mini/second_data.py $INTERLINGUA_DATA --scored data/mini -o data/second
+
+``INTERLINGUA_DATA`` has the folders of ``SETS`` (docs/data.md says where each comes from), and
+``--scored`` is what scored_pairs.py has written. Sets that are not there are named and left out, so
+that a part of the data is enough to try. OUT gets
+
+- ``questions.json``: questions, or headings, with their passages, in DPR's form with the language
+  of each side; hard_passages.py adds the teacher's hard passages;
+- ``scored.tsv`` and ``scored_dev.tsv``: score, text, text;
+- ``sources.json``: the sets used, with licenses and counts, for the card.
+
+A heading is a question to the passage below it. Manuals are aligned across languages: a share of
+their headings gets the passage of another language, and Finnish questions that of SQuAD in English.
+A set is used to at most ``--most`` questions of a language, manuals to a quarter of that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from interlingua.errors import DataError, InterlinguaError
+from interlingua.files import atomic_write
+from interlingua.languages import resolve
+
+SEED = 0
+ACROSS = 0.3
+"""Share of aligned headings, and of Finnish questions, that get a passage in another language."""
+DEVELOPMENT = 0.03
+"""Share of scored pairs that are kept for development."""
+SHORTEST_HEADING = 8
+"""Letters of a heading that asks for something."""
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A folder of questions or passages."""
+
+    name: str
+    license: str
+    is_manual: bool = False
+    """One narrow domain, to be weighed down."""
+    machine_translated: bool = False
+    withheld: str = ""
+    """Why a part of it may not be in a shipped model."""
+
+
+SETS = (
+    DataSet(
+        "qa_wikipedia",
+        "CC-BY-SA, CC-BY, CC0, MIT by language",
+        withheld="Pirá (ids in English and Portuguese) quotes abstracts of Scopus",
+    ),
+    DataSet("qa_squad_fi_en", "CC-BY-SA 4.0", machine_translated=True),
+    DataSet("qa_nq_fi", "CC-BY-SA 3.0", machine_translated=True),
+    DataSet("wiki_de", "CC-BY-SA 3.0"),
+    DataSet("wikinews_ja", "CC-BY 2.5"),
+    DataSet("stories", "CC-BY"),
+    DataSet("sky_cultures", "CC-BY-SA or CC-BY"),
+    DataSet("docs_opensource_guide", "CC-BY 4.0", is_manual=True),
+    DataSet("docs_privacyguides", "CC-BY-SA 4.0", is_manual=True),
+    DataSet("help_libreoffice", "MPL-2.0", is_manual=True),
+    DataSet("help_gimp", "GFDL 1.2 or later", is_manual=True),
+    DataSet("help_mate", "GFDL 1.1 or later", is_manual=True),
+    DataSet("help_kde", "GFDL 1.2 or later", is_manual=True),
+    DataSet("help_gnome", "CC-BY-SA 3.0", is_manual=True),
+    DataSet("help_gnome_apps", "CC-BY-SA 3.0 or GFDL 1.1 or later", is_manual=True),
+    DataSet("book_debian_handbook", "CC-BY-SA 3.0", is_manual=True),
+    DataSet("docs_vue", "CC-BY 4.0, translations MIT", is_manual=True),
+    DataSet("docs_hf_course", "Apache-2.0", is_manual=True),
+    DataSet("docs_monero", "BSD-3-Clause", is_manual=True),
+)
+SCORED = {
+    "sts_jsts.ja": 1.0,
+    "sts_klue.ko": 1.0,
+    "sts_turku.fi": 0.3,
+    "sts_turku.sv": 1.0,
+    "qe_mlqe.en-de": 0.1,
+    "qe_mlqe.en-zh": 0.1,
+    "qe_mlqe.et-en": 0.1,
+    "qe_mlqe.ro-en": 0.1,
+    "qe_mlqe.ru-en": 0.1,
+}
+"""Files of ``scored_pairs`` -> share of their pairs; grades of translations count little. STS17 was
+drawn from SNLI, so ``nli_snli`` is not among them."""
+Item = dict[str, Any]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Reads the command line; a user's error is one line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", type=Path, help="folder with the sets")
+    parser.add_argument("--scored", type=Path, required=True, help="output of scored_pairs.py")
+    parser.add_argument("--most", type=int, default=4_000, help="questions of a set and language")
+    parser.add_argument(
+        "--without-machine-translated", action="store_true", help="leave those sets out"
+    )
+    parser.add_argument(
+        "--with-withheld", action="store_true", help="take what must not be shipped, for a study"
+    )
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    given = parser.parse_args(arguments)
+    try:
+        write_all(given)
+    except InterlinguaError as error:
+        sys.exit(f"second_data.py: {error}")
+
+
+def write_all(given: argparse.Namespace) -> None:
+    """Write the three files; ``sources.json`` comes last, so that it stands for all.
+
+    Raises:
+        DataError: none of the sets is there.
+    """
+    items: list[Item] = []
+    used: list[dict[str, Any]] = []
+    for chosen in SETS:
+        folder = given.data / chosen.name
+        if not folder.is_dir():
+            print(f"{chosen.name}: not in {given.data}, left out")
+            continue
+        if chosen.machine_translated and given.without_machine_translated:
+            print(f"{chosen.name}: machine-translated, left out")
+            continue
+        found = questions_of(folder, chosen, most=given.most, withheld=given.with_withheld)
+        used.append({**vars(chosen), "questions": len(found)})
+        items += found
+        print(f"{chosen.name}: {len(found):,} questions")
+    if not items:
+        raise DataError("none of the sets is here; see docs/data.md", path=given.data)
+    random.Random(SEED).shuffle(items)
+    given.output.mkdir(parents=True, exist_ok=True)
+    with atomic_write(given.output / "questions.json") as file:
+        json.dump(items, file, ensure_ascii=False)
+    train, development = scored_pairs(given.data / "scored_pairs", given.scored / "train.tsv")
+    for name, lines in (("scored.tsv", train), ("scored_dev.tsv", development)):
+        with atomic_write(given.output / name) as file:
+            file.writelines(lines)
+    with atomic_write(given.output / "sources.json") as file:
+        json.dump(used, file, ensure_ascii=False, indent=1)
+    languages = Counter(item["language"] for item in items)
+    print(f"{len(items):,} questions in {len(languages)} languages: {dict(languages)}")
+    print(f"{len(train):,} scored pairs, {len(development):,} for development")
+
+
+def questions_of(folder: Path, chosen: DataSet, *, most: int, withheld: bool) -> list[Item]:
+    """Return the questions of a set, at most so many of each language."""
+    passages = {path: read_passages(path) for path in sorted(folder.glob("*.tsv"))}
+    by_language = {
+        path.name.split(".")[0]: rows
+        for path, rows in passages.items()
+        if not path.name.endswith(".questions.tsv")
+    }
+    question_files = sorted(folder.glob("*.questions.tsv"))
+    if question_files:
+        found = questions_with_passages(question_files, by_language)
+        if not withheld and chosen.withheld:
+            # The ids of the withheld part are those that both languages have.
+            both = by_language.get("en", {}).keys() & by_language.get("pt", {}).keys()
+            found = (one for one in found if one[0] not in both)
+    else:
+        found = headings_with_passages(by_language)
+    kept: dict[str, list[Item]] = defaultdict(list)
+    for _, item in found:
+        kept[item["language"]].append(item)
+    limit = most // 4 if chosen.is_manual else most
+    drawn = []
+    for language, items in sorted(kept.items()):
+        draw = random.Random(f"{chosen.name} {language}")
+        drawn += draw.sample(items, min(limit, len(items)))
+    return drawn
+
+
+def read_passages(path: Path) -> dict[str, tuple[str, str, str]]:
+    """Id -> title, heading and passage; a file of questions has none."""
+    if path.name.endswith(".questions.tsv"):
+        return {}
+    rows = {}
+    for cells in rows_of(path):
+        if len(cells) >= 3:
+            heading = cells[2] if len(cells) > 3 else ""
+            rows[cells[0]] = (cells[1], heading, cells[-1])
+    return rows
+
+
+def questions_with_passages(
+    paths: Iterable[Path], passages: dict[str, dict[str, tuple[str, str, str]]]
+) -> Iterator[tuple[str, Item]]:
+    """Yield the passage's id with each question; some Finnish ones get the English passage."""
+    draw = random.Random(SEED)
+    for path in paths:
+        language = path.name.split(".")[0]
+        for of_passage, number, question in (cells[:3] for cells in rows_of(path)):
+            target = of_passage
+            if language == "fi" and number in passages.get("en", {}) and draw.random() < ACROSS:
+                target = "en"
+            found = passages.get(target, {}).get(number)
+            if found is not None:
+                yield number, item_of(question, language, found[0], found[2], target)
+
+
+def headings_with_passages(
+    passages: dict[str, dict[str, tuple[str, str, str]]],
+) -> Iterator[tuple[str, Item]]:
+    """Yield each heading with its passage, a share of them with that of another language."""
+    draw = random.Random(SEED)
+    languages = sorted(passages)
+    for language in languages:
+        for number, (title, heading, passage) in passages[language].items():
+            question = ": ".join(part for part in dict.fromkeys((title, heading)) if part)
+            if len(question) < SHORTEST_HEADING or question in passage:
+                continue
+            target = language
+            if draw.random() < ACROSS:
+                others = [one for one in languages if number in passages[one] and one != language]
+                target = draw.choice(others) if others else language
+            yield number, item_of(question, language, "", passages[target][number][2], target)
+
+
+def item_of(question: str, language: str, title: str, passage: str, target: str) -> Item:
+    """Return a question in DPR's form, with the languages of both sides."""
+    context = {"title": title, "text": passage, "language": code_of(target)}
+    return {
+        "question": question,
+        "language": code_of(language),
+        "answers": [],
+        "positive_ctxs": [context],
+    }
+
+
+def code_of(language: str) -> str:
+    """Return the full code of a file's language; ``pt_BR`` is Portuguese."""
+    return resolve(language.partition("_")[0]).code
+
+
+def scored_pairs(folder: Path, own: Path) -> tuple[list[str], list[str]]:
+    """Return lines of score and texts to train on, and those for development."""
+    train: list[str] = []
+    development: list[str] = []
+    if own.is_file():
+        train += [f"{line}\n" for line in own.read_text(encoding="utf-8").splitlines()]
+    for name, share in SCORED.items():
+        path = folder / f"{name}.tsv"
+        if not path.is_file():
+            print(f"scored_pairs/{path.name}: not there, left out")
+            continue
+        draw = random.Random(name)
+        for cells in rows_of(path):
+            if len(cells) == 3 and draw.random() < share:
+                kept = development if draw.random() < DEVELOPMENT else train
+                kept.append("\t".join(cells) + "\n")
+    random.Random(SEED).shuffle(train)
+    return train, development
+
+
+def rows_of(path: Path) -> Iterator[list[str]]:
+    """Yield the cells of each line."""
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            yield line.rstrip("\n").split("\t")
+
+
+if __name__ == "__main__":
+    main()

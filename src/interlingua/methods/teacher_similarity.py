@@ -1,0 +1,201 @@
+"""A student ranks passages as its teacher does: the teacher's matrix of similarities is the target.
+
+A teacher that retrieves well gives every question a distribution over the passages of the batch,
+and every passage one over the questions. The student learns both, by Kullback-Leibler divergence
+(listwise distillation, RocketQAv2, Ren et al. 2021). Unlike a contrast this also says how near the
+other passages are, so passages that the teacher takes for near answers are worth most as hard
+negatives.
+
+A multilingual teacher prefers candidates of the question's language. With ``candidates =
+"language"`` questions and passages of different languages are not compared, so the student does
+not learn this preference; translations, in another term, tie the languages together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, NamedTuple, Self
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+from torch.nn import functional as F
+
+from interlingua.batches.feeds import QuestionBatch
+from interlingua.batches.sentences import language_codes
+from interlingua.batches.tokens import TokenBatch
+from interlingua.config import PathText, refuse_unread
+from interlingua.devices import on_device
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.teachers import ModelTeacher
+from interlingua.functional.contrastive import inner_products
+from interlingua.functional.distillation import similarity_divergence
+from interlingua.methods.objective import LossOutput, Objective, Term, need, need_a_loss
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TeacherSimilarityConfig:
+    """The teacher, and which similarities the student follows."""
+
+    teacher: PathText = ""
+    """Model that ranks, folder or ``hf:owner/name``, of any width; default: the encoder before
+    training."""
+    question_prompt: str = ""
+    """Text in front of the questions that the teacher reads, such as ``query: ``."""
+    passage_prompt: str = ""
+    """Text in front of the passages that the teacher reads."""
+    candidates: Literal["language", "all"] = "language"
+    """What a question is compared with: passages of its own language, or all of them."""
+    temperature: float = 0.05
+    """Divides the student's cosines."""
+    teacher_temperature: float = 0.02
+    """Divides the teacher's cosines; lower values make its ranking sharper."""
+    question_weight: float = 1.0
+    """Weight of the rankings of passages for each question."""
+    passage_weight: float = 1.0
+    """Weight of the rankings of questions for each passage."""
+
+    def __post_init__(self) -> None:
+        need(self, "positive", "temperature", "teacher_temperature")
+        need_a_loss(self, "question_weight", "passage_weight")
+        own = not self.teacher
+        refuse_unread(
+            self, "question_prompt", "passage_prompt", reason="the encoder as teacher", when=own
+        )
+
+
+class TeacherInputs(NamedTuple):
+    """What the teacher reads, and the languages of what both read."""
+
+    questions: TokenBatch
+    passages: TokenBatch
+    """In the teacher's tokens."""
+    read: tuple[TokenBatch, TokenBatch]
+    """Questions and passages as the student reads them."""
+    languages: tuple[Int64[Tensor, " b"], Int64[Tensor, " n"]]
+    """Codes of the questions and of the passages."""
+
+
+class TeacherSimilarity(Objective):
+    """Makes the student's cosines of questions and passages those of a frozen teacher, as rankings.
+
+    A teacher of the student's vocabulary reads the student's tokens; one of another vocabulary
+    reads the text that they stand for.
+
+    Args:
+        config: the options.
+        encoder: the student.
+
+    Raises:
+        ConfigError: the student's tokens can't be turned back into text for the teacher.
+        CheckpointError: there is no such teacher.
+    """
+
+    Config = TeacherSimilarityConfig
+    config: TeacherSimilarityConfig
+    feeds = ("questions",)
+    nested_terms = ("question", "passage")
+    takes_forms = True
+
+    def __init__(self, config: TeacherSimilarityConfig, encoder: Encoder) -> None:
+        super().__init__(config, encoder)
+        teacher = Encoder.load(config.teacher) if config.teacher else encoder.clone()
+        self.teacher = teacher.float()
+        self.teacher.requires_grad_(False)
+        # Made for their check: what the teacher can't read is refused at once.
+        self._readers = [
+            ModelTeacher(
+                self.teacher,
+                encoder.vocabulary,
+                pivot="eng_Latn",
+                prompt=prompt,
+                name=config.teacher,
+            )
+            for prompt in (config.question_prompt, config.passage_prompt)
+        ]
+
+    def train(self, mode: bool = True) -> Self:
+        """The teacher stays as it is evaluated, without dropout."""
+        super().train(mode)
+        self.teacher.eval()
+        return self
+
+    def prepare(self, batch: QuestionBatch) -> TeacherInputs:
+        """Questions and passages as the teacher reads them."""
+        questions, passages = (
+            for_teacher(reader, sentences)
+            for reader, sentences in zip(
+                self._readers, (batch.questions, batch.passages), strict=True
+            )
+        )
+        languages = language_codes(batch.questions), language_codes(batch.passages)
+        read = (
+            self.as_written(batch.questions, batch),
+            self.as_written(batch.passages, batch),
+        )
+        return TeacherInputs(questions, passages, read, languages)
+
+    def forward(self, batch: QuestionBatch) -> LossOutput:
+        """w_q KL(T || S) over passages + w_p KL(T' || S') over questions; S = cos(q_i, p_j)."""
+        batch, inputs = self.prepared(batch)
+        config = self.config
+        q, p = (self.all_gather(self.encoder(part)) for part in inputs.read)
+        self.need_others(len(p), "question with its passage")
+        target = self.teach(inputs.questions, inputs.passages)
+        excluded: Bool[Tensor, "b n"] | None = None
+        if config.candidates == "language":
+            of_questions, of_passages = (
+                self.all_gather(on_device(codes, q.device)) for codes in inputs.languages
+            )
+            excluded = of_questions[:, None] != of_passages
+
+        follow = partial(self.divergence, target, excluded)
+        terms: dict[str, Term] = {}
+        if config.question_weight:
+            terms["question"] = self.nested(follow, q, p)
+        if config.passage_weight:
+            turned = None if excluded is None else excluded.T
+            terms["passage"] = self.nested(partial(self.divergence, target.T, turned), p, q)
+        return self.weighted(**terms)
+
+    def divergence(
+        self,
+        target: Float[Tensor, "b n"],
+        excluded: Bool[Tensor, "b n"] | None,
+        x: Float[Tensor, "b d"],
+        y: Float[Tensor, "n d"],
+    ) -> Float[Tensor, ""]:
+        """KL(T || S) of the rankings of every y for each x."""
+        # To length 1 here, as a prefix of a unit vector is shorter.
+        cosines = inner_products(F.normalize(x.float(), dim=1), F.normalize(y.float(), dim=1))
+        return similarity_divergence(
+            cosines,
+            target,
+            temperature=self.config.temperature,
+            teacher_temperature=self.config.teacher_temperature,
+            excluded=excluded,
+        )
+
+    @torch.no_grad()
+    def teach(self, questions: TokenBatch, passages: TokenBatch) -> Float[Tensor, "b n"]:
+        """The teacher's cosines of the questions with the passages of all processes."""
+        of_questions = self.all_gather(self.teacher(questions).float())
+        of_passages = self.all_gather(self.teacher(passages).float())
+        return inner_products(F.normalize(of_questions, dim=1), F.normalize(of_passages, dim=1))
+
+
+def for_teacher(reader: ModelTeacher, batch: TokenBatch) -> TokenBatch:
+    """Return a batch's sentences in a teacher's tokens, language by language.
+
+    Args:
+        reader: knows both vocabularies, and the prompt.
+        batch: in the student's tokens.
+    """
+    sentences = [ids.tolist() for ids in torch.split(batch.input_ids, batch.lengths.tolist())]
+    found: dict[int, list[int]] = {}
+    for language in sorted(set(batch.languages)):
+        rows = [row for row, code in enumerate(batch.languages) if code == language]
+        read = reader.in_own_tokens([sentences[row] for row in rows], language)
+        found.update(zip(rows, read, strict=True))
+    return TokenBatch.from_lists([found[row] for row in range(len(sentences))], batch.languages)

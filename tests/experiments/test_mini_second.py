@@ -1,0 +1,162 @@
+"""experiments/mini/second_data.py and second.py: the data and the steps of the second edition."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from interlingua.corpus.questions import read_questions
+
+
+@pytest.fixture(scope="module")
+def data_script(mini_script):
+    return mini_script("second_data")
+
+
+@pytest.fixture(scope="module")
+def script(mini_script):
+    return mini_script("second")
+
+
+def write(path, *rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join("\t".join(row) + "\n" for row in rows), "utf-8")
+
+
+@pytest.fixture
+def sets(tmp_path):
+    """Questions of which some are withheld, a manual in two languages, and scored pairs."""
+    data = tmp_path / "data"
+    wikipedia = data / "qa_wikipedia"
+    write(wikipedia / "en.passages.tsv", ("0", "Sea", "Pirá's abstract."), ("1", "Bell", "A bell."))
+    write(wikipedia / "pt.passages.tsv", ("0", "Mar", "O resumo."), ("7", "Sino", "Um sino."))
+    write(wikipedia / "en.questions.tsv", ("en", "0", "Whose?"), ("en", "1", "What rings?"))
+    write(wikipedia / "sw.questions.tsv", ("en", "1", "Nini inalia?"), ("en", "9", "Nini?"))
+    squad = data / "qa_squad_fi_en"
+    for language in ("en", "fi"):
+        rows = [(str(row), "", f"{language} passage {row}") for row in range(60)]
+        write(squad / f"{language}.passages.tsv", *rows)
+    write(squad / "fi.questions.tsv", *[("fi", str(row), f"Missä {row}?") for row in range(60)])
+    for language in ("de", "en", "pt_BR"):
+        rows = [
+            (str(row), f"{language} title {row}", f"heading {row}", f"{language} text {row}")
+            for row in range(30)
+        ]
+        write(data / "help_mate" / f"{language}.tsv", *rows, ("99", "", "short", "text"))
+    write(
+        data / "scored_pairs" / "sts_jsts.ja.tsv", *[("3.5", f"a{row}", "b") for row in range(99)]
+    )
+    write(tmp_path / "own" / "train.tsv", ("5.0", "one", "two"))
+    return tmp_path
+
+
+def made(data_script, sets, *options):
+    out = sets / "out"
+    own = str(sets / "own")
+    data_script.main([str(sets / "data"), "--scored", own, "-o", str(out), *options])
+    return out, list(read_questions(out / "questions.json"))
+
+
+def test_questions_of_sets_and_headings_of_manuals(data_script, sets, capsys):
+    out, questions = made(data_script, sets)
+    by_text = {question.text: question for question in questions}
+    # Withheld: ids of both languages. Not there: a passage that no file has.
+    assert "Whose?" not in by_text
+    assert "Nini?" not in by_text
+    swahili = by_text["Nini inalia?"]
+    assert swahili.language == "swh_Latn"
+    assert [(one.text, one.title, one.language) for one in swahili.positives] == [
+        ("A bell.", "Bell", "eng_Latn")
+    ]
+    heading = by_text["de title 3: heading 3"]
+    assert heading.positives[0].text.endswith("text 3")
+    assert by_text["pt_BR title 3: heading 3"].language == "por_Latn"
+    assert not any(question.text == "short" for question in questions)
+    assert "wiki_de: not in" in capsys.readouterr().out
+    sources = json.loads((out / "sources.json").read_text("utf-8"))
+    counts = {source["name"]: source["questions"] for source in sources}
+    assert counts == {"qa_wikipedia": 2, "qa_squad_fi_en": 60, "help_mate": 90}
+
+
+def test_a_share_crosses_languages(data_script, sets):
+    _, questions = made(data_script, sets)
+    for language in ("fin_Latn", "deu_Latn"):
+        asked = [one for one in questions if one.language == language]
+        across = sum(one.positives[0].language != language for one in asked)
+        assert 0.1 < across / len(asked) < 0.6
+
+
+def test_what_is_left_out_by_option(data_script, sets):
+    _, questions = made(data_script, sets, "--without-machine-translated", "--with-withheld")
+    assert "Whose?" in {question.text for question in questions}
+    assert "fin_Latn" not in {question.language for question in questions}
+    _, few = made(data_script, sets, "--most", "8")
+    assert sum(question.language == "fin_Latn" for question in few) == 8
+    assert sum(question.language == "deu_Latn" for question in few) == 2  # a manual's quarter
+
+
+def test_scored_pairs_are_split(data_script, sets):
+    out, _ = made(data_script, sets)
+    train, development = (
+        (out / name).read_text("utf-8").splitlines() for name in ("scored.tsv", "scored_dev.tsv")
+    )
+    assert "5.0\tone\ttwo" in train
+    assert len(train) + len(development) == 100
+    assert set(train).isdisjoint(development)
+
+
+def test_no_data_is_one_line(data_script, tmp_path):
+    with pytest.raises(SystemExit, match=r"docs/data.md"):
+        data_script.main([str(tmp_path), "--scored", str(tmp_path), "-o", str(tmp_path / "out")])
+
+
+def test_an_estimate_does_nothing(script, tmp_path, capsys):
+    work = tmp_path / "work"
+    (work / "models" / "second-start").mkdir(parents=True)
+    script.main([str(tmp_path), "--work", str(work), "--estimate", "--set", "run.max_steps=100"])
+    shown = capsys.readouterr().out
+    names = [line.split()[0] for line in shown.splitlines()[1:-1]]
+    assert names == [
+        *("teacher", "start", "scores", "questions", "prepare", "rank", "train", "average", "ship")
+    ]
+    states = {line.split()[0]: "done" in line for line in shown.splitlines()[1:-1]}
+    assert [name for name, is_done in states.items() if is_done] == ["start"]
+    assert not (work / "data").exists()
+
+
+def test_costs_follow_the_steps(script, tmp_path):
+    by_steps = {}
+    for changes in ([], ["run.max_steps=600"]):
+        steps = list(script.all_steps(tmp_path, tmp_path, toy=False, overrides=changes))
+        (train,) = [step for step in steps if step.name == "train"]
+        by_steps[len(changes)] = script.minutes_of(train.cost, "two CPU cores")
+    assert by_steps[0] == pytest.approx(10 * by_steps[1])
+
+
+def test_done_steps_are_not_done_again_and_a_failure_ends_it(script, tmp_path):
+    def step(name, code):
+        command = (sys.executable, "-c", f"open({str(tmp_path / name)!r}, 'a').write('x'); {code}")
+        return script.Step(name, tmp_path / name, command, script.Cost())
+
+    steps = [step("one", ""), step("two", "raise SystemExit(3)"), step("three", "")]
+    with pytest.raises(SystemExit, match=r"two.*3"):
+        script.run_steps(steps, tmp_path, tmp_path / "work")
+    assert not (tmp_path / "three").exists()
+    (tmp_path / "two").unlink()
+    steps[1] = step("two", "")
+    script.run_steps(steps, tmp_path, tmp_path / "work")
+    assert [(tmp_path / name).read_text() for name in ("one", "two", "three")] == ["x", "x", "x"]
+    with pytest.raises(SystemExit, match="until"):
+        script.main([str(tmp_path), "--estimate", "--until", "four"])
+
+
+def test_toy_data_are_the_first_lines_and_links(script, tmp_path):
+    data = tmp_path / "data"
+    write(data / "stories" / "de.tsv", *[(str(row), "text") for row in range(500)])
+    write(data / "sts17" / "track1.ar-ar.tsv", ("1", "a", "b"))
+    toy = script.toy_data(data, tmp_path / "toy")
+    lines = (toy / "stories" / "de.tsv").read_text("utf-8").splitlines()
+    assert len(lines) == script.TOY_LINES
+    assert (toy / "sts17").is_symlink()
