@@ -14,6 +14,7 @@ from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_maps import LanguageMap
 from interlingua.encoder.roles import Role, role_prompt
+from interlingua.encoder.texts import is_blank
 from interlingua.errors import ConfigError, DataError
 from interlingua.languages import resolve
 from interlingua.registry import check_choice
@@ -156,7 +157,8 @@ class IndexedModel:
     ) -> Float32[ndarray, "n d"]:
         """Vectors of texts of one language, after the map."""
         # The prompt is put in front here: a text such as "query" would be looked up as a name.
-        prompted = [prompt + text for text in texts]
+        # A blank text stays blank, and has the zero vector.
+        prompted = [text if is_blank(text) else prompt + text for text in texts]
         vectors = self.encoder.encode(prompted, prompt="", language=language, dtype=self.dtype)
         return self.map_vectors(vectors, language)
 

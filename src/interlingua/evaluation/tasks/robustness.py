@@ -80,7 +80,7 @@ class Robustness(LanguageTask):
     expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = FloresP1.published
 
-    forms: Sequence[str] = tuple(VARIANTS)
+    forms: tuple[str, ...] = tuple(VARIANTS)
     sentences: int = field(default=MOST_SENTENCES, metadata={"at_least": 2})
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
