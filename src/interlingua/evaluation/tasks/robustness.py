@@ -86,8 +86,9 @@ class Robustness(LanguageTask):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        forms = (self.forms,) if isinstance(self.forms, str) else tuple(self.forms)
+        given: object = self.forms
         # A list, as it is read from JSON, is as good as a tuple, and so is a single name.
+        forms = (given,) if isinstance(given, str) else tuple(self.forms)
         object.__setattr__(self, "forms", forms)
         check_variants(forms, "forms")
 
