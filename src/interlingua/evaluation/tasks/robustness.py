@@ -39,7 +39,7 @@ class Forms(NamedTuple):
     """Sentences of a language, and those of them that have another form.
 
     Attributes:
-        clean: different sentences, the pool; those that have the form come first.
+        clean: the pool of different sentences. Sentences that have the form come first.
         variants: their form, in the same order.
     """
 
@@ -100,7 +100,7 @@ class Robustness(LanguageTask):
         return super().chosen(files, folder)
 
     def units(self, folder: Path) -> Iterable[Unit[Forms]]:
-        """A unit for each language and each form that it has."""
+        """Yield a unit for each language and each form that it has."""
         files = self.files(folder)
         for key in self.chosen(files, folder):
             lines = read_lines(files[key])
