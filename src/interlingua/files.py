@@ -120,8 +120,8 @@ def atomic_directory(
         path: the final name.
         overwrite: replace a folder that is already there.
         ours: whether a folder that is not empty may be replaced; default: any, with all in it.
-        entries: regular expression of the paths below the folder of files that may be ours,
-            besides those that are written now.
+        entries: regular expression of paths relative to the folder. Old files with such paths are
+            replaced; other files are kept.
 
     Raises:
         DataError: ``path`` exists and ``overwrite`` is false, ``path`` is a file, or the disk is

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -285,3 +286,15 @@ def test_files_are_checked_before_the_model_is_read(files, tmp_path):
     with pytest.raises((ConfigError, DataError)):
         build_index("no such model", files, tmp_path / "index")
     assert not (tmp_path / "index").exists()
+
+
+def test_a_change_is_read_behind_a_refresh_that_is_running(searcher):
+    """That one may have looked at the index before the change."""
+    with searcher._refreshing:
+        waiting = threading.Thread(target=searcher.refresh, kwargs={"after": 0})
+        waiting.start()
+        searcher.refresh(after=0.001)  # a search goes on meanwhile
+        delete_from_index(searcher.index.folder, where="language = 'tha_Thai'")
+        assert waiting.is_alive()
+    waiting.join(10)
+    assert "tha_Thai" not in searcher.languages

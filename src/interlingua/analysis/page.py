@@ -310,7 +310,7 @@ def _attention(side: Side) -> dict[str, Any]:
 
 
 def _attention_example(model: str, example: Mapping[str, Any]) -> tuple[Any, ...]:
-    """A line's title, its tokens and their heads, and the maps of all tokens: mean and heads."""
+    """Return a title, tokens with weights and heads, the mean map, and the maps of heads."""
     about = f"{model} · {resolve(example['language']).name} · line {example['line']}"
     tokens = [(token["text"], token["weight"], token["special"]) for token in example["tokens"]]
     by_token = [(token["text"], token["heads"]) for token in example["tokens"]]

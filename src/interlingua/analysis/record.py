@@ -23,21 +23,21 @@ from interlingua.evaluation.metrics.correlation import interval
 from interlingua.evaluation.results import (
     ANALYSIS,
     ANALYSIS_SUFFIX,
+    NOT_OF_THE_KIND,
     TABLE_SUFFIX,
     find_sidecar,
     line_of,
+    read_table,
     result_path,
     without_folders,
     write_together,
 )
 from interlingua.files import PathLike, atomic_write
 from interlingua.storage.formats import ANALYSIS as ANALYSIS_FORMAT
-from interlingua.storage.json_text import json_lines, parse_json, read_json_text
+from interlingua.storage.json_text import parse_json, read_json_text
 from interlingua.storage.record import fault_of
 
 RESAMPLES = 2000
-_NOT_AN_ANALYSIS = (ValueError, KeyError, TypeError, AttributeError)
-"""Errors of reading JSON that is not an analysis."""
 Unit = Literal["share", "cosine", "nats", "percent", ""]
 Better = Literal["lower", "higher"]
 
@@ -253,31 +253,11 @@ def read_analyses(paths: Iterable[PathLike]) -> list[Analysis]:
         if path.is_dir():
             analyses += map(read_analysis, sorted(path.rglob(f"*{ANALYSIS_SUFFIX}")))
         elif path.suffix == TABLE_SUFFIX:
-            analyses += _read_table(path)
+            analyses += read_table(
+                path, lambda record: _from_json(record, None), analyses=True, kind="an analysis"
+            )
         else:
             analyses.append(read_analysis(path))
-    return analyses
-
-
-def _read_table(path: Path) -> list[Analysis]:
-    """Read the analyses of a table of results.
-
-    Raises:
-        DataError: it is missing, or a line that should be an analysis is none.
-    """
-    analyses = []
-    for number, record in json_lines(path):
-        if ANALYSIS not in record:
-            continue
-        try:
-            analyses.append(_from_json(record, None))
-        except _NOT_AN_ANALYSIS as error:
-            raise DataError(
-                f"not an analysis ({type(error).__name__}: {error}); write the table with"
-                " interlingua compare RESULTS -o TABLE.jsonl",
-                path=path,
-                line=number,
-            ) from error
     return analyses
 
 
@@ -295,7 +275,7 @@ def read_analysis(path: PathLike) -> Analysis:
             f"can't be read: {error.strerror or error}; check the path", path=path
         ) from error
     # Another file may lack a key, have too many, or not be an object at all.
-    except _NOT_AN_ANALYSIS as error:
+    except NOT_OF_THE_KIND as error:
         raise DataError(
             f"not an analysis file ({type(error).__name__}: {error})", path=path
         ) from error

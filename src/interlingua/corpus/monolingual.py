@@ -50,7 +50,7 @@ def read_sentences(path: PathLike, *, column: str | None = None) -> Iterator[str
 
 
 def find_language(path: Path, *, column: str | None = None) -> LanguageCode | None:
-    """The language that a file is called by, or None; see ``language_of``.
+    """Return the language that a file's name gives, or None; see ``language_of``.
 
     A part of the name that is also a word (``is.txt``) is a language only if the text supports it.
 

@@ -66,7 +66,7 @@ class TmxPair(PairWithOrigin):
 
     @property
     def fields(self) -> dict[str, str | list[str]]:
-        """The attributes of the unit, its notes, and its properties other than a score.
+        """Return the unit's attributes, notes and properties other than a score.
 
         What is there several times is a list.
         """

@@ -107,7 +107,7 @@ def typos(text: str, draw: random.Random, language: str = "") -> str:
 
 
 def no_punctuation(text: str, draw: random.Random, language: str = "") -> str:
-    """Return the text without punctuation, but for what stands inside words and numbers."""
+    """Remove punctuation from a text, except inside words and numbers."""
     kept = []
     for index, character in enumerate(text):
         if unicodedata.category(character)[0] != "P" or _is_inside(text, index):

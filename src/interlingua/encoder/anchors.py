@@ -160,7 +160,7 @@ class Anchors(nn.Module):
             self._reader(self.teacher, 0)
 
     def train(self, mode: bool = True) -> Anchors:
-        """The teacher stays as it is evaluated, without dropout."""
+        """Set the student's mode; the teacher stays in evaluation, without dropout."""
         super().train(mode)
         if self.teacher is not None:
             self.teacher.eval()

@@ -226,7 +226,7 @@ def encode(
 
 
 def _without_blank(vectors: Vectors, blank_rows: list[int]) -> Vectors:
-    """The vectors of a window, in place, with zeros for its blank texts."""
+    """Set the vectors of a window's blank texts to zero, in place."""
     vectors[blank_rows] = 0.0
     return vectors
 

@@ -45,7 +45,7 @@ SHORT_TEXT = 4000
 """Characters up to which a single text is tokenized by the calling thread, which keeps Python's
 lock; a server answers nothing else meanwhile."""
 CHECKED_TEXTS = 128
-"""One text in so many is tokenized by both libraries, if SentencePiece's own one is used."""
+"""Of the texts that SentencePiece tokenizes, every 128th is also tokenized by ``tokenizers``."""
 BETWEEN_WORDS = re.compile(r"(?<=\w) (?=\w)")
 WORD_SPLITTERS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Metaspace", "ByteLevel"}
 
@@ -428,7 +428,7 @@ class Vocabulary:
         return ids
 
     def _batch_ids(self, texts: list[str], threads: int) -> list[list[int]]:
-        """Token ids of many texts, by SentencePiece's C++ if it gives the same."""
+        """Return the token ids of many texts, by SentencePiece's C++ if its ids are equal."""
         fast = self._sentencepiece_tokenizer if threads else None
         if fast is not None and fast.covers(texts):
             ids = fast.encode(texts, threads=threads)

@@ -1,8 +1,8 @@
 """Some sentences of a batch in another form: capitals, typos, without punctuation.
 
 A batch holds tokens, while forms are made of text. So the sentences that are drawn are decoded,
-written in one of the forms of ``corpus.variants``, and encoded again. What becomes of a sentence is
-a pure function of (seed, step, its tokens), so every term of a loss reads the same form of it.
+written in one of the forms of ``corpus.variants``, and encoded again. The form of
+a sentence is a pure function of (seed, step, its tokens), so all terms of a loss read the same one.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from interlingua.locks import exclusive
 from interlingua.storage.json_text import json_lines, parse_json, read_json_text
 
 ANALYSIS_SUFFIX = ".analysis.json"  # of what `interlingua analyse` leaves in the same folders
+T = TypeVar("T")
 TABLE_SUFFIX = ".jsonl"
 """Of tables of results."""
 ANALYSIS = "analysis"
@@ -55,8 +56,8 @@ _LATER_FIELDS: dict[str, Any] = {
     "shown": (),
     "lower_is_better": (),
 }  # files of earlier versions don't have them
-_NOT_A_RESULT = (ValueError, KeyError, TypeError, AttributeError, StopIteration)
-"""Errors of reading JSON that is not a result."""
+NOT_OF_THE_KIND = (ValueError, KeyError, TypeError, AttributeError, StopIteration)
+"""Errors of reading JSON that is not a result or an analysis."""
 Write = Callable[[Path], None]
 """Makes a file of that name, whole."""
 
@@ -217,7 +218,9 @@ def read_results(
     results: list[TaskResult] = []
     for file in files:
         if file.suffix == TABLE_SUFFIX:
-            results += _read_table(file)
+            results += read_table(
+                file, lambda record: _from_json(record, None), analyses=False, kind="a result"
+            )
         else:
             results.append(read_result(file, examples=examples))
     if not results and needed:
@@ -228,30 +231,36 @@ def read_results(
     return results
 
 
-def _read_table(path: Path) -> list[TaskResult]:
-    """Read the results of a table, which may hold analyses too.
+def read_table(
+    path: Path, read: Callable[[dict[str, Any]], T], *, analyses: bool, kind: str
+) -> Iterator[T]:
+    """Yield what is on the lines of a table of results.
+
+    Args:
+        path: of the table, which may hold results and analyses.
+        read: makes one of a line.
+        analyses: whether to read the analyses and not the results.
+        kind: of what is read, for errors.
 
     Raises:
-        DataError: it is missing or empty, or a line is neither.
+        DataError: the table is missing or empty, or a line is not of the kind.
     """
-    results = []
     is_empty = True
     for number, record in json_lines(path):
         is_empty = False
-        if ANALYSIS in record:
+        if (ANALYSIS in record) != analyses:
             continue
         try:
-            results.append(_from_json(record, None))
-        except _NOT_A_RESULT as error:
+            yield read(record)
+        except NOT_OF_THE_KIND as error:
             raise DataError(
-                f"not a result ({type(error).__name__}: {error}); write the table with"
+                f"not {kind} ({type(error).__name__}: {error}); write the table with"
                 " interlingua compare RESULTS -o TABLE.jsonl",
                 path=path,
                 line=number,
             ) from error
     if is_empty:
         raise DataError("no results in this table; remove it", path=path)
-    return results
 
 
 def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
@@ -273,7 +282,7 @@ def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
         raise DataError(
             f"can't be read: {error.strerror or error}; check the path", path=path
         ) from error
-    except _NOT_A_RESULT as error:
+    except NOT_OF_THE_KIND as error:
         raise DataError(
             f"not a result file ({type(error).__name__}: {error})", path=path
         ) from error

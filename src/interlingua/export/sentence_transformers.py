@@ -43,7 +43,7 @@ class ExportSettings:
     on_verified: Callable[[Verification], None] = lambda _: None
     """Called with what was compared, also where vectors differ."""
     text_forms: Sequence[str] | None = None
-    """Forms of texts that the model undoes from now on; None: those that it undoes already."""
+    """Forms of texts that the exported model undoes; None keeps the model's own."""
 
 
 DEFAULTS = ExportSettings()

@@ -60,7 +60,7 @@ def similarity_divergence(
         excluded: candidates that are none of a query's.
 
     Returns:
-        At least 0, nats; 0 where no query has two candidates.
+        The divergence in nats, at least 0. It is 0 if no query has two candidates.
     """
     check_temperature(temperature)
     check_temperature(teacher_temperature)

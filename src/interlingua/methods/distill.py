@@ -119,7 +119,7 @@ class Distill(Objective):
         return ("parallel",)
 
     def train(self, mode: bool = True) -> Self:
-        """The teacher stays as it is evaluated, without dropout."""
+        """Set the student's mode; the teacher stays in evaluation, without dropout."""
         super().train(mode)
         self.teacher.eval()
         return self

@@ -269,7 +269,7 @@ class Objective(nn.Module, ABC):
         return self.written_forms(sentences, seed=batch.seed, step=batch.step)
 
     def write_forms(self, request: FormsRequest) -> None:
-        """From now on the encoder reads a share of the sentences in another form.
+        """Give the encoder a share of the sentences in another form from now on.
 
         Args:
             request: which share, and which forms.
@@ -277,7 +277,7 @@ class Objective(nn.Module, ABC):
         Raises:
             ConfigError: the method reads tokens one by one, or a form is unknown.
         """
-        # A sum of methods has several objectives; those that predict tokens stay as they are.
+        # A combination holds several objectives. Objectives that predict tokens are unchanged.
         objectives = [
             module
             for module in self.modules()

@@ -116,13 +116,13 @@ class TeacherSimilarity(Objective):
         ]
 
     def train(self, mode: bool = True) -> Self:
-        """The teacher stays as it is evaluated, without dropout."""
+        """Set the student's mode; the teacher stays in evaluation, without dropout."""
         super().train(mode)
         self.teacher.eval()
         return self
 
     def prepare(self, batch: QuestionBatch) -> TeacherInputs:
-        """Questions and passages as the teacher reads them."""
+        """Return questions and passages in the teacher's tokens."""
         questions, passages = (
             for_teacher(reader, sentences)
             for reader, sentences in zip(
@@ -137,7 +137,7 @@ class TeacherSimilarity(Objective):
         return TeacherInputs(questions, passages, read, languages)
 
     def forward(self, batch: QuestionBatch) -> LossOutput:
-        """w_q KL(T || S) over passages + w_p KL(T' || S') over questions; S = cos(q_i, p_j)."""
+        """Return w_q KL(T || S) of passages + w_p KL(T' || S') of questions; S = cos(q_i, p_j)."""
         batch, inputs = self.prepared(batch)
         config = self.config
         q, p = (self.all_gather(self.encoder(part)) for part in inputs.read)
@@ -179,7 +179,7 @@ class TeacherSimilarity(Objective):
 
     @torch.no_grad()
     def teach(self, questions: TokenBatch, passages: TokenBatch) -> Float[Tensor, "b n"]:
-        """The teacher's cosines of the questions with the passages of all processes."""
+        """Return the teacher's cosines of the questions with the passages of all processes."""
         of_questions = self.all_gather(self.teacher(questions).float())
         of_passages = self.all_gather(self.teacher(passages).float())
         return inner_products(F.normalize(of_questions, dim=1), F.normalize(of_passages, dim=1))

@@ -55,7 +55,7 @@ class SideSize(NamedTuple):
 
     Attributes:
         lines: of the file.
-        texts: those that are not blank; equal ones count once, by an estimate.
+        texts: estimated number of different texts that are not blank.
         characters: of these.
         file_bytes: of texts and names of all lines.
         sample: some of the texts.

@@ -371,7 +371,7 @@ def check_known(side: NumberedTexts, known: KnownVectors) -> None:
 
 
 def _row_name(rows: Int64[ndarray, " n"], at: int) -> str:
-    """How a message calls a known vector."""
+    """Return the name of a known vector for messages."""
     return f"row {rows[at]} (counted from 0)"
 
 

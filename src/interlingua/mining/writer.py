@@ -242,7 +242,7 @@ def _tsv_writer(file: TextIO) -> WriteCells:
 
 
 class _Table:
-    """Rows below the names of their columns, which stand in front.
+    """A table that is written row by row below a header of column names.
 
     The input's further columns are known by the first pair, or else when all rows are there, which
     are kept until then.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_maps import LanguageMap
 from interlingua.encoder.roles import Role, role_prompt
+from interlingua.encoder.texts import is_blank
 from interlingua.errors import ConfigError, DataError
 from interlingua.languages import resolve
 from interlingua.registry import check_choice
@@ -92,21 +93,31 @@ class IndexedModel:
         Raises:
             DataError: the model needs a language that a passage lacks.
         """
-        if not self.needs_language:
-            return self._embed(
-                [passage.embedded_text for passage in passages], self.passage_prompt, None
-            )
         vectors = np.empty((len(passages), self.encoder.dim), dtype=np.float32)
-        # The encoder takes texts of one language at a time.
+        for rows, texts, language in self.by_language(passages):
+            vectors[rows] = self._embed(texts, self.passage_prompt, language)
+        return vectors
+
+    def by_language(
+        self, passages: Sequence[Passage]
+    ) -> Iterator[tuple[list[int], list[str], str | None]]:
+        """Yield rows, texts and language of passages that the encoder takes at once.
+
+        These are passages of one language, or all of them with None if the model needs no language.
+
+        Raises:
+            DataError: the model needs a language that a passage lacks.
+        """
+        if not self.needs_language:
+            yield list(range(len(passages))), [one.embedded_text for one in passages], None
+            return
         for language in sorted({passage.language for passage in passages}):
             rows = [row for row, passage in enumerate(passages) if passage.language == language]
             if not language:
                 raise DataError(
                     f"{passages[rows[0]].id}: no language, which this model needs; give --language"
                 )
-            texts = [passages[row].embedded_text for row in rows]
-            vectors[rows] = self._embed(texts, self.passage_prompt, language)
-        return vectors
+            yield rows, [passages[row].embedded_text for row in rows], language
 
     def embed_question(self, question: str, language: str | None = None) -> Float32[ndarray, " d"]:
         """The vector of a question, of length 1.
@@ -156,7 +167,8 @@ class IndexedModel:
     ) -> Float32[ndarray, "n d"]:
         """Vectors of texts of one language, after the map."""
         # The prompt is put in front here: a text such as "query" would be looked up as a name.
-        prompted = [prompt + text for text in texts]
+        # A blank text stays blank, and has the zero vector.
+        prompted = [text if is_blank(text) else prompt + text for text in texts]
         vectors = self.encoder.encode(prompted, prompt="", language=language, dtype=self.dtype)
         return self.map_vectors(vectors, language)
 

@@ -528,7 +528,7 @@ class PassageIndex:
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
     def passages(self, where: str | None = None) -> Iterator[Passage]:
-        """The passages, as they are stored; one state of the index, whatever is written meanwhile.
+        """Yield the stored passages of one state of the index, whatever is written meanwhile.
 
         Args:
             where: a condition in SQL, see ``delete``.
@@ -566,7 +566,7 @@ class PassageIndex:
         return with_metadata(where, self._has_field)
 
     def _has_field(self, name: str) -> bool:
-        """Whether some passage has a field of metadata; of an empty index any could be."""
+        """Return whether a passage has a field of metadata; always true of an empty index."""
         escaped = sql_strings([name])
         query = self._table.search().where(f"json_get(metadata, {escaped}) IS NOT NULL")
         with lance_reads(self.folder):

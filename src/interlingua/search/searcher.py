@@ -239,7 +239,7 @@ class _Query:
         return first_of_each_language(both, per_language)[:top]
 
     def unique_ranking(self, mode: str, top: int, per_language: int | None = None) -> list[Hit]:
-        """As ``ranking``, with each text once: copies of a text have equal scores."""
+        """Rank as ``ranking`` does, with each text once: copies of a text have equal scores."""
         factor = 1
         while True:
             most = min(factor * top, MOST_HITS)
@@ -301,8 +301,9 @@ class Searcher:
         """
         if time.monotonic() - self._looked < after:
             return
-        # Searches that come meanwhile read the version that they have.
-        if not self._refreshing.acquire(blocking=False):
+        # Searches that come meanwhile read the version that they have. With ``after=0`` a change
+        # has to be seen, which the refresh that is running may have missed.
+        if not self._refreshing.acquire(blocking=after == 0):
             return
         try:
             state = self.index.state()

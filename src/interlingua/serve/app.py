@@ -142,7 +142,7 @@ def make_app(
 
 
 def _for_pages(guards: Guards, origins: Sequence[str]) -> ASGIApp:
-    """The application with the headers that let pages of these origins use it."""
+    """Return the application with the headers that let pages of these origins use it."""
     # Outside of the guards: a browser's question comes without the key, and a page can read what
     # the guards refuse only with these headers.
     return CORSMiddleware(

@@ -83,6 +83,8 @@ def index_router(
     async def add(request: Request, body: AddRequest) -> Response:
         """Adds passages, and replaces those with the same ids."""
         passages = _passages(body)
+        if searcher.model.needs_language:
+            _require_languages(passages)
         loop = asyncio.get_running_loop()
 
         def embed(wanted: Sequence[Passage]) -> Float32[ndarray, "n d"]:
@@ -138,28 +140,25 @@ def _passages(body: AddRequest) -> list[Passage]:
     return passages
 
 
+def _require_languages(passages: Sequence[Passage]) -> None:
+    """Refuse passages without a language, which a model needs."""
+    for passage in passages:
+        if not passage.language:
+            raise RequestError(
+                422, f"{passage.id}: no language, which this model needs; send language"
+            )
+
+
 async def _embedded(
     service: Service, searcher: Searcher, request: Request, passages: Sequence[Passage]
 ) -> Float32[ndarray, "n d"]:
     """Return the vectors of passages, as ``IndexedModel.embed_passages`` makes them."""
     model = searcher.model
     vectors = np.empty((len(passages), model.encoder.dim), dtype=np.float32)
-    # The encoder takes texts of one language at a time, if it needs languages at all.
-    languages = {passage.language if model.needs_language else "" for passage in passages}
-    for language in sorted(languages):
-        rows = [
-            row
-            for row, passage in enumerate(passages)
-            if not model.needs_language or passage.language == language
-        ]
-        if model.needs_language and not language:
-            raise RequestError(
-                422, f"{passages[rows[0]].id}: no language, which this model needs; send language"
-            )
-        texts = [model.passage_prompt + passages[row].embedded_text for row in rows]
-        code = language or None
+    for rows, texts, language in model.by_language(passages):
+        prompted = [model.passage_prompt + text for text in texts]
         found, _ = await service.embed_texts(
-            request, texts, prompt="", language=code, counted=False
+            request, prompted, prompt="", language=language, counted=False
         )
-        vectors[rows] = model.map_vectors(found, code)
+        vectors[rows] = model.map_vectors(found, language)
     return vectors

@@ -123,7 +123,7 @@ def _executors(executor: Literal["auto", Executor], precision: Precision) -> Seq
 
 
 def _executors_of_passes(*, has_float16: bool) -> Sequence[Executor]:
-    """Who can make the passes between products, or who is named by a variable."""
+    """Return the executors that can compute the passes between products, or the named one."""
     if has_float16 or not runs_here():
         return ("torch",)
     wanted = os.environ.get(VARIABLE, "")
@@ -192,7 +192,7 @@ def computed_as(executor: Executor) -> Iterator[None]:
 
 @functools.cache
 def onednn_keeps_float32() -> bool:
-    """Whether torch's precision "medium" is float32 here, in products of oneDNN.
+    """Return whether torch's precision "medium" gives float32 products of oneDNN here.
 
     It allows bfloat16, which oneDNN takes where the processor has tiles for it. The products of
     other libraries, such as those for AArch64, are tried in the same way.

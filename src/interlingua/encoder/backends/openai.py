@@ -142,7 +142,7 @@ class OpenAIEncoder(ForeignEncoder):
         return found
 
     def _ask_in_batches(self, prompted: list[str]) -> Float32[ndarray, "n d"]:
-        """The vectors of texts, some requests at a time."""
+        """Embed texts, several requests at a time."""
         if not prompted:
             return np.zeros((0, self.dim), dtype=np.float32)
         size = self.options.batch_texts

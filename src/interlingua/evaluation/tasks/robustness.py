@@ -39,7 +39,7 @@ class Forms(NamedTuple):
     """Sentences of a language, and those of them that have another form.
 
     Attributes:
-        clean: different sentences, the pool; those that have the form come first.
+        clean: the pool of different sentences. Sentences that have the form come first.
         variants: their form, in the same order.
     """
 
@@ -80,14 +80,15 @@ class Robustness(LanguageTask):
     expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = FloresP1.published
 
-    forms: Sequence[str] = tuple(VARIANTS)
+    forms: tuple[str, ...] = tuple(VARIANTS)
     sentences: int = field(default=MOST_SENTENCES, metadata={"at_least": 2})
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        forms = (self.forms,) if isinstance(self.forms, str) else tuple(self.forms)
+        given: object = self.forms
         # A list, as it is read from JSON, is as good as a tuple, and so is a single name.
+        forms = (given,) if isinstance(given, str) else tuple(self.forms)
         object.__setattr__(self, "forms", forms)
         check_variants(forms, "forms")
 
@@ -99,7 +100,7 @@ class Robustness(LanguageTask):
         return super().chosen(files, folder)
 
     def units(self, folder: Path) -> Iterable[Unit[Forms]]:
-        """A unit for each language and each form that it has."""
+        """Yield a unit for each language and each form that it has."""
         files = self.files(folder)
         for key in self.chosen(files, folder):
             lines = read_lines(files[key])
