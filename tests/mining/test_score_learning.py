@@ -193,7 +193,7 @@ def test_one_thing_to_learn_from(tmp_path):
         output=tmp_path, parallel="x.tsv", config=ScoreConfig(k=2)
     )
     (tmp_path / "c").write_text("{}")
-    with pytest.raises(DataError, match="c: not a calibration file"):
+    with pytest.raises(DataError, match="c: no record of interlingua-calibration"):
         LearnJob(output=tmp_path / "c", parallel="x")
     with pytest.raises(ConfigError, match=r"name .*--learn"):
         learn_job(None, None, "x.tsv", ScoreConfig(), NO_CHECKS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +13,8 @@ from interlingua.mining.calibration import load_calibration
 from interlingua.serve.link_probabilities import LinkCalibrations, own_calibration
 from interlingua.serve.model import ServedModel
 from interlingua.serve.server import calibrations_for
+from interlingua.storage.formats import CALIBRATION
+from interlingua.storage.record import read_record, write_record
 from tests.serve.conftest import CODES, LINES, learn
 
 FEW = {"source": ["de1 de2", "de3", "de4 de5"], "target": ["en1 en2", "en3", "en4 en5"], **CODES}
@@ -165,9 +166,9 @@ def test_calibrations_of_another_model_are_refused(folder):
 
 
 def test_calibrations_of_mined_scores_are_refused(encoder, folder, tmp_path):
-    content = json.loads((folder / "cosine.json").read_text())
+    content = read_record(folder / "cosine.json", CALIBRATION)
     content["pairs"]["deu_Latn-eng_Latn"]["scoring"] = "ratio max k=4"
-    (tmp_path / "mined.json").write_text(json.dumps(content))
+    write_record(tmp_path / "mined.json", CALIBRATION, content)
     with pytest.raises(ConfigError, match="interlingua score"):
         LinkCalibrations(ServedModel(encoder, "tiny"), tmp_path / "mined.json")
 

@@ -113,6 +113,8 @@ def fault_of(content: Any, format: Format) -> str:
     if not isinstance(content, dict):
         return f"no record of {format.name}: it holds no object"
     tag = content.get(FORMAT_KEY)
+    if tag is None:
+        return f"no record of {format.name}: it names no format"
     if not format.is_named_by(tag):
         return f"no record of {format.name}: its format is {str(tag)[:60]!r}"
     if tag != format.tag:

@@ -76,7 +76,7 @@ def test_other_vectors_or_sizes_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="another rows, k;"):
         search_tiles(x, y, small_plan(x, y, rows=20, k=3), tmp_path / "knn")
     (tmp_path / "knn" / "plan.json").write_text("{")
-    with pytest.raises(ConfigError, match="no plan"):
+    with pytest.raises(ConfigError, match="damaged or no record of interlingua-tiles"):
         search_tiles(x, y, small_plan(x, y), tmp_path / "knn")
     with pytest.raises(ConfigError, match="shard 3/2"):
         search_tiles(x, y, small_plan(x, y), tmp_path / "other", shard=(3, 2))
