@@ -157,8 +157,12 @@ class Objective(nn.Module, ABC):
         output: LossOutput = super().__call__(*arguments, **keywords)
         if is_loss_output(output):
             return output
-        raise ConfigError(
-            f"method {type(self).__name__}: forward returned {described(output)}, expected a"
+        raise self._no_loss(described(output))
+
+    def _no_loss(self, returned: str) -> ConfigError:
+        """Return the error for a ``forward`` that returns something else than a loss."""
+        return ConfigError(
+            f"method {type(self).__name__}: forward returned {returned}, expected a"
             " LossOutput; end it with: return self.weighted(NAME=LOSS), where LOSS is a single"
             " number, such as a mean"
         )
@@ -368,9 +372,16 @@ class Objective(nn.Module, ABC):
         """Weighs the terms as the config says and adds them up.
 
         Nested ones are named ``term_width``.
+
+        Raises:
+            ConfigError: a term is no tensor.
         """
         weighted: dict[str, Tensor] = {}
         for name, term in terms.items():
+            for value in term.values() if isinstance(term, Mapping) else (term,):
+                # A number of Python has no gradient, and nothing to detach below.
+                if not isinstance(value, Tensor):
+                    raise self._no_loss(f"for {name} {described(value)}")
             # by the option called after the term; a term without one counts as it is
             weight = getattr(self.config, f"{name}_weight", 1.0)
             if isinstance(term, Mapping):
