@@ -157,12 +157,8 @@ class Objective(nn.Module, ABC):
         output: LossOutput = super().__call__(*arguments, **keywords)
         if is_loss_output(output):
             return output
-        raise self._no_loss(described(output))
-
-    def _no_loss(self, returned: str) -> ConfigError:
-        """Return the error for a ``forward`` that returns something else than a loss."""
-        return ConfigError(
-            f"method {type(self).__name__}: forward returned {returned}, expected a"
+        raise ConfigError(
+            f"method {type(self).__name__}: forward returned {described(output)}, expected a"
             " LossOutput; end it with: return self.weighted(NAME=LOSS), where LOSS is a single"
             " number, such as a mean"
         )
@@ -371,17 +367,16 @@ class Objective(nn.Module, ABC):
     def weighted(self, **terms: Term) -> LossOutput:
         """Weighs the terms as the config says and adds them up.
 
-        Nested ones are named ``term_width``.
-
-        Raises:
-            ConfigError: a term is no tensor.
+        Nested ones are named ``term_width``. A term that is no tensor is returned by itself, which
+        ``__call__`` refuses.
         """
         weighted: dict[str, Tensor] = {}
         for name, term in terms.items():
-            for value in term.values() if isinstance(term, Mapping) else (term,):
+            of_term = term.values() if isinstance(term, Mapping) else (term,)
+            if not all(isinstance(value, Tensor) for value in of_term):
                 # A number of Python has no gradient, and nothing to detach below.
-                if not isinstance(value, Tensor):
-                    raise self._no_loss(f"for {name} {described(value)}")
+                refused: Any = {name: term}
+                return LossOutput(torch.zeros(()), refused)
             # by the option called after the term; a term without one counts as it is
             weight = getattr(self.config, f"{name}_weight", 1.0)
             if isinstance(term, Mapping):
