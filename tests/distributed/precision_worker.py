@@ -13,11 +13,11 @@ from torch import distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from interlingua.encoder.executors.training_passes import Way
 from interlingua.kernels import calls
 from interlingua.train import engine as engine_module
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine
-from interlingua.train.ways import Way
 
 
 class Product(nn.Module):

@@ -36,6 +36,13 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from interlingua.batches.seeds import seed_for
+from interlingua.encoder.executors.training_passes import (
+    Executor,
+    Precision,
+    Way,
+    computed_as,
+    fastest_on_cpu,
+)
 from interlingua.encoder.layer import Layer
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective, itself
@@ -44,7 +51,6 @@ from interlingua.processes import command_in_place_of_script
 from interlingua.train.config import RunConfig, TrainConfig
 from interlingua.train.launch import find_launch
 from interlingua.train.memory import use_expandable_segments
-from interlingua.train.ways import Executor, Precision, Way, computed_as, fastest_on_cpu
 
 T = TypeVar("T")
 TIMEOUT = datetime.timedelta(hours=6)
