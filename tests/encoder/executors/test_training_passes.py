@@ -8,7 +8,12 @@ import torch
 from interlingua import kernels
 from interlingua.encoder.executors import choice, training_passes
 from interlingua.encoder.executors.choice import VARIABLE, remembered
-from interlingua.encoder.executors.training_passes import Way, choose_way, fastest_on_cpu
+from interlingua.encoder.executors.training_passes import (
+    Way,
+    choose_way,
+    fastest_on_cpu,
+    fastest_way,
+)
 from interlingua.kernels import calls
 from tests.encoder.executors.test_choice import keep_busy
 from tests.encoder.test_fused import NoKernel
@@ -213,3 +218,15 @@ def test_products_of_onednn_are_float32(monkeypatch):
     with training_passes.computed_as("torch-onednn"):
         found = left @ right
     torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("capability", "has_bf16", "expected"),
+    [((8, 0), True, "bf16"), ((7, 0), False, "fp16"), ((6, 1), False, "fp32")],
+    ids=["A100", "V100", "GTX 1080"],
+)
+def test_auto_takes_the_fast_precision_of_a_gpu(monkeypatch, capability, has_bf16, expected):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bf16)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    assert fastest_way("auto", "auto", "cuda") == (expected, "torch")
+    assert fastest_way("fp32", "auto", "cuda") == ("fp32", "torch")

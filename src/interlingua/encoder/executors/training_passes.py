@@ -77,6 +77,32 @@ def fastest_on_cpu(
     return next(way for way in _ways(precision, executor) if way.name == chosen)
 
 
+def fastest_way(
+    precision: Literal["auto", Precision], executor: Literal["auto", Executor], device: str
+) -> Way:
+    """Return the fastest way to train on a kind of device.
+
+    Args:
+        precision: that of the run.
+        executor: that of the run; the compiled passes are for CPUs alone.
+        device: cpu or cuda.
+    """
+    if device == "cpu":
+        return fastest_on_cpu(precision, executor)
+    if executor == "auto":
+        executor = "torch"
+    if precision == "auto":
+        precision = _fastest_on_gpu()
+    return Way(precision, executor)
+
+
+def _fastest_on_gpu() -> Precision:
+    if torch.cuda.is_bf16_supported(including_emulation=False):
+        return "bf16"
+    # V100 and T4 have fast units for float16 alone, older cards for neither.
+    return "fp16" if torch.cuda.get_device_capability() >= (7, 0) else "fp32"
+
+
 def choose_way(
     precision: Literal["auto", Precision] = "auto", executor: Literal["auto", Executor] = "auto"
 ) -> Choice:
