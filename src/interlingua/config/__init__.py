@@ -7,8 +7,6 @@
 
 from __future__ import annotations
 
-from interlingua.config.bounds import ABOVE_ZERO as ABOVE_ZERO
-from interlingua.config.bounds import BELOW_ONE as BELOW_ONE
 from interlingua.config.bounds import MANY as MANY
 from interlingua.config.bounds import NEARLY_ONE as NEARLY_ONE
 from interlingua.config.bounds import TINY as TINY
@@ -17,7 +15,6 @@ from interlingua.config.bounds import AtLeast as AtLeast
 from interlingua.config.bounds import Between as Between
 from interlingua.config.bounds import InsideFolder as InsideFolder
 from interlingua.config.bounds import Longest as Longest
-from interlingua.config.bounds import check_bounds as check_bounds
 from interlingua.config.loader import Origin as Origin
 from interlingua.config.loader import fill as fill
 from interlingua.config.loader import from_mapping as from_mapping

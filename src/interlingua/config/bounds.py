@@ -12,9 +12,7 @@ import sys
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-from interlingua.errors import ConfigError
+from typing import Any, NamedTuple, Protocol
 
 TINY = 1e-30
 """The smallest value of what has to be above 0, where a division by less would overflow."""
@@ -137,20 +135,29 @@ def hints_of(cls: Any) -> dict[str, Any]:
     return typing.get_type_hints(cls, include_extras=True)
 
 
+class Bounded(NamedTuple):
+    """A number with a bound, within the type of a field."""
+
+    kind: type
+    """int or float."""
+    rule: NumberRule
+
+
 @functools.cache
-def bounds_of(cls: Any) -> Mapping[str, NumberRule]:
+def bounds_of(cls: Any) -> Mapping[str, Bounded]:
     """The bounds of the fields of a class that are numbers, or lists of numbers.
 
     Names that only type checkers import are skipped: no bound is in those types.
     """
-    found = {}
+    found: dict[str, Bounded] = {}
     for owner in reversed(cls.__mro__):
         scope = vars(sys.modules[owner.__module__])
         for name, annotation in vars(owner).get("__annotations__", {}).items():
-            rule = _rule_in(_evaluated(annotation, scope))
+            bounded = _bounded_in(_evaluated(annotation, scope))
+            # A field of a subclass stands in place of that of its base.
             found.pop(name, None)
-            if rule is not None:
-                found[name] = rule
+            if bounded is not None:
+                found[name] = bounded
     return found
 
 
@@ -166,14 +173,14 @@ def _evaluated(annotation: Any, scope: dict[str, Any]) -> Any:
         return None
 
 
-def _rule_in(hint: Any) -> NumberRule | None:
-    """The bound of a number in a type: of itself, of an alternative, or of the items of a list."""
+def _bounded_in(hint: Any) -> Bounded | None:
+    """The number with a bound in a type: itself, an alternative, or the items of a list."""
     for part in getattr(hint, "__metadata__", ()):
         if isinstance(part, NUMBER_RULES):
-            return part
+            return Bounded(typing.get_args(hint)[0], part)
     for argument in typing.get_args(hint):
-        if (rule := _rule_in(argument)) is not None:
-            return rule
+        if (found := _bounded_in(argument)) is not None:
+            return found
     return None
 
 
@@ -182,24 +189,3 @@ def _written(number: float) -> str:
     if isinstance(number, int):
         return str(number)
     return f"{number:.15g}"
-
-
-ABOVE_ZERO = TINY
-BELOW_ONE = NEARLY_ONE
-
-
-def check_bounds(config: Any, section: str, bounds: Mapping[str, tuple[float, float]]) -> None:
-    """Refuse numbers out of range; None, and fields that the config has not, pass.
-
-    Raises:
-        ConfigError: a number is out of range.
-    """
-    place = f"{section}: " if section else ""
-    for name, (low, high) in bounds.items():
-        numbers = getattr(config, name, None)
-        if not isinstance(numbers, tuple):
-            numbers = (numbers,)
-        for number in numbers:
-            if number is not None and not low <= number <= high:
-                expected = Between(low, high).describe("a number")
-                raise ConfigError(f"{place}{name} is {number:.15g}, expected {expected}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 import os
 import sys
 import types
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union
 
-from interlingua.config.bounds import NUMBER_RULES, NumberRule, bounds_of, hints_of
+from interlingua.config.bounds import NUMBER_RULES, Bounded, NumberRule, bounds_of, hints_of
 from interlingua.config.paths import PathText, expand, from_folder
 from interlingua.config.toml import load_toml
 from interlingua.errors import ConfigError, InterlinguaError, did_you_mean
@@ -119,13 +120,13 @@ def check_arguments(cls: Any, given: Mapping[str, Any]) -> None:
             raise ConfigError(f"{cls.__name__} has no option {name!r}{_nearest(cls, name, fields)}")
     for name, field in fields.items():
         if name not in given and _is_required(field):
-            raise ConfigError(f"{cls.__name__} needs {name}; call {cls.__name__}({name}=...)")
-    for name, rule in bounds_of(cls).items():
+            raise ConfigError(f"{cls.__name__} needs {name}; give it")
+    for name, bounded in bounds_of(cls).items():
         if name in given:
-            _check_numbers(name, given[name], rule)
+            _check_numbers(name, given[name], bounded)
 
 
-def _check_numbers(name: str, value: Any, rule: NumberRule) -> None:
+def _check_numbers(name: str, value: Any, bounded: Bounded) -> None:
     """Refuse a number out of range, also one of a list; None passes.
 
     Raises:
@@ -137,12 +138,11 @@ def _check_numbers(name: str, value: Any, rule: NumberRule) -> None:
     elif isinstance(value, Mapping):
         items = tuple(value.values())
     for item in items:
-        try:
-            is_fine = item is None or rule.holds(item)
-        except TypeError:
-            is_fine = False
-        if not is_fine:
-            raise ConfigError(_misfit(name, shown(item), rule.describe("a number")))
+        # Also numpy's numbers, of which one is whole if its type is.
+        is_number = isinstance(item, _NUMBERS[bounded.kind])
+        if item is not None and not (is_number and bounded.rule.holds(item)):
+            expected = bounded.rule.describe(_WORDS[bounded.kind])
+            raise ConfigError(_misfit(name, shown(item), expected))
 
 
 def shown(value: Any) -> str:
@@ -315,7 +315,7 @@ def _convert_literal(arguments: tuple[Any, ...], value: Any, key: str) -> Any:
         near = did_you_mean(str(value), allowed)
         # Where none is near it lists them all, which the message does already.
         hint = near if near.startswith("; did") else ""
-        raise MisfitError(_misfit(key, shown(value), " or ".join(allowed)) + hint, key)
+        raise MisfitError(_misfit(key, shown(value), _listed(allowed)) + hint, key)
     # A text leaves its file's folder behind here; a number or a boolean stays what it is.
     if isinstance(value, str):
         return str(value)
@@ -378,6 +378,7 @@ def _number(hint: Any, value: Any, key: str, origin: Origin) -> float | int | bo
     return number
 
 
+_NUMBERS: Mapping[type, type] = {int: numbers.Integral, float: numbers.Real}
 _WORDS: Mapping[Any, str] = {
     int: "a whole number",
     float: "a number",
@@ -396,7 +397,13 @@ def describe(hint: Any, origin: Origin) -> str:
         if origin.numbers is not None and hint in (int, float):
             return origin.numbers.describe(words)
         return words
-    return " or ".join(dict.fromkeys(_descriptions(hint, origin)))
+    return _listed(tuple(dict.fromkeys(_descriptions(hint, origin))))
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Alternatives in words: ``auto, cpu or cuda``."""
+    *before, last = words
+    return " or ".join([", ".join(before), last] if before else [last])
 
 
 def _descriptions(hint: Any, origin: Origin) -> Iterator[str]:
