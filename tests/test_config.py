@@ -67,7 +67,10 @@ def test_reads_nested_sections_and_overrides(tmp_path):
         ("corpus = 'x'\n[inner]\nschedule = 'linaer'", "did you mean 'linear'"),
         ("corpus = 'x'\n[inner]\nlearning_rate = 0", "learning_rate must be above 0"),
         ("corpus = 'x'\n[inner]\nlearning_rate = nan", "inner.learning_rate is nan"),
-        ("corpus = 'x'\n[inner]\nbetas = [0.9]", "inner.betas is a list of 1, expected a list of 2"),
+        (
+            "corpus = 'x'\n[inner]\nbetas = [0.9]",
+            "inner.betas is a list of 1, expected a list of 2",
+        ),
         ("corpus = 'x'\ninner = 3", "inner is 3, expected a section"),
         ("corpus = '$NOT_SET_ANYWHERE/x'", r"\$NOT_SET_ANYWHERE is not"),
         ("corpus = ", "not valid TOML"),

@@ -48,13 +48,13 @@ def test_a_rule_takes_what_is_in_it_and_nothing_else(rule, good, bad):
     ("rule", "words"),
     [
         (Between(1, 2**62), "a number from 1 to 4611686018427387904"),
-        (Between(TINY, 1e38), "a number above 0, up to 1e+38"),
+        (Between(TINY, 1e38), "a number above 0 and at most 1e+38"),
         (Between(0, NEARLY_ONE), "a number from 0 to below 1"),
         (AtLeast(0.5), "a number of at least 0.5"),
         (AtLeast(0, below=1), "a number from 0 to below 1"),
         (Above(0), "a number above 0"),
         (Above(0, below=1), "a number above 0 and below 1"),
-        (Above(0, 1), "a number above 0, up to 1"),
+        (Above(0, 1), "a number above 0 and at most 1"),
     ],
 )
 def test_a_rule_says_its_range(rule, words):

@@ -48,7 +48,7 @@ class Between:
     def describe(self, kind: str) -> str:
         """Say the range."""
         if self.low == TINY:
-            return f"{kind} above 0, up to {_written(self.high)}"
+            return f"{kind} above 0 and at most {_written(self.high)}"
         if self.high == NEARLY_ONE:
             return f"{kind} from {_written(self.low)} to below 1"
         return f"{kind} from {_written(self.low)} to {_written(self.high)}"
@@ -89,7 +89,7 @@ class Above:
         """Say the range."""
         text = f"{kind} above {_written(self.low)}"
         if self.high is not None:
-            text += f", up to {_written(self.high)}"
+            text += f" and at most {_written(self.high)}"
         if self.below is not None:
             text += f" and below {_written(self.below)}"
         return text

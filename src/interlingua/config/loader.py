@@ -150,7 +150,11 @@ def shown(value: Any) -> str:
     # Python refuses to write a whole number of more than 4,300 digits: they are counted.
     if isinstance(value, int) and value.bit_length() > 128:
         return f"a number of about {int(value.bit_length() * math.log10(2)) + 1} digits"
-    text = repr(value)
+    try:
+        text = repr(value)
+    # A list holds such a number.
+    except ValueError:
+        return f"a value of type {type(value).__name__}"
     if len(text) <= SHOWN_CHARACTERS:
         return text
     return f"{text[:SHOWN_CHARACTERS]}..."
@@ -299,9 +303,9 @@ def _convert_union(hint: Any, value: Any, key: str, origin: Origin) -> Any:
         except MisfitError as error:
             errors.append(error)
     # One that failed further inside has come closest.
-    for error in errors:
-        if error.key != key:
-            raise error
+    for wrong in errors:
+        if wrong.key != key:
+            raise wrong
     if len(errors) == 1:
         raise errors[0]
     raise _unfit(hint, value, key, origin)

@@ -37,7 +37,8 @@ def with_absolute_paths(config: T) -> T:
     So it means the same from any working directory and in any file. A ``PathText`` that names a
     model of a hub or of a package, or an address, stays as it is.
     """
-    hints = hints_of(type(config))
+    kind: Any = type(config)
+    hints = hints_of(kind)
     fields = [field.name for field in dataclasses.fields(config) if field.init]  # type: ignore[arg-type]
     absolute = {name: _absolute(hints[name], getattr(config, name)) for name in fields}
     return dataclasses.replace(config, **absolute)  # type: ignore[type-var]
