@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from interlingua.config import Settings
+from interlingua.config import CheckedSettings
 from interlingua.config.bounds import bounds_of
 from interlingua.errors import ConfigError, count_of, did_you_mean
 from interlingua.limits import MAX_LINE_CHARACTERS, line_limit
@@ -125,7 +125,7 @@ def listed(names: Names | None) -> list[str] | None:
 
 
 @dataclass(frozen=True)
-class Options(Settings):
+class Options(CheckedSettings):
     """Base of the options of a verb."""
 
     @classmethod

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from interlingua.config import from_mapping
+from interlingua.config.bounds import bounds_of
 from interlingua.errors import InterlinguaError
 from interlingua.registry import ANALYSES, BACKENDS, METHODS, TASKS, resolve
 
@@ -212,22 +213,14 @@ def groups() -> Iterator[tuple[str, type, Build]]:
 
 def numbers_of(kind: type) -> Iterator[tuple[str, type, bool]]:
     """The options with numbers: name, type, and whether it is a pair of them."""
+    bounds = bounds_of(kind)
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
-        text = re.sub(r"Annotated\[", "", str(field.type))
-        default = field.default
-        if isinstance(default, int | float) and not isinstance(default, bool):
-            yield field.name, number_type(text, type(default)), False
-        elif field.name == "betas":
-            yield field.name, float, True
-        elif re.match(r"(int|float)\b", text):
-            yield field.name, number_type(text, int), False
-
-
-def number_type(text: str, default: type) -> type:
-    for kind in (int, float):
-        if re.match(rf"{kind.__name__}\b", text):
-            return kind
-    return default
+        is_pair = field.name == "betas"
+        plain = re.match(r"(int|float)\b", str(field.type))
+        if field.name in bounds and (is_pair or "tuple" not in str(field.type)):
+            yield field.name, bounds[field.name].kind, is_pair
+        elif plain is not None:
+            yield field.name, {"int": int, "float": float}[plain[1]], False
 
 
 def accepts(build: Build, name: str, value: Any, is_pair: bool, besides: Mapping[str, Any]) -> bool:

@@ -9,12 +9,12 @@ from typing import Annotated
 import pytest
 
 from interlingua.config.bounds import AtLeast, Between
-from interlingua.config.settings import Settings
+from interlingua.config.settings import CheckedSettings
 from interlingua.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Search(Settings):
+class Search(CheckedSettings):
     folder: str
     neighbors: Annotated[int, AtLeast(1)] = 4
     shares: tuple[Annotated[float, Between(0, 1)], ...] = ()
@@ -25,7 +25,7 @@ class Search(Settings):
 
 
 @dataclass(frozen=True)
-class Verb(Settings):
+class Verb(CheckedSettings):
     text: str
     top: Annotated[int, AtLeast(1)] = dataclasses.field(default=10, kw_only=True)
 

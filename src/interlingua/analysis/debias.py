@@ -33,7 +33,7 @@ from interlingua.analysis import debias_defaults
 from interlingua.analysis.debias_fit import FittedMap, LabeledVectors, Panel, fit_and_measure
 from interlingua.analysis.debias_texts import LanguageTexts, read_language_texts
 from interlingua.arrays import normalize_rows
-from interlingua.config import Above, AtLeast, Settings
+from interlingua.config import Above, AtLeast, CheckedSettings
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.backends.mapped import MAPPED_FILE, described_base
 from interlingua.encoder.backends.own import OwnEncoder
@@ -54,7 +54,7 @@ RECORD_FILE = "debias.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DebiasOptions(Settings):
+class DebiasOptions(CheckedSettings):
     """How a map is estimated."""
 
     method: MapMethod = debias_defaults.METHOD

@@ -15,7 +15,7 @@ from interlingua.config.bounds import AtLeast as AtLeast
 from interlingua.config.bounds import Between as Between
 from interlingua.config.bounds import InsideFolder as InsideFolder
 from interlingua.config.bounds import Longest as Longest
-from interlingua.config.loader import Origin as Origin
+from interlingua.config.loader import ValueOrigin as ValueOrigin
 from interlingua.config.loader import fill as fill
 from interlingua.config.loader import from_mapping as from_mapping
 from interlingua.config.loader import load_config as load_config
@@ -24,7 +24,7 @@ from interlingua.config.paths import HUB_PREFIX as HUB_PREFIX
 from interlingua.config.paths import FileText as FileText
 from interlingua.config.paths import PathText as PathText
 from interlingua.config.paths import with_absolute_paths as with_absolute_paths
-from interlingua.config.settings import Settings as Settings
+from interlingua.config.settings import CheckedSettings as CheckedSettings
 from interlingua.config.toml import apply_override as apply_override
 from interlingua.config.toml import config_to_toml as config_to_toml
 from interlingua.config.toml import load_toml as load_toml

@@ -2,8 +2,8 @@
 
 The frozen dataclasses are the only source of truth: names, types and bounds of the fields decide
 what is accepted. The same functions read TOML, JSON, ``--set``, keyword arguments and the files of
-strangers' models; an ``Origin`` holds what differs. An error names the file, the key, what it is,
-what was expected and the nearest name.
+strangers' models; a ``ValueOrigin`` holds what differs. An error names the file, the key, what it
+is, what was expected and the nearest name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SHOWN_CHARACTERS = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Origin:
+class ValueOrigin:
     """Where values come from, and how they are read.
 
     Attributes:
@@ -42,7 +42,7 @@ class Origin:
         remedy: what to do, at the end of every error.
         is_foreign: a JSON file of a stranger: unknown keys are ignored, null is a missing key, and
             half a surrogate pair is no text.
-        numbers: bound of numbers whose type has none.
+        numbers: bound of numbers that have none in their type.
     """
 
     place: str = "config"
@@ -91,10 +91,10 @@ def from_mapping(cls: type[T], table: Mapping[str, Any], *, where: str = "config
     Raises:
         ConfigError: see ``load_config``.
     """
-    return fill(cls, table, Origin(place=where))
+    return fill(cls, table, ValueOrigin(place=where))
 
 
-def fill(kind: type[T], content: Any, origin: Origin) -> T:
+def fill(kind: type[T], content: Any, origin: ValueOrigin) -> T:
     """Converts plain values to a type: a dataclass, or any type that a field may have.
 
     Raises:
@@ -160,7 +160,7 @@ def shown(value: Any) -> str:
     return f"{text[:SHOWN_CHARACTERS]}..."
 
 
-def _fill(cls: Any, table: Mapping[str, Any], key: str, origin: Origin) -> Any:
+def _fill(cls: Any, table: Mapping[str, Any], key: str, origin: ValueOrigin) -> Any:
     """A dataclass of a mapping."""
     hints = hints_of(cls)
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
@@ -214,7 +214,7 @@ def _without_place(message: str, where: str) -> str:
     return message
 
 
-def _convert(hint: Any, value: Any, key: str, origin: Origin) -> Any:
+def _convert(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
     """A plain value as what a type asks for.
 
     Raises:
@@ -238,7 +238,7 @@ def _convert(hint: Any, value: Any, key: str, origin: Origin) -> Any:
     return _convert_scalar(hint, value, key, origin)
 
 
-def _convert_mapping(hint: Any, value: Mapping[str, Any], key: str, origin: Origin) -> Any:
+def _convert_mapping(hint: Any, value: Mapping[str, Any], key: str, origin: ValueOrigin) -> Any:
     if typing.get_origin(hint) in (dict, Mapping):
         inner = typing.get_args(hint)[1]
         return {k: _convert(inner, item, _below(key, k), origin) for k, item in value.items()}
@@ -247,7 +247,7 @@ def _convert_mapping(hint: Any, value: Mapping[str, Any], key: str, origin: Orig
     raise _unfit(hint, value, key, origin)
 
 
-def _convert_scalar(hint: Any, value: Any, key: str, origin: Origin) -> Any:
+def _convert_scalar(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
     if hint in (str, Path):
         return _text(hint, value, key, origin)
     if hint in (float, int, bool):
@@ -257,7 +257,7 @@ def _convert_scalar(hint: Any, value: Any, key: str, origin: Origin) -> Any:
     raise _unfit(hint, value, key, origin)
 
 
-def _unfit(hint: Any, value: Any, key: str, origin: Origin, got: str = "") -> MisfitError:
+def _unfit(hint: Any, value: Any, key: str, origin: ValueOrigin, got: str = "") -> MisfitError:
     return MisfitError(_misfit(key, got or shown(value), describe(hint, origin)), key)
 
 
@@ -266,7 +266,7 @@ def _misfit(key: str, got: str, expected: str) -> str:
     return f"{key or 'the content'} is {got}, expected {expected}"
 
 
-def _convert_ruled(hint: Any, value: Any, key: str, origin: Origin) -> Any:
+def _convert_ruled(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
     """A value of a type with rules; a list that is too long is not walked."""
     kind, *_ = typing.get_args(hint)
     rules = [rule for rule in hint.__metadata__ if hasattr(rule, "holds")]
@@ -290,7 +290,7 @@ def _convert_ruled(hint: Any, value: Any, key: str, origin: Origin) -> Any:
     return found
 
 
-def _convert_union(hint: Any, value: Any, key: str, origin: Origin) -> Any:
+def _convert_union(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
     """As the first type of the union that takes the value."""
     alternatives = [argument for argument in typing.get_args(hint) if argument is not type(None)]
     # TOML has no null, so no value of a file of ours is None.
@@ -326,7 +326,9 @@ def _convert_literal(arguments: tuple[Any, ...], value: Any, key: str) -> Any:
     return value
 
 
-def _convert_tuple(hint: Any, value: Sequence[Any], key: str, origin: Origin) -> tuple[Any, ...]:
+def _convert_tuple(
+    hint: Any, value: Sequence[Any], key: str, origin: ValueOrigin
+) -> tuple[Any, ...]:
     arguments = typing.get_args(hint)
     # tuple[X, ...] is as long as the list, and all of one type.
     if len(arguments) == 2 and arguments[1] is Ellipsis:
@@ -339,7 +341,7 @@ def _convert_tuple(hint: Any, value: Sequence[Any], key: str, origin: Origin) ->
     )
 
 
-def _text(hint: Any, value: Any, key: str, origin: Origin) -> str | Path:
+def _text(hint: Any, value: Any, key: str, origin: ValueOrigin) -> str | Path:
     if not isinstance(value, str):
         raise _unfit(hint, value, key, origin)
     if hint is Path:
@@ -363,7 +365,7 @@ def _is_text(value: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-def _number(hint: Any, value: Any, key: str, origin: Origin) -> float | int | bool:
+def _number(hint: Any, value: Any, key: str, origin: ValueOrigin) -> float | int | bool:
     found = value
     # A whole number will do for a float. A boolean, which Python counts as an int, will not.
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
@@ -394,7 +396,7 @@ _WORDS: Mapping[Any, str] = {
 }
 
 
-def describe(hint: Any, origin: Origin) -> str:
+def describe(hint: Any, origin: ValueOrigin) -> str:
     """Say what a type expects, such as ``a whole number from 1 to 1024``."""
     if hint in _WORDS:
         words = _WORDS[hint]
@@ -410,7 +412,7 @@ def _listed(words: Sequence[str]) -> str:
     return " or ".join([", ".join(before), last] if before else [last])
 
 
-def _descriptions(hint: Any, origin: Origin) -> Iterator[str]:
+def _descriptions(hint: Any, origin: ValueOrigin) -> Iterator[str]:
     """What the alternatives of a type expect."""
     arguments = typing.get_args(hint)
     kind = typing.get_origin(hint)

@@ -1,4 +1,4 @@
-"""The base of dataclasses of options, whose constructor answers in our words.
+"""The base of dataclasses of options: its constructor raises errors of ours.
 
 ``MineConfig(kk=4)`` is a ``ConfigError`` that names the nearest option, and a number that is out of
 the bounds of its type is one as well, before the dataclass looks at how its values go together.
@@ -38,11 +38,12 @@ class _CheckedCall(abc.ABCMeta):
     @property
     def __signature__(cls) -> inspect.Signature:
         """The generated constructor's, without the instance."""
-        made = inspect.signature(cls.__init__)
+        constructor: Any = getattr(cls, "__init__")  # noqa: B009 -- mypy takes it for an instance's
+        made = inspect.signature(constructor)
         return made.replace(parameters=list(made.parameters.values())[1:])
 
 
-class Settings(metaclass=_CheckedCall):
+class CheckedSettings(metaclass=_CheckedCall):
     """Base of frozen dataclasses of options."""
 
     __slots__ = ()

@@ -27,7 +27,7 @@ from jaxtyping import Bool, Float32, Float64, Int64, UInt8
 from numpy import ndarray
 
 from interlingua import languages
-from interlingua.config import Between, Settings
+from interlingua.config import Between, CheckedSettings
 from interlingua.corpus.codepoints import CodePoints, decode
 from interlingua.corpus.formats import TextPair
 from interlingua.corpus.normalize import Markup, normalize_codes
@@ -41,7 +41,7 @@ RULES = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class CleanConfig(Settings):
+class CleanConfig(CheckedSettings):
     """What cleaning changes and what it drops."""
 
     markup: Markup = "keep"

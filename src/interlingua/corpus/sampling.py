@@ -15,14 +15,14 @@ import numpy as np
 from jaxtyping import Float64
 from numpy import ndarray
 
-from interlingua.config import AtLeast, Between, Settings
+from interlingua.config import AtLeast, Between, CheckedSettings
 from interlingua.errors import ConfigError
 
 Name = TypeVar("Name")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Caps(Settings):
+class Caps(CheckedSettings):
     """Limits to what temperature sampling gives a language pair."""
 
     max_pairs: Annotated[int, AtLeast(1)] | None = None

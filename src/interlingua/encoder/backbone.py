@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from interlingua.config import Settings
+from interlingua.config import CheckedSettings
 from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.dropout import dropout
@@ -75,7 +75,7 @@ EMS_MAX_TOKENS = 120
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BackboneConfig(Settings):
+class BackboneConfig(CheckedSettings):
     """The shape of a backbone, under the names that Hugging Face's ``config.json`` uses."""
 
     vocab_size: VocabularySize

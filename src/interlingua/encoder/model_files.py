@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
-from interlingua.config import AtLeast, Between, InsideFolder, Longest, Origin, fill, shown
+from interlingua.config import AtLeast, Between, InsideFolder, Longest, ValueOrigin, fill, shown
 from interlingua.corpus.text_forms import TextForm
 from interlingua.errors import CheckpointError, InterlinguaError
 
@@ -231,7 +231,7 @@ class PromptsFile:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Token:
+class SpecialToken:
     """A special token with its options."""
 
     content: str
@@ -242,13 +242,13 @@ class TokenizerFile:
     """``tokenizer_config.json`` and ``special_tokens_map.json``; a field for each of ``ROLES``."""
 
     model_max_length: Annotated[float, Between(1, 1e40)] | None = None
-    pad_token: str | Token | None = None
-    unk_token: str | Token | None = None
-    mask_token: str | Token | None = None
-    cls_token: str | Token | None = None
-    sep_token: str | Token | None = None
-    bos_token: str | Token | None = None
-    eos_token: str | Token | None = None
+    pad_token: str | SpecialToken | None = None
+    unk_token: str | SpecialToken | None = None
+    mask_token: str | SpecialToken | None = None
+    cls_token: str | SpecialToken | None = None
+    sep_token: str | SpecialToken | None = None
+    bos_token: str | SpecialToken | None = None
+    eos_token: str | SpecialToken | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -290,7 +290,7 @@ def read_file(
         CheckpointError: a value is of another type or size: the key, what it is, and what was
             expected.
     """
-    origin = Origin(place=str(path), error=error, remedy=f"; {remedy}", is_foreign=True)
+    origin = ValueOrigin(place=str(path), error=error, remedy=f"; {remedy}", is_foreign=True)
     return fill(kind, content, origin)
 
 

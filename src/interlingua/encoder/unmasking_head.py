@@ -14,7 +14,7 @@ from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 
 from interlingua.batches.sentences import Tails, chained
-from interlingua.config import AtLeast, Settings
+from interlingua.config import AtLeast, CheckedSettings
 from interlingua.devices import on_device
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
@@ -23,7 +23,7 @@ from interlingua.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class UnmaskingHeadConfig(Settings):
+class UnmaskingHeadConfig(CheckedSettings):
     """Shape of the unmasking head; the defaults are MEXMA's, for both base and large encoders."""
 
     layers: Annotated[int, AtLeast(1)] = 6

@@ -33,7 +33,7 @@ from typing import (
 from jaxtyping import Float64
 from numpy import ndarray
 
-from interlingua.config import Settings
+from interlingua.config import CheckedSettings
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
     choose_languages,
@@ -165,7 +165,7 @@ class Findings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task(Settings, abc.ABC):
+class Task(CheckedSettings, abc.ABC):
     """An evaluation protocol; its fields are its options. One file in ``evaluation/tasks`` each.
 
     A task with an option ``languages`` is a ``LanguageTask``. An option may only have the values

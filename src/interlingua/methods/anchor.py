@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from interlingua.batches.tokens import ParallelBatch
-from interlingua.config import MANY, Between, PathText, Settings, refuse_unread
+from interlingua.config import MANY, Between, CheckedSettings, PathText, refuse_unread
 from interlingua.encoder.altered_sentences import HardRequest
 from interlingua.encoder.anchors import AnchoredPairs, Anchors, Negatives, Rows
 from interlingua.encoder.encoder import Encoder
@@ -44,7 +44,7 @@ from interlingua.methods.options import Size, Steps, Temperature, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AnchorConfig(Settings):
+class AnchorConfig(CheckedSettings):
     """The loss and its terms; a weight of 0 leaves a term out."""
 
     teachers: tuple[PathText, ...] = ()

@@ -17,7 +17,7 @@ import torch
 
 from interlingua.batches.sentences import by_pivot
 from interlingua.batches.tokens import ParallelBatch
-from interlingua.config import MANY, Between, Settings, refuse_unread
+from interlingua.config import MANY, Between, CheckedSettings, refuse_unread
 from interlingua.encoder.ema import EmaTeacher, cosine_decay
 from interlingua.encoder.encoder import Encoder
 from interlingua.functional.distillation import mean_squared_error
@@ -27,7 +27,7 @@ from interlingua.methods.options import PositiveWeight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CalibratedConfig(Settings):
+class CalibratedConfig(CheckedSettings):
     """The defaults are the paper's model; its Table 4 varies ``decay`` and ``teacher``."""
 
     teacher: Literal["ema", "frozen"] = "ema"

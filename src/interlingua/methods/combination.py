@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from interlingua.batches.feeds import FEEDS, FeedName
-from interlingua.config import Settings, to_mapping, with_absolute_paths
+from interlingua.config import CheckedSettings, to_mapping, with_absolute_paths
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.shared_passes import SharedPasses
 from interlingua.errors import ConfigError
@@ -82,7 +82,7 @@ def with_absolute_values(table: Mapping[str, Any], term: Term) -> dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CombinationConfig(Settings):
+class CombinationConfig(CheckedSettings):
     """What is added up."""
 
     terms: dict[str, Any] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from interlingua.batches.feeds import LabeledBatch
 from interlingua.batches.sentences import join
 from interlingua.batches.tokens import TokenBatch
-from interlingua.config import Settings
+from interlingua.config import CheckedSettings
 from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pair_scorer import PairPooling, PairScorer
@@ -26,7 +26,7 @@ from interlingua.methods.options import Dropout
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CrossEncoderConfig(Settings):
+class CrossEncoderConfig(CheckedSettings):
     """How pairs are read and scored."""
 
     both_orders: bool = True

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from interlingua.batches.masking import IGNORED, mlm_mask
 from interlingua.batches.sentences import by_pivot, join
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
-from interlingua.config import Settings, refuse_unread
+from interlingua.config import CheckedSettings, refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.heads import LanguageTags
 from interlingua.encoder.pooling import HiddenStates
@@ -34,7 +34,7 @@ from interlingua.methods.options import Layers, Share, Temperature, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DAPConfig(Settings):
+class DAPConfig(CheckedSettings):
     """DAP and its ablations (Table 5, sections 5.1-5.3 of the paper).
 
     The defaults are the paper's DAP.

@@ -18,7 +18,7 @@ from torch import Tensor
 from interlingua.batches.feeds import FeedName
 from interlingua.batches.sentences import by_pivot, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.config import PathText, Settings
+from interlingua.config import CheckedSettings, PathText
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.functional.distillation import mean_squared_error
@@ -31,7 +31,7 @@ PROBE = "The mayor of Bonn (67) says: it's 7 o'clock - why don't we start?"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DistillConfig(Settings):
+class DistillConfig(CheckedSettings):
     """Distillation; the defaults are the paper's loss."""
 
     teacher: PathText = ""

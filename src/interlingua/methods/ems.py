@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from interlingua.batches.masking import coin_flips, one_token_mask
 from interlingua.batches.sentences import Meanings, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.config import Between, Settings, refuse_unread
+from interlingua.config import Between, CheckedSettings, refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.heads import LanguageTags, ProjectionHead, TokenPredictionHead
 from interlingua.errors import ConfigError
@@ -39,7 +39,7 @@ from interlingua.methods.options import Dim, Dropout, PositiveWeight, Temperatur
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class EMSConfig(Settings):
+class EMSConfig(CheckedSettings):
     """EMS and its ablations (Table XIV of the paper); the defaults are the paper's EMS."""
 
     generative: Literal["xtr", "ugt", "none"] = "xtr"

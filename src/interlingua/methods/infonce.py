@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from interlingua.batches.feeds import FeedName, SentenceBatch
 from interlingua.batches.sentences import Meanings, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.config import Settings
+from interlingua.config import CheckedSettings
 from interlingua.encoder.encoder import Encoder
 from interlingua.functional.contrastive import (
     bidirectional_contrastive,
@@ -30,7 +30,7 @@ from interlingua.methods.options import Temperature
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class InfoNCEConfig(Settings):
+class InfoNCEConfig(CheckedSettings):
     """The contrastive loss of embeddings on the sphere."""
 
     positives: Literal["translation", "dropout"] = "translation"

@@ -13,14 +13,14 @@ from typing import Annotated, Literal
 
 from interlingua.batches.sentences import Meanings, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.config import Between, Settings
+from interlingua.config import Between, CheckedSettings
 from interlingua.functional.contrastive import additive_margin_softmax
 from interlingua.methods.objective import LossOutput, Objective
 from interlingua.methods.options import Temperature
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LaBSEConfig(Settings):
+class LaBSEConfig(CheckedSettings):
     """The translation ranking task.
 
     The defaults are the paper's where it says, else EMS's (Mao et al. 2023).

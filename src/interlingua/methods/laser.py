@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from interlingua.batches.sentences import chained, join, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.config import Between, Settings, refuse_unread
+from interlingua.config import Between, CheckedSettings, refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.heads import LanguageTags
 from interlingua.encoder.translation_decoders import (
@@ -36,7 +36,7 @@ from interlingua.methods.options import Dim, Dropout, Heads, Layers
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LASERConfig(Settings):
+class LASERConfig(CheckedSettings):
     """The defaults are LASER's decoder; the encoder is whatever [encoder] says."""
 
     decoder: Literal["lstm", "transformer"] = "lstm"

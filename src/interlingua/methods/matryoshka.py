@@ -22,12 +22,12 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.config import Above, AtLeast, Settings
+from interlingua.config import Above, AtLeast, CheckedSettings
 from interlingua.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Matryoshka(Settings):
+class Matryoshka(CheckedSettings):
     """The widths M that embeddings can be cut to, and the weight of each width's loss.
 
     Raises:

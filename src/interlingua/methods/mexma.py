@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from interlingua.batches.masking import LabeledTokens, MaskedTokens, coin_flips
 from interlingua.batches.sentences import Meanings, first_occurrences, join, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.config import Settings, refuse_unread
+from interlingua.config import CheckedSettings, refuse_unread
 from interlingua.devices import gathered
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.unmasking_head import Arrangement, UnmaskingHead, UnmaskingHeadConfig
@@ -35,7 +35,7 @@ from interlingua.methods.options import Dropout, Share, Temperature, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MEXMAConfig(Settings):
+class MEXMAConfig(CheckedSettings):
     """MEXMA and its ablations (Tables 6 and 11 of the paper).
 
     The defaults are the paper's MEXMA.

@@ -23,7 +23,7 @@ from torch import Tensor
 from interlingua.batches.feeds import FeedName, QuestionBatch
 from interlingua.batches.sentences import Meanings, join, sentence_keys
 from interlingua.batches.tokens import TokenBatch
-from interlingua.config import Settings, refuse_unread
+from interlingua.config import CheckedSettings, refuse_unread
 from interlingua.devices import on_device
 from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encoder import Encoder
@@ -34,7 +34,7 @@ from interlingua.methods.options import Temperature, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MultilingualIRConfig(Settings):
+class MultilingualIRConfig(CheckedSettings):
     """The dual encoder and its two contrastive losses.
 
     The defaults are the paper's "+ semaCL + langCL".

@@ -1,6 +1,7 @@
 """Types of methods' options, with the bounds that no run goes beyond.
 
-A number of a ``Config`` outside of this repository whose type has no bound is within ``UNBOUNDED``.
+``UNBOUNDED`` holds for a number without a bound in its type, in a ``Config`` outside of this
+repository.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
-from interlingua.config import MANY, NEARLY_ONE, Above, Between, Origin, fill
+from interlingua.config import MANY, NEARLY_ONE, Above, Between, ValueOrigin, fill
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ Dropout = Annotated[float, Between(0, NEARLY_ONE)]
 Share = Annotated[float, Above(0, 1)]
 """Share of tokens or layers."""
 UNBOUNDED = Between(-MANY, MANY)
-"""Bound of numbers whose type has none."""
+"""Bound of numbers that have none in their type."""
 
 
 def read_options(config: type[T], table: Mapping[str, Any], *, where: str) -> T:
@@ -47,4 +48,4 @@ def read_options(config: type[T], table: Mapping[str, Any], *, where: str) -> T:
     Raises:
         ConfigError: see ``interlingua.config.load_config``.
     """
-    return fill(config, table, Origin(place=where, numbers=UNBOUNDED))
+    return fill(config, table, ValueOrigin(place=where, numbers=UNBOUNDED))

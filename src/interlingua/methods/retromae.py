@@ -20,7 +20,7 @@ from torch import Tensor
 from interlingua.batches.feeds import FeedName, SentenceBatch
 from interlingua.batches.masking import IGNORED, LabeledTokens
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
-from interlingua.config import Settings
+from interlingua.config import CheckedSettings
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.masked_decoders import DecoderArrangement, MaskedDecoder
 from interlingua.encoder.token_heads import MaskedTokenHead
@@ -31,7 +31,7 @@ from interlingua.methods.options import Layers, PositiveWeight, Share, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RetroMAEConfig(Settings):
+class RetroMAEConfig(CheckedSettings):
     """RetroMAE and its ablations (Table 6 of the paper); the defaults are the paper's RetroMAE."""
 
     encoder_weight: Weight = 1.0

@@ -25,7 +25,7 @@ from torch.nn import functional as F
 from interlingua.batches.feeds import QuestionBatch
 from interlingua.batches.sentences import language_codes
 from interlingua.batches.tokens import TokenBatch
-from interlingua.config import PathText, Settings, refuse_unread
+from interlingua.config import CheckedSettings, PathText, refuse_unread
 from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.teachers import ModelTeacher
@@ -36,7 +36,7 @@ from interlingua.methods.options import Temperature, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TeacherSimilarityConfig(Settings):
+class TeacherSimilarityConfig(CheckedSettings):
     """The teacher, and which similarities the student follows."""
 
     teacher: PathText = ""

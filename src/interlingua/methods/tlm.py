@@ -20,7 +20,7 @@ from interlingua.batches.feeds import FeedName, SentenceBatch
 from interlingua.batches.masking import LabeledTokens
 from interlingua.batches.sentences import Tails, chained
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
-from interlingua.config import Settings, refuse_unread
+from interlingua.config import CheckedSettings, refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pooling import HiddenStates
 from interlingua.encoder.token_heads import MaskedTokenHead
@@ -33,7 +33,7 @@ Chain = tuple[Int64[Tensor, " t"], Int64[Tensor, " b+1"], Int64[Tensor, " t"] | 
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TLMConfig(Settings):
+class TLMConfig(CheckedSettings):
     """XLM (MLM + TLM); the defaults are the paper's, on the two sides of translations alone."""
 
     tlm_weight: Weight = 1.0

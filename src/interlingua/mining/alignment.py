@@ -32,7 +32,7 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int16, Int64
 from numpy import ndarray
 
-from interlingua.config import AtLeast, Settings
+from interlingua.config import AtLeast, CheckedSettings
 from interlingua.errors import ConfigError
 from interlingua.mining import defaults
 
@@ -49,7 +49,7 @@ Shape = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AlignConfig(Settings):
+class AlignConfig(CheckedSettings):
     """How two documents are searched."""
 
     max_sentences: defaults.MaxSentences = defaults.MAX_SENTENCES

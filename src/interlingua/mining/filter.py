@@ -21,7 +21,7 @@ from jaxtyping import Float64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.config import Above, Settings
+from interlingua.config import Above, CheckedSettings
 from interlingua.corpus.formats import TextPair, fields_of, guess_format
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
@@ -78,7 +78,7 @@ TO_JUDGE = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Selection(Settings):
+class Selection(CheckedSettings):
     """Which pairs are kept; without any of these, all.
 
     Attributes:

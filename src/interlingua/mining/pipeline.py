@@ -23,7 +23,7 @@ from jaxtyping import Bool, Float32
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.config import Settings
+from interlingua.config import CheckedSettings
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.protocol import Encode
@@ -188,7 +188,7 @@ def _as_lines(part: PathLike, file: TextFile, folder: Path) -> PathLike:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MineConfig(Settings):
+class MineConfig(CheckedSettings):
     """How pairs are found.
 
     Attributes:

@@ -29,7 +29,7 @@ import torch
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
-from interlingua.config import Settings
+from interlingua.config import CheckedSettings
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, guess_format, read_pairs
 from interlingua.corpus.moses import moses_files
@@ -66,7 +66,7 @@ _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ScoreConfig(Settings):
+class ScoreConfig(CheckedSettings):
     """What a score is."""
 
     margin: Margin = defaults.MARGIN

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
-from interlingua.config import MANY, Above, AtLeast, Between, PathText, Settings
+from interlingua.config import MANY, Above, AtLeast, Between, CheckedSettings, PathText
 from interlingua.corpus.clean import CleanConfig
 from interlingua.corpus.segmentation import PreTokenizer
 from interlingua.errors import ConfigError, DataError
@@ -32,7 +32,7 @@ def known_languages(names: Iterable[str]) -> list[str]:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class SourceConfig(Settings):
+class SourceConfig(CheckedSettings):
     """A collection of bitext files of one origin and license."""
 
     paths: tuple[Path, ...]
@@ -94,7 +94,7 @@ class SourceConfig(Settings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class DeduplicateConfig(Settings):
+class DeduplicateConfig(CheckedSettings):
     """Which repeated pairs go; exact duplicates always do."""
 
     near: bool = False
@@ -104,7 +104,7 @@ class DeduplicateConfig(Settings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class SplitConfig(Settings):
+class SplitConfig(CheckedSettings):
     """A set of pairs; no sentence of it, on either side, occurs in training."""
 
     pairs: Annotated[int, Between(0, MANY)] = 0
@@ -120,7 +120,7 @@ class SplitConfig(Settings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class VocabularyConfig(Settings):
+class VocabularyConfig(CheckedSettings):
     """The vocabulary: trained here, or taken over."""
 
     path: PathText = ""
@@ -164,7 +164,7 @@ class VocabularyConfig(Settings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class PrepareConfig(Settings):
+class PrepareConfig(CheckedSettings):
     """``interlingua prepare``: what to read, what to keep, and where to put it."""
 
     output: Path

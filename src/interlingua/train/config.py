@@ -23,8 +23,8 @@ from interlingua.config import (
     Above,
     AtLeast,
     Between,
+    CheckedSettings,
     PathText,
-    Settings,
     config_to_toml,
     from_mapping,
     load_toml,
@@ -66,7 +66,7 @@ OF_ANY_BACKBONE = ("attention_probs_dropout_prob",)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class EncoderConfig(Settings):
+class EncoderConfig(CheckedSettings):
     """[encoder]: a preset to train from scratch, or a pretrained backbone."""
 
     preset: str | None = None
@@ -123,7 +123,7 @@ class EncoderConfig(Settings):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MethodConfig(Settings):
+class MethodConfig(CheckedSettings):
     """[method]: a name of ``registry.METHODS``, and next to it that method's own options."""
 
     name: str
@@ -161,7 +161,7 @@ class MethodConfig(Settings):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OptimizerConfig(Settings):
+class OptimizerConfig(CheckedSettings):
     """[optimizer]."""
 
     MEANT_BY: ClassVar[Mapping[str, str]] = {"lr": "learning_rate", "type": "name"}
@@ -216,7 +216,7 @@ class OptimizerConfig(Settings):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ScheduleConfig(Settings):
+class ScheduleConfig(CheckedSettings):
     """[schedule]: the learning rate as a function of the step; see ``train/schedules.py``."""
 
     name: Literal["constant", "linear", "cosine", "ems", "ramp"] = "linear"
@@ -239,7 +239,7 @@ class ScheduleConfig(Settings):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RunConfig(Settings):
+class RunConfig(CheckedSettings):
     """[run]: where, how long, on what, and what is kept."""
 
     MEANT_BY: ClassVar[Mapping[str, str]] = {
@@ -388,7 +388,7 @@ def _check_steps(section: str, **values: float) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TrainConfig(Settings):
+class TrainConfig(CheckedSettings):
     """A whole run; a written file has its sections in this order."""
 
     data: DataConfig

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from interlingua.batches.mixture import named_pair
-from interlingua.config import Between, Settings
+from interlingua.config import Between, CheckedSettings
 from interlingua.corpus.sampling import Caps
 from interlingua.corpus.variants import check_variants
 from interlingua.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LabeledConfig(Settings):
+class LabeledConfig(CheckedSettings):
     """[data.labeled]: pairs of sentences with a class or a score."""
 
     paths: tuple[Path, ...]
@@ -36,7 +36,7 @@ class LabeledConfig(Settings):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class QuestionsConfig(Settings):
+class QuestionsConfig(CheckedSettings):
     """[data.questions]: questions with the passages that answer them."""
 
     paths: tuple[Path, ...]
@@ -74,7 +74,7 @@ class QuestionsConfig(Settings):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MonolingualConfig(Settings):
+class MonolingualConfig(CheckedSettings):
     """[data.monolingual]: sentences without translations."""
 
     paths: tuple[Path, ...]
@@ -100,7 +100,7 @@ class MonolingualConfig(Settings):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FormsConfig(Settings):
+class FormsConfig(CheckedSettings):
     """[data.forms]: a share of all texts in other forms; targets stay those of the texts."""
 
     share: Annotated[float, Between(1e-6, 1)] = 0.1
@@ -114,7 +114,7 @@ class FormsConfig(Settings):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DataConfig(Settings):
+class DataConfig(CheckedSettings):
     """[data]: what to train on.
 
     A method takes some of these feeds, most of them the parallel corpus alone.

@@ -14,7 +14,7 @@ from typing import Annotated
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.config import Between, PathText, Settings
+from interlingua.config import Between, CheckedSettings, PathText
 from interlingua.corpus.augment import SilverReport, make_silver
 from interlingua.encoder.encoder import Encoder, choose_device
 from interlingua.encoder.pair_scorer import PairScorer
@@ -22,7 +22,7 @@ from interlingua.files import sha256_tree
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SilverConfig(Settings):
+class SilverConfig(CheckedSettings):
     """[stage.silver]: Augmented SBERT's labeling."""
 
     gold: tuple[Path, ...]

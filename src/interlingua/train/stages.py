@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.config import (
-    Settings,
+    CheckedSettings,
     apply_override,
     from_mapping,
     load_toml,
@@ -57,7 +57,7 @@ STATE_FILE = "stages.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StageConfig(Settings):
+class StageConfig(CheckedSettings):
     """[[stage]]: a training run, or the making of silver pairs."""
 
     name: str
@@ -90,7 +90,7 @@ class StageConfig(Settings):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StagesConfig(Settings):
+class StagesConfig(CheckedSettings):
     """A file of stages."""
 
     output: Path

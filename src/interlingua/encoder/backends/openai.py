@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.config import AtLeast, Settings
+from interlingua.config import AtLeast, CheckedSettings
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.model_info import ModelInfo
@@ -40,7 +40,7 @@ _NO_VECTOR: dict[str, bool] = {"changes_vectors": False}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OpenAIOptions(Settings):
+class OpenAIOptions(CheckedSettings):
     """Options of the backend ``openai``."""
 
     base_url: str = field(default="", metadata=_NO_VECTOR)
