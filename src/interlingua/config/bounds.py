@@ -1,8 +1,8 @@
 """Bounds of options, which are part of their types: ``lr: Annotated[float, Above(0)]``.
 
 The loader checks them for all sources, and the constructor of a ``CheckedSettings`` for keyword
-arguments. The bounds are not advice: a value between them may still be a bad choice. A value beyond them can't
-work or would crash the process.
+arguments. The bounds are not advice: a value between them may still be a bad choice. A value beyond
+them can't work or would crash the process.
 """
 
 from __future__ import annotations
