@@ -11,6 +11,7 @@ import pytest
 from interlingua.config.bounds import AtLeast, Between
 from interlingua.config.settings import CheckedSettings
 from interlingua.errors import ConfigError
+from tests.config.limits import groups
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,3 +67,11 @@ def test_arguments_without_a_name():
     ):
         with pytest.raises(ConfigError, match=message):
             call()
+
+
+@pytest.mark.parametrize(("label", "kind"), [group[:2] for group in groups()])
+def test_every_class_of_options_refuses_an_unknown_name(label, kind):
+    known = dataclasses.fields(kind)
+    wrong = f"{known[0].name}x" if known else "x"
+    with pytest.raises(ConfigError, match=f"{kind.__name__} has no option '{wrong}'"):
+        kind(**{wrong: 1})

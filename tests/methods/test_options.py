@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import pytest
 
+from interlingua.config import Between
 from interlingua.encoder.unmasking_head import UnmaskingHeadConfig
 from interlingua.errors import ConfigError
+from interlingua.methods.combination import CombinationConfig
+from interlingua.methods.options import read_options
 from interlingua.registry import METHODS, resolve
 
 REFUSED = {
@@ -157,3 +163,26 @@ REFUSED = {
 def test_senseless_options_are_errors(method, options, message):
     with pytest.raises(ConfigError, match=message):
         resolve(METHODS, method).Config(**options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrangersConfig:
+    """A ``Config`` of a package outside of this repository, without bounds."""
+
+    sharpness: float = 1.0
+    count: int = 1
+    narrow: Annotated[int, Between(0, 10**15)] = 1
+
+
+@pytest.mark.parametrize("name", ["sharpness", "count"])
+def test_numbers_of_strangers_methods_have_a_bound(name):
+    assert read_options(StrangersConfig, {name: -(10**12)}, where="m").narrow == 1
+    assert read_options(StrangersConfig, {"narrow": 10**15}, where="m").count == 1
+    for value in (10**12 + 1, -(10**12) - 1):
+        with pytest.raises(ConfigError, match=f"m: {name} is .*1000000000000"):
+            read_options(StrangersConfig, {name: value}, where="m")
+
+
+def test_terms_of_a_combination_have_the_bounds_of_their_methods():
+    with pytest.raises(ConfigError, match=r"terms\.a: projection_dim is 1099511627776"):
+        CombinationConfig(terms={"a": {"method": "ems", "projection_dim": 2**40}})

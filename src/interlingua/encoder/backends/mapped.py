@@ -15,7 +15,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.arrays import normalize_rows
-from interlingua.config import shown
+from interlingua.config import CheckedSettings, shown
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.directory import read_json
 from interlingua.encoder.encode import EncodeReport
@@ -42,7 +42,7 @@ class MappedFile:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MappedOptions:
+class MappedOptions(CheckedSettings):
     """``--set mapped.KEY=VALUE``."""
 
     trust: bool = field(default=False, metadata={"changes_vectors": False})

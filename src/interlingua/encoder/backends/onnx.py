@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
 from interlingua.arrays import normalize_rows
+from interlingua.config import CheckedSettings
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.directory import (
     MODEL_TYPES,
@@ -46,7 +47,7 @@ _INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OnnxOptions:
+class OnnxOptions(CheckedSettings):
     """Options of the backend ``onnx``."""
 
     file: str = ""
