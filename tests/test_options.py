@@ -4,10 +4,12 @@ import dataclasses
 import inspect
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pytest
 
+from interlingua.config import Between
 from interlingua.errors import ConfigError
 from interlingua.limits import max_line_characters
 from interlingua.options import (
@@ -27,7 +29,7 @@ class Base(Options):
     """Options that two verbs have."""
 
     model: str | None = argument("The model.")
-    share: float = option(0.5, "Of all.", minimum=0, maximum=1, unit="0 to 1")
+    share: Annotated[float, Between(0, 1)] = option(0.5, "Of all.", unit="0 to 1")
     max_line: int = option(100, "Characters.")
 
 

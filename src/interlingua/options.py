@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from interlingua.config import CheckedSettings
+from interlingua.config.bounds import bounds_of
 from interlingua.errors import ConfigError, count_of, did_you_mean
 from interlingua.limits import MAX_LINE_CHARACTERS, line_limit
 
@@ -57,8 +59,6 @@ class Declaration:
             of the default value, or else a text.
         flags: on the command line, where they do not follow from the field's name.
         short: one-letter flag.
-        minimum: least value.
-        maximum: greatest value.
         envvar: environment variable that the command line takes for a default.
         metavar: what ``--help`` writes for the value.
         is_argument: it is positional.
@@ -75,8 +75,6 @@ class Declaration:
     kind: Any = None
     flags: tuple[str, ...] = ()
     short: str | None = None
-    minimum: float | None = None
-    maximum: float | None = None
     envvar: str | None = None
     metavar: str | None = None
     is_argument: bool = False
@@ -127,12 +125,8 @@ def listed(names: Names | None) -> list[str] | None:
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(CheckedSettings):
     """Base of the options of a verb."""
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            _check_range(field.name, getattr(self, field.name), declaration_of(field))
 
     @classmethod
     def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
@@ -168,21 +162,6 @@ def filled(kind: Callable[..., T], options: Options, **made: Any) -> T:
             value = Path(value)
         made[field.name] = value
     return kind(**made)
-
-
-def _check_range(name: str, value: Any, declaration: Declaration) -> None:
-    """Refuses a number outside of its range, as the command line does before.
-
-    Raises:
-        ConfigError: it is outside.
-    """
-    # A boolean is an int to Python, but has no range.
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return
-    if declaration.minimum is not None and value < declaration.minimum:
-        raise ConfigError(f"{name} is {value}, expected {declaration.minimum} or more")
-    if declaration.maximum is not None and value > declaration.maximum:
-        raise ConfigError(f"{name} is {value}, expected {declaration.maximum} or less")
 
 
 def declaration_of(field: dataclasses.Field[Any]) -> Declaration:
@@ -273,7 +252,7 @@ def check_call(options: Any, name: str, arguments: Sequence[Any], given: Mapping
         if key not in values and field.default is dataclasses.MISSING:
             raise ConfigError(f"{name} needs {key}; {usage}")
     for key, value in values.items():
-        _check_type(fields[key], value, name, fields)
+        _check_type(fields[key], value, name, options)
         if declaration_of(fields[key]).reads == "model":
             _check_model(key, value, name, usage)
 
@@ -309,14 +288,15 @@ def _check_type(
     field: dataclasses.Field[Any],
     value: Any,
     name: str,
-    fields: Mapping[str, dataclasses.Field[Any]],
+    options: Any,
 ) -> None:
     """Refuse a value that has none of the types of its annotation.
 
     Raises:
         ConfigError: it has none.
     """
-    kinds = [kind.strip() for kind in _UNION.split(str(field.type))]
+    kinds = kinds_of(options, field)
+    fields = {one.name: one for one in dataclasses.fields(options)}
     # torch.device is a name too.
     if "Model" in kinds or (field.name == "device" and type(value).__name__ == "device"):
         return
@@ -342,6 +322,16 @@ def _check_type(
         f"{name}: {field.name} is {shown} of type {type(value).__name__}, expected {expected}"
         f" ({help}){hint}"
     )
+
+
+def kinds_of(options: Any, field: dataclasses.Field[Any]) -> list[str]:
+    """The types of an annotation: ``int`` and ``None`` of ``Annotated[int, AtLeast(1)] | None``."""
+    kinds = [kind.strip() for kind in _UNION.split(str(field.type))]
+    bound = bounds_of(options).get(field.name)
+    if bound is None:
+        return kinds
+    # The first one is a number with its bound, by whatever name.
+    return [bound.kind.__name__, *kinds[1:]]
 
 
 def _has_kind(value: Any, kind: str) -> bool:

@@ -11,6 +11,7 @@ import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ import interlingua
 from interlingua.cli.main import VERBS
 from interlingua.cli.options import GroupedCommand, command
 from interlingua.cli.verb import command as app_of
+from interlingua.config import AtLeast
 from interlingua.options import GROUPS, SEARCH, Options, argument, declaration_of, option
 from interlingua.registry import DEFAULT_MODEL
 from tests.tiny import tiny_encoder
@@ -92,7 +94,7 @@ class Small(Options):
     """Options of an invented verb."""
 
     text: str = argument("A text.")
-    many: int = option(3, "How many.", group=SEARCH, minimum=1, unit="texts")
+    many: Annotated[int, AtLeast(1)] = option(3, "How many.", group=SEARCH, unit="texts")
     fast: bool = option(True, "Hurry.")
 
 

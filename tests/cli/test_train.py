@@ -91,7 +91,7 @@ def test_quiet(done, config):
         ("--set run.seeds=1", "did you mean 'seed'"),
         ("--set data.corpus=nowhere", "run: interlingua prepare"),
         ("--resume nowhere/step-00000001", "state.json: no such file"),
-        ("--strategy dpp", "'dpp' is not one of ddp, fsdp; did you mean 'ddp'"),
+        ("--strategy dpp", "'dpp', expected ddp or fsdp; did you mean 'ddp'"),
         ("--set run.metric_for_best_model=foo", "'foo' is not measured; there is: valid_loss"),
         ("-o {this_file}", "test_train.py is a file; name another folder"),
         ("-o {this_file}/x", "test_train.py is a file; name another folder"),

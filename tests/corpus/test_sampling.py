@@ -86,7 +86,7 @@ def test_empty_pairs_get_nothing():
     [{"min_share": 0.6, "max_share": 0.5}, {"max_share": 1.2}, {"min_share": -1}, {"max_pairs": 0}],
 )
 def test_caps_that_make_no_sense_are_refused(wrong):
-    with pytest.raises(ConfigError, match="choose"):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
         Caps(**wrong)
 
 

@@ -134,5 +134,5 @@ def test_a_width_that_heads_do_not_divide(encoder):
     "wrong", [{"layers": 0}, {"heads": 0}, {"intermediate_size": -1}, {"dropout": 1.0}]
 )
 def test_sizes_are_checked(wrong):
-    with pytest.raises(ConfigError, match=f"head: {next(iter(wrong))} is"):
+    with pytest.raises(ConfigError, match=f"{next(iter(wrong))} is"):
         UnmaskingHeadConfig(**wrong)

@@ -37,7 +37,7 @@ WHOLE = {"output": Path("o"), "sources": (SourceConfig(**A),)}
         (SourceConfig, A | {"weight": 1.5}, "weight is 1.5"),
         (SourceConfig, A | {"max_pairs": -1}, "max_pairs is -1"),
         (SplitConfig, {"pairs": -1}, "pairs is -1"),
-        (SplitConfig, {"max_share": 1}, "max_share 1"),
+        (SplitConfig, {"max_share": 1}, "max_share is 1"),
         (PrepareConfig, WHOLE | {"sources": ()}, "no sources"),
         (PrepareConfig, WHOLE | {"processes": 0}, "processes is 0"),
         (PrepareConfig, WHOLE | {"max_tokens": 1}, "max_tokens is 1"),

@@ -224,8 +224,8 @@ SILVER = (
         (RUN_A + 'set.encoder.path = "{a.best}"', r"\{a\.best\} does not name"),
         (SILVER + RUN_A + 'set.encoder.path = "{s.best}"', r"\{s\.silver\}"),
         (RUN_A.replace("sts", "none"), r"none\.toml: no such file"),
-        (RUN_A + "set.run.max_stpes = 3", "unknown key 'max_stpes'"),
-        (SILVER.replace('"y"', '"y", neighbors = 0'), "neighbors is 0, expected 1"),
+        (RUN_A + "set.run.max_stpes = 3", "unknown key 'run.max_stpes'"),
+        (SILVER.replace('"y"', '"y", neighbors = 0'), "neighbors is 0"),
     ],
 )
 def test_mistakes_are_found_before_anything_runs(staged, text, message):

@@ -7,9 +7,9 @@ import os
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from interlingua.config import refuse_without
+from interlingua.config import Above, AtLeast, refuse_without
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.languages import resolve
@@ -59,12 +59,14 @@ class ExtendSettings(Options):
         kind=list[Path],
         reads="texts or folders",
     )
-    replay_share: float = option(0.25, "Sentences to replay for each pair, in every step.")
-    replay_weight: float = option(
-        1.0, "Weight of replay in the loss; each side of the pairs has 1.", minimum=0
+    replay_share: Annotated[float, Above(0)] = option(
+        0.25, "Sentences to replay for each pair, in every step."
     )
-    replay_sentences: int = option(
-        1000, "Sentences of each language to replay, at most.", group=INPUT, minimum=1
+    replay_weight: Annotated[float, AtLeast(0)] = option(
+        1.0, "Weight of replay in the loss; each side of the pairs has 1."
+    )
+    replay_sentences: Annotated[int, AtLeast(1)] = option(
+        1000, "Sentences of each language to replay, at most.", group=INPUT
     )
     check: Files = option(
         None,
@@ -77,8 +79,8 @@ class ExtendSettings(Options):
     check_languages: Names | None = option(
         None, "Languages of these folders, with commas; all by default.", group=INPUT
     )
-    check_pairs: int | None = option(
-        0, "Rows of each of their sets, evenly spread; 0 = all.", group=INPUT, kind=int, minimum=0
+    check_pairs: Annotated[int, AtLeast(0)] | None = option(
+        0, "Rows of each of their sets, evenly spread; 0 = all.", group=INPUT, kind=int
     )
     sts: Files = option(
         None,
@@ -90,27 +92,27 @@ class ExtendSettings(Options):
     prompt: str | None = option(
         None, "Name of a prompt of the model, or text put before every sentence.", group=MODEL
     )
-    new_pieces: int | None = option(
+    new_pieces: Annotated[int, AtLeast(0)] | None = option(
         None,
         "New vocabulary, at most; 0 = none; by default 2,000 if the text falls apart.",
         kind=int,
-        minimum=0,
     )
-    heldout: int = option(
-        500, "Pairs to measure on instead of training, at most a tenth.", group=INPUT, minimum=1
+    heldout: Annotated[int, AtLeast(1)] = option(
+        500, "Pairs to measure on instead of training, at most a tenth.", group=INPUT
     )
-    epochs: float = option(3.0, "Passes over the pairs.")
-    batch_size: int = option(64, "Pairs per step.", minimum=1, unit="pairs")
-    learning_rate: float = option(5e-5, "Peak, per step.")
-    max_tokens: int = option(128, "Longer sentences are cut in training.", minimum=2, unit="tokens")
+    epochs: Annotated[float, Above(0)] = option(3.0, "Passes over the pairs.")
+    batch_size: Annotated[int, AtLeast(1)] = option(64, "Pairs per step.", unit="pairs")
+    learning_rate: Annotated[float, Above(0)] = option(5e-5, "Peak, per step.")
+    max_tokens: Annotated[int, AtLeast(2)] = option(
+        128, "Longer sentences are cut in training.", unit="tokens"
+    )
     seed: int = option(0, "Decides what is held out, and the order.")
     device: Device = option("auto", "auto, cpu or cuda.", group=MODEL)
-    threads: int | None = option(
-        None, "CPU threads; all by default.", group=MODEL, kind=int, minimum=1
+    threads: Annotated[int, AtLeast(1)] | None = option(
+        None, "CPU threads; all by default.", group=MODEL, kind=int
     )
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         replayed = ("replay_share", "replay_weight", "replay_sentences")
         refuse_without(self, *replayed, needs="replay", when=not self.replay)
         refuse_without(self, "check_languages", needs="check", when=not self.check)
@@ -142,9 +144,6 @@ class ExtendSettings(Options):
                 f"extend: device {self.device!r} is unknown; there are:"
                 f" {', '.join(get_args(Device))}"
             )
-        for name in ("epochs", "learning_rate", "replay_share"):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"extend: {name} must be above 0, got {getattr(self, name):g}")
 
     @property
     def replay_batch_size(self) -> int:

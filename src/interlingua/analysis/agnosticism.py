@@ -17,6 +17,7 @@ from interlingua.analysis.language_gap import accuracy_gap, language_gap
 from interlingua.analysis.language_identification import L2, language_identification
 from interlingua.analysis.record import Analysis
 from interlingua.analysis.subject import Subject, of_texts
+from interlingua.config import CheckedSettings
 from interlingua.evaluation.metrics.pool import accuracy_by_pair, search_pool
 from interlingua.evaluation.parallel import read_parallel, unit_vectors
 from interlingua.runtime import Progress, silent
@@ -26,7 +27,7 @@ STAGES = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Agnosticism:
+class Agnosticism(CheckedSettings):
     """Language probe, language bias, hubness, isotropy and language gap of the same vectors.
 
     Each measure stands in a file of its own. Memory holds one language's vectors, tiles of

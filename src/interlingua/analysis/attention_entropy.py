@@ -19,6 +19,7 @@ from torch import Tensor
 from interlingua.analysis.record import Analysis, mean_measure
 from interlingua.analysis.subject import Subject, needs_states, of_texts
 from interlingua.analysis.tokens import batches, check_finite, spell, token_ids
+from interlingua.config import CheckedSettings
 from interlingua.encoder.attention_weights import first_token_attention, sentence_attention
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
@@ -39,7 +40,7 @@ FIRST_SHOWN = "eng_Latn"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AttentionEntropy:
+class AttentionEntropy(CheckedSettings):
     """Entropy in nats of the attention that the first token, ``<s>`` or ``[CLS]``, pays.
 
     Of the last layer: -sum p ln p per head, then the mean over heads and sentences; the paper says

@@ -21,7 +21,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ from interlingua.analysis import debias_defaults
 from interlingua.analysis.debias_fit import FittedMap, LabeledVectors, Panel, fit_and_measure
 from interlingua.analysis.debias_texts import LanguageTexts, read_language_texts
 from interlingua.arrays import normalize_rows
+from interlingua.config import Above, AtLeast, CheckedSettings
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.backends.mapped import MAPPED_FILE, described_base
 from interlingua.encoder.backends.own import OwnEncoder
@@ -53,16 +54,16 @@ RECORD_FILE = "debias.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DebiasOptions:
+class DebiasOptions(CheckedSettings):
     """How a map is estimated."""
 
     method: MapMethod = debias_defaults.METHOD
     """project, erase, shift or center; see ``encoder/language_maps.py``."""
-    rank: int | None = None
+    rank: Annotated[int, AtLeast(0)] | None = None
     """Directions to remove; default: chosen by held-out retrieval from the mixed pool."""
-    sentences: int = debias_defaults.SENTENCES
+    sentences: Annotated[int, AtLeast(8)] = debias_defaults.SENTENCES
     """Sentences of a language drawn from each source at most, held-out ones included."""
-    held_out_share: float = debias_defaults.HELD_OUT_SHARE
+    held_out_share: Annotated[float, Above(0, below=1)] = debias_defaults.HELD_OUT_SHARE
     """Share of the sentences that the map is measured on."""
     languages: tuple[str, ...] | None = None
     """Languages to read, in any code; default: all."""
@@ -77,14 +78,6 @@ class DebiasOptions:
 
     def __post_init__(self) -> None:
         check_choice("method", self.method, MAP_METHODS)
-        if self.sentences < 8:
-            raise ConfigError(f"sentences is {self.sentences}; at least 8 of a language are needed")
-        if not 0 < self.held_out_share < 1:
-            raise ConfigError(
-                f"held_out_share is {self.held_out_share}; it must be above 0 and below 1"
-            )
-        if self.rank is not None and self.rank < 0:
-            raise ConfigError(f"rank is {self.rank}; it must be at least 0")
 
     def fit(self, data: LabeledVectors, also: Sequence[LabeledVectors] = ()) -> FittedMap:
         """Estimates and measures a map; see ``fit_and_measure``."""

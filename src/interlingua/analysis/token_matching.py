@@ -22,6 +22,7 @@ from numpy import ndarray
 from interlingua.analysis.record import Analysis, Measure, bootstrap_mean
 from interlingua.analysis.subject import Subject, needs_states, of_texts
 from interlingua.analysis.tokens import TokenWindow, spell, token_ids, token_windows
+from interlingua.config import CheckedSettings
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code
@@ -85,7 +86,7 @@ class Matches(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TokenMatching:
+class TokenMatching(CheckedSettings):
     """The classes of random tokens' nearest neighbors among all tokens of all languages.
 
     Nearest by cosine; the paper does not say which similarity it takes. Tokens are last-layer

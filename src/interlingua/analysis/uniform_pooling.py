@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from interlingua.analysis.record import Analysis, Better, Measure
 from interlingua.analysis.subject import Subject, needs_states
+from interlingua.config import CheckedSettings
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pooling import PoolingMode
@@ -26,7 +27,7 @@ NOTE = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class UniformPooling:
+class UniformPooling(CheckedSettings):
     """Tasks scored with the first token's state, and with the mean of all positions' states.
 
     The weights stay as they are. Both ways the model's own normalization, prompt and length limit

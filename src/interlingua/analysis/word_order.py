@@ -9,6 +9,7 @@ from typing import ClassVar
 from interlingua.analysis.record import Analysis, Measure
 from interlingua.analysis.subject import Subject
 from interlingua.arrays import normalize_rows
+from interlingua.config import CheckedSettings
 from interlingua.evaluation.data.folders import content_sha256
 from interlingua.evaluation.task import options
 from interlingua.runtime import Progress, silent
@@ -26,7 +27,7 @@ NOTE = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class WordOrder:
+class WordOrder(CheckedSettings):
     """The cosine of the paper's two sentences, in lower case; lower tells them apart."""
 
     name: ClassVar[str] = "word_order"

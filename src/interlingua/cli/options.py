@@ -16,8 +16,10 @@ from typing import Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
+from interlingua.config import AtLeast, Between
+from interlingua.config.bounds import bounds_of
 from interlingua.limits import MAX_LINE_CHARACTERS, line_limit
-from interlingua.options import GENERAL, GROUPS, KINDS, Declaration, declared
+from interlingua.options import GENERAL, GROUPS, KINDS, Declaration, declared, kinds_of
 
 T = TypeVar("T")
 READ = (bool, int, float, str, Path)
@@ -72,7 +74,7 @@ def _parameters(options: type, variables: str | None) -> list[inspect.Parameter]
         default = field.default
         if default is dataclasses.MISSING or declaration.is_required:
             default = inspect.Parameter.empty
-        annotation = _annotation(field, default, declaration)
+        annotation = _annotation(options, field, default, declaration)
         parameters.append(_keyword(field.name, default, annotation))
     return parameters
 
@@ -82,8 +84,22 @@ def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
-def _annotation(field: dataclasses.Field[Any], default: Any, declaration: Declaration) -> Any:
-    kind: Any = declaration.kind or KINDS.get(str(field.type).removesuffix(" | None"))
+def _range(options: type, name: str) -> dict[str, float]:
+    """The ends of an option's range that belong to it, which ``--help`` shows."""
+    bounded = bounds_of(options).get(name)
+    rule = bounded and bounded.rule
+    if isinstance(rule, Between):
+        return {"min": rule.low, "max": rule.high}
+    if isinstance(rule, AtLeast):
+        return {"min": rule.low}
+    return {}
+
+
+def _annotation(
+    options: type, field: dataclasses.Field[Any], default: Any, declaration: Declaration
+) -> Any:
+    kinds = kinds_of(options, field)
+    kind: Any = declaration.kind or KINDS.get(kinds[0])
     if kind is None:
         # bool comes before int, which it is, too.
         kind = next((known for known in READ if isinstance(default, known)), str)
@@ -91,9 +107,8 @@ def _annotation(field: dataclasses.Field[Any], default: Any, declaration: Declar
         kind = kind | None
     more: dict[str, Any] = {
         "help": declaration.help,
-        "min": declaration.minimum,
-        "max": declaration.maximum,
     }
+    more |= _range(options, field.name)
     more |= {"envvar": declaration.envvar, "metavar": declaration.metavar}
     if declaration.is_argument:
         return Annotated[kind, typer.Argument(**more)]

@@ -20,14 +20,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64, UInt8
 from numpy import ndarray
 
 from interlingua import languages
-from interlingua.config import check_bounds
+from interlingua.config import Between, CheckedSettings
 from interlingua.corpus.codepoints import CodePoints, decode
 from interlingua.corpus.formats import TextPair
 from interlingua.corpus.normalize import Markup, normalize_codes
@@ -38,36 +38,27 @@ RULES = (
     "empty", "no_letters", "identical", "too_short", "too_long", "length_ratio", "wrong_script",
     "wrong_language",
 )  # fmt: skip
-BOUNDS: dict[str, tuple[float, float]] = {
-    "min_characters": (0, 10**9),
-    "max_characters": (0, 10**9),
-    "max_length_ratio": (0, 1e6),
-    "length_slack": (0, 1e6),
-    "min_script_share": (0, 1),
-    "min_language_confidence": (0, 1),
-    "min_identified_letters": (0, 10**9),
-}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class CleanConfig:
+class CleanConfig(CheckedSettings):
     """What cleaning changes and what it drops."""
 
     markup: Markup = "keep"
     """Tags, entities and format placeholders: kept, stripped, or each written as one symbol."""
-    min_characters: int = 1
+    min_characters: Annotated[int, Between(0, 10**9)] = 1
     """Characters; a side with fewer drops the pair."""
-    max_characters: int = 1000
+    max_characters: Annotated[int, Between(0, 10**9)] = 1000
     """Characters; a side with more drops the pair (the limit in tokens is the vocabulary's to
     apply)."""
-    max_length_ratio: float = 3.0
+    max_length_ratio: Annotated[float, Between(0, 1e6)] = 3.0
     """Ratio of the longer to the shorter side, in characters, each side ``length_slack`` longer
     than it is; a Chinese character counts as 3 Latin ones, kana and Hangul as 2, Ethiopic as 1.5. 0
     switches the rule off."""
-    length_slack: float = 15.0
+    length_slack: Annotated[float, Between(0, 1e6)] = 15.0
     """Characters added to both sides before the ratio is taken, so that short texts may differ
     more."""
-    min_script_share: float = 0.25
+    min_script_share: Annotated[float, Between(0, 1)] = 0.25
     """Share (0 to 1) of a side's letters (a Chinese one again worth 3) that must be in its
     language's script; names, acronyms and code fill the rest. 0 switches the rule off."""
     drop_identical: bool = True
@@ -75,13 +66,12 @@ class CleanConfig:
     identify_languages: bool = False
     """Whether languages are identified (by py3langid, the extra ``langid``; about 10,000 texts a
     second)."""
-    min_language_confidence: float = 0.8
+    min_language_confidence: Annotated[float, Between(0, 1)] = 0.8
     """Probability (0 to 1) another language must reach to drop a pair; close relatives never do."""
-    min_identified_letters: int = 20
+    min_identified_letters: Annotated[int, Between(0, 10**9)] = 20
     """Letters; shorter texts are not identified."""
 
     def __post_init__(self) -> None:
-        check_bounds(self, "clean", BOUNDS)
         if self.min_characters > self.max_characters:
             raise ConfigError(
                 f"min_characters = {self.min_characters} and max_characters ="

@@ -9,37 +9,34 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Generic, NamedTuple, TypeVar
+from typing import Annotated, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float64
 from numpy import ndarray
 
+from interlingua.config import AtLeast, Between, CheckedSettings
 from interlingua.errors import ConfigError
 
 Name = TypeVar("Name")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Caps:
+class Caps(CheckedSettings):
     """Limits to what temperature sampling gives a language pair."""
 
-    max_pairs: int | None = None
+    max_pairs: Annotated[int, AtLeast(1)] | None = None
     """Sentence pairs; a language pair with more counts as having this many."""
-    max_share: float = 1.0
+    max_share: Annotated[float, Between(0, 1)] = 1.0
     """Share (0 to 1) of all draws a language pair gets at most."""
-    min_share: float = 0.0
+    min_share: Annotated[float, Between(0, 1)] = 0.0
     """Share (0 to 1) of all draws a language pair gets at least."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.min_share <= self.max_share <= 1:
+        if self.min_share > self.max_share:
             raise ConfigError(
-                f"min_share = {self.min_share}, max_share = {self.max_share}; choose 0 <="
-                " min_share <= max_share <= 1"
-            )
-        if self.max_pairs is not None and self.max_pairs < 1:
-            raise ConfigError(
-                f"max_pairs = {self.max_pairs}; choose at least 1, or leave it out for no limit"
+                f"min_share = {self.min_share}, max_share = {self.max_share}; choose min_share <="
+                " max_share"
             )
 
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.schema import BACKBONE, Kind
+from interlingua.encoder.model_files import BackboneFile
 
 Names = tuple[str, ...]
 SHARED = (
@@ -92,7 +92,7 @@ class Architecture:
     has_pooler: bool = False
     """Whether transformers adds a pooling layer of its own to the encoder, unless it is kept from
     it."""
-    schema: Kind = BACKBONE
+    schema: type = BackboneFile
     """Of keys that only this family has."""
     read_more: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
     """Fields of ours that are written in another form."""

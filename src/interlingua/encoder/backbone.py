@@ -14,12 +14,24 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from interlingua.config import CheckedSettings
 from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.dropout import dropout
 from interlingua.encoder.layer import Layer, layout_for
 from interlingua.encoder.layer_weights import ACTIVATIONS, LayerSpec
-from interlingua.encoder.schema import SIZES, ObjectOf
+from interlingua.encoder.model_files import (
+    DropoutRate,
+    HiddenSize,
+    IntermediateSize,
+    NormEps,
+    NumHeads,
+    NumLayers,
+    NumPositions,
+    NumTypes,
+    TokenId,
+    VocabularySize,
+)
 from interlingua.errors import ConfigError
 from interlingua.one_pass import switch
 from interlingua.registry import check_choice, did_you_mean
@@ -63,34 +75,34 @@ EMS_MAX_TOKENS = 120
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BackboneConfig:
+class BackboneConfig(CheckedSettings):
     """The shape of a backbone, under the names that Hugging Face's ``config.json`` uses."""
 
-    vocab_size: int
+    vocab_size: VocabularySize
     """Rows of the word-embedding table."""
-    hidden_size: int = 384
+    hidden_size: HiddenSize = 384
     """Width D of the hidden states."""
-    num_hidden_layers: int = 4
+    num_hidden_layers: NumLayers = 4
     """Transformer layers, each attention then feed-forward."""
-    num_attention_heads: int = 6
+    num_attention_heads: NumHeads = 6
     """Heads per layer; must divide ``hidden_size``."""
-    intermediate_size: int = 1536
+    intermediate_size: IntermediateSize = 1536
     """Width of the feed-forward block."""
     hidden_act: str = "gelu"
     """gelu, relu, silu (= swish), tanh, or gelu by its tanh formula: gelu_new (=
     gelu_pytorch_tanh)."""
-    hidden_dropout_prob: float = 0.1
+    hidden_dropout_prob: DropoutRate = 0.1
     """Probability of zeroing an activation before each residual sum, and after the embeddings."""
-    attention_probs_dropout_prob: float = 0.1
+    attention_probs_dropout_prob: DropoutRate = 0.1
     """Probability of zeroing an attention weight."""
-    max_position_embeddings: int = 512
+    max_position_embeddings: NumPositions = 512
     """Rows of the position table; RoBERTa-shaped models use the first ``pad_token_id + 1`` of them
     for nothing. Without such a table: the longest sentence, in tokens."""
-    type_vocab_size: int = 0
+    type_vocab_size: NumTypes = 0
     """Rows of the token-type table, of which row 0 is added to every token; 0 = no such table."""
-    layer_norm_eps: float = 1e-12
+    layer_norm_eps: NormEps = 1e-12
     """Added to the variance in every LayerNorm."""
-    pad_token_id: int = 0
+    pad_token_id: TokenId = 0
     """Id of the padding token; sets where RoBERTa's positions begin."""
     model_type: ModelType = "bert"
     """Which family it is saved as, and so where positions begin; static: no layers, see
@@ -145,12 +157,7 @@ class BackboneConfig:
         return cls(**shape, **PRESETS[name])
 
     def __post_init__(self) -> None:
-        # Each size by itself first, then those that have to fit each other: the later checks
-        # divide by sizes that the first one has found to be positive.
-        problem = ObjectOf(SIZES).problem({name: getattr(self, name) for name in SIZES}, "")
-        if problem is not None:
-            key, found, expected = problem
-            raise ConfigError(f"{key} is {found}, expected {expected}; correct the size")
+        # Each size by itself is in the bounds of its type, so what is divided by is positive.
         if self.num_hidden_layers and not self.intermediate_size:
             raise ConfigError(
                 "intermediate_size is 0, expected a whole number from 1 on; correct the size"

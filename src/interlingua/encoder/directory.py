@@ -26,21 +26,20 @@ from torch import Tensor
 from interlingua import __version__
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.families import FAMILIES, family_of
-from interlingua.encoder.pooling import POOLING_MODES, PoolingMode
-from interlingua.encoder.schema import (
+from interlingua.encoder.model_files import (
     AFTER_POOLING,
-    BACKBONE,
     BEFORE_POOLING,
-    LIMITS,
-    MODULES,
-    OBJECT,
-    POOLING,
-    PROMPTS,
-    RANGES,
-    Kind,
-    check,
+    AnyObject,
+    BackboneFile,
+    LimitsFile,
+    Modules,
+    PoolingFile,
+    PromptsFile,
+    RangesByWidth,
     check_modules,
+    read_file,
 )
+from interlingua.encoder.pooling import POOLING_MODES, PoolingMode
 from interlingua.encoder.vector_format import Int8Ranges, ranges_by_width
 from interlingua.encoder.weights import from_huggingface_names, read_weights, to_huggingface_names
 from interlingua.errors import CheckpointError, ConfigError
@@ -263,7 +262,7 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
     Raises:
         CheckpointError: a file is missing or broken, or the model is of another kind.
     """
-    raw = read_json(folder / "config.json", schema=BACKBONE)
+    raw = read_json(folder / "config.json", schema=BackboneFile)
     if raw.get("model_type") not in MODEL_TYPES:
         raise CheckpointError(
             f"{folder}: model_type is {raw.get('model_type')!r}; supported are"
@@ -294,9 +293,9 @@ def read_backbone_config(folder: Path, raw: dict[str, Any]) -> BackboneConfig:
     Raises:
         CheckpointError: a size is none, or they do not fit each other.
     """
-    check(raw, BACKBONE, folder / "config.json")
+    read_file(BackboneFile, raw, folder / "config.json")
     family = FAMILIES.get(family_of(raw) or "", FAMILIES["bert"])
-    check(raw, family.schema, folder / "config.json")
+    read_file(family.schema, raw, folder / "config.json")
     try:
         return family.shape(raw)
     except (ConfigError, TypeError) as error:
@@ -326,8 +325,8 @@ def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
         )
     pooling: dict[str, Any] = {}
     if "Pooling" in modules:
-        pooling = read_json(folder / modules["Pooling"] / "config.json", schema=POOLING)
-    limits = read_json(folder / "sentence_bert_config.json", missing={}, schema=LIMITS)
+        pooling = read_json(folder / modules["Pooling"] / "config.json", schema=PoolingFile)
+    limits = read_json(folder / "sentence_bert_config.json", missing={}, schema=LimitsFile)
     limit = limits.get("max_seq_length")
     return EncodingSettings(
         pooling=_pooling_mode(pooling, folder),
@@ -351,7 +350,7 @@ def listed_modules(folder: Path, before: Sequence[str] = ()) -> list[tuple[str, 
     """
     if not (folder / "modules.json").exists():
         return []
-    found = cast("list[dict[str, str]]", read_json(folder / "modules.json", schema=MODULES))
+    found = cast("list[dict[str, str]]", read_json(folder / "modules.json", schema=Modules))
     listed = [(module["path"], module["type"]) for module in found]
     if before:
         check_modules(listed, before, folder)
@@ -375,10 +374,10 @@ def read_described_settings(folder: Path, *, include_special: bool) -> dict[str,
         CheckpointError: a file is broken.
     """
     path = folder / "config_sentence_transformers.json"
-    described = read_json(path, missing={}, schema=PROMPTS)
+    described = read_json(path, missing={}, schema=PromptsFile)
     own = described.get("interlingua") or {}
     try:
-        ranges = ranges_by_width(read_json(folder / RANGES_FILE, missing={}, schema=RANGES))
+        ranges = ranges_by_width(read_json(folder / RANGES_FILE, missing={}, schema=RangesByWidth))
     except ValueError as error:
         raise CheckpointError(
             f"{folder / RANGES_FILE}: no file of ranges ({error}); export it again"
@@ -411,14 +410,14 @@ def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
 
 
 def read_json(
-    path: Path, missing: dict[str, Any] | None = None, *, schema: Kind = OBJECT
+    path: Path, missing: dict[str, Any] | None = None, *, schema: Any = AnyObject
 ) -> dict[str, Any]:
     """Parses a JSON file of a model directory; ``missing`` is returned where there is none.
 
     Args:
         path: the file.
         missing: instead of a file that is not there; None = it must be.
-        schema: what its content may be, see ``encoder/schema.py``.
+        schema: the type of its content, see ``encoder/model_files.py``.
 
     Raises:
         CheckpointError: the file is absent (and ``missing`` is None) or broken, or not of the
@@ -433,7 +432,7 @@ def read_json(
         raise CheckpointError(f"{path}: no such file; is this a model directory?") from error
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path}: can't be read ({error}); fetch the model again") from error
-    check(content, schema, path)
+    read_file(schema, content, path)
     return cast(dict[str, Any], content)
 
 

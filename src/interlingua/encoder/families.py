@@ -14,13 +14,13 @@ from typing import Any
 
 from interlingua.encoder.architectures import Architecture, Stacked
 from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.schema import (
-    DISTILBERT,
-    ELECTRA,
-    JINA_BERT,
-    JINA_BERT_QK_NORM,
-    MODERNBERT,
-    ROTARY,
+from interlingua.encoder.model_files import (
+    DistilBertFile,
+    ElectraFile,
+    JinaBertFile,
+    JinaBertQKNormFile,
+    ModernBertFile,
+    RotaryFile,
 )
 from interlingua.errors import ConfigError
 
@@ -227,7 +227,7 @@ _JINA_BERT = Architecture(
         "intermediate_bias": False,
     },
     has_pooler=True,
-    schema=JINA_BERT,
+    schema=JinaBertFile,
     read_more=_jina_bert_fields,
     write_more=_jina_bert_keys(JINA_CODE),
 )
@@ -239,7 +239,7 @@ FAMILIES: dict[str, Architecture] = {
         _BERT,
         class_name="ElectraModel",
         has_pooler=False,
-        schema=ELECTRA,
+        schema=ElectraFile,
         read_more=_electra_fields,
         write_more=_electra_keys,
     ),
@@ -270,7 +270,7 @@ FAMILIES: dict[str, Architecture] = {
             "type_vocab_size": "",
             "layer_norm_eps": "",
         },
-        schema=DISTILBERT,
+        schema=DistilBertFile,
     ),
     "modernbert": Architecture(
         class_name="ModernBertModel",
@@ -302,7 +302,7 @@ FAMILIES: dict[str, Architecture] = {
             "layer_norm_eps": 1e-5,
             "max_position_embeddings": 8192,
         },
-        schema=MODERNBERT,
+        schema=ModernBertFile,
         read_more=_modernbert_fields,
         write_more=_modernbert_keys,
     ),
@@ -333,7 +333,7 @@ FAMILIES: dict[str, Architecture] = {
             "max_position_embeddings": 2048,
             "type_vocab_size": 2,
         },
-        schema=ROTARY,
+        schema=RotaryFile,
         read_more=_one_base(NOMIC_BASE),
         write_more=_one_base_key,
     ),
@@ -356,7 +356,7 @@ FAMILIES: dict[str, Architecture] = {
             "max_position_embeddings": 8192,
             "type_vocab_size": 1,
         },
-        schema=ROTARY,
+        schema=RotaryFile,
         read_more=_one_base(GLOBAL_BASE),
         write_more=_one_base_key,
     ),
@@ -383,7 +383,7 @@ FAMILIES: dict[str, Architecture] = {
             "query_key_norm": True,
             "adds_input_twice": True,
         },
-        schema=JINA_BERT_QK_NORM,
+        schema=JinaBertQKNormFile,
         write_more=_jina_bert_keys(JINA_QK_NORM_CODE),
     ),
     # JinaBERT without a gate.

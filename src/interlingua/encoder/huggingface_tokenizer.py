@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.encoder.locate import hub_hint, hub_name, hub_snapshot
-from interlingua.encoder.schema import ROLES, TOKENIZER, fault
+from interlingua.encoder.model_files import ROLES, TokenizerFile, read_file
 from interlingua.errors import CheckpointError, DataError
 from interlingua.files import PathLike
 from interlingua.storage.json_text import parse_json, read_json_text
@@ -98,8 +98,7 @@ def _special_tokens(folder: Path) -> dict[str, str]:
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
         if (folder / name).is_file():
             settings = _read_object(folder / name)
-            if problem := fault(settings, TOKENIZER):
-                raise DataError(f"{problem}; fetch the model again", path=folder / name)
+            read_file(TokenizerFile, settings, folder / name, error=DataError)
             for role in ROLES:
                 token = settings.get(role)
                 # Written as a text, or as a token with its options.

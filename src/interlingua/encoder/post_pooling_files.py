@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from interlingua.config import shown
 from interlingua.encoder.directory import modules_after_pooling, read_json, write_json
 from interlingua.encoder.meta_device import meta_device
+from interlingua.encoder.model_files import DenseFile
 from interlingua.encoder.post_pooling import Activation, Dense, Normalize, PostPooling
-from interlingua.encoder.schema import DENSE, shown
 from interlingua.encoder.weights import read_weights
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.tensor_files import write_safetensors
@@ -97,7 +98,7 @@ def check_cut(truncate_dim: int | None, width: int, folder: Path) -> None:
 
 
 def _read_dense(folder: Path) -> Dense:
-    values = read_json(folder / "config.json", schema=DENSE)
+    values = read_json(folder / "config.json", schema=DenseFile)
     if values.get("use_residual") or (values.get("module_input_name") or SENTENCE) != SENTENCE:
         raise CheckpointError(
             f"{folder}: a Dense module with a residual or with another input is not supported"

@@ -24,7 +24,7 @@ from interlingua.encoder.directory import (
     write_modules,
     write_tokenizer_config,
 )
-from interlingua.encoder.schema import ANY_CONFIG, BACKBONE, MODULES
+from interlingua.encoder.model_files import AnyModelFile, BackboneFile, Modules
 from interlingua.encoder.static import MAX_TOKENS, static_config
 from interlingua.encoder.weights import read_weights
 from interlingua.errors import CheckpointError, ConfigError
@@ -46,12 +46,12 @@ def static_folder(folder: Path) -> Path | None:
         CheckpointError: ``modules.json`` or ``config.json`` is broken.
     """
     if (folder / "modules.json").is_file():
-        modules = cast("list[dict[str, str]]", read_json(folder / "modules.json", schema=MODULES))
+        modules = cast("list[dict[str, str]]", read_json(folder / "modules.json", schema=Modules))
         # A table is the first module of its model, in place of the transformer.
         if modules and modules[0]["type"].endswith(f".{MODULE}"):
             return folder / modules[0]["path"]
         return None
-    config = read_json(folder / "config.json", missing={}, schema=ANY_CONFIG)
+    config = read_json(folder / "config.json", missing={}, schema=AnyModelFile)
     if config.get("model_type") == MODEL_TYPE:
         return folder
     return None
@@ -134,7 +134,7 @@ def static_settings(folder: Path) -> EncodingSettings:
     if kinds:
         normalize = kinds[-1] == "Normalize"
     else:
-        normalize = read_json(folder / "config.json", schema=BACKBONE).get("normalize", False)
+        normalize = read_json(folder / "config.json", schema=BackboneFile).get("normalize", False)
     return EncodingSettings(
         normalize=bool(normalize),
         max_tokens=MAX_TOKENS,

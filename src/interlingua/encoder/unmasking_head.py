@@ -7,13 +7,14 @@ use it only if both say the same: that is what brings the vectors of translation
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 
 from interlingua.batches.sentences import Tails, chained
+from interlingua.config import AtLeast, CheckedSettings
 from interlingua.devices import on_device
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
@@ -22,24 +23,17 @@ from interlingua.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class UnmaskingHeadConfig:
+class UnmaskingHeadConfig(CheckedSettings):
     """Shape of the unmasking head; the defaults are MEXMA's, for both base and large encoders."""
 
-    layers: int = 6
+    layers: Annotated[int, AtLeast(1)] = 6
     """Transformer layers."""
-    heads: int = 8
+    heads: Annotated[int, AtLeast(1)] = 8
     """Attention heads of each; must divide the encoder's width."""
-    intermediate_size: int = 3072
+    intermediate_size: Annotated[int, AtLeast(1)] = 3072
     """Width of their feed-forward blocks."""
-    dropout: float = 0.1
+    dropout: Annotated[float, AtLeast(0, below=1)] = 0.1
     """Probability of zeroing an activation."""
-
-    def __post_init__(self) -> None:
-        for name in ("layers", "heads", "intermediate_size"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"head: {name} is {getattr(self, name)}; it must be at least 1")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"head: dropout is {self.dropout}; it must be at least 0 and below 1")
 
 
 class Arrangement(NamedTuple):

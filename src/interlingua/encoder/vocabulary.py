@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 from interlingua.corpus.segmentation import PreTokenizer, segment
 from interlingua.corpus.text_forms import TEXT_FORMS, normalizers_of, undo_forms
 from interlingua.encoder.locate import best_of_run, installed_model
-from interlingua.encoder.schema import VOCABULARY, fault
+from interlingua.encoder.model_files import VocabularyFile, read_file
 from interlingua.encoder.tokenizer_checks import check_definition
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
@@ -121,8 +121,8 @@ class Vocabulary:
         # First: a file of another format need not hold what this one expects.
         if wrong := fault_of(settings, VOCABULARY_FORMAT):
             raise DataError(f"{wrong}; {VOCABULARY_FORMAT.remedy}", path=path)
-        if problem := fault(settings, VOCABULARY):
-            raise DataError(f"{problem}; save the vocabulary again", path=path)
+        remedy = "save the vocabulary again"
+        read_file(VocabularyFile, settings, path, error=DataError, remedy=remedy)
         model = Path(folder) / "sentencepiece.model"
         sentencepiece: bytes | None = None
         if model.is_file():

@@ -21,7 +21,7 @@ from interlingua.encoder.architectures import Architecture
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.families import FAMILIES
 from interlingua.encoder.meta_device import meta_device
-from interlingua.encoder.schema import SHARDS, check
+from interlingua.encoder.model_files import ShardsFile, read_file
 from interlingua.errors import CheckpointError, with_article
 from interlingua.storage.json_text import parse_json, read_json_text
 
@@ -230,8 +230,7 @@ def _shards(index: Path) -> list[str]:
         raise CheckpointError(
             f"{index}: cut short or damaged ({error}); fetch the model again"
         ) from error
-    check(content, SHARDS, index)
-    return sorted(set(content["weight_map"].values()))
+    return sorted(set(read_file(ShardsFile, content, index).weight_map.values()))
 
 
 def _read_safetensors(path: Path) -> dict[str, Tensor]:

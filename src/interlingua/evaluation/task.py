@@ -33,7 +33,7 @@ from typing import (
 from jaxtyping import Float64
 from numpy import ndarray
 
-from interlingua.errors import ConfigError
+from interlingua.config import CheckedSettings
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
     choose_languages,
@@ -165,12 +165,12 @@ class Findings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task(abc.ABC):
+class Task(CheckedSettings, abc.ABC):
     """An evaluation protocol; its fields are its options. One file in ``evaluation/tasks`` each.
 
     A task with an option ``languages`` is a ``LanguageTask``. An option may only have the values
-    that its type lists (``Literal``), and what its metadata say: ``{"at_least": 1}``; for
-    ``{"words": ...}`` see ``label``, for ``{"output": True}`` see ``options``.
+    that its type lists (``Literal``) or bounds (``Annotated[int, AtLeast(1)]``). Of its
+    metadata, for ``{"words": ...}`` see ``label``, for ``{"output": True}`` see ``options``.
 
     Attributes:
         name: in the registry.
@@ -201,11 +201,6 @@ class Task(abc.ABC):
         kind: Any = type(self)
         for name, choices in _choices(kind).items():
             check_choice(name, getattr(self, name), choices)
-        for option in dataclasses.fields(self):
-            least = option.metadata.get("at_least")
-            value = getattr(self, option.name)
-            if least is not None and value < least:
-                raise ConfigError(f"{option.name} must be {least} or more, got {value}")
 
     def evaluate(
         self, encoder: CachedEncoder, data: Path, *, progress: Progress = silent

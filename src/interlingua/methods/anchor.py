@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from jaxtyping import Float, Int64
@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from interlingua.batches.tokens import ParallelBatch
-from interlingua.config import PathText, refuse_unread
+from interlingua.config import MANY, Between, CheckedSettings, PathText, refuse_unread
 from interlingua.encoder.altered_sentences import HardRequest
 from interlingua.encoder.anchors import AnchoredPairs, Anchors, Negatives, Rows
 from interlingua.encoder.encoder import Encoder
@@ -39,11 +39,12 @@ from interlingua.functional.anchoring import (
 )
 from interlingua.functional.contrastive import inner_products, means_of_chunks
 from interlingua.methods.matryoshka import nested_together
-from interlingua.methods.objective import LossOutput, Objective, need
+from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.options import Size, Steps, Temperature, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AnchorConfig:
+class AnchorConfig(CheckedSettings):
     """The loss and its terms; a weight of 0 leaves a term out."""
 
     teachers: tuple[PathText, ...] = ()
@@ -59,55 +60,49 @@ class AnchorConfig:
     student_reads: Literal["translations", "alternate", "both"] = "alternate"
     """Sides of the pairs; alternate: the pivot's in one step of ``original_steps``, the other in
     the rest."""
-    original_steps: int = 3
+    original_steps: Steps = 3
     """Steps from one that reads originals to the next, with student_reads = "alternate"."""
     bank: PathText = ""
     """Folder of the teacher's vectors, reused if they are of the same teachers and sentences;
     default: in the run's."""
-    bank_size: int = 32_768
+    bank_size: Size = 32_768
     """Negatives of a step: sentences of this run, and more of the corpus where those are fewer."""
-    bank_steps: int = 100
+    bank_steps: Steps = 100
     """Steps with the same negatives, where there are more than ``bank_size``."""
-    temperature: float = 0.05
+    temperature: Temperature = 0.05
     """Divides the cosines of the contrasts and of the split softmax."""
-    soft_temperature: float = 0.05
+    soft_temperature: Temperature = 0.05
     """Divides the cosines of the soft labels, the student's and the teacher's."""
     side_negatives: Literal["language", "all"] = "all"
     """Negatives of the same side: the batch's other sentences, as the student embeds them, of the
     language or all."""
     hard_kinds: tuple[str, ...] = ("number", "entity", "negation", "antonym", "word_order")
     """What is altered in the hard negatives."""
-    hard_count: int = 2
+    hard_count: Annotated[int, Between(1, MANY)] = 2
     """Hard negatives of an original, at most."""
-    mse_weight: float = 1.0
+    mse_weight: Weight = 1.0
     """Weight of the squared distance to the teacher."""
-    to_bank_weight: float = 1.0
+    to_bank_weight: Weight = 1.0
     """Weight of the contrast of a student's vector with the bank."""
-    from_bank_weight: float = 0.25
+    from_bank_weight: Weight = 0.25
     """Weight of the contrast of a teacher's vector with the batch's students and the bank."""
-    center_weight: float = 0.0
+    center_weight: Weight = 0.0
     """Weight of the squared distance of each language's mean in the batch to that of its
     targets."""
-    side_weight: float = 0.0
+    side_weight: Weight = 0.0
     """Weight of the contrast with ``side_negatives``, for strong alignment."""
-    soft_weight: float = 1.0
+    soft_weight: Weight = 1.0
     """Weight of the soft labels."""
-    hard_weight: float = 0.0
+    hard_weight: Weight = 0.0
     """Weight of the split softmax over altered originals, in steps in which the student reads
     originals."""
 
     def __post_init__(self) -> None:
-        weights = {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.name.endswith("_weight")
-        }
-        if min(weights.values()) < 0 or sum(weights.values()) == self.hard_weight:
+        names = [field.name for field in fields(self) if field.name.endswith("_weight")]
+        if sum(getattr(self, name) for name in names) == self.hard_weight:
             raise ConfigError(
-                f"{', '.join(weights)} must be at least 0, and one besides hard_weight above 0"
+                f"{', '.join(names)} are 0, which leaves no loss; raise one besides hard_weight"
             )
-        need(self, "positive", "temperature", "soft_temperature")
-        need(self, "positive", "bank_size", "bank_steps", "original_steps", "hard_count")
         if self.teacher_prompts and len(self.teacher_prompts) != max(len(self.teachers), 1):
             raise ConfigError(
                 'teacher_prompts: expected one for each of the teachers; give "" for those without'

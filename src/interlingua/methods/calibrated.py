@@ -11,32 +11,32 @@ student is held to a space that was made for English alone (Table 4 measures bot
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 
 from interlingua.batches.sentences import by_pivot
 from interlingua.batches.tokens import ParallelBatch
-from interlingua.config import refuse_unread
+from interlingua.config import MANY, Between, CheckedSettings, refuse_unread
 from interlingua.encoder.ema import EmaTeacher, cosine_decay
 from interlingua.encoder.encoder import Encoder
-from interlingua.errors import ConfigError
 from interlingua.functional.distillation import mean_squared_error
 from interlingua.languages import resolve
-from interlingua.methods.objective import LossOutput, Objective, need
+from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.options import PositiveWeight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CalibratedConfig:
+class CalibratedConfig(CheckedSettings):
     """The defaults are the paper's model; its Table 4 varies ``decay`` and ``teacher``."""
 
     teacher: Literal["ema", "frozen"] = "ema"
     """ema: the teacher follows the student; frozen: it stays what it was, "freeze teacher" of Table
     4."""
-    decay: float = 0.99999
+    decay: Annotated[float, Between(0, 1)] = 0.99999
     """tau_base: share of itself that the teacher keeps in the first step, of the paper's run of
     ``decay_steps``."""
-    decay_steps: int = 105_000
+    decay_steps: Annotated[int, Between(0, MANY)] = 105_000
     """Length of the run, in steps, that ``decay`` is for. A run of K steps keeps (1 - decay) *
     decay_steps, so its own decay is 1 - (1 - decay) * decay_steps / K: else a short run's teacher
     would hardly move. 0 = decay as it is."""
@@ -51,25 +51,14 @@ class CalibratedConfig:
     english_through_student: bool = False
     """Also teach the student the pivot's own sentences, as Reimers and Gurevych (2020) do; the
     paper does not."""
-    distillation_weight: float = 1.0
+    distillation_weight: PositiveWeight = 1.0
     """Weight of the other languages' term in the loss."""
-    english_weight: float = 1.0
+    english_weight: PositiveWeight = 1.0
     """Weight of the pivot's own term, with ``english_through_student``."""
     pivot: str = "eng_Latn"
     """Language that only the teacher reads; every pair has a side in it."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.decay <= 1:
-            raise ConfigError(
-                f"decay is {self.decay}; it must lie between 0 (the student itself) and 1 (never"
-                " moves)"
-            )
-        if self.decay_steps < 0:
-            raise ConfigError(
-                f"decay_steps is {self.decay_steps}; give a number of steps, or 0 to take decay as"
-                " it is"
-            )
-        need(self, "positive", "distillation_weight", "english_weight")
         # An option that nothing reads is refused: a run would not be what its file says.
         is_frozen = self.teacher == "frozen"
         teacher_only = not self.english_through_student

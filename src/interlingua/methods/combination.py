@@ -18,12 +18,13 @@ import torch
 from torch import nn
 
 from interlingua.batches.feeds import FEEDS, FeedName
-from interlingua.config import from_mapping, to_mapping, with_absolute_paths
+from interlingua.config import CheckedSettings, to_mapping, with_absolute_paths
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.shared_passes import SharedPasses
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.methods.objective import LabelKind, LossOutput, Objective
+from interlingua.methods.options import read_options
 from interlingua.registry import METHODS, resolve
 
 
@@ -66,7 +67,7 @@ def read_term(label: str, table: Any) -> Term:
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
         raise ConfigError(f"{where}: weight is {weight!r}; it must be a number above 0")
     options = {name: value for name, value in table.items() if name not in ("method", "weight")}
-    return Term(method, from_mapping(method.Config, options, where=where), float(weight))
+    return Term(method, read_options(method.Config, options, where=where), float(weight))
 
 
 def with_absolute_values(table: Mapping[str, Any], term: Term) -> dict[str, Any]:
@@ -81,7 +82,7 @@ def with_absolute_values(table: Mapping[str, Any], term: Term) -> dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CombinationConfig:
+class CombinationConfig(CheckedSettings):
     """What is added up."""
 
     terms: dict[str, Any] = field(default_factory=dict)

@@ -16,26 +16,25 @@ from torch.nn import functional as F
 from interlingua.batches.feeds import LabeledBatch
 from interlingua.batches.sentences import join
 from interlingua.batches.tokens import TokenBatch
+from interlingua.config import CheckedSettings
 from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pair_scorer import PairPooling, PairScorer
 from interlingua.files import PathLike
-from interlingua.methods.objective import LossOutput, Objective, need
+from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.options import Dropout
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CrossEncoderConfig:
+class CrossEncoderConfig(CheckedSettings):
     """How pairs are read and scored."""
 
     both_orders: bool = True
     """Train on (a, b) and on (b, a), as the authors' example does."""
     pooling: PairPooling = "cls"
     """What the head sees of the joined sequence: the first token's state, or the mean of all."""
-    head_dropout: float = 0.1
+    head_dropout: Dropout = 0.1
     """Probability of zeroing an element of the head's input, twice."""
-
-    def __post_init__(self) -> None:
-        need(self, "at least 0 and below 1", "head_dropout")
 
 
 class CrossEncoder(Objective):

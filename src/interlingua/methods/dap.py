@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from interlingua.batches.masking import IGNORED, mlm_mask
 from interlingua.batches.sentences import by_pivot, join
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
-from interlingua.config import refuse_unread
+from interlingua.config import CheckedSettings, refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.heads import LanguageTags
 from interlingua.encoder.pooling import HiddenStates
@@ -29,22 +29,23 @@ from interlingua.functional.contrastive import bidirectional_contrastive, infonc
 from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.languages import resolve
 from interlingua.methods.matryoshka import full_width
-from interlingua.methods.objective import LossOutput, Objective, need, need_a_loss
+from interlingua.methods.objective import LossOutput, Objective, need_a_loss
+from interlingua.methods.options import Layers, Share, Temperature, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DAPConfig:
+class DAPConfig(CheckedSettings):
     """DAP and its ablations (Table 5, sections 5.1-5.3 of the paper).
 
     The defaults are the paper's DAP.
     """
 
-    rtl_weight: float = 1.0
+    rtl_weight: Weight = 1.0
     """Weight of representation translation learning, 1 in Eq. (7), 0.1 by default in the released
     code; 0 = none."""
-    tr_weight: float = 1.0
+    tr_weight: Weight = 1.0
     """Weight of the translation ranking."""
-    temperature: float = 0.05
+    temperature: Temperature = 0.05
     """Divides the cosines of the ranking; the paper writes an inner product, the released code
     this."""
     ranking: Literal["forward", "both"] = "forward"
@@ -58,9 +59,9 @@ class DAPConfig:
     """The language of the sentences to reconstruct; each pair has a side in it."""
     direction: Literal["to_pivot", "from_pivot", "both"] = "to_pivot"
     """Which way is translated (Table 5); both: one half of the pairs each way."""
-    head_layers: int = 2
+    head_layers: Layers = 2
     """K, layers of the head; not more than the encoder has."""
-    reconstruct: float = 1.0
+    reconstruct: Share = 1.0
     """Share of tokens to reconstruct, (0, 1]; the states of the others are shown (section 5.2)."""
     languages: tuple[str, ...] = ()
     """Codes of the languages that the head can predict; default: the vocabulary's, else the
@@ -68,8 +69,6 @@ class DAPConfig:
 
     def __post_init__(self) -> None:
         need_a_loss(self, "rtl_weight", "tr_weight")
-        need(self, "positive", "temperature", "head_layers")
-        need(self, "above 0 and at most 1", "reconstruct")
         token = ("direction", "head_layers", "reconstruct", "languages")
         sentence = ("temperature", "ranking", "projection", "negatives")
         refuse_unread(self, *token, reason="rtl_weight = 0", when=not self.rtl_weight)

@@ -18,19 +18,20 @@ from torch import Tensor
 from interlingua.batches.feeds import FeedName
 from interlingua.batches.sentences import by_pivot, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.config import PathText
+from interlingua.config import CheckedSettings, PathText
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.functional.distillation import mean_squared_error
 from interlingua.languages import resolve
-from interlingua.methods.objective import LossOutput, Objective, Term, need, need_a_loss
+from interlingua.methods.objective import LossOutput, Objective, Term, need_a_loss
+from interlingua.methods.options import Weight
 
 PROBE = "The mayor of Bonn (67) says: it's 7 o'clock - why don't we start?"
 """Read back from the student's tokens, it must have the teacher's tokens that it has by itself."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DistillConfig:
+class DistillConfig(CheckedSettings):
     """Distillation; the defaults are the paper's loss."""
 
     teacher: PathText = ""
@@ -38,18 +39,17 @@ class DistillConfig:
     training."""
     pivot: str = "eng_Latn"
     """The language that the teacher reads; one side of every pair is in it."""
-    translation_weight: float = 1.0
+    translation_weight: Weight = 1.0
     """Weight of the term that draws translations to the teacher's embedding of the original."""
-    original_weight: float = 1.0
+    original_weight: Weight = 1.0
     """Weight of the term that draws originals to their own; 0 = the student reads translations
     only."""
-    replay_weight: float = 0.0
+    replay_weight: Weight = 0.0
     """Weight of the term that keeps sentences of the monolingual feed, in any language, where the
     teacher puts them; 0 = there is no such feed."""
 
     def __post_init__(self) -> None:
         need_a_loss(self, "translation_weight", "original_weight")
-        need(self, "at least 0", "replay_weight")
 
 
 class DistillInputs(NamedTuple):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int64
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from interlingua.batches.masking import coin_flips, one_token_mask
 from interlingua.batches.sentences import Meanings, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.config import refuse_unread
+from interlingua.config import Between, CheckedSettings, refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.heads import LanguageTags, ProjectionHead, TokenPredictionHead
 from interlingua.errors import ConfigError
@@ -34,11 +34,12 @@ from interlingua.functional.token import (
 )
 from interlingua.languages import resolve
 from interlingua.methods.matryoshka import full_width
-from interlingua.methods.objective import LossOutput, Objective, need
+from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.options import Dim, Dropout, PositiveWeight, Temperature
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class EMSConfig:
+class EMSConfig(CheckedSettings):
     """EMS and its ablations (Table XIV of the paper); the defaults are the paper's EMS."""
 
     generative: Literal["xtr", "ugt", "none"] = "xtr"
@@ -46,25 +47,25 @@ class EMSConfig:
     L_XTR"."""
     contrastive: Literal["softmax", "ams", "none"] = "softmax"
     """softmax: Eq. (8); ams: LaBSE's additive margin, "LaBSE-EMS"; none: "- L_cntrs"."""
-    xtr_weight: float = 1.0
+    xtr_weight: PositiveWeight = 1.0
     """Weight of the generative term in the loss, either kind."""
-    contrastive_weight: float = 1.0
+    contrastive_weight: PositiveWeight = 1.0
     """Weight of the contrastive term in the loss."""
-    temperature: float = 0.1
+    temperature: Temperature = 0.1
     """T of the contrastive term, in cosine units."""
-    margin: float = 0.3
+    margin: Annotated[float, Between(-1e6, 1e6)] = 0.3
     """Margin of ams, in cosine units, taken from the positives."""
     margin_after_temperature: bool = False
     """Take the margin from the logits, after the division by the temperature."""
     mlp: bool = True
     """Contrast projections, Eq. (10)-(11); False: contrast the embeddings, "- L_cntrs_mlp"."""
-    projection_dim: int = 128
+    projection_dim: Dim = 128
     """Width of the projections."""
     language_tag: bool = True
     """Tell the generative head the target language, Eq. (2)-(3); False: "- langs tok"."""
-    language_dim: int = 128
+    language_dim: Dim = 128
     """Width of a language tag."""
-    tag_dropout: float = 0.1
+    tag_dropout: Dropout = 0.1
     """Probability of zeroing an element of a language tag."""
     languages: tuple[str, ...] = ()
     """Codes of the languages that get a tag; default: those with a tag in the vocabulary, else the
@@ -89,9 +90,6 @@ class EMSConfig:
             raise ConfigError(
                 "generative and contrastive are both 'none', which leaves no loss; choose one"
             )
-        need(self, "positive", "xtr_weight", "contrastive_weight", "temperature")
-        need(self, "positive", "projection_dim", "language_dim")
-        need(self, "at least 0 and below 1", "tag_dropout")
         if self.generative == "ugt" and self.code_masking:
             raise ConfigError(
                 "code_masking masks one side and ugt both; choose generative = 'xtr' or no"

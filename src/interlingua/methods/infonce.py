@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from interlingua.batches.feeds import FeedName, SentenceBatch
 from interlingua.batches.sentences import Meanings, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.config import CheckedSettings
 from interlingua.encoder.encoder import Encoder
 from interlingua.functional.contrastive import (
     bidirectional_contrastive,
@@ -24,17 +25,18 @@ from interlingua.functional.contrastive import (
     semantic_contrastive,
 )
 from interlingua.methods.matryoshka import full_width
-from interlingua.methods.objective import LossOutput, Objective, need
+from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.options import Temperature
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class InfoNCEConfig:
+class InfoNCEConfig(CheckedSettings):
     """The contrastive loss of embeddings on the sphere."""
 
     positives: Literal["translation", "dropout"] = "translation"
     """What a sentence has to find: its translation, in parallel data, or itself through other
     dropout, in monolingual data as mSimCSE does."""
-    temperature: float = 0.05
+    temperature: Temperature = 0.05
     """Divides the cosines."""
     direction: Literal["both", "forward", "all"] = "both"
     """What ranks what: each side the other, averaged; the first the second, as in SimCSE; or each
@@ -45,9 +47,6 @@ class InfoNCEConfig:
     """Where negatives come from: all processes' micro-batches, or a process's own."""
     exclude_repeats: bool = False
     """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
-
-    def __post_init__(self) -> None:
-        need(self, "positive", "temperature")
 
 
 class InfoNCE(Objective):

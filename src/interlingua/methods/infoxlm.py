@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -21,11 +21,12 @@ from torch import Tensor, nn
 from interlingua.batches.masking import coin_flips
 from interlingua.batches.sentences import join, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.config import refuse_unread
+from interlingua.config import AtLeast, refuse_unread
 from interlingua.encoder.ema import EmaTeacher
 from interlingua.encoder.encoder import Encoder
 from interlingua.functional.momentum_contrast import momentum_contrast
-from interlingua.methods.objective import LossOutput, need
+from interlingua.methods.objective import LossOutput
+from interlingua.methods.options import PositiveWeight, Share, Size, Temperature
 from interlingua.methods.tlm import TLM, MaskedText, TLMConfig
 
 INITIAL_STD = 0.02
@@ -44,15 +45,15 @@ class InfoXLMConfig(TLMConfig):
     in InfoXLM."""
     transform: bool = True
     """RoBERTa's layer before the output embeddings; False: none, as in XLM."""
-    xlco_weight: float = 1.0
+    xlco_weight: PositiveWeight = 1.0
     """Weight of the cross-lingual contrast."""
-    temperature: float = 0.25
+    temperature: Temperature = 0.25
     """Divides inner products; the paper names none, this is the released code's default."""
-    queue_size: int = 131_072
+    queue_size: Size = 131_072
     """Keys of earlier steps that are negatives; the queue fills during the first steps."""
-    decay: float = 0.9999
+    decay: Annotated[float, AtLeast(0, below=1)] = 0.9999
     """Momentum of the encoder of keys, per step; 0.999 for the paper's large model."""
-    contrast_depth: float = 0.667
+    contrast_depth: Share = 0.667
     """Share of the layers below the contrasted output: 8 of 12 (base); 0.5 for 12 of 24 (large); 1
     = the last."""
     projection: bool = True
@@ -64,9 +65,6 @@ class InfoXLMConfig(TLMConfig):
 
     def __post_init__(self) -> None:
         TLMConfig.__post_init__(self)
-        need(self, "positive", "xlco_weight", "temperature", "queue_size")
-        need(self, "at least 0 and below 1", "decay")
-        need(self, "above 0 and at most 1", "contrast_depth")
 
     def refuse_unread(self) -> None:
         """Refuses options that nothing would read.

@@ -9,24 +9,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 from interlingua.batches.sentences import Meanings, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.config import Between, CheckedSettings
 from interlingua.functional.contrastive import additive_margin_softmax
-from interlingua.methods.objective import LossOutput, Objective, need
+from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.options import Temperature
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LaBSEConfig:
+class LaBSEConfig(CheckedSettings):
     """The translation ranking task.
 
     The defaults are the paper's where it says, else EMS's (Mao et al. 2023).
     """
 
-    margin: float = 0.3
+    margin: Annotated[float, Between(0, 1e6)] = 0.3
     """m, in cosine units, taken from the positives; 0 = without additive margin."""
-    temperature: float = 0.1
+    temperature: Temperature = 0.1
     """Divides the cosines; the paper names none."""
     margin_after_temperature: bool = False
     """Take the margin from the logits, after the division by the temperature."""
@@ -35,10 +37,6 @@ class LaBSEConfig:
     own."""
     exclude_repeats: bool = False
     """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
-
-    def __post_init__(self) -> None:
-        need(self, "positive", "temperature")
-        need(self, "at least 0", "margin")
 
 
 class LaBSE(Objective):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int, Int64
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from interlingua.batches.sentences import chained, join, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.config import refuse_unread
+from interlingua.config import Between, CheckedSettings, refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.heads import LanguageTags
 from interlingua.encoder.translation_decoders import (
@@ -31,11 +31,12 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.languages import resolve
 from interlingua.methods.matryoshka import full_width
-from interlingua.methods.objective import LossOutput, Objective, need
+from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.options import Dim, Dropout, Heads, Layers
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LASERConfig:
+class LASERConfig(CheckedSettings):
     """The defaults are LASER's decoder; the encoder is whatever [encoder] says."""
 
     decoder: Literal["lstm", "transformer"] = "lstm"
@@ -46,31 +47,27 @@ class LASERConfig:
     targets: tuple[str, ...] = ()
     """Languages that are translated into, LASER's English and Spanish; default: each side into the
     other."""
-    language_dim: int = 32
+    language_dim: Annotated[int, Between(0, 65_536)] = 32
     """Width of the target language's vector in the decoder; 0 = nothing."""
     languages: tuple[str, ...] = ()
     """Codes of the languages it can translate into; default: ``targets``, or the vocabulary's, else
     the corpus's."""
-    token_dim: int = 320
+    token_dim: Dim = 320
     """Width of the decoder's token embeddings."""
-    hidden_dim: int = 2048
+    hidden_dim: Dim = 2048
     """Width of the LSTM's state, or of the transformer's feed-forward blocks."""
-    output_dim: int = 512
+    output_dim: Dim = 512
     """Width of what is compared with words (LSTM only); the transformer's is the sum of its
     inputs."""
-    decoder_layers: int = 1
+    decoder_layers: Layers = 1
     """Layers of the decoder."""
-    decoder_heads: int = 8
+    decoder_heads: Heads = 8
     """Attention heads (transformer only); must divide the sum of the embedding's width and the two
     above."""
-    dropout: float = 0.1
+    dropout: Dropout = 0.1
     """Probability of zeroing an element of the decoder's inputs and states."""
 
     def __post_init__(self) -> None:
-        need(self, "positive", "token_dim", "hidden_dim", "output_dim")
-        need(self, "positive", "decoder_layers", "decoder_heads")
-        need(self, "at least 0", "language_dim")
-        need(self, "at least 0 and below 1", "dropout")
         if not self.autoregressive and self.decoder == "lstm":
             raise ConfigError(
                 "an LSTM reads the tokens before; set decoder = 'transformer' for autoregressive ="

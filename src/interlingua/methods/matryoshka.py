@@ -16,41 +16,43 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from interlingua.config import Above, AtLeast, CheckedSettings
 from interlingua.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Matryoshka:
+class Matryoshka(CheckedSettings):
     """The widths M that embeddings can be cut to, and the weight of each width's loss.
 
     Raises:
         ConfigError: the widths are not falling, or the weights do not belong to them.
     """
 
-    dims: tuple[int, ...]
+    dims: tuple[Annotated[int, AtLeast(1)], ...]
     """M, elements of each prefix, the largest first; the first is the width of the whole
     embedding."""
-    weights: tuple[float, ...] = ()
+    weights: tuple[Annotated[float, Above(0)], ...] = ()
     """c_m, weight of each prefix's loss, in the order of ``dims``; default: 1 each, as in the
     paper."""
 
     def __post_init__(self) -> None:
         # The first one is the whole embedding, so that its loss is part of the sum.
         falling = all(first > second for first, second in pairwise(self.dims))
-        if not self.dims or not falling or self.dims[-1] < 1:
+        if not self.dims or not falling:
             raise ConfigError(
                 f"matryoshka is {list(self.dims)}; give the widths from the largest to the"
                 " smallest, each once, such as [384, 256, 128, 64]"
             )
-        if self.weights and (len(self.weights) != len(self.dims) or min(self.weights) <= 0):
+        if self.weights and len(self.weights) != len(self.dims):
             raise ConfigError(
-                f"matryoshka_weights is {list(self.weights)}; expected {len(self.dims)} numbers"
-                " above 0, one for each width of matryoshka"
+                f"matryoshka_weights is {list(self.weights)}; expected {len(self.dims)} numbers,"
+                " one for each width of matryoshka"
             )
 
     def check(self, weights: Mapping[str, float], width: int) -> None:

@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from interlingua.batches.masking import LabeledTokens, MaskedTokens, coin_flips
 from interlingua.batches.sentences import Meanings, first_occurrences, join, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.config import refuse_unread
+from interlingua.config import CheckedSettings, refuse_unread
 from interlingua.devices import gathered
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.unmasking_head import Arrangement, UnmaskingHead, UnmaskingHeadConfig
@@ -30,21 +30,22 @@ from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import infonce
 from interlingua.functional.masked_lm import group_means, linear_cross_entropy
 from interlingua.functional.uniformity import koleo
-from interlingua.methods.objective import LossOutput, Objective, need, need_a_loss
+from interlingua.methods.objective import LossOutput, Objective, need_a_loss
+from interlingua.methods.options import Dropout, Share, Temperature, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MEXMAConfig:
+class MEXMAConfig(CheckedSettings):
     """MEXMA and its ablations (Tables 6 and 11 of the paper).
 
     The defaults are the paper's MEXMA.
     """
 
-    mlm_weight: float = 1.0
+    mlm_weight: Weight = 1.0
     """Weight of the cross-unmasking, a mean over both sides; 0 = none."""
-    align_weight: float = 1.0
+    align_weight: Weight = 1.0
     """Weight of the alignment; 0 = none."""
-    koleo_weight: float = 0.01
+    koleo_weight: Weight = 0.01
     """Weight of KoLeo, a mean over both sides; 0 = none."""
     symmetrical: bool = True
     """Both sides are read masked and clean; False: one side masked, the other clean, by a coin for
@@ -55,7 +56,7 @@ class MEXMAConfig:
     alignment: Literal["clean", "masked", "contrastive"] = "clean"
     """clean: squared error of the clean vectors; masked: of a's masked and b's clean one;
     contrastive: InfoNCE."""
-    temperature: float = 0.05
+    temperature: Temperature = 0.05
     """T of the contrastive alignment."""
     cosine: bool = True
     """The contrastive alignment compares by the cosine; False: by the inner product."""
@@ -67,7 +68,7 @@ class MEXMAConfig:
     printed."""
     koleo_distinct: bool = False
     """KoLeo over distinct sentences only, where a batch of many languages repeats English ones."""
-    mask_ratio: float = 0.4
+    mask_ratio: Share = 0.4
     """Share of tokens to hide, (0, 1]."""
     mask: Literal["80-10-10", "always"] = "80-10-10"
     """What stands in a hidden token's place: 80 % the mask, 10 % any token, 10 % itself; or always
@@ -77,7 +78,7 @@ class MEXMAConfig:
     pooling: Literal["cls", "any"] = "cls"
     """cls: the encoder has to pool by its first token, as in the paper; any: sentence vectors are
     what it pools to."""
-    attention_dropout: float = 0.0
+    attention_dropout: Dropout = 0.0
     """Probability of zeroing an attention weight in encoder and head, in place of the encoder's
     own."""
     head: UnmaskingHeadConfig = field(default_factory=UnmaskingHeadConfig)
@@ -85,9 +86,6 @@ class MEXMAConfig:
 
     def __post_init__(self) -> None:
         need_a_loss(self, "mlm_weight", "align_weight")
-        need(self, "at least 0", "koleo_weight")
-        need(self, "positive", "temperature")
-        need(self, "above 0 and at most 1", "mask_ratio")
         if not self.symmetrical and (self.align_weight or self.koleo_weight):
             raise ConfigError(
                 "symmetrical = false leaves one clean side; set align_weight = 0 and koleo_weight"

@@ -23,25 +23,26 @@ from torch import Tensor
 from interlingua.batches.feeds import FeedName, QuestionBatch
 from interlingua.batches.sentences import Meanings, join, sentence_keys
 from interlingua.batches.tokens import TokenBatch
-from interlingua.config import refuse_unread
+from interlingua.config import CheckedSettings, refuse_unread
 from interlingua.devices import on_device
 from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.files import PathLike
 from interlingua.functional.contrastive import infonce, language_contrastive, semantic_contrastive
-from interlingua.methods.objective import LossOutput, Objective, Term, need
+from interlingua.methods.objective import LossOutput, Objective, Term
+from interlingua.methods.options import Temperature, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MultilingualIRConfig:
+class MultilingualIRConfig(CheckedSettings):
     """The dual encoder and its two contrastive losses.
 
     The defaults are the paper's "+ semaCL + langCL".
     """
 
-    semantic_weight: float = 0.01
+    semantic_weight: Weight = 0.01
     """w_s, weight of the semantic contrastive loss on translations; 0 = off, "- semaCL"."""
-    language_weight: float = 0.001
+    language_weight: Weight = 0.001
     """w_l, weight of the language contrastive loss; 0 = off, "- langCL"."""
     monolingual: bool = False
     """Sentences without translations take part in the language contrastive loss (Q of Eq. 3)."""
@@ -49,9 +50,9 @@ class MultilingualIRConfig:
     """separate: one encoder for questions and one for passages, as in DPR; shared: one for both."""
     similarity: Literal["cosine", "dot"] = "cosine"
     """Of questions and passages in Eq. (1); dot is the inner product, as in DPR."""
-    temperature: float = 1.0
+    temperature: Temperature = 1.0
     """What the similarities of Eq. (1) are divided by."""
-    semantic_temperature: float = 0.1
+    semantic_temperature: Temperature = 0.1
     """tau of Eq. (2), in cosine units."""
     language_reduction: Literal["sum", "mean", "literal"] = "sum"
     """Of Eq. (3). sum: over pairs and sentences, which grows with the batch; mean: over its
@@ -63,8 +64,6 @@ class MultilingualIRConfig:
     or as a hard negative; pairs that share a sentence are none of one another."""
 
     def __post_init__(self) -> None:
-        need(self, "at least 0", "semantic_weight", "language_weight")
-        need(self, "positive", "temperature", "semantic_temperature")
         no_semantic = not self.semantic_weight
         no_language = not self.language_weight
         of_language = ("monolingual", "language_reduction")

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from interlingua.batches.feeds import LabeledBatch
 from interlingua.batches.sentences import join
 from interlingua.batches.tokens import TokenBatch
+from interlingua.config import CheckedSettings
 from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
 from interlingua.methods.matryoshka import full_width
@@ -27,7 +28,7 @@ CLASSES = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NLIConfig:
+class NLIConfig(CheckedSettings):
     """The classifier on top of the two embeddings."""
 
     bias: bool = False

@@ -33,7 +33,6 @@ from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.methods.matryoshka import Matryoshka
 
 LabelKind = Literal["nli", "sts"]
-Range = Literal["positive", "at least 0", "above 0 and at most 1", "at least 0 and below 1"]
 Term = Float[Tensor, ""] | Mapping[int, Float[Tensor, ""]]
 """A term of a loss, or in a Matryoshka run that of each prefix of the embeddings, by its width."""
 
@@ -412,32 +411,8 @@ def described(output: Any) -> str:
     return f"a {type(output).__name__}"
 
 
-def need(config: Any, expected: Range, *names: str) -> None:
-    """Refuses options with numbers out of the range that an equation leaves them.
-
-    Args:
-        config: the options.
-        expected: the range, in the words of the message.
-        names: of the options.
-
-    Raises:
-        ConfigError: one is out of it.
-    """
-    for name in names:
-        number = getattr(config, name)
-        is_within = {
-            "positive": number > 0,
-            "at least 0": number >= 0,
-            "above 0 and at most 1": 0 < number <= 1,
-            "at least 0 and below 1": 0 <= number < 1,
-        }
-        if not is_within[expected]:
-            raise ConfigError(f"{name} is {number}; it must be {expected}")
-
-
 def need_a_loss(config: Any, *weights: str) -> None:
-    """Refuses weights below 0, and a loss of which all terms are switched off."""
-    need(config, "at least 0", *weights)
+    """Refuse a loss of which all terms are switched off."""
     if not any(getattr(config, name) for name in weights):
         raise ConfigError(f"{' and '.join(weights)} are 0, which leaves no loss; raise one")
 

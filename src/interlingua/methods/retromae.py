@@ -20,39 +20,38 @@ from torch import Tensor
 from interlingua.batches.feeds import FeedName, SentenceBatch
 from interlingua.batches.masking import IGNORED, LabeledTokens
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
+from interlingua.config import CheckedSettings
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.masked_decoders import DecoderArrangement, MaskedDecoder
 from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.errors import ConfigError
 from interlingua.methods.matryoshka import full_width
-from interlingua.methods.objective import LossOutput, Objective, need
+from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.options import Layers, PositiveWeight, Share, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RetroMAEConfig:
+class RetroMAEConfig(CheckedSettings):
     """RetroMAE and its ablations (Table 6 of the paper); the defaults are the paper's RetroMAE."""
 
-    encoder_weight: float = 1.0
+    encoder_weight: Weight = 1.0
     """Weight of L_enc, the masked language model of the encoder; 0 = none."""
-    decoder_weight: float = 1.0
+    decoder_weight: PositiveWeight = 1.0
     """Weight of L_dec, the reconstruction."""
-    encoder_ratio: float = 0.3
+    encoder_ratio: Share = 0.3
     """Share of tokens hidden from the encoder, (0, 1]."""
-    decoder_ratio: float = 0.5
+    decoder_ratio: Share = 0.5
     """Share of tokens hidden from the decoder, (0, 1]; with enhanced decoding, from each token by
     itself."""
     enhanced: bool = True
     """Tell every token, each from another context; False: tell the hidden ones, all from the same
     ("w.o.")."""
-    decoder_layers: int = 1
+    decoder_layers: Layers = 1
     """Layers of the decoder; enhanced decoding goes with one only."""
     text: Literal["monolingual", "pairs"] = "monolingual"
     """What is read: the monolingual feed, or each side of translations by itself."""
 
     def __post_init__(self) -> None:
-        need(self, "at least 0", "encoder_weight")
-        need(self, "positive", "decoder_weight", "decoder_layers")
-        need(self, "above 0 and at most 1", "encoder_ratio", "decoder_ratio")
         if self.enhanced and self.decoder_layers != 1:
             raise ConfigError(
                 f"decoder_layers is {self.decoder_layers}, but enhanced decoding goes with 1; set"

@@ -15,12 +15,13 @@ from torch.nn import functional as F
 from interlingua.batches.feeds import LabeledBatch
 from interlingua.batches.sentences import join
 from interlingua.batches.tokens import TokenBatch
+from interlingua.config import CheckedSettings
 from interlingua.devices import on_device
 from interlingua.methods.objective import LossOutput, Objective
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class STSConfig:
+class STSConfig(CheckedSettings):
     """There is nothing to choose: scores from 0 to 5 are divided by 5 as they are read."""
 
 

@@ -25,17 +25,18 @@ from torch.nn import functional as F
 from interlingua.batches.feeds import QuestionBatch
 from interlingua.batches.sentences import language_codes
 from interlingua.batches.tokens import TokenBatch
-from interlingua.config import PathText, refuse_unread
+from interlingua.config import CheckedSettings, PathText, refuse_unread
 from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.teachers import ModelTeacher
 from interlingua.functional.contrastive import inner_products
 from interlingua.functional.distillation import similarity_divergence
-from interlingua.methods.objective import LossOutput, Objective, Term, need, need_a_loss
+from interlingua.methods.objective import LossOutput, Objective, Term, need_a_loss
+from interlingua.methods.options import Temperature, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TeacherSimilarityConfig:
+class TeacherSimilarityConfig(CheckedSettings):
     """The teacher, and which similarities the student follows."""
 
     teacher: PathText = ""
@@ -47,17 +48,16 @@ class TeacherSimilarityConfig:
     """Text in front of the passages that the teacher reads."""
     candidates: Literal["language", "all"] = "language"
     """What a question is compared with: passages of its own language, or all of them."""
-    temperature: float = 0.05
+    temperature: Temperature = 0.05
     """Divides the student's cosines."""
-    teacher_temperature: float = 0.02
+    teacher_temperature: Temperature = 0.02
     """Divides the teacher's cosines; lower values make its ranking sharper."""
-    question_weight: float = 1.0
+    question_weight: Weight = 1.0
     """Weight of the rankings of passages for each question."""
-    passage_weight: float = 1.0
+    passage_weight: Weight = 1.0
     """Weight of the rankings of questions for each passage."""
 
     def __post_init__(self) -> None:
-        need(self, "positive", "temperature", "teacher_temperature")
         need_a_loss(self, "question_weight", "passage_weight")
         own = not self.teacher
         refuse_unread(

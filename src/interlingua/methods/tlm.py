@@ -20,30 +20,31 @@ from interlingua.batches.feeds import FeedName, SentenceBatch
 from interlingua.batches.masking import LabeledTokens
 from interlingua.batches.sentences import Tails, chained
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
-from interlingua.config import refuse_unread
+from interlingua.config import CheckedSettings, refuse_unread
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pooling import HiddenStates
 from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.errors import DataError
-from interlingua.methods.objective import LossOutput, Objective, need, need_a_loss
+from interlingua.methods.objective import LossOutput, Objective, need_a_loss
+from interlingua.methods.options import Share, Weight
 
 Chain = tuple[Int64[Tensor, " t"], Int64[Tensor, " b+1"], Int64[Tensor, " t"] | None]
 """Order of the tokens, boundaries of the sequences, and positions where they do not run on."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TLMConfig:
+class TLMConfig(CheckedSettings):
     """XLM (MLM + TLM); the defaults are the paper's, on the two sides of translations alone."""
 
-    tlm_weight: float = 1.0
+    tlm_weight: Weight = 1.0
     """Weight of translation language modeling, over both sentences of a pair in one sequence; 0 =
     none."""
-    mlm_weight: float = 1.0
+    mlm_weight: Weight = 1.0
     """Weight of masked language modeling, over sentences alone; 0 = none."""
     mlm_text: Literal["pairs", "monolingual"] = "pairs"
     """What masked language modeling reads: each side of the pairs by itself, or the monolingual
     feed."""
-    mask_ratio: float = 0.15
+    mask_ratio: Share = 0.15
     """Share of tokens to hide, (0, 1]; 80 % of them become the mask, 10 % any token, 10 % stay."""
     reset_positions: bool = True
     """Positions of the second sentence of a sequence begin anew, as in XLM; False: they run on, as
@@ -52,8 +53,6 @@ class TLMConfig:
     """RoBERTa's layer before the output embeddings; False: none, as in XLM."""
 
     def __post_init__(self) -> None:
-        need(self, "at least 0", "tlm_weight", "mlm_weight")
-        need(self, "above 0 and at most 1", "mask_ratio")
         self.refuse_unread()
 
     def refuse_unread(self) -> None:

@@ -26,12 +26,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int16, Int64
 from numpy import ndarray
 
+from interlingua.config import AtLeast, CheckedSettings
 from interlingua.errors import ConfigError
 from interlingua.mining import defaults
 
@@ -48,36 +49,23 @@ Shape = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AlignConfig:
+class AlignConfig(CheckedSettings):
     """How two documents are searched."""
 
-    max_sentences: int = defaults.MAX_SENTENCES
+    max_sentences: defaults.MaxSentences = defaults.MAX_SENTENCES
     """Sentences in a link at most, both sides together; at least 2."""
-    skip_quantile: float = defaults.SKIP_QUANTILE
+    skip_quantile: defaults.SkipQuantile = defaults.SKIP_QUANTILE
     """Leaving a sentence alone costs this quantile (0 to 1) of the costs of random pairs of
     sentences."""
-    band: int = defaults.BAND
+    band: defaults.Band = defaults.BAND
     """Sentences on either side of the coarse path in which the fine one is looked for."""
-    full_size: int = 300
+    full_size: Annotated[int, AtLeast(1)] = 300
     """Sentences; documents with a product of lengths of at most the square of this are searched in
     full."""
-    sample: int = 20_000
+    sample: Annotated[int, AtLeast(1)] = 20_000
     """Random pairs of sentences of which the quantile is taken."""
     seed: int = 0
     """Of their draw."""
-
-    def __post_init__(self) -> None:
-        if self.max_sentences < 2:
-            raise ConfigError(
-                f"max_sentences is {self.max_sentences}; a link of one to one needs at least 2"
-            )
-        if not 0 <= self.skip_quantile <= 1:
-            raise ConfigError(f"skip_quantile is {self.skip_quantile}; choose a number from 0 to 1")
-        if min(self.band, self.full_size, self.sample) < 1:
-            raise ConfigError(
-                f"band, full_size and sample are {self.band}, {self.full_size} and {self.sample};"
-                " choose at least 1"
-            )
 
     @property
     def shapes(self) -> tuple[Shape, ...]:

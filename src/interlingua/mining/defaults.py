@@ -1,12 +1,13 @@
-"""Defaults of mining, scoring and aligning, each in this one place.
+"""Defaults of mining, scoring and aligning, and the types of options that verbs share with them.
 
 Apart from what they belong to, so that options can name them in ``--help`` without loading numpy.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
+from interlingua.config import AtLeast, Between
 from interlingua.registry import CHECKS
 
 K = 4
@@ -31,3 +32,11 @@ DROPPED_OF_PAIR = "script,length,empty,copied,numbers"
 """Checks of a pair alone that reject it unless others are named, in every verb that filters."""
 DROPPED = f"{DROPPED_OF_PAIR},duplicate,hub"
 """Checks that reject a mined pair unless others are named."""
+Neighbors = Annotated[int, AtLeast(1)]
+"""Type of ``k``."""
+Background = Annotated[int, AtLeast(0)]
+Window = Annotated[int, AtLeast(2)]
+MaxSentences = Annotated[int, AtLeast(2)]
+"""A link of one to one has two."""
+SkipQuantile = Annotated[float, Between(0, 1)]
+Band = Annotated[int, AtLeast(1)]

@@ -14,13 +14,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Annotated, Any, NamedTuple, TextIO
 
 import numpy as np
 from jaxtyping import Float64
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from interlingua.config import Above, CheckedSettings
 from interlingua.corpus.formats import TextPair, fields_of, guess_format
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
@@ -77,7 +78,7 @@ TO_JUDGE = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Selection:
+class Selection(CheckedSettings):
     """Which pairs are kept; without any of these, all.
 
     Attributes:
@@ -92,9 +93,9 @@ class Selection:
     """
 
     threshold: float | None = None
-    probability: float | None = None
-    precision: float | None = None
-    prior: float | None = None
+    probability: Annotated[float, Above(0, below=1)] | None = None
+    precision: Annotated[float, Above(0, 1)] | None = None
+    prior: Annotated[float, Above(0, below=1)] | None = None
     checks: CheckPlan
     like_laser: bool = False
 
@@ -103,16 +104,6 @@ class Selection:
             raise ConfigError("a threshold and a precision are two ways to cut; give one of them")
         if self.threshold is not None and math.isnan(self.threshold):
             raise ConfigError("the threshold is not a number; choose a score, e.g. 1.05")
-        if self.precision is not None and not 0 < self.precision <= 1:
-            raise ConfigError(
-                f"precision must be above 0 and at most 1, got {self.precision:g}; choose e.g. 0.95"
-            )
-        for name in ("probability", "prior"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < 1:
-                raise ConfigError(
-                    f"{name} must be between 0 and 1, got {value:g}; choose e.g. 0.95"
-                )
 
     @property
     def needs_calibration(self) -> list[str]:

@@ -23,6 +23,7 @@ from jaxtyping import Bool, Float32
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from interlingua.config import CheckedSettings
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.protocol import Encode
@@ -187,7 +188,7 @@ def _as_lines(part: PathLike, file: TextFile, folder: Path) -> PathLike:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MineConfig:
+class MineConfig(CheckedSettings):
     """How pairs are found.
 
     Attributes:
@@ -205,13 +206,13 @@ class MineConfig:
             searches.
     """
 
-    k: int = defaults.K
+    k: defaults.Neighbors = defaults.K
     margin: Margin = defaults.MARGIN
     retrieval: Retrieval = defaults.RETRIEVAL
     equal: Equal = defaults.EQUAL
     memory: int = defaults.MEMORY_GIB * 2**30
     documents: DocumentMatch | None = None
-    background: int = defaults.BACKGROUND
+    background: defaults.Background = defaults.BACKGROUND
     approximate: Approximate | None = None
     like_laser: bool = False
     device: str = "cpu"
@@ -220,10 +221,6 @@ class MineConfig:
         check_choice("margin", self.margin, MARGINS)
         check_choice("retrieval", self.retrieval, get_args(Retrieval))
         check_choice("equal", self.equal, get_args(Equal))
-        if self.k < 1 or self.background < 0:
-            raise ConfigError(
-                f"k = {self.k} and background = {self.background}; choose at least 1 and 0"
-            )
         if self.like_laser and self.documents is not None:
             raise ConfigError("LASER's script knows no documents; drop one of the two options")
         if self.approximate is not None and self.documents is not None:

@@ -29,6 +29,7 @@ import torch
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
+from interlingua.config import CheckedSettings
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, guess_format, read_pairs
 from interlingua.corpus.moses import moses_files
@@ -65,22 +66,20 @@ _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ScoreConfig:
+class ScoreConfig(CheckedSettings):
     """What a score is."""
 
     margin: Margin = defaults.MARGIN
     """ratio, distance, or absolute, which is the plain cosine and needs no window."""
-    k: int = defaults.K
+    k: defaults.Neighbors = defaults.K
     """Neighbors that the margin's means are taken over."""
-    window: int = defaults.WINDOW
+    window: defaults.Window = defaults.WINDOW
     """Pairs with the texts among which neighbors are searched."""
     device: str | None = None
     """Where large windows are searched; see ``search_device``."""
 
     def __post_init__(self) -> None:
         check_choice("margin", self.margin, MARGINS)
-        if self.k < 1 or self.window < 2:
-            raise ConfigError(f"k = {self.k} and window = {self.window}; choose at least 1 and 2")
 
     def too_few(self, pairs: int) -> bool:
         """Whether a margin tells little because so few pairs have met.

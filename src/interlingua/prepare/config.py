@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from interlingua.config import PathText, check_bounds
+from interlingua.config import MANY, Above, AtLeast, Between, CheckedSettings, PathText
 from interlingua.corpus.clean import CleanConfig
 from interlingua.corpus.segmentation import PreTokenizer
 from interlingua.errors import ConfigError, DataError
@@ -17,21 +17,6 @@ from interlingua.processes import usable_cores
 
 MOST_CLEANING = 4
 """Cleaning processes by default: one process reads, and keeps no more of them busy."""
-MANY = 10**12
-"""Pairs: more than there are."""
-BOUNDS: dict[str, tuple[float, float]] = {
-    "max_tokens": (2, 2**16),
-    "processes": (1, 1024),
-    "max_line_characters": (1, MANY),
-    "seed": (0, 2**62),
-}
-VOCABULARY_BOUNDS: dict[str, tuple[float, float]] = {
-    "size": (1, 10_000_000),
-    "max_size": (1, 10_000_000),
-    "character_coverage": (0.01, 1),
-    "temperature": (0.01, 1e6),
-    "sample_sentences": (1, MANY),
-}
 
 
 def known_languages(names: Iterable[str]) -> list[str]:
@@ -47,7 +32,7 @@ def known_languages(names: Iterable[str]) -> list[str]:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class SourceConfig:
+class SourceConfig(CheckedSettings):
     """A collection of bitext files of one origin and license."""
 
     paths: tuple[Path, ...]
@@ -64,18 +49,18 @@ class SourceConfig:
     """Columns of the texts in .tsv, .csv, .xlsx or keys in .jsonl: names, or numbers from 1."""
     license: str = "unknown"
     """For the manifest."""
-    weight: float = 1.0
+    weight: Annotated[float, Above(0, 1)] = 1.0
     """Share (0 to 1] of the source's pairs to keep; narrow domains deserve less than 1."""
-    min_score: float | None = None
+    min_score: Annotated[float, Between(-MANY, MANY)] | None = None
     """Least score of a pair, by the file's own column: WikiMatrix's margin (the papers use 1.04),
     or the score or the probability that ``interlingua score`` wrote. Pairs without a score are
     refused."""
-    max_pairs: int = 0
+    max_pairs: Annotated[int, Between(0, MANY)] = 0
     """Pairs kept per language pair; 0 = all."""
     max_pairs_by: Literal["draw", "score"] = "draw"
     """Which pairs ``max_pairs`` and ``fill_to`` keep: drawn by the seed, or those with the best
     scores."""
-    fill_to: int = 0
+    fill_to: Annotated[int, Between(0, MANY)] = 0
     """Pairs of a language pair that the sources up to this one may reach: this one gives only what
     the earlier ones lack, as MEXMA fills its languages up to 15 million with mined text. 0 = no
     limit."""
@@ -87,11 +72,6 @@ class SourceConfig:
     def __post_init__(self) -> None:
         if not self.paths:
             raise ConfigError("a source has no paths; name files or globs")
-        if not 0 < self.weight <= 1:
-            raise ConfigError(f"weight is {self.weight}, expected a share above 0 and at most 1")
-        check_bounds(
-            self, "", {"max_pairs": (0, MANY), "fill_to": (0, MANY), "min_score": (-MANY, MANY)}
-        )
         if self.max_pairs_by == "score" and not (self.max_pairs or self.fill_to):
             raise ConfigError(
                 "max_pairs_by is score, but max_pairs and fill_to are 0 and keep all; set one of"
@@ -114,43 +94,33 @@ class SourceConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class DeduplicateConfig:
+class DeduplicateConfig(CheckedSettings):
     """Which repeated pairs go; exact duplicates always do."""
 
     near: bool = False
     """Whether near-duplicate pairs go too (MinHash over both sides)."""
-    threshold: float = 0.8
+    threshold: Annotated[float, Between(0.01, 1)] = 0.8
     """Jaccard similarity (0 to 1) of character n-grams from which two pairs are near-duplicates."""
-
-    def __post_init__(self) -> None:
-        check_bounds(self, "deduplicate", {"threshold": (0.01, 1)})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class SplitConfig:
+class SplitConfig(CheckedSettings):
     """A set of pairs; no sentence of it, on either side, occurs in training."""
 
-    pairs: int = 0
+    pairs: Annotated[int, Between(0, MANY)] = 0
     """Pairs per language pair."""
-    min_words: int = 4
+    min_words: Annotated[int, Between(0, MANY)] = 4
     """Words of the English side (else of the longer side) a pair must have."""
-    short_pairs: int = 0
+    short_pairs: Annotated[int, Between(0, MANY)] = 0
     """Further pairs per language pair that are shorter than ``min_words``."""
-    max_share: float = 0.2
+    max_share: Annotated[float, AtLeast(0, below=1)] = 0.2
     """Share (0 to 1) of a language pair's pairs that may go into this set."""
     english_only: bool = True
     """Whether only language pairs with English give pairs."""
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.max_share < 1:
-            raise ConfigError(f"max_share {self.max_share}, expected a share in [0, 1)")
-        check_bounds(
-            self, "", {"pairs": (0, MANY), "short_pairs": (0, MANY), "min_words": (0, MANY)}
-        )
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class VocabularyConfig:
+class VocabularyConfig(CheckedSettings):
     """The vocabulary: trained here, or taken over."""
 
     path: PathText = ""
@@ -159,11 +129,11 @@ class VocabularyConfig:
     trim: bool = False
     """Keep of the model at ``path`` only the vocabulary that the pairs need; ``backbone/`` in the
     output is the model to train from, smaller and equal on these texts."""
-    max_size: int | None = None
+    max_size: Annotated[int, Between(1, 10_000_000)] | None = None
     """With ``trim``: ids to keep, those that are most frequent in text sampled at ``temperature``;
     rarer pieces are spelled by shorter ones. None = all that the pairs need. BPE also keeps the
     parts that the kept pieces are merged from."""
-    size: int = 32_000
+    size: Annotated[int, Between(1, 10_000_000)] = 32_000
     """Ids."""
     model_type: Literal["bpe", "unigram"] = "bpe"
     """Kind of SentencePiece model."""
@@ -171,11 +141,11 @@ class VocabularyConfig:
     """Whether case is folded before anything else."""
     byte_fallback: bool = False
     """Whether unknown characters are spelled as bytes instead of one unknown token."""
-    character_coverage: float = 0.9995
+    character_coverage: Annotated[float, Between(0.01, 1)] = 0.9995
     """Share (0 to 1] of all characters that get a piece of their own."""
-    temperature: float = 5.0
+    temperature: Annotated[float, Between(0.01, 1e6)] = 5.0
     """Languages are sampled with weight n^(1/temperature)."""
-    sample_sentences: int = 500_000
+    sample_sentences: Annotated[int, Between(1, MANY)] = 500_000
     """Distinct sentences to train on."""
     pre_tokenizer: PreTokenizer = "none"
     """Word segmentation that comes first, by language as in EMS; needs the extra
@@ -191,11 +161,10 @@ class VocabularyConfig:
                 "vocabulary: max_size needs trim = true; a vocabulary that is trained here takes"
                 " size"
             )
-        check_bounds(self, "vocabulary", VOCABULARY_BOUNDS)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class PrepareConfig:
+class PrepareConfig(CheckedSettings):
     """``interlingua prepare``: what to read, what to keep, and where to put it."""
 
     output: Path
@@ -221,7 +190,7 @@ class PrepareConfig:
     with one: a text (``query: ``), or the name of a prompt of the model at ``vocabulary.path``.
     Training measures with it, and the model puts it before texts by itself. Default: the model's
     own default prompt, if it has one; "" = none."""
-    max_tokens: int = 256
+    max_tokens: Annotated[int, Between(2, 2**16)] = 256
     """Tokens a stored text has at most."""
     long_pairs: Literal["cut", "drop"] = "cut"
     """What becomes of a pair with a side of more than ``max_tokens`` tokens: the side is ``cut``,
@@ -231,11 +200,11 @@ class PrepareConfig:
     on_error: Literal["stop", "skip"] = "stop"
     """What a line that can't be read does: ``stop`` the work, or be left out (``skip``), counted,
     and kept in ``rejected_lines.tsv``."""
-    max_line_characters: int = MAX_LINE_CHARACTERS
+    max_line_characters: Annotated[int, Between(1, MANY)] = MAX_LINE_CHARACTERS
     """Characters that a line of a source may have."""
-    seed: int = 0
+    seed: Annotated[int, Between(0, 2**62)] = 0
     """Of every draw; equal files, config and seed give equal bytes."""
-    processes: int | None = None
+    processes: Annotated[int, Between(1, 1024)] | None = None
     """Processes that clean, and threads that tokenize; 1 = this process alone. Default: all cores
     that this process may use, of which at most 4 clean. The result is the same for any number."""
 
@@ -248,7 +217,6 @@ class PrepareConfig:
                 "long_pairs is drop, but lengths in tokens are known only of a vocabulary that is"
                 " taken over; set vocabulary.path, or use cut"
             )
-        check_bounds(self, "", BOUNDS)
 
     @property
     def cleaning_processes(self) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+from interlingua.config import AtLeast
 from interlingua.errors import ConfigError
 from interlingua.options import MODEL, Options, option
 
@@ -23,23 +25,25 @@ class ServeSettings(Options):
         ConfigError: a number is too small, the key is empty, or an origin is none.
     """
 
-    batch_tokens: int = option(
-        4096, "Tokens of a batch at most; with fewer a new request waits less.", minimum=1
+    batch_tokens: Annotated[int, AtLeast(1)] = option(
+        4096, "Tokens of a batch at most; with fewer a new request waits less."
     )
-    queue_tokens: int = option(1_000_000, "Tokens that may wait; then status 429.", minimum=1)
-    max_texts: int = option(2048, "Texts of a request at most.", minimum=1)
-    max_request_tokens: int = option(300_000, "Tokens of a request at most.", minimum=1)
-    max_body: int = option(16 * 1024**2, "Bytes of a request at most.", minimum=1)
-    max_header: int = option(
-        16 * 1024, "Bytes of a request's headers at most; then status 431.", minimum=256
+    queue_tokens: Annotated[int, AtLeast(1)] = option(
+        1_000_000, "Tokens that may wait; then status 429."
     )
-    header_seconds: float = option(20.0, "Time to send the headers in.", minimum=0.1)
-    body_seconds: float = option(30.0, "Time to send a request in.", minimum=0.1)
-    request_seconds: float = option(
-        300.0, "Time to answer a request in; then status 504.", minimum=0.1
+    max_texts: Annotated[int, AtLeast(1)] = option(2048, "Texts of a request at most.")
+    max_request_tokens: Annotated[int, AtLeast(1)] = option(300_000, "Tokens of a request at most.")
+    max_body: Annotated[int, AtLeast(1)] = option(16 * 1024**2, "Bytes of a request at most.")
+    max_header: Annotated[int, AtLeast(256)] = option(
+        16 * 1024, "Bytes of a request's headers at most; then status 431."
     )
-    stop_seconds: float = option(
-        20.0, "After SIGTERM, time to answer what was accepted; then status 503.", minimum=0.1
+    header_seconds: Annotated[float, AtLeast(0.1)] = option(20.0, "Time to send the headers in.")
+    body_seconds: Annotated[float, AtLeast(0.1)] = option(30.0, "Time to send a request in.")
+    request_seconds: Annotated[float, AtLeast(0.1)] = option(
+        300.0, "Time to answer a request in; then status 504."
+    )
+    stop_seconds: Annotated[float, AtLeast(0.1)] = option(
+        20.0, "After SIGTERM, time to answer what was accepted; then status 503."
     )
     auto_truncate: bool = option(True, "Cut texts that are too long, or refuse them.")
     any_name: bool = option(False, "Accept any model name in requests.", group=MODEL)
@@ -72,7 +76,6 @@ class ServeSettings(Options):
 
     def __post_init__(self) -> None:
         """Checks ranges, the key and the origins."""
-        super().__post_init__()
         if self.api_key is not None and not self.api_key.strip():
             raise ConfigError(
                 "api_key is empty, which would admit everyone; give a key, or drop the option"

@@ -14,23 +14,35 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from interlingua.config import (
+    MANY,
+    NEARLY_ONE,
+    TINY,
+    Above,
+    AtLeast,
+    Between,
+    CheckedSettings,
     PathText,
-    check_bounds,
     config_to_toml,
     from_mapping,
     load_toml,
     to_mapping,
 )
-from interlingua.encoder.schema import SIZES as SIZE_KINDS
-from interlingua.encoder.schema import Maybe, ObjectOf
+from interlingua.encoder.model_files import (
+    DropoutRate,
+    HiddenSize,
+    IntermediateSize,
+    NumHeads,
+    NumLayers,
+    NumPositions,
+)
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.methods.matryoshka import Matryoshka
+from interlingua.methods.options import read_options
 from interlingua.registry import METHODS, resolve
-from interlingua.train.bounds import OPTIMIZER_BOUNDS, RUN_BOUNDS, SCHEDULE_BOUNDS, check_method
 from interlingua.train.data_config import DataConfig
 
 FOR_ALL_METHODS = ("matryoshka", "matryoshka_weights")
@@ -54,7 +66,7 @@ OF_ANY_BACKBONE = ("attention_probs_dropout_prob",)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class EncoderConfig:
+class EncoderConfig(CheckedSettings):
     """[encoder]: a preset to train from scratch, or a pretrained backbone."""
 
     preset: str | None = None
@@ -74,31 +86,25 @@ class EncoderConfig:
     initialization: Literal["torch", "bert"] | None = None
     """Weights from scratch: torch's own with N(0, 1) embeddings as in EMS (default), or BERT's N(0,
     0.02)."""
-    hidden_size: int | None = None
+    hidden_size: HiddenSize | None = None
     """Width D of the hidden states."""
-    num_hidden_layers: int | None = None
+    num_hidden_layers: NumLayers | None = None
     """Transformer layers."""
-    num_attention_heads: int | None = None
+    num_attention_heads: NumHeads | None = None
     """Heads per layer; must divide ``hidden_size``."""
-    intermediate_size: int | None = None
+    intermediate_size: IntermediateSize | None = None
     """Width of the feed-forward block."""
     hidden_act: str | None = None
     """gelu, gelu_new (its tanh formula), relu, silu or tanh."""
-    hidden_dropout_prob: float | None = None
+    hidden_dropout_prob: DropoutRate | None = None
     """Probability of zeroing an activation."""
-    attention_probs_dropout_prob: float | None = None
+    attention_probs_dropout_prob: DropoutRate | None = None
     """Probability of zeroing an attention weight in training; of a pretrained backbone in place of
     its own."""
-    max_position_embeddings: int | None = None
+    max_position_embeddings: NumPositions | None = None
     """Rows of the position table."""
 
     def __post_init__(self) -> None:
-        # The bounds of a model file's sizes, so that no run writes a model that can't be read.
-        kinds = {name: Maybe(kind) for name, kind in SIZE_KINDS.items() if name in SIZES}
-        problem = ObjectOf(kinds).problem(self.sizes(), "encoder")
-        if problem is not None:
-            key, found, expected = problem
-            raise ConfigError(f"{key.replace('.', ': ')} is {found}, expected {expected}")
         if (self.preset is None) == (self.path is None):
             raise ConfigError(
                 "encoder: give either preset (train from scratch) or path (a pretrained backbone)"
@@ -117,18 +123,18 @@ class EncoderConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MethodConfig:
+class MethodConfig(CheckedSettings):
     """[method]: a name of ``registry.METHODS``, and next to it that method's own options."""
 
     name: str
     """The method, e.g. ems, or ``package.module:Class``."""
     options: Any
     """The method's own options, which stand next to its name; see the sections below."""
-    matryoshka: tuple[int, ...] = ()
+    matryoshka: tuple[Annotated[int, AtLeast(1)], ...] = ()
     """Widths that embeddings shall be cut to, the whole one first, such as [384, 256, 128, 64]: the
     loss is that of each of these prefixes, see docs/methods/matryoshka.md; () = whole embeddings
     alone."""
-    matryoshka_weights: tuple[float, ...] = ()
+    matryoshka_weights: tuple[Annotated[float, Above(0)], ...] = ()
     """What the loss of each width counts, in the same order; () = 1 each."""
 
     def __post_init__(self) -> None:
@@ -155,7 +161,7 @@ class MethodConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OptimizerConfig:
+class OptimizerConfig(CheckedSettings):
     """[optimizer]."""
 
     MEANT_BY: ClassVar[Mapping[str, str]] = {"lr": "learning_rate", "type": "name"}
@@ -164,24 +170,26 @@ class OptimizerConfig:
     name: Literal["adam", "adamw", "lars"] = "adamw"
     """adam adds weight decay to the gradient (coupled L2), adamw takes it off the weight; lars adds
     it to the gradient and scales each weight matrix's step to the matrix's norm."""
-    learning_rate: float | None = None
+    learning_rate: Annotated[float, Between(TINY, 1e38)] | None = None
     """Peak learning rate, per step; default: 3e-4 from scratch, and 5e-5 for a pretrained encoder,
     which forgets what it knows at higher ones."""
-    learning_rate_steps: int = 0
+    learning_rate_steps: Annotated[int, Between(0, MANY)] = 0
     """Length of the run, in steps, that ``learning_rate`` is meant for: a run of K steps keeps
     learning_rate * learning_rate_steps, so its own is that divided by K. 0 = ``learning_rate`` as
     it is."""
-    betas: tuple[float, float] = (0.9, 0.999)
+    betas: tuple[
+        Annotated[float, Between(0, NEARLY_ONE)], Annotated[float, Between(0, NEARLY_ONE)]
+    ] = (0.9, 0.999)
     """Decay per step of the averages of gradient and squared gradient; adam and adamw."""
-    eps: float = 1e-8
+    eps: Annotated[float, Between(TINY, 1)] = 1e-8
     """Added to the root of the squared gradient's average; adam and adamw."""
-    weight_decay: float = 0.01
+    weight_decay: Annotated[float, Between(0, 1e6)] = 0.01
     """Coefficient of the weight decay."""
     amsgrad: bool = False
     """Divide by the largest squared-gradient average so far; adam and adamw."""
-    momentum: float = 0.9
+    momentum: Annotated[float, Between(0, NEARLY_ONE)] = 0.9
     """Share of the last step that is made again, per step; lars."""
-    trust_coefficient: float = 1e-3
+    trust_coefficient: Annotated[float, Between(TINY, 1e6)] = 1e-3
     """Length of a weight matrix's step before momentum, as a share of the matrix's norm times the
     rate; lars."""
     decay_bias_and_norm: bool | None = None
@@ -189,7 +197,6 @@ class OptimizerConfig:
     default: unless lars."""
 
     def __post_init__(self) -> None:
-        check_bounds(self, "optimizer", OPTIMIZER_BOUNDS)
         # An option that nothing reads would be taken for one that was tried.
         foreign: tuple[str, ...] = ("momentum", "trust_coefficient")
         if self.name == "lars":
@@ -209,22 +216,21 @@ class OptimizerConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ScheduleConfig:
+class ScheduleConfig(CheckedSettings):
     """[schedule]: the learning rate as a function of the step; see ``train/schedules.py``."""
 
     name: Literal["constant", "linear", "cosine", "ems", "ramp"] = "linear"
     """What follows the warm-up: constant, linear to 0, cosine to 0, or EMS's slow cosine (90 % left
     at the end); ramp: the warm-up is as long as the run, as MEXMA's."""
-    warmup_steps: float = 0.1
+    warmup_steps: Annotated[float, Between(0, MANY)] = 0.1
     """Steps of linear warm-up, or a share of the run; ramp takes none, as its warm-up is the
     run."""
-    warmup_start: float | None = None
+    warmup_start: Annotated[float, Between(0, 1)] | None = None
     """Learning rate in step 0, as a share of the peak (0 as in BYOL, 0.1 as in MEXMA's code); the
     peak is then reached in step ``warmup_steps``. Default: the peak is reached in the last step of
     the warm-up, and no step has a learning rate of 0."""
 
     def __post_init__(self) -> None:
-        check_bounds(self, "schedule", SCHEDULE_BOUNDS)
         _check_steps("schedule", warmup_steps=self.warmup_steps)
         if self.name == "ramp" and _is_changed(self, "warmup_steps"):
             raise ConfigError(
@@ -233,7 +239,7 @@ class ScheduleConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RunConfig:
+class RunConfig(CheckedSettings):
     """[run]: where, how long, on what, and what is kept."""
 
     MEANT_BY: ClassVar[Mapping[str, str]] = {
@@ -249,25 +255,25 @@ class RunConfig:
     """Folder of the run."""
     seed: int = 0
     """Decides initial weights, batches and dropout."""
-    max_steps: int | None = None
+    max_steps: Annotated[int, Between(1, MANY)] | None = None
     """Optimizer steps of the whole run. Give this, or one of the next two, which are turned into it
     at the start."""
-    num_train_epochs: float | None = None
+    num_train_epochs: Annotated[float, Above(0, 1e9)] | None = None
     """Passes over the corpus."""
-    budget_seconds: float | None = None
+    budget_seconds: Annotated[float, Above(0, 1e9)] | None = None
     """Wall time of the whole run, evaluations included; the speed is measured on a throwaway copy
     first."""
     stop_at_budget: bool = False
     """End when the time of budget_seconds is over, whatever else the machine does meanwhile: the
     learning rate then decays with the time where that is ahead of the steps. Two such runs differ.
     Default: make all steps, however long they take."""
-    global_batch_size: int = 128
+    global_batch_size: Annotated[int, Between(1, 2**31)] = 128
     """Pairs (questions, for retrieval) per step, over all processes and accumulated
     micro-batches."""
-    micro_batch_size: int | None = None
+    micro_batch_size: Annotated[int, Between(1, 2**31)] | None = None
     """Pairs in one forward pass of one process; in-batch negatives are within it. Default: a
     process's share."""
-    gradcache_sentences: int | None = None
+    gradcache_sentences: Annotated[int, Between(1, 2**31)] | None = None
     """Sentences to hold encoder activations of at a time, for in-batch negatives beyond the memory:
     each pass is computed twice, with the same gradients. Default: all of them, computed once."""
     gradient_checkpointing: bool = False
@@ -288,32 +294,32 @@ class RunConfig:
     short trial. Of several processes the first one chooses."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto = cuda where there is one."""
-    devices: int = 1
+    devices: Annotated[int, Between(1, 256)] = 1
     """Processes, one per GPU (on the CPU: per group of cores), or what torchrun or srun has
     started."""
     strategy: Literal["ddp", "fsdp"] = "ddp"
     """What several processes share: ddp = each has all weights; fsdp = weights and optimizer are
     sharded (FSDP2)."""
-    threads: int | None = None
+    threads: Annotated[int, Between(1, 1024)] | None = None
     """CPU threads of a process; default: torch's."""
     deterministic: bool = False
     """On a GPU take algorithms alone that give the same bytes each time, some of them slower; on
     the CPU all do."""
-    max_grad_norm: float | None = None
+    max_grad_norm: Annotated[float, Between(TINY, 1e38)] | None = None
     """Gradients are scaled down to this norm; default: never."""
-    logging_steps: float = 10
+    logging_steps: Annotated[float, Between(TINY, MANY)] = 10
     """Steps between two records in metrics.jsonl, or a share of the run."""
-    eval_steps: float = 0.1
+    eval_steps: Annotated[float, Between(TINY, MANY)] = 0.1
     """Steps between two evaluations, or a share of the run."""
-    save_steps: float = 0.1
+    save_steps: Annotated[float, Between(TINY, MANY)] = 0.1
     """Steps between two checkpoints, or a share of the run."""
-    save_total_limit: int = 2
+    save_total_limit: Annotated[int, Between(1, MANY)] = 2
     """Checkpoints kept, the newest; the one of the best evaluation is kept besides."""
     metric_for_best_model: str = "valid_loss"
     """Which measure of the evaluation decides what is copied to best/."""
     greater_is_better: bool | None = None
     """Whether a larger value of it is better; default: unless its name ends in "loss"."""
-    early_stopping_patience: int | None = None
+    early_stopping_patience: Annotated[int, Between(1, MANY)] | None = None
     """Evaluations in a row without a better value after which the run ends; default: it goes to
     max_steps."""
     tensorboard: bool = False
@@ -329,9 +335,8 @@ class RunConfig:
         has_begun = (
             self.stop_at_budget and self.max_steps is not None and self.num_train_epochs is None
         )
-        if len(given) != (2 if has_begun else 1) or min(given) <= 0:
-            raise ConfigError(f"run: give exactly one of {', '.join(LENGTHS)}, above 0")
-        check_bounds(self, "run", RUN_BOUNDS)
+        if len(given) != (2 if has_begun else 1):
+            raise ConfigError(f"run: give exactly one of {', '.join(LENGTHS)}")
         _check_steps(
             "run",
             logging_steps=self.logging_steps,
@@ -383,7 +388,7 @@ def _check_steps(section: str, **values: float) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TrainConfig:
+class TrainConfig(CheckedSettings):
     """A whole run; a written file has its sections in this order."""
 
     data: DataConfig
@@ -495,7 +500,6 @@ def train_config_from(table: Mapping[str, Any], *, where: str = "config") -> Tra
         schema = resolve(METHODS, method["name"]).Config
     except ConfigError as error:
         raise ConfigError(f"{where}: method.name: {error}") from error
-    read = from_mapping(schema, options, where=f"{where}: method")
-    check_method(read, f"{where}: method")
+    read = read_options(schema, options, where=f"{where}: method")
     sections["method"] = {**for_all, "options": read}
     return from_mapping(TrainConfig, sections, where=where)

@@ -5,32 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from interlingua.batches.mixture import named_pair
-from interlingua.config import check_bounds
+from interlingua.config import Between, CheckedSettings
 from interlingua.corpus.sampling import Caps
 from interlingua.corpus.variants import check_variants
 from interlingua.errors import ConfigError
 
-BOUNDS: dict[str, tuple[float, float]] = {
-    "batch_size": (0, 2**31),
-    "temperature": (1e-6, 1e9),
-    "max_pairs": (1, 2**62),
-    "max_tokens": (1, 2**31),
-    "valid_pairs": (0, 2**31),
-    "valid_batch_size": (1, 2**31),
-    "max_sentences": (0, 2**62),
-    "held_out": (0, 2**31),
-    "hard_negatives": (0, 1_000),
-    "language_block": (1, 2**20),
-    "max_question_tokens": (1, 2**31),
-    "max_passage_tokens": (1, 2**31),
-}
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LabeledConfig:
+class LabeledConfig(CheckedSettings):
     """[data.labeled]: pairs of sentences with a class or a score."""
 
     paths: tuple[Path, ...]
@@ -41,18 +26,17 @@ class LabeledConfig:
     """Files of the validation pairs."""
     languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
     """Languages of first and second sentences, where the file does not say."""
-    batch_size: int = 0
+    batch_size: Annotated[int, Between(0, 2**31)] = 0
     """Pairs per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
-    max_tokens: int = 128
+    max_tokens: Annotated[int, Between(1, 2**31)] = 128
     """Longer sentences are cut to this many tokens."""
 
     def __post_init__(self) -> None:
         _refuse_no_files("labeled", self.paths)
-        check_bounds(self, "data.labeled", BOUNDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class QuestionsConfig:
+class QuestionsConfig(CheckedSettings):
     """[data.questions]: questions with the passages that answer them."""
 
     paths: tuple[Path, ...]
@@ -61,14 +45,14 @@ class QuestionsConfig:
     """Files of the validation questions."""
     languages: tuple[str, ...] = ()
     """Only questions of these languages; default: all."""
-    held_out: int = 0
+    held_out: Annotated[int, Between(0, 2**31)] = 0
     """Questions of paths to validate on instead of training, with all that share a passage; not
     together with valid."""
-    batch_size: int = 0
+    batch_size: Annotated[int, Between(0, 2**31)] = 0
     """Questions per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
-    hard_negatives: int = 0
+    hard_negatives: Annotated[int, Between(0, 1_000)] = 0
     """Hard negatives a question, where the files have some."""
-    language_block: int = 1
+    language_block: Annotated[int, Between(1, 2**20)] = 1
     """Questions next to one another that are of one language, for losses that compare those alone;
     1 = in any order."""
     question_prompt: str = ""
@@ -76,9 +60,9 @@ class QuestionsConfig:
     model."""
     passage_prompt: str = ""
     """Put in front of passages."""
-    max_question_tokens: int = 256
+    max_question_tokens: Annotated[int, Between(1, 2**31)] = 256
     """Longer questions are cut to this many tokens."""
-    max_passage_tokens: int = 256
+    max_passage_tokens: Annotated[int, Between(1, 2**31)] = 256
     """Longer passages, titles included, are cut to this many tokens."""
 
     def __post_init__(self) -> None:
@@ -87,11 +71,10 @@ class QuestionsConfig:
             raise ConfigError(
                 "data.questions: valid and held_out are both given; remove one of them"
             )
-        check_bounds(self, "data.questions", BOUNDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MonolingualConfig:
+class MonolingualConfig(CheckedSettings):
     """[data.monolingual]: sentences without translations."""
 
     paths: tuple[Path, ...]
@@ -99,41 +82,39 @@ class MonolingualConfig:
     (``ru.txt``, ``news.swh_Latn.txt.gz``)."""
     column: str | None = None
     """Column of tables; default: the one called by the language of the file's name, or ``text``."""
-    batch_size: int = 48
+    batch_size: Annotated[int, Between(1, 2**31)] = 48
     """Sentences per step, over all processes, where another feed goes by
     ``run.global_batch_size``."""
-    max_sentences: int = 0
+    max_sentences: Annotated[int, Between(0, 2**62)] = 0
     """Per file, drawn by ``seed``; 0 = all."""
     decontaminate: tuple[Path, ...] = ()
     """Evaluation folders; a sentence of theirs is left out, as ``interlingua prepare`` does with
     pairs."""
     seed: int = 0
     """Of the draw."""
-    max_tokens: int = 128
+    max_tokens: Annotated[int, Between(1, 2**31)] = 128
     """Longer sentences are cut to this many tokens."""
 
     def __post_init__(self) -> None:
         _refuse_no_files("monolingual", self.paths)
-        check_bounds(self, "data.monolingual", {**BOUNDS, "batch_size": (1, 2**31)})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FormsConfig:
+class FormsConfig(CheckedSettings):
     """[data.forms]: a share of all texts in other forms; targets stay those of the texts."""
 
-    share: float = 0.1
+    share: Annotated[float, Between(1e-6, 1)] = 0.1
     """Of the texts that the encoder reads; others in each step."""
     names: tuple[str, ...] = ()
     """Forms to draw from: capitals, lower_case, decomposed, points, soft_hyphens, typos,
     no_punctuation; default: all."""
 
     def __post_init__(self) -> None:
-        check_bounds(self, "data.forms", {"share": (1e-6, 1.0)})
         check_variants(self.names, "data.forms.names")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DataConfig:
+class DataConfig(CheckedSettings):
     """[data]: what to train on.
 
     A method takes some of these feeds, most of them the parallel corpus alone.
@@ -141,9 +122,9 @@ class DataConfig:
 
     corpus: Path | None = None
     """Folder that ``interlingua prepare`` wrote: the parallel pairs, and the vocabulary."""
-    batch_size: int = 0
+    batch_size: Annotated[int, Between(0, 2**31)] = 0
     """Parallel pairs per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
-    temperature: float = 1.0
+    temperature: Annotated[float, Between(1e-6, 1e9)] = 1.0
     """T of the language pairs' shares, proportional to count^(1/T): 1 = as they are, large = all
     equal."""
     caps: Caps = field(default_factory=Caps)
@@ -151,14 +132,14 @@ class DataConfig:
     language_pairs: tuple[str, ...] = ()
     """Only these language pairs of the corpus, sides in either order, e.g. "eng_Latn-kor_Hang";
     default: all."""
-    max_pairs: int | None = None
+    max_pairs: Annotated[int, Between(1, 2**62)] | None = None
     """Only this many pairs of each language pair, drawn by run.seed; default: all. ``caps`` limits
     their share only."""
-    max_tokens: int | None = None
+    max_tokens: Annotated[int, Between(1, 2**31)] | None = None
     """Longer sentences are cut to this many tokens; default: what the encoder can take."""
-    valid_pairs: int = 1024
+    valid_pairs: Annotated[int, Between(0, 2**31)] = 1024
     """Rows of the validation set on which loss and collapse are measured."""
-    valid_batch_size: int | None = None
+    valid_batch_size: Annotated[int, Between(1, 2**31)] | None = None
     """Rows of a validation batch, which decide how many in-batch negatives ``valid_loss`` has, on
     any number of devices and with any micro_batch_size; default: run.global_batch_size. No gradient
     is kept; lower it if memory is short."""
@@ -175,7 +156,6 @@ class DataConfig:
     whatever the method; default: ``labeled.valid`` where it holds scores."""
 
     def __post_init__(self) -> None:
-        check_bounds(self, "data", BOUNDS)
         if not any((self.corpus, self.labeled, self.questions, self.monolingual)):
             raise ConfigError(
                 "data: nothing to train on; give corpus, the folder that interlingua prepare wrote"

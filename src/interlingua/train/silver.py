@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.config import PathText, check_bounds
+from interlingua.config import Between, CheckedSettings, PathText
 from interlingua.corpus.augment import SilverReport, make_silver
 from interlingua.encoder.encoder import Encoder, choose_device
 from interlingua.encoder.pair_scorer import PairScorer
@@ -21,7 +22,7 @@ from interlingua.files import sha256_tree
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SilverConfig:
+class SilverConfig(CheckedSettings):
     """[stage.silver]: Augmented SBERT's labeling."""
 
     gold: tuple[Path, ...]
@@ -34,13 +35,10 @@ class SilverConfig:
     cross_encoder: PathText
     """Scores the pairs: folder of a model trained with method cross_encoder, or
     ``{STAGE.best}``."""
-    neighbors: int = 10
+    neighbors: Annotated[int, Between(1, 10_000)] = 10
     """Nearest sentences that each sentence is paired with."""
     languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
     """Languages of first and second sentences, where the file does not say."""
-
-    def __post_init__(self) -> None:
-        check_bounds(self, "silver", {"neighbors": (1, 10_000)})
 
 
 def silver(config: SilverConfig, folder: Path) -> SilverReport:

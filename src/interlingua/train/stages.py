@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.config import (
+    CheckedSettings,
     apply_override,
     from_mapping,
     load_toml,
@@ -56,7 +57,7 @@ STATE_FILE = "stages.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StageConfig:
+class StageConfig(CheckedSettings):
     """[[stage]]: a training run, or the making of silver pairs."""
 
     name: str
@@ -89,7 +90,7 @@ class StageConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StagesConfig:
+class StagesConfig(CheckedSettings):
     """A file of stages."""
 
     output: Path

@@ -79,24 +79,20 @@ class AlignOptions(ModelOptions, ColumnOptions):
         reads="file",
     )
     # Of the search for the cheapest path.
-    max_sentences: int = option(
+    max_sentences: defaults.MaxSentences = option(
         defaults.MAX_SENTENCES,
         "Sentences in a link at most, both sides together.",
         group=SEARCH,
-        minimum=2,
     )
-    skip_quantile: float = option(
+    skip_quantile: defaults.SkipQuantile = option(
         defaults.SKIP_QUANTILE,
         "Leaving a sentence alone costs this quantile of what random pairs cost.",
         group=SEARCH,
-        minimum=0,
-        maximum=1,
     )
-    band: int = option(
+    band: defaults.Band = option(
         defaults.BAND,
         "Sentences on either side of the coarse path in which the fine one is searched.",
         group=SEARCH,
-        minimum=1,
         unit="sentences",
     )
     # What the documents are.

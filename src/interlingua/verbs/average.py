@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from interlingua.config import refuse_without
+from interlingua.config import AtLeast, refuse_without
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.options import (
@@ -62,15 +62,14 @@ class AverageOptions(Options):
     languages: Names | None = option(
         None, "Languages of folders in --pairs, with commas; all by default.", group=INPUT
     )
-    max_pairs: int = option(
+    max_pairs: Annotated[int, AtLeast(0)] = option(
         500,
         "Pairs of each set at most, evenly spread over it; 0 = all.",
         group=INPUT,
-        minimum=0,
         unit="pairs",
     )
-    max_loss: float = option(
-        0.3, "Points of P@1 that a mixture may lose against the trained models.", minimum=0
+    max_loss: Annotated[float, AtLeast(0)] = option(
+        0.3, "Points of P@1 that a mixture may lose against the trained models."
     )
     prompt: str | None = option(
         None, "Name of a prompt of the model, or text put before every input.", group=MODEL
@@ -78,7 +77,6 @@ class AverageOptions(Options):
     overwrite: bool = option(False, "Replace the folder if a model of ours is in it.", group=OUTPUT)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         # An option that nothing would read is a mistake, not one to pass over.
         refuse_without(self, "languages", needs="pairs", when=not self.pairs)
         refuse_without(

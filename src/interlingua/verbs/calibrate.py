@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from interlingua.config import AtLeast
 from interlingua.files import PathLike
 from interlingua.mining import defaults
 from interlingua.options import FILTERING, INPUT, Names, filled, function_of, option
@@ -51,7 +52,9 @@ class CalibrateOptions(TwoTextsOptions):
         "Checks that leave out pairs before anything is learned, as in mine; or none.",
         group=FILTERING,
     )
-    probes: int = option(defaults.PROBES, "Held-out pairs taken at most.", group=INPUT, minimum=80)
+    probes: Annotated[int, AtLeast(80)] = option(
+        defaults.PROBES, "Held-out pairs taken at most.", group=INPUT
+    )
     seed: int = option(0, "Of the draw of held-out pairs.")
 
 

@@ -9,10 +9,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from interlingua.analysis import debias_defaults
-from interlingua.config import refuse_unread, train_key_hint_of
+from interlingua.config import AtLeast, refuse_unread, train_key_hint_of
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.options import (
@@ -60,14 +60,13 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
     )
     # How the map is estimated.
     method: str = option(debias_defaults.METHOD, "project, erase, shift or center.")
-    rank: int | None = option(
-        None, "Directions to remove; chosen by held-out retrieval.", minimum=0
+    rank: Annotated[int, AtLeast(0)] | None = option(
+        None, "Directions to remove; chosen by held-out retrieval."
     )
-    sentences: int = option(
+    sentences: Annotated[int, AtLeast(8)] = option(
         debias_defaults.SENTENCES,
         "Sentences of a language drawn from each source.",
         group=INPUT,
-        minimum=8,
     )
     held_out: float = option(
         debias_defaults.HELD_OUT_SHARE, "Share of them that the map is measured on.", group=INPUT
@@ -113,7 +112,6 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
     seed: int = option(0, "Of what is drawn and held out.")
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         for field in fields(self):
             # Typer's value of a repeatable option that is not given.
             if getattr(self, field.name) == []:

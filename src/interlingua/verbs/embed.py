@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from interlingua.config import AtLeast
 from interlingua.errors import ConfigError, require_extra
 from interlingua.files import PathLike, check_content
 from interlingua.options import INPUT, OUTPUT, argument, filled, function_of, option
@@ -40,11 +41,10 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
         kind=str,
     )
     normalize: bool = option(True, "Scale the vectors to length 1.", group=OUTPUT)
-    dim: int | None = option(
+    dim: Annotated[int, AtLeast(1)] | None = option(
         None,
         "Keep so many elements of each vector, the first.",
         group=OUTPUT,
-        minimum=1,
         unit="elements",
     )
     precision: str = option(
@@ -52,10 +52,9 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
         "Of the vectors: float32, int8, or bits in signed (binary) or plain bytes (ubinary).",
         group=OUTPUT,
     )
-    devices: int = option(
+    devices: Annotated[int, AtLeast(1)] = option(
         1,
         "Processes of this machine that share the work, one per GPU or per group of cores.",
-        minimum=1,
     )
     language: str | None = option(
         None, "Of the lines, in any code, where the model needs it.", group=INPUT

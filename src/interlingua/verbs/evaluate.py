@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from interlingua.config import AtLeast
 from interlingua.errors import ConfigError, DataError, with_article
 from interlingua.files import PathLike
 from interlingua.options import (
@@ -174,11 +175,10 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
     passage_prompt: str | None = option(
         None, "Before passages; the model's own by default.", group=MODEL
     )
-    dim: int | None = option(
+    dim: Annotated[int, AtLeast(1)] | None = option(
         None,
         "Keep so many elements of each vector, the first.",
         group=MODEL,
-        minimum=1,
         unit="elements",
     )
     name: str | None = option(
@@ -193,11 +193,10 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
         None,
         "Embed the second of eight parts of the passages, 2/8, and score nothing. Needs --cache.",
     )
-    devices: int | None = option(
+    devices: Annotated[int, AtLeast(1)] | None = option(
         None,
         "Embed the passages in so many processes, one per GPU or per group of cores, then score."
         " Needs --cache.",
-        minimum=1,
     )
     check: bool = option(True, "Try pooling, prompt and scale first, and warn.")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from interlingua.config import AtLeast
 from interlingua.errors import require_extra
 from interlingua.files import PathLike
 from interlingua.options import INPUT, Options, filled, function_of, option
@@ -21,14 +22,13 @@ if TYPE_CHECKING:
 class QuickstartOptions(Options):
     """Options of ``quickstart``."""
 
-    budget_seconds: float = option(
+    budget_seconds: Annotated[float, AtLeast(1)] = option(
         330.0,
         "Seconds for everything together; what is left after the rest is for training.",
-        minimum=1,
         unit="seconds",
     )
-    steps: int | None = option(
-        None, "Training steps, instead of as many as the budget bears.", minimum=1, unit="steps"
+    steps: Annotated[int, AtLeast(1)] | None = option(
+        None, "Training steps, instead of as many as the budget bears.", unit="steps"
     )
     output: PathLike = output_option("Folder for all it makes.", default=Path("quickstart"))
     catalogues: Sequence[PathLike] | None = option(

@@ -107,15 +107,14 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
         None, "Column of the targets; both are named or neither.", group=INPUT
     )
     # How a pair is scored.
-    k: int = option(
-        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1
+    k: defaults.Neighbors = option(
+        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH
     )
     margin: str = option(defaults.MARGIN, "ratio or distance.", group=SEARCH)
-    window: int = option(
+    window: defaults.Window = option(
         defaults.WINDOW,
         "Pairs of the stream among which neighbors are searched.",
         group=SEARCH,
-        minimum=2,
         unit="pairs",
     )
     cosine: bool = option(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
+from interlingua.config import AtLeast
 from interlingua.encoder.texts import is_blank
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
@@ -43,7 +44,7 @@ class SearchOptions(Options):
     dtype: str = option("float32", "To compute in: float32, bfloat16, float16, int8.", group=MODEL)
     device: str | None = option(None, "cpu, cuda, cuda:1.", group=MODEL)
     # What is found.
-    top: int = option(10, "Passages found at most.", group=SEARCH, minimum=1)
+    top: Annotated[int, AtLeast(1)] = option(10, "Passages found at most.", group=SEARCH)
     mode: str = option(
         "vector",
         "vector, text (words, BM25), hybrid (both, by reciprocal rank fusion), or feedback"
@@ -53,11 +54,10 @@ class SearchOptions(Options):
     languages: Names | None = option(
         None, "Search in these only: de,en,th.", group=SEARCH, kind=str
     )
-    per_language: int | None = option(
+    per_language: Annotated[int, AtLeast(1)] | None = option(
         None,
         "Begin with so many passages of each language; the other best ones follow.",
         group=SEARCH,
-        minimum=1,
     )
     where: str | None = option(
         None, "SQL condition, such as \"year >= 2024 AND language = 'deu_Latn'\".", group=SEARCH

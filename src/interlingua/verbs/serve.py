@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from interlingua.config import Between
 from interlingua.errors import require_extra
 from interlingua.files import PathLike
 from interlingua.options import MODEL, SEARCH, argument, function_of, option
@@ -49,10 +50,10 @@ class ServeOptions(ServeSettings):
     )
     # Where, and by how many processes.
     host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0 for all.")
-    port: int = option(8000, "Port; 0 for any free one.", minimum=0, maximum=65_535)
-    workers: int = option(1, "Processes that share the weights.", minimum=1, maximum=256)
-    threads: int | None = option(
-        None, "Of all processes together; default: all cores.", minimum=1, maximum=1024
+    port: Annotated[int, Between(0, 65_535)] = option(8000, "Port; 0 for any free one.")
+    workers: Annotated[int, Between(1, 256)] = option(1, "Processes that share the weights.")
+    threads: Annotated[int, Between(1, 1024)] | None = option(
+        None, "Of all processes together; default: all cores."
     )
 
 

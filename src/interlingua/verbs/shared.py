@@ -8,9 +8,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from interlingua.config import apply_override
+from interlingua.config import AtLeast, apply_override
 from interlingua.corpus.formats import FORMAT_OF_SUFFIX, is_moses_name
 from interlingua.errors import ConfigError, with_article
 from interlingua.files import COMPRESSIONS, PathLike, stem_and_suffix
@@ -119,7 +119,9 @@ class RayOptions(Options):
         "Share the work out: local (processes of this machine), auto, host:6379 or"
         " ray://host:10001.",
     )
-    ray_cores: int = option(1, "Cores of each task on Ray, which holds the model once.", minimum=1)
+    ray_cores: Annotated[int, AtLeast(1)] = option(
+        1, "Cores of each task on Ray, which holds the model once."
+    )
 
 
 @dataclass(frozen=True)
@@ -146,8 +148,8 @@ class BatchOptions(BackendOptions):
     prompt: str | None = option(
         None, "Name of a prompt of the model, or text put before every input.", group=MODEL
     )
-    batch_tokens: int = option(
-        16_384, "Tokens per batch at most.", group=MODEL, minimum=1, unit="tokens"
+    batch_tokens: Annotated[int, AtLeast(1)] = option(
+        16_384, "Tokens per batch at most.", group=MODEL, unit="tokens"
     )
 
 
@@ -164,8 +166,8 @@ class DtypeOptions(Options):
 class LineOptions(Options):
     """How long a line may be."""
 
-    max_line: int = option(
-        MAX_LINE_CHARACTERS, "Characters that a line may have.", minimum=1, unit="characters"
+    max_line: Annotated[int, AtLeast(1)] = option(
+        MAX_LINE_CHARACTERS, "Characters that a line may have.", unit="characters"
     )
 
 
@@ -218,7 +220,6 @@ class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
     )
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.model is None:  # frozen, hence in this way
             object.__setattr__(self, "model", DEFAULT_MODEL)
         if not isinstance(self.model, str | os.PathLike):
@@ -297,14 +298,13 @@ class TwoTextsOptions(ModelOptions, ColumnOptions):
         group=SEARCH,
         reads="documents",
     )
-    background: int = option(
+    background: defaults.Background = option(
         defaults.BACKGROUND,
         "Texts of the other side that margins within documents are over, too.",
         group=SEARCH,
-        minimum=0,
     )
-    k: int = option(
-        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1
+    k: defaults.Neighbors = option(
+        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH
     )
     margin: str = option(
         defaults.MARGIN, "ratio, distance or absolute (plain cosine).", group=SEARCH

@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from interlingua.config import with_absolute_paths
+from interlingua.config import AtLeast, with_absolute_paths
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.files import PathLike
 from interlingua.options import INPUT, Options, argument, function_of, option
@@ -72,8 +72,8 @@ class TrainOptions(Options):
         " folder.",
     )
     # Keys of [run] that change from machine to machine.
-    devices: int | None = option(
-        None, "Processes, one per GPU or per group of cores, for run.devices.", minimum=1
+    devices: Annotated[int, AtLeast(1)] | None = option(
+        None, "Processes, one per GPU or per group of cores, for run.devices."
     )
     strategy: str | None = option(
         None, "ddp: each process has all weights; fsdp: a share. For run.strategy."

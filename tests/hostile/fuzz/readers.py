@@ -78,10 +78,10 @@ def read_toml(path: Path) -> None:
 
 
 def read_model_config(path: Path) -> None:
-    from interlingua.encoder import schema
     from interlingua.encoder.directory import read_backbone_config, read_json
+    from interlingua.encoder.model_files import BackboneFile
 
-    raw = read_json(path, schema=schema.BACKBONE)
+    raw = read_json(path, schema=BackboneFile)
     if raw.get("vocab_size") is not None:
         read_backbone_config(path.parent, raw)
 
@@ -256,7 +256,7 @@ def load_readers() -> None:
     import atheris
 
     with atheris.instrument_imports(
-        include=["interlingua.corpus", "interlingua.config", "interlingua.encoder.schema"]
+        include=["interlingua.corpus", "interlingua.config", "interlingua.encoder.model_files"]
     ):
         import interlingua.config
         import interlingua.corpus.formats

@@ -18,7 +18,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.arrays import normalize_rows
-from interlingua.config import from_mapping
+from interlingua.config import CheckedSettings, from_mapping
 from interlingua.encoder.encode import Dtype, EncodeReport, collect
 from interlingua.encoder.finite import check_finite, warn_of_zeros
 from interlingua.encoder.model_info import ModelInfo, prompt_text
@@ -33,7 +33,7 @@ PORTION_TEXTS = 4096
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NoOptions:
+class NoOptions(CheckedSettings):
     """The options of a backend that has none of its own."""
 
 

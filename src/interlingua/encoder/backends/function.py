@@ -10,6 +10,7 @@ from typing import Any
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.config import CheckedSettings
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.model_info import ModelInfo
@@ -18,7 +19,7 @@ from interlingua.registry import load
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FunctionOptions:
+class FunctionOptions(CheckedSettings):
     """Options of the backend ``function``."""
 
     version: str = ""

@@ -15,28 +15,34 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.arrays import normalize_rows
+from interlingua.config import CheckedSettings, shown
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.directory import read_json
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.language_map_files import MAP_FILE, read_map
 from interlingua.encoder.language_maps import LanguageMap
-from interlingua.encoder.schema import ANYTHING, MapOf, Maybe, ObjectOf, Text, shown
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.registry import BACKENDS
 
 MAPPED_FILE = "mapped_encoder.json"
 
 
-BASE = ObjectOf(
-    {"model": Text(), "backend": Text(), "options": MapOf(ANYTHING), "dtype": Maybe(Text())}
-)
-"""What ``mapped_encoder.json`` may say."""
 ONLY_READ = ("interlingua", "sentence-transformers", "onnx", "vectors")
 """Backends that read files alone, whatever model a stranger's folder names."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MappedOptions:
+class MappedFile:
+    """What ``mapped_encoder.json`` may say."""
+
+    model: str
+    backend: str
+    options: dict[str, Any]
+    dtype: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MappedOptions(CheckedSettings):
     """``--set mapped.KEY=VALUE``."""
 
     trust: bool = field(default=False, metadata={"changes_vectors": False})
@@ -85,7 +91,7 @@ class MappedEncoder(ForeignEncoder):
 
         own, _ = cls.own_options(choices, "mapped")
         folder = Path(model)
-        base = read_json(folder / MAPPED_FILE, schema=BASE)
+        base = read_json(folder / MAPPED_FILE, schema=MappedFile)
         _check_backend(base, folder, trusted=own.trust)
         backend = base["backend"]
         # The others refuse a device that they did not ask for.

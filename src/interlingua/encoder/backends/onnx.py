@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
 from interlingua.arrays import normalize_rows
+from interlingua.config import CheckedSettings
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.directory import (
     MODEL_TYPES,
@@ -29,9 +30,9 @@ from interlingua.encoder.encode import (
     token_budget_batches,
 )
 from interlingua.encoder.locate import locate
+from interlingua.encoder.model_files import AnyModelFile, TokenizerFile
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.encoder.pooling import POOLING_MODES, HiddenStates, PoolingMode
-from interlingua.encoder.schema import ANY_CONFIG, TOKENIZER
 from interlingua.encoder.static_directory import static_folder, static_settings
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError, TaskError, import_extra
@@ -46,7 +47,7 @@ _INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OnnxOptions:
+class OnnxOptions(CheckedSettings):
     """Options of the backend ``onnx``."""
 
     file: str = ""
@@ -283,11 +284,11 @@ def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, boo
 
 
 def _limit(folder: Path) -> int:
-    raw = read_json(folder / "config.json", missing={}, schema=ANY_CONFIG)
+    raw = read_json(folder / "config.json", missing={}, schema=AnyModelFile)
     own = None
     if raw.get("model_type") in MODEL_TYPES:
         own = read_backbone_config(folder, raw).max_tokens
-    tokenizer = read_json(folder / "tokenizer_config.json", missing={}, schema=TOKENIZER)
+    tokenizer = read_json(folder / "tokenizer_config.json", missing={}, schema=TokenizerFile)
     # transformers writes 1e30 where a tokenizer has no limit, so the smaller one counts.
     limits = [own or raw.get("max_position_embeddings"), tokenizer.get("model_max_length")]
     return int(min((limit for limit in limits if limit), default=DEFAULT_MAX_TOKENS))

@@ -18,12 +18,13 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import sleep
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.config import AtLeast, CheckedSettings
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.model_info import ModelInfo
@@ -39,38 +40,26 @@ _NO_VECTOR: dict[str, bool] = {"changes_vectors": False}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OpenAIOptions:
+class OpenAIOptions(CheckedSettings):
     """Options of the backend ``openai``."""
 
     base_url: str = field(default="", metadata=_NO_VECTOR)
     """What stands before /embeddings; default: $OPENAI_BASE_URL, or OpenAI's own."""
-    dimensions: int = 0
+    dimensions: Annotated[int, AtLeast(0)] = 0
     """Width to ask for; 0 = the model's own."""
     encoding: Literal["base64", "float"] = field(default="base64", metadata=_NO_VECTOR)
     """The encoding of vectors to request; an answer in the other one is read too."""
     key_variable: str = field(default="OPENAI_API_KEY", metadata=_NO_VECTOR)
     """Environment variable with the API key; unset = none is sent."""
-    batch_texts: int = field(default=64, metadata=_NO_VECTOR)
+    batch_texts: Annotated[int, AtLeast(1)] = field(default=64, metadata=_NO_VECTOR)
     """Texts per request."""
-    parallel: int = field(default=4, metadata=_NO_VECTOR)
+    parallel: Annotated[int, AtLeast(1)] = field(default=4, metadata=_NO_VECTOR)
     """Requests under way at a time."""
-    timeout_seconds: float = field(default=60.0, metadata=_NO_VECTOR)
+    timeout_seconds: Annotated[float, AtLeast(0.001)] = field(default=60.0, metadata=_NO_VECTOR)
     """Longest wait for an answer."""
-    retries: int = field(default=5, metadata=_NO_VECTOR)
+    retries: Annotated[int, AtLeast(0)] = field(default=5, metadata=_NO_VECTOR)
     """Further tries after a failure that may pass, with pauses of 1, 2, 4, ... seconds or as the
     endpoint says."""
-
-    def __post_init__(self) -> None:
-        least = {
-            "dimensions": 0,
-            "batch_texts": 1,
-            "parallel": 1,
-            "retries": 0,
-            "timeout_seconds": 0.001,
-        }
-        for name, value in least.items():
-            if getattr(self, name) < value:
-                raise ConfigError(f"{name} must be at least {value}, got {getattr(self, name)}")
 
 
 class OpenAIEncoder(ForeignEncoder):

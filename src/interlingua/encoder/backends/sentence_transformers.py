@@ -10,8 +10,8 @@ from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.directory import EncodingSettings, read_json
 from interlingua.encoder.encode import DTYPES, EncodeReport
 from interlingua.encoder.locate import locate
+from interlingua.encoder.model_files import Modules
 from interlingua.encoder.model_info import ModelInfo
-from interlingua.encoder.schema import ANYTHING, MODULES
 from interlingua.encoder.weights import weights_digest
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError, import_extra
 
@@ -138,7 +138,7 @@ def refuse_foreign_code(folder: Path) -> None:
     """
     if not (folder / "modules.json").is_file():
         return
-    modules = cast("list[dict[str, str]]", read_json(folder / "modules.json", schema=MODULES))
+    modules = cast("list[dict[str, str]]", read_json(folder / "modules.json", schema=Modules))
     for module in modules:
         _refuse_foreign_module(module["type"], folder)
         if not module["path"]:
@@ -149,7 +149,7 @@ def refuse_foreign_code(folder: Path) -> None:
 
 def _refuse_named_code(file: Path, folder: Path) -> None:
     """Looks at the settings of one module: a router names modules, a dense layer its activation."""
-    settings: Any = read_json(file, schema=ANYTHING)
+    settings: Any = read_json(file, schema=Any)
     if not isinstance(settings, dict):
         return
     # A router's modules, by name or in order.

@@ -13,12 +13,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float32
 from numpy import ndarray
 
+from interlingua.config import AtLeast
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.bucc import (
     TRAINING,
@@ -154,7 +155,7 @@ class BuccMargin(BuccTask):
     main_metric: ClassVar[str] = "f1"
     uses_test: ClassVar[bool] = True
 
-    k: int = field(default=4, metadata={"at_least": 1})
+    k: Annotated[int, AtLeast(1)] = 4
     margin: Margin = "ratio"
     retrieval: Retrieval = "max"
     seed: int = 1
@@ -245,7 +246,7 @@ class BuccBestF1(BuccTask):
     name: ClassVar[str] = "bucc_best_f1"
     main_metric: ClassVar[str] = "best_f1"
 
-    k: int = field(default=4, metadata={"at_least": 1})
+    k: Annotated[int, AtLeast(1)] = 4
     least: float = 1.0
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
+from interlingua.config import AtLeast
 from interlingua.errors import import_extra
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.metrics.linear import class_numbers
@@ -49,8 +50,8 @@ class FewShotTask(ClassificationTask):
 
     splits: ClassVar[Sequence[str]] = ("train", "test")
 
-    samples_per_label: int = field(default=8, metadata={"at_least": 1})
-    draws: int = field(default=10, metadata={"at_least": 1})
+    samples_per_label: Annotated[int, AtLeast(1)] = 8
+    draws: Annotated[int, AtLeast(1)] = 10
     seed: int = 42
 
     def score(self, encoder: CachedEncoder, unit: Unit[LabeledLanguage]) -> Scored:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from interlingua.config import AtLeast
 from interlingua.corpus.hard_negatives import Altered
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.augmented_sets import MISALIGNED
@@ -38,7 +39,7 @@ class MarginSearch(TranslationTask):
 
     higher_is_better: ClassVar[bool] = False
 
-    k: int = field(default=4, metadata={"at_least": 1})
+    k: Annotated[int, AtLeast(1)] = 4
 
     def units(self, folder: Path) -> Iterable[Unit[Translations]]:
         """The pairs of languages, with the further candidates of their target sentences."""

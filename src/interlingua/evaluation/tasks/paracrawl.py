@@ -7,10 +7,11 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from interlingua.config import AtLeast
 from interlingua.corpus.formats import (
     FORMAT_OF_SUFFIX,
     languages_from_name,
@@ -76,19 +77,18 @@ class ParaCrawlRetrieval(StreamedTask):
         "bitexts with English named after their languages (en-de.txt.gz, de-en.tmx)"
     )
 
-    queries: int = 2_000
+    queries: Annotated[int, AtLeast(1)] = 2_000
     candidates: int = 200_000
     direction: Direction = "en-x"
-    k: int = 4
+    k: Annotated[int, AtLeast(1)] = 4
     seed: int = 1
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= self.queries <= self.candidates or self.k < 1:
-            got = f"queries={self.queries}, candidates={self.candidates}, k={self.k}"
+        if self.queries > self.candidates:
             raise ConfigError(
-                f"expected 1 or more queries, no fewer candidates, and k of 1 or more; got {got}"
+                f"queries is {self.queries}, expected no more than the {self.candidates} candidates"
             )
 
     def unit(self, key: str, file: Sequence[Path], folder: Path) -> Unit[_Sample]:

@@ -6,9 +6,10 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from interlingua.arrays import row_cosines
+from interlingua.config import AtLeast
 from interlingua.corpus.evaluation_sets import read_lines
 from interlingua.corpus.variants import VARIANTS, check_variants
 from interlingua.errors import DataError
@@ -81,7 +82,7 @@ class Robustness(LanguageTask):
     published: ClassVar[str | None] = FloresP1.published
 
     forms: tuple[str, ...] = tuple(VARIANTS)
-    sentences: int = field(default=MOST_SENTENCES, metadata={"at_least": 2})
+    sentences: Annotated[int, AtLeast(2)] = MOST_SENTENCES
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
     def __post_init__(self) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Float64
 from numpy import ndarray
 
 from interlingua.arrays import row_cosines
+from interlingua.config import AtLeast
 from interlingua.errors import DataError, LanguageAbsentError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import full_code, language_pair
@@ -49,7 +50,7 @@ class SimilarityTask(LanguageTask):
     main_metric: ClassVar[str] = "spearman"
     sizes: ClassVar[Mapping[str, int]] = {}
 
-    resamples: int = field(default=1000, metadata={"at_least": 0, "adds": True})
+    resamples: Annotated[int, AtLeast(0)] = field(default=1000, metadata={"adds": True})
     seed: int = field(default=1, metadata={"adds": True})
 
     def units(self, folder: Path) -> Iterable[Unit[JudgedPairs]]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float32, Float64
 from numpy import ndarray
 from torch import Tensor
 
+from interlingua.config import AtLeast
 from interlingua.errors import ConfigError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.classification import LabeledSets, mldoc_sets
@@ -69,7 +70,7 @@ class ZeroShotTask(ClassificationTask):
 
     sources: tuple[str, ...] | None = None
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
-    epochs: int = field(default=EPOCHS, metadata={"at_least": 1})
+    epochs: Annotated[int, AtLeast(1)] = EPOCHS
     split_mean: bool = False
 
     def __post_init__(self) -> None:

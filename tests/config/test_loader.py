@@ -7,6 +7,7 @@ from typing import Literal
 import pytest
 
 from interlingua import config
+from interlingua.config import paths, toml, unread
 from interlingua.errors import ConfigError
 
 
@@ -61,14 +62,17 @@ def test_reads_nested_sections_and_overrides(tmp_path):
     ("text", "message"),
     [
         ("corpus = 'x'\nstep = 3", "key 'step'; .*'steps'"),
-        ("steps = 3", "the key 'corpus' is missing"),
-        ("corpus = 'x'\nsteps = '3'", "steps: expected int, got '3'"),
-        ("corpus = 'x'\nsteps = true", "steps: expected int"),
+        ("steps = 3", "corpus is missing"),
+        ("corpus = 'x'\nsteps = '3'", "steps is '3', .*whole number"),
+        ("corpus = 'x'\nsteps = true", "steps is True, .*whole"),
         ("corpus = 'x'\n[inner]\nschedule = 'linaer'", "did you mean 'linear'"),
         ("corpus = 'x'\n[inner]\nlearning_rate = 0", "learning_rate must be above 0"),
-        ("corpus = 'x'\n[inner]\nlearning_rate = nan", "not a finite number"),
-        ("corpus = 'x'\n[inner]\nbetas = [0.9]", "expected 2 values, got 1"),
-        ("corpus = 'x'\ninner = 3", "inner: expected a section"),
+        ("corpus = 'x'\n[inner]\nlearning_rate = nan", "inner.learning_rate is nan"),
+        (
+            "corpus = 'x'\n[inner]\nbetas = [0.9]",
+            "inner.betas is .* 1, .* 2",
+        ),
+        ("corpus = 'x'\ninner = 3", "inner is 3, expected a section"),
         ("corpus = '$NOT_SET_ANYWHERE/x'", r"\$NOT_SET_ANYWHERE is not"),
         ("corpus = ", "not valid TOML"),
     ],
@@ -100,23 +104,23 @@ def test_toml_round_trip(tmp_path):
         inner=Inner(learning_rate=3e-4),
         parts=(Inner(), Inner(betas=(0.1, 0.2))),
     )
-    assert config.load_config(Outer, write(tmp_path, config.config_to_toml(original))) == original
+    assert config.load_config(Outer, write(tmp_path, toml.config_to_toml(original))) == original
 
 
 def test_a_tuple_from_python_is_taken_as_a_list_is():
     given = {"corpus": "x", "parts": ({"betas": (0.1, 0.2)},)}
     assert config.from_mapping(Outer, given).parts == (Inner(betas=(0.1, 0.2)),)
-    with pytest.raises(ConfigError, match="expected 2 values, got 3"):
+    with pytest.raises(ConfigError, match="a list of 3"):
         config.from_mapping(Inner, {"betas": (0.1, 0.2, 0.3)})
 
 
 def test_options_that_nothing_reads_are_refused():
     outer = Outer(corpus=Path("x"), steps=11, caps={"a": 0.5})
-    config.refuse_unread(outer, "name", "inner", reason="name = None", when=True)
-    config.refuse_unread(outer, "steps", "caps", reason="name = None", when=False)
+    unread.refuse_unread(outer, "name", "inner", reason="name = None", when=True)
+    unread.refuse_unread(outer, "steps", "caps", reason="name = None", when=False)
     for name in ("steps", "caps"):
         with pytest.raises(ConfigError, match=f"{name} is set, .*name = None"):
-            config.refuse_unread(outer, "inner", name, reason="name = None", when=True)
+            unread.refuse_unread(outer, "inner", name, reason="name = None", when=True)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +160,7 @@ def test_paths_of_a_file_start_at_its_folder(tmp_path, monkeypatch):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    models: tuple[config.PathText, ...] = ()
+    models: tuple[paths.PathText, ...] = ()
     paths: tuple[Path, ...] = ()
     name: str = ""
 
@@ -184,7 +188,7 @@ def test_the_name_of_an_installed_model_stays_unless_a_folder_has_it(tmp_path, m
     path = write(tmp_path, 'models = ["small", "other", "a/small"]')
     read = config.load_config(Models, path)
     assert read.models == ("small", f"{tmp_path}/other", f"{tmp_path}/a/small")
-    assert config.with_absolute_paths(read) == read
+    assert paths.with_absolute_paths(read) == read
     (tmp_path / "small").mkdir()
     assert config.load_config(Models, path).models[0] == f"{tmp_path}/small"
 
@@ -200,4 +204,4 @@ def test_a_byte_order_mark_is_no_error(tmp_path):
 def test_a_key_of_very_many_parts_is_refused_at_once(tmp_path, key):
     (tmp_path / "c.toml").write_text(key if "{" in key else f"{key} = 1")
     with pytest.raises(ConfigError, match=r"c\.toml.*100 parts"):
-        config.load_toml(tmp_path / "c.toml")
+        toml.load_toml(tmp_path / "c.toml")

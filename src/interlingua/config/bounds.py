@@ -1,0 +1,191 @@
+"""Bounds of options, which are part of their types: ``lr: Annotated[float, Above(0)]``.
+
+The loader checks them for all sources, and the constructor of a ``CheckedSettings`` for keyword
+arguments. The bounds are not advice: a value between them may still be a bad choice. A value beyond
+them can't work or would crash the process.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+TINY = 1e-30
+"""The smallest value of what has to be above 0, where a division by less would overflow."""
+NEARLY_ONE = 1 - 1e-9
+"""The largest value of what has to be below 1, where float32 would round more to 1."""
+MANY = 10**12
+"""Steps, sentences or seconds: more than any run has."""
+
+
+class Rule(Protocol):
+    """What a value has to fulfil besides its type."""
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value does."""
+        ...
+
+    def describe(self, kind: str) -> str:
+        """Say what is expected, of a kind such as ``a number``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Numbers from ``low`` to ``high``, both included."""
+
+    low: float
+    high: float
+
+    def holds(self, value: Any) -> bool:
+        """Whether a number is in the range; NaN is not."""
+        return bool(self.low <= value <= self.high)
+
+    def describe(self, kind: str) -> str:
+        """Say the range."""
+        if self.low == TINY:
+            return f"{kind} above 0 and at most {_written(self.high)}"
+        if self.high == NEARLY_ONE:
+            return f"{kind} from {_written(self.low)} to below 1"
+        return f"{kind} from {_written(self.low)} to {_written(self.high)}"
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """Numbers from ``low`` on; ``below`` is not in the range."""
+
+    low: float
+    below: float | None = None
+
+    def holds(self, value: Any) -> bool:
+        """Whether a number is in the range; NaN is not."""
+        return bool(value >= self.low and (self.below is None or value < self.below))
+
+    def describe(self, kind: str) -> str:
+        """Say the range."""
+        if self.below is None:
+            return f"{kind} of at least {_written(self.low)}"
+        return f"{kind} from {_written(self.low)} to below {_written(self.below)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """Numbers above ``low``; ``high`` is in the range, ``below`` is not."""
+
+    low: float
+    high: float | None = None
+    below: float | None = None
+
+    def holds(self, value: Any) -> bool:
+        """Whether a number is in the range; NaN is not."""
+        is_within = self.high is None or value <= self.high
+        return bool(value > self.low and is_within and (self.below is None or value < self.below))
+
+    def describe(self, kind: str) -> str:
+        """Say the range."""
+        text = f"{kind} above {_written(self.low)}"
+        if self.high is not None:
+            text += f" and at most {_written(self.high)}"
+        if self.below is not None:
+            text += f" and below {_written(self.below)}"
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Longest:
+    """Lists of at most ``items`` values."""
+
+    items: int
+
+    def holds(self, value: Any) -> bool:
+        """Whether a list is no longer."""
+        return len(value) <= self.items
+
+    def describe(self, kind: str) -> str:
+        """Say the limit."""
+        return f"a list of at most {self.items}"
+
+
+@dataclass(frozen=True, slots=True)
+class InsideFolder:
+    """Paths of files below a folder; the empty text is the folder itself."""
+
+    def holds(self, value: str) -> bool:
+        """Whether a path is neither absolute nor upwards, by the rules of any system."""
+        # A backslash is Windows' slash, and a path ends at a zero byte.
+        is_plain = "\\" not in value and "\0" not in value
+        return is_plain and not value.startswith("/") and ".." not in value.split("/")
+
+    def describe(self, kind: str) -> str:
+        """Say what the path has to be."""
+        return "a path inside of the model folder"
+
+
+NUMBER_RULES = (Between, AtLeast, Above)
+NumberRule = Between | AtLeast | Above
+
+
+@functools.cache
+def hints_of(cls: Any) -> dict[str, Any]:
+    """The types of a dataclass's fields, with what ``Annotated`` adds."""
+    return typing.get_type_hints(cls, include_extras=True)
+
+
+class Bounded(NamedTuple):
+    """A number with a bound, within the type of a field."""
+
+    kind: type
+    """int or float."""
+    rule: NumberRule
+
+
+@functools.cache
+def bounds_of(cls: Any) -> Mapping[str, Bounded]:
+    """The bounds of the fields of a class that are numbers, or lists of numbers.
+
+    Names that only type checkers import are skipped: no bound is in those types.
+    """
+    found: dict[str, Bounded] = {}
+    for owner in reversed(cls.__mro__):
+        scope = vars(sys.modules[owner.__module__])
+        for name, annotation in vars(owner).get("__annotations__", {}).items():
+            bounded = _bounded_in(_evaluated(annotation, scope))
+            # A field of a subclass stands in place of that of its base.
+            found.pop(name, None)
+            if bounded is not None:
+                found[name] = bounded
+    return found
+
+
+def _evaluated(annotation: Any, scope: dict[str, Any]) -> Any:
+    """What an annotation means; None where a part of it exists for type checkers alone."""
+    if not isinstance(annotation, str):
+        return annotation
+    try:
+        return eval(annotation, scope)  # as typing.get_type_hints does
+    except NameError:
+        if "Annotated" in annotation:
+            raise
+        return None
+
+
+def _bounded_in(hint: Any) -> Bounded | None:
+    """The number with a bound in a type: itself, an alternative, or the items of a list."""
+    for part in getattr(hint, "__metadata__", ()):
+        if isinstance(part, NUMBER_RULES):
+            return Bounded(typing.get_args(hint)[0], part)
+    for argument in typing.get_args(hint):
+        if (found := _bounded_in(argument)) is not None:
+            return found
+    return None
+
+
+def _written(number: float) -> str:
+    """A bound as a message shows it."""
+    if isinstance(number, int):
+        return str(number)
+    return f"{number:.15g}"

@@ -1,0 +1,86 @@
+"""Refuse options that nothing reads: one that is set would be taken for one that was tried."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from interlingua.errors import ConfigError
+
+TRAIN_SECTIONS = ("data", "encoder", "method", "optimizer", "run", "schedule")
+"""Of the files of ``interlingua train``."""
+
+
+def refuse_unread(config: Any, *names: str, reason: str, when: bool) -> None:
+    """Refuses an option that was changed from its default though nothing would read it.
+
+    Args:
+        config: a dataclass.
+        names: fields that nothing reads in a certain case.
+        reason: the setting that makes it so, as ``"mlp = false"``.
+        when: whether it is the case.
+
+    Raises:
+        ConfigError: one of them has another value than its default.
+    """
+    for name in _changed(config, names, when):
+        raise ConfigError(
+            f"{name} is set, but with {reason} nothing reads it; remove one of the two"
+        )
+
+
+def refuse_without(config: Any, *names: str, needs: str, when: bool) -> None:
+    """Refuses an option that was changed from its default though what it is for is not there.
+
+    Args:
+        config: a dataclass.
+        names: fields that nothing reads in a certain case.
+        needs: the option that would make it read.
+        when: whether that one is missing.
+
+    Raises:
+        ConfigError: one of them has another value than its default.
+    """
+    for name in _changed(config, names, when):
+        raise ConfigError(
+            f"{name} is set, but without {needs} nothing reads it; give {needs}, or remove {name}"
+        )
+
+
+def _changed(config: Any, names: Sequence[str], when: bool) -> Iterator[str]:
+    """Those of the fields that have another value than their default, if it matters."""
+    if not when:
+        return
+    for field in dataclasses.fields(config):
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        if field.name in names and getattr(config, field.name) != default:
+            yield field.name
+
+
+def train_key_hint(section: str, values: Any) -> str:
+    """Return where keys of train's files are set in other verbs; empty for any other section.
+
+    Args:
+        section: ``run`` of ``--set run.threads=1``, given to a verb that reads no such file.
+        values: the keys of the section with what they are set to.
+    """
+    if section not in TRAIN_SECTIONS or not isinstance(values, Mapping):
+        return ""
+    for name, value in values.items():
+        if name == "threads":
+            return f"; for the number of threads, set the environment: OMP_NUM_THREADS={value}"
+        if section == "run" and name in ("device", "devices"):
+            return f"; say --{name} {value}"
+    return f"; [{section}] is a section of the files of interlingua train; see --help"
+
+
+def train_key_hint_of(setting: str) -> str:
+    """Return ``train_key_hint`` of ``run.threads=1``, and of ``threads=1``."""
+    key, _, value = setting.partition("=")
+    section, _, name = key.strip().rpartition(".")
+    if name == "threads":
+        section = section or "run"
+    return train_key_hint(section, {name: value.strip()})

@@ -1,0 +1,51 @@
+"""Types of methods' options, with the bounds that no run goes beyond.
+
+``UNBOUNDED`` holds for a number without a bound in its type, in a ``Config`` outside of this
+repository.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+from interlingua.config import MANY, NEARLY_ONE, Above, Between, ValueOrigin, fill
+
+T = TypeVar("T")
+
+Dim = Annotated[int, Between(1, 65_536)]
+"""Width of a vector."""
+Layers = Annotated[int, Between(1, 1_000)]
+"""Layers of a head or decoder."""
+Heads = Annotated[int, Between(1, 1_024)]
+"""Attention heads of a layer."""
+Size = Annotated[int, Between(1, 2**31)]
+"""Rows of a bank or queue."""
+Steps = Annotated[int, Between(1, MANY)]
+"""Optimizer steps."""
+Weight = Annotated[float, Between(0, 1e6)]
+"""Weight of a term of the loss; 0 = without it."""
+PositiveWeight = Annotated[float, Above(0, 1e6)]
+"""Weight of a term that another option switches off."""
+Temperature = Annotated[float, Between(1e-6, 1e6)]
+"""Divides similarities."""
+Dropout = Annotated[float, Between(0, NEARLY_ONE)]
+"""Probability of zeroing an element."""
+Share = Annotated[float, Above(0, 1)]
+"""Share of tokens or layers."""
+UNBOUNDED = Between(-MANY, MANY)
+"""Bound of numbers that have none in their type."""
+
+
+def read_options(config: type[T], table: Mapping[str, Any], *, where: str) -> T:
+    """Read a method's options.
+
+    Args:
+        config: the method's ``Config``, also one of a package outside of this repository.
+        table: the options.
+        where: what errors call the table.
+
+    Raises:
+        ConfigError: see ``interlingua.config.load_config``.
+    """
+    return fill(config, table, ValueOrigin(place=where, numbers=UNBOUNDED))
