@@ -7,6 +7,8 @@ command goes on behind the last one. A writer holds the folder's lock and reads 
 version inside of it. LanceDB merges rows by id, so that no id is stored twice, and each row has a
 checksum, which is compared when the row is read. Full text is split into words by Unicode's rules
 (ICU), which suits an index of many languages; stemming would suit one.
+
+``DIR/scan`` holds the vectors once more, as an array that exact searches map, see ``vector_scan``.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float32
@@ -57,7 +59,16 @@ from interlingua.search.lance_table import (
 )
 from interlingua.search.passage_files import Passage
 from interlingua.search.ranking import Hit
+from interlingua.search.vector_scan import (
+    RECORD,
+    SCAN_FOLDER,
+    VectorScan,
+    open_scan,
+    scan_version,
+    write_scan,
+)
 from interlingua.storage.json_text import load_json
+from interlingua.storage.record import RecordError
 
 log = logging.getLogger("interlingua")
 FORMAT = "interlingua-passage-index-3"
@@ -67,6 +78,8 @@ COMMIT_PASSAGES = 4096
 """Passages of a commit."""
 LEAST_APPROXIMATE = 5000
 """Fewer passages are compared one by one in some milliseconds."""
+MOST_SCANNED = 1_000_000
+"""Passages of an index with mapped vectors; above, an index of vectors (IVF-PQ) is what is fast."""
 PROBED_CELLS = 40
 """Cells of vectors that an approximate search looks into."""
 REFINED = 10
@@ -154,6 +167,20 @@ def require_same(folder: PathLike, ours: IndexSettings, given: IndexSettings) ->
             )
 
 
+class _Opened(NamedTuple):
+    """A version of the table with what exact searches of it read.
+
+    Attributes:
+        table: LanceDB's.
+        scan: its mapped vectors; None if there are none of this version.
+        is_approximate: whether it has an index of vectors.
+    """
+
+    table: Any
+    scan: VectorScan | None
+    is_approximate: bool
+
+
 class PassageIndex:
     """An index that exists.
 
@@ -178,6 +205,8 @@ class PassageIndex:
         if create and not self._has_table():
             self._create_table()
         self._table = self._open_table()
+        self._opened: _Opened | None = None
+        self._opening = threading.Lock()
 
     @classmethod
     def create(cls, folder: PathLike, settings: IndexSettings) -> PassageIndex:
@@ -212,11 +241,15 @@ class PassageIndex:
             changed = versions.stat()
             # Two versions may be written within one tick of the clock of the file system.
             count = sum(1 for _ in os.scandir(versions))
-            return made.st_ino, made.st_mtime_ns, changed.st_ino, changed.st_mtime_ns, count
         except OSError as error:
             raise CheckpointError(
                 f"{self.folder}: the index was removed; build it again"
             ) from error
+        # The mapped vectors are written after the version that they are of.
+        scan = 0
+        with contextlib.suppress(OSError):
+            scan = (self.folder / SCAN_FOLDER / RECORD).stat().st_ino
+        return made.st_ino, made.st_mtime_ns, changed.st_ino, changed.st_mtime_ns, count, scan
 
     def reload(self) -> None:
         """Read the newest version of the table.
@@ -374,6 +407,7 @@ class PassageIndex:
 
     def _delete_where(self, condition: str) -> int:
         before = self.count()
+        self._opened = None
         with lance_writes(self.folder):
             self._table.delete(condition)
         return before - self.count()
@@ -421,6 +455,18 @@ class PassageIndex:
             if approximate and "vector" not in indexed:
                 self._table.create_index("vector", config=IvfPq(distance_type="dot"))
             self._table.optimize()
+        if scan_version(self.folder) != self._table.version:
+            self._write_scan()
+
+    def _write_scan(self) -> None:
+        """Write the vectors that exact searches map; remove those of another version."""
+        self._opened = None
+        place = self.folder / SCAN_FOLDER
+        if 0 < self.count() <= MOST_SCANNED:
+            with lance_reads(self.folder):
+                write_scan(self.folder, self._table, self.settings.dim)
+        elif place.is_dir():
+            shutil.rmtree(place)
 
     @property
     def is_approximate(self) -> bool:
@@ -454,9 +500,9 @@ class PassageIndex:
     ) -> list[Hit]:
         """The passages of largest cosine.
 
-        Without an index of vectors the question is compared with all of them. With one, the vectors
-        of the nearest cells are compared by their codes, and the best of these by their true
-        cosines.
+        Without an index of vectors the question is compared with all of them, by the mapped vectors
+        if there is no condition, else by LanceDB. With one, the vectors of the nearest cells are
+        compared by their codes, and the best of these by their true cosines.
 
         Args:
             vector: of the question, of length 1.
@@ -468,6 +514,12 @@ class PassageIndex:
         Raises:
             ConfigError: the condition is not valid.
         """
+        if where is None:
+            opened = self._open_scan()
+            if opened.scan is not None and (exact or not opened.is_approximate):
+                hits = self._scanned(opened.table, opened.scan, vector, top, languages)
+                if hits is not None:
+                    return hits
         query = self._table.search(vector).distance_type("dot").select([*ROW, "_distance"])
         refined = max(REFINED, math.ceil(LEAST_REFINED / top))
         query = (
@@ -477,6 +529,51 @@ class PassageIndex:
         )
         # LanceDB's "dot" distance is 1 - x'y.
         return self._hits(query, top, languages, where, lambda row: 1.0 - row["_distance"])
+
+    def _open_scan(self) -> _Opened:
+        """Return the table with its mapped vectors, which are verified when they are first used."""
+        with self._opening:
+            opened = self._opened
+            # A table that was opened anew may be of another version.
+            if opened is None or opened.table is not self._table:
+                table = self._table
+                scan = None
+                try:
+                    scan = open_scan(self.folder, table.version)
+                except RecordError as error:
+                    log.warning(f"{error}; until then, searches read the table, which is slower")
+                opened = _Opened(table, scan, self.is_approximate)
+                self._opened = opened
+        return opened
+
+    def _scanned(
+        self,
+        table: Any,
+        scan: VectorScan,
+        vector: Float32[ndarray, " d"],
+        top: int,
+        languages: Sequence[str],
+    ) -> list[Hit] | None:
+        """Return the passages of largest cosine by mapped vectors.
+
+        None if the table holds other vectors: it was changed by this process since, or one of them
+        was changed on the disk.
+        """
+        found = scan.nearest(vector, top, languages)
+        with lance_reads(self.folder):
+            query = table.take_row_ids(found.rows.tolist()).select([*ROW])
+            rows = query.to_arrow()
+        self._refuse_damaged(rows)
+        # LanceDB leaves out rows that were deleted, and orders the others by their ids.
+        by_row = np.argsort(found.rows)
+        stored = np.asarray(rows.column("vector").combine_chunks().flatten())
+        mapped = scan.vectors[found.positions[by_row]].ravel()
+        if not np.array_equal(stored, mapped):
+            return None
+        scores = found.scores[by_row].tolist()
+        shown = rows.select(SHOWN).to_pylist()
+        hits = [Hit(score=score, **row) for score, row in zip(scores, shown, strict=True)]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
     def matching(
         self, text: str, top: int, *, languages: Sequence[str] = (), where: str | None = None
@@ -555,6 +652,7 @@ class PassageIndex:
             # It warns of readers of older versions, as the docstring does.
             warnings.simplefilter("ignore", UserWarning)
             self._table.optimize(cleanup_older_than=datetime.timedelta(0))
+            self._write_scan()
 
     def _condition(self, where: str) -> str:
         """Return a user's condition as LanceDB reads it.
@@ -595,6 +693,7 @@ class PassageIndex:
 
     def _commit(self, passages: Sequence[Passage], vectors: Float32[ndarray, "n d"]) -> None:
         rows = table_rows(passages, vectors)
+        self._opened = None
         with lance_writes(self.folder):
             # By the id, also for passages that were not there: the store keeps ids apart.
             upsert = (

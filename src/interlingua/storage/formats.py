@@ -59,6 +59,7 @@ TEACHER_BANK = Format("interlingua-teacher-bank", 2, "remove the folder and run 
 TOKEN_STORE = Format("interlingua-token-store", 1, "prepare the corpus again")
 # Part of every model directory, which other tools read and write too.
 VECTORS = Format("interlingua-vectors", 1, "choose another --work folder or remove it")
+VECTOR_SCAN = Format("interlingua-vector-scan", 1, "run interlingua index compact on the index")
 VOCABULARY = Format(
     "interlingua-vocabulary", 1, "train or save the vocabulary again", is_sealed=False
 )

@@ -95,7 +95,7 @@ class IndexOptions(Options):
         group=SEARCH,
     )
     approximate: bool = option(
-        False, "Many times faster for 100,000 passages and more; build.", group=SEARCH
+        False, "Many times faster for a million passages and more; build.", group=SEARCH
     )
     output: PathLike | None = output_option("Folder of the index; build.", kind=str)
 
