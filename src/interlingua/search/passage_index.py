@@ -67,11 +67,12 @@ from interlingua.search.vector_scan import (
     scan_version,
     write_scan,
 )
+from interlingua.storage.formats import PASSAGE_INDEX
 from interlingua.storage.json_text import load_json
 from interlingua.storage.record import RecordError
 
 log = logging.getLogger("interlingua")
-FORMAT = "interlingua-passage-index-3"
+FORMAT = PASSAGE_INDEX.tag
 SETTINGS_FILE = "index.json"
 TABLE = "passages"
 COMMIT_PASSAGES = 4096
@@ -86,7 +87,7 @@ REFINED = 10
 """Candidates to compute the true cosine of, as a multiple of the hits wanted."""
 LEAST_REFINED = 200
 """Candidates at least, so that a search for a few hits finds them too."""
-SHOWN = ("id", "text", "title", "language", "metadata")
+SHOWN = ("id", "text", "title", "language", "metadata", "document", "offset", "heading")
 PASSAGE_COLUMNS = Passage._fields
 ROW = (*CHECKED_COLUMNS, "checksum")
 """Columns to read where rows are checked."""
@@ -111,6 +112,10 @@ class IndexSettings:
     """Text in front of questions."""
     map_digest: str = ""
     """Of the language map next to this file, which is applied to all vectors; empty = none."""
+    chunk_tokens: int = 0
+    """Tokens at most of a passage; longer ones are cut. 0 = none are."""
+    chunk_overlap: int = 0
+    """Tokens at most that a chunk shares with the one before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +160,11 @@ def require_same(folder: PathLike, ours: IndexSettings, given: IndexSettings) ->
     Raises:
         ConfigError: something that moves vectors differs; it is named.
     """
-    for name in ("digest", "dim", "passage_prompt", "question_prompt", "map_digest"):
+    for field in dataclasses.fields(IndexSettings):
+        name = field.name
+        # It may have moved.
+        if name == "model":
+            continue
         built = getattr(ours, name)
         other = getattr(given, name)
         if built != other:
@@ -331,6 +340,7 @@ class PassageIndex:
         known: Mapping[int, int | None],
     ) -> Added:
         seen: set[int] = set()
+        documents: set[int] = set()
         counts: Counter[str] = Counter()
         committed = 0
         for block in portions(passages, COMMIT_PASSAGES):
@@ -342,6 +352,8 @@ class PassageIndex:
                     kept = f"{committed:,} passages before it are in the index"
                     raise DataError(f"the id {passage.id!r} occurs twice; ids must differ; {kept}")
                 seen.add(key)
+                if not passage.file:
+                    documents.add(text_key(passage.document or passage.id))
                 state = (
                     "added"
                     if key not in known
@@ -367,15 +379,17 @@ class PassageIndex:
         # A killed run has not come here: the same command finds what is left, as the files still
         # name it.
         deleted = self._delete_ids(self._rest_of_files(files, seen))
+        deleted += self._delete_ids(self._rest_of_documents(documents, seen))
         return Added(counts["added"], counts["replaced"], counts["unchanged"], deleted)
 
     def delete(self, ids: Sequence[str] = (), where: str | None = None) -> int:
         """Removes passages and returns their number.
 
         Args:
-            ids: of passages; a warning counts those that no passage has.
-            where: a condition in SQL on ``id``, ``file``, ``language``, ``title``, ``text``,
-                ``metadata`` and the fields in it.
+            ids: of passages, or of documents, whose chunks are all removed; a warning counts those
+                that no passage has.
+            where: a condition in SQL on ``id``, ``file``, ``document``, ``heading``, ``language``,
+                ``title``, ``text``, ``metadata`` and the fields in it.
 
         Raises:
             ConfigError: the condition is not valid; nothing was deleted.
@@ -388,10 +402,14 @@ class PassageIndex:
                 with lance_reads(self.folder, where):
                     self._table.count_rows(condition)
             given = set(ids)
-            deleted = self._delete_ids(given)
-            if deleted < len(given):
+            unknown = given - self._names_of(given)
+            deleted = 0
+            for block in portions(given - unknown, COMMIT_PASSAGES):
+                names = sql_strings(block)
+                deleted += self._delete_where(f"id IN ({names}) OR document IN ({names})")
+            if unknown:
                 log.warning(
-                    f"{len(given) - deleted:,} of {count_of(len(given), 'ids')} are of no"
+                    f"{len(unknown):,} of {count_of(len(given), 'ids')} are of no"
                     f" passage in {self.folder}; `interlingua index list {self.folder}` shows the"
                     " ids, and `--where \"file = 'NAME'\"` deletes the passages of a file"
                 )
@@ -404,6 +422,18 @@ class PassageIndex:
         for block in portions(ids, COMMIT_PASSAGES):
             deleted += self._delete_where(f"id IN ({sql_strings(block)})")
         return deleted
+
+    def _names_of(self, ids: Iterable[str]) -> set[str]:
+        """Return which of some ids are those of passages or of documents."""
+        found: set[str] = set()
+        for block in portions(ids, COMMIT_PASSAGES):
+            names = sql_strings(block)
+            query = self._table.search().where(f"id IN ({names}) OR document IN ({names})")
+            with lance_reads(self.folder):
+                for batch in query.select(["id", "document"]).to_batches():
+                    found.update(batch.column("id").to_pylist())
+                    found.update(batch.column("document").to_pylist())
+        return found
 
     def _delete_where(self, condition: str) -> int:
         before = self.count()
@@ -423,6 +453,25 @@ class PassageIndex:
                 rest += [
                     name for name in batch.column("id").to_pylist() if text_key(name) not in seen
                 ]
+        return rest
+
+    def _rest_of_documents(self, documents: Collection[int], seen: Collection[int]) -> list[str]:
+        """Return ids of chunks of documents that were given anew and have other chunks now.
+
+        Args:
+            documents: digests of the ids of records without a file.
+            seen: digests of the ids that were given.
+        """
+        if not documents:
+            return []
+        rest: list[str] = []
+        query = self._table.search().where("file = ''").select(["id", "document"])
+        with lance_reads(self.folder):
+            for batch in query.to_batches():
+                names = batch.column("id").to_pylist()
+                for name, document in zip(names, batch.column("document").to_pylist(), strict=True):
+                    if text_key(document) in documents and text_key(name) not in seen:
+                        rest.append(name)
         return rest
 
     def finish(self, *, approximate: bool = False) -> None:
