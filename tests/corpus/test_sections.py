@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from interlingua.corpus.sections import Section, read_sections
+from interlingua.corpus.sections import DocumentSection, read_sections
 from interlingua.errors import DataError
 
 
@@ -87,7 +87,7 @@ def test_html_is_what_a_browser_shows(tmp_path):
 
 
 def test_text_is_one_section(tmp_path):
-    assert sections(tmp_path, "a.txt", "# one\n\ntwo\n") == [Section("# one\n\ntwo\n", 0)]
+    assert sections(tmp_path, "a.txt", "# one\n\ntwo\n") == [DocumentSection("# one\n\ntwo\n", 0)]
 
 
 @pytest.mark.parametrize("name", ["a.md", "a.html", "a.txt"])

@@ -38,7 +38,7 @@ ruby s samp small span strike strong sub sup time tt u var wbr
 _INLINE = frozenset(_INLINE_NAMES.split())
 
 
-class Section(NamedTuple):
+class DocumentSection(NamedTuple):
     """A part of a document.
 
     Attributes:
@@ -68,7 +68,7 @@ def is_document(path: PathLike) -> bool:
     return stem_and_suffix(path)[1] in DOCUMENT_SUFFIXES
 
 
-def read_sections(path: PathLike) -> Iterator[Section]:
+def read_sections(path: PathLike) -> Iterator[DocumentSection]:
     """Yield the sections of a document that have some text.
 
     A heading without text, and without a heading below it, is its own text.
@@ -99,7 +99,9 @@ def read_sections(path: PathLike) -> Iterator[Section]:
     yield from _sections(content, start, title, headings)
 
 
-def _sections(content: str, start: int, title: str, headings: list[_Heading]) -> Iterator[Section]:
+def _sections(
+    content: str, start: int, title: str, headings: list[_Heading]
+) -> Iterator[DocumentSection]:
     """Yield the parts of a text between its headings."""
     if not title:
         title = next((heading.text for heading in headings if heading.level == 1), "")
@@ -115,10 +117,12 @@ def _sections(content: str, start: int, title: str, headings: list[_Heading]) ->
         names = tuple(one.text for one in above if one.text != title)
         text = content[heading.stop : stop]
         if text.strip():
-            yield Section(text, heading.stop, title, names)
+            yield DocumentSection(text, heading.stop, title, names)
         elif heading.text and (following is None or following.level <= heading.level):
             # It would be lost: no section below it shows it.
-            yield Section(content[heading.start : heading.stop], heading.start, title, names[:-1])
+            yield DocumentSection(
+                content[heading.start : heading.stop], heading.start, title, names[:-1]
+            )
 
 
 def _front_matter(content: str) -> tuple[str, int]:

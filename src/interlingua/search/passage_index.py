@@ -386,7 +386,7 @@ class PassageIndex:
         """Removes passages and returns their number.
 
         Args:
-            ids: of passages, or of documents, whose chunks are all removed; a warning counts those
+            ids: of passages, or of documents, which lose all their chunks; a warning counts those
                 that no passage has.
             where: a condition in SQL on ``id``, ``file``, ``document``, ``heading``, ``language``,
                 ``title``, ``text``, ``metadata`` and the fields in it.
