@@ -264,7 +264,12 @@ def is_special(path: PathLike) -> bool:
 
 @contextlib.contextmanager
 def open_text(
-    path: PathLike, *, in_lines: bool = True, errors: str = "strict", is_json: bool = False
+    path: PathLike,
+    *,
+    in_lines: bool = True,
+    errors: str = "strict",
+    is_json: bool = False,
+    any_text: bool = False,
 ) -> Iterator[TextIO]:
     """Opens text, plain or compressed (.gz, .xz, .zst), as UTF-8 with an optional byte-order mark.
 
@@ -276,6 +281,7 @@ def open_text(
         in_lines: it is read line by line, and lines have a limit; False for what is read in blocks.
         errors: ``surrogateescape`` for who looks at bytes that are not UTF-8 line by line.
         is_json: the content is expected to be JSON, which is no text otherwise.
+        any_text: markup is expected; only what is binary is refused.
 
     Raises:
         DataError: the file is missing, is cut short, has a line beyond the limit, is of another
@@ -285,7 +291,7 @@ def open_text(
     try:
         with open_bytes(path) as raw:
             stream: Any = raw
-            refuse_other_content(_head(raw), path, is_json=is_json)
+            refuse_other_content(_head(raw), path, is_json=is_json, any_text=any_text)
             if in_lines:
                 stream = guard_lines(raw, path)
             # newline="\n": the default would also end lines at a lone carriage return.
@@ -304,19 +310,22 @@ def open_text(
         ) from error
 
 
-def refuse_other_content(head: bytes, path: PathLike, *, is_json: bool = False) -> None:
+def refuse_other_content(
+    head: bytes, path: PathLike, *, is_json: bool = False, any_text: bool = False
+) -> None:
     """Refuse what is no plain text, by the first bytes of a file and not by its name.
 
     Args:
         head: the first bytes, unpacked.
         path: which errors name.
         is_json: JSON is expected.
+        any_text: markup is expected.
 
     Raises:
         DataError: it is of another kind, with what to do about it.
     """
     kind = find_kind(head, stem_and_suffix(path)[1], is_json=is_json)
-    if kind is not None:
+    if kind is not None and not (any_text and kind.is_text):
         form = "plain text" if kind.is_text else "text"
         raise DataError(f"is {kind.name}, not {form}; {kind.remedy}", path=path)
 

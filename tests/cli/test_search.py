@@ -35,6 +35,7 @@ def test_questions_are_read_from_standard_input_as_json(done, index, monkeypatch
     assert (first["question"], second["question"]) == ("Die Katze", "the mat")
     assert [set(hit) for hit in first["hits"]] == [
         {"id", "score", "text", "title", "language", "metadata", "places", "link"}
+        | {"document", "offset", "heading"}
     ] * 2
     assert sum(share["found"] for share in first["languages"]) == pytest.approx(1)
 

@@ -29,7 +29,7 @@ this."""
 MODEL_DIGEST = re.compile(r"/[0-9a-f]{12}(?=[-/])")
 PRINTED = ("compare", "search")
 """Verbs that have what they print as their result."""
-LEFT_OUT = ("passages.lance", "events.out", ".lock", "checkpoints/", "fixed.bin")
+LEFT_OUT = ("passages.lance", "index/scan/", "events.out", ".lock", "checkpoints/", "fixed.bin")
 """Files of which the names or the content are another tool's, or that a resume test covers."""
 BFLOAT16_PROBES = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
 

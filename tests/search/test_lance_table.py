@@ -23,12 +23,17 @@ from interlingua.search.passage_files import Passage
 
 def test_rows_hold_what_the_passages_hold():
     pytest.importorskip("pyarrow")
-    passages = [Passage("a", "one", "t", "deu_Latn", '{"x": 1}', "f"), Passage("b", "two")]
+    passages = [
+        Passage("a", "one", "t", "deu_Latn", '{"x": 1}', "f", "d", 7, "h"),
+        Passage("b", "two"),
+    ]
     vectors = np.array([[1, 2], [3, 4]], np.float32)
     rows = table_rows(passages, vectors)
     assert rows.schema == table_schema(2)
     first, second = rows.to_pylist()
-    assert [first[name] for name in TEXT_COLUMNS] == ["a", "one", "t", "deu_Latn", "f"]
+    texts = ["a", "one", "t", "deu_Latn", "f", "d", "h"]
+    assert [first[name] for name in TEXT_COLUMNS] == texts
+    assert (first["offset"], second["offset"]) == (7, 0)
     assert (first["vector"], second["vector"]) == ([1, 2], [3, 4])
     assert (first["metadata"], second["content"]) == ('{"x": 1}', content_key(passages[1]))
 
@@ -37,7 +42,7 @@ def test_strings_of_sql_are_escaped():
     assert sql_strings(["a", "it's", "' OR 1=1 --"]) == "'a', 'it''s', ''' OR 1=1 --'"
 
 
-@pytest.mark.parametrize("field", ["text", "title", "language", "metadata", "file"])
+@pytest.mark.parametrize("field", Passage._fields[1:])
 def test_the_content_changes_with_each_field_but_the_id(field):
     passage = Passage("a", "one")
     assert content_key(passage._replace(**{field: "other"})) != content_key(passage)

@@ -43,9 +43,8 @@ def test_a_build_names_what_is_no_file(tmp_path):
 @pytest.mark.parametrize("action", READ)
 def test_an_option_is_read_or_refused(action):
     """Every option of the dataclass, with some value."""
-    values = {
-        name: True if name == "approximate" else "x" for names in READ.values() for name in names
-    }
+    others = {"approximate": True, "documents": True, "chunk_tokens": 64, "chunk_overlap": 8}
+    values = {name: others.get(name, "x") for names in READ.values() for name in names}
     assert set(values) == set(IndexOptions.__dataclass_fields__) - {"action", "arguments"}
     for name, value in values.items():
         if name not in READ[action]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from interlingua.cli.common import rate_bar
 from interlingua.cli.options import command
@@ -21,7 +21,8 @@ EPILOG = (
     " is mini; add DIR FILES adds passages, and replaces those of the same file or id; delete DIR"
     " IDS removes some; info DIR shows what is in it, list DIR the passages, and compact DIR frees"
     " the disk of what was deleted. FILES: .jsonl or .parquet (text, id, title, language; all else"
-    " is metadata), or text with a passage a line and its language in the file's name."
+    " is metadata), .md or .html (a section is a passage), or text with a passage a line and its"
+    " language in the file's name."
 )
 
 
@@ -61,14 +62,17 @@ def _print_info(info: IndexInfo, as_json: bool) -> None:
 
 
 def _line(passage: Passage) -> str:
-    return f"{passage.language or '-':<8}  {passage.id}  {shortened(passage.title, passage.text)}"
+    return f"{passage.language or '-':<8}  {passage.id}  {shortened(passage.context, passage.text)}"
 
 
 def _json_line(passage: Passage) -> str:
     """Return a passage as a record, which index add reads again."""
-    record = {"id": passage.id, "text": passage.text, "title": passage.title}
+    record: dict[str, Any] = {"id": passage.id, "text": passage.text, "title": passage.title}
     record["language"] = passage.language
     known = {key: value for key, value in record.items() if value}
+    if passage.document != passage.id:
+        known |= {"document": passage.document, "offset": passage.offset}
+        known |= {"heading": passage.heading} if passage.heading else {}
     return json.dumps({**json.loads(passage.metadata), **known}, ensure_ascii=False)
 
 

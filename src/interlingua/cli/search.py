@@ -33,7 +33,7 @@ def search(options: SearchOptions, quiet: bool, as_json: bool) -> None:
             head = f"{place:>3}  {hit.score:.3f}  {hit.language or '-':<8}"
             # Flushed, as the next question may come much later.
             places = f" (and {', '.join(hit.places)})" if hit.places else ""
-            print(f"{head}  {hit.id}{places}  {shortened(hit.title, hit.text)}", flush=True)
+            print(f"{head}  {hit.id}{places}  {shortened(hit.context, hit.text)}", flush=True)
         if not quiet:
             print(_share_line(ranking.shares), file=sys.stderr)
 

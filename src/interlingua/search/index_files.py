@@ -83,13 +83,17 @@ def named_files(paths: Sequence[PathLike], folder: PathLike) -> list[IndexFile]:
     return list(files.values())
 
 
-def read_files(files: Sequence[IndexFile], *, language: str | None = None) -> Iterator[Passage]:
+def read_files(
+    files: Sequence[IndexFile], *, language: str | None = None, documents: bool = False
+) -> Iterator[Passage]:
     """The passages of all files; see ``read_passages``."""
     for file in files:
-        yield from read_passages(file.path, language=language, name=file.name)
+        yield from read_passages(file.path, language=language, name=file.name, documents=documents)
 
 
-def check_files(files: Sequence[IndexFile], *, language: str | None = None) -> None:
+def check_files(
+    files: Sequence[IndexFile], *, language: str | None = None, documents: bool = False
+) -> None:
     """Reads all files and refuses what can't go into one index.
 
     So a fault in the last file is found before the first passage is embedded. Memory: about 100
@@ -98,6 +102,7 @@ def check_files(files: Sequence[IndexFile], *, language: str | None = None) -> N
     Args:
         files: any number.
         language: see ``read_passages``.
+        documents: see ``read_passages``.
 
     Raises:
         DataError: a file can't be read or has no passage, or an id occurs twice, in one file or in
@@ -107,7 +112,7 @@ def check_files(files: Sequence[IndexFile], *, language: str | None = None) -> N
     file_of: dict[int, int] = {}
     for number, file in enumerate(files):
         passage = None
-        for passage in read_files([file], language=language):
+        for passage in read_files([file], language=language, documents=documents):
             key = text_key(passage.id)
             if key in file_of:
                 raise DataError(_twice(passage.id, files[file_of[key]].path, file.path))

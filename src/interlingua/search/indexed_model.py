@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 import numpy as np
@@ -18,6 +18,7 @@ from interlingua.encoder.texts import is_blank
 from interlingua.errors import ConfigError, DataError
 from interlingua.languages import resolve
 from interlingua.registry import check_choice
+from interlingua.search.chunks import DEFAULT_CHUNKS, ChunkSettings, check_chunks, chunked
 from interlingua.search.passage_files import Passage
 from interlingua.search.passage_index import IndexSettings
 
@@ -32,11 +33,12 @@ class IndexedModel:
             has one.
         question_prompt: of questions, in the same way.
         language_map: applied to all vectors; None = none.
+        chunks: how long passages are cut.
         dtype: to compute in.
 
     Raises:
-        ConfigError: the model has no such prompt, the dtype is unknown, or the map is of another
-            width.
+        ConfigError: a size of chunks is out of range, the model has no such prompt, the dtype is
+            unknown, or the map is of another width.
     """
 
     def __init__(
@@ -47,8 +49,10 @@ class IndexedModel:
         prompt: str | None = None,
         question_prompt: str | None = None,
         language_map: LanguageMap | None = None,
+        chunks: ChunkSettings = DEFAULT_CHUNKS,
         dtype: Dtype = "float32",
     ) -> None:
+        check_chunks(chunks)
         check_choice("dtype", dtype, COMPUTE_DTYPES)
         if language_map is not None and len(language_map.bias) != encoder.dim:
             raise ConfigError(
@@ -58,6 +62,7 @@ class IndexedModel:
         self.encoder = encoder
         self.path = path
         self.language_map = language_map
+        self.chunks = chunks
         self.dtype: Dtype = dtype
         self.passage_prompt = self._prompt_text(prompt, "passage")
         self.question_prompt = self._prompt_text(question_prompt, "query")
@@ -75,7 +80,25 @@ class IndexedModel:
             passage_prompt=self.passage_prompt,
             question_prompt=self.question_prompt,
             map_digest=digest_of_map,
+            chunk_tokens=self.chunks.tokens,
+            chunk_overlap=self.chunks.overlap,
         )
+
+    def chunked(self, passages: Iterable[Passage]) -> Iterator[Passage]:
+        """Yield passages, those that are too long in chunks; see ``search.chunks``."""
+        vocabulary = self.encoder.vocabulary
+        special = vocabulary.opening_tokens + vocabulary.closing_tokens
+        [prompt] = self._count_tokens([self.passage_prompt], "")
+        most = self.encoder.max_tokens - special - prompt
+        return chunked(passages, self.chunks, self._count_tokens, most)
+
+    def _count_tokens(self, texts: Sequence[str], language: str) -> list[int]:
+        vocabulary = self.encoder.vocabulary
+        special = vocabulary.opening_tokens + vocabulary.closing_tokens
+        return [
+            max(0, len(ids) - special)
+            for ids in vocabulary.encode(texts, language=language or None)
+        ]
 
     @property
     def needs_language(self) -> bool:

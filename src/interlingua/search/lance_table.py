@@ -20,8 +20,8 @@ from interlingua.search.passage_files import Passage
 
 QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`")
 """A text or a name of SQL in its quotes."""
-TEXT_COLUMNS = ("id", "text", "title", "language", "file")
-CHECKED_COLUMNS = (*TEXT_COLUMNS, "metadata", "vector")
+TEXT_COLUMNS = ("id", "text", "title", "language", "file", "document", "heading")
+CHECKED_COLUMNS = (*TEXT_COLUMNS, "offset", "metadata", "vector")
 """Columns that the checksum of a row is over."""
 
 
@@ -35,7 +35,8 @@ def table_schema(width: int) -> Any:
 
     fields = [(name, pyarrow.string()) for name in TEXT_COLUMNS]
     fields += [("metadata", pyarrow.json_())]
-    fields += [("content", pyarrow.int64()), ("checksum", pyarrow.int64())]
+    numbers = ("offset", "content", "checksum")
+    fields += [(name, pyarrow.int64()) for name in numbers]
     return pyarrow.schema([*fields, ("vector", pyarrow.list_(pyarrow.float32(), width))])
 
 
@@ -47,6 +48,7 @@ def table_rows(passages: Sequence[Passage], vectors: Float32[ndarray, "n d"]) ->
     for name in TEXT_COLUMNS:
         columns[name] = [getattr(passage, name) for passage in passages]
     columns["metadata"] = pyarrow.array([passage.metadata for passage in passages], pyarrow.json_())
+    columns["offset"] = [passage.offset for passage in passages]
     columns["content"] = [content_key(passage) for passage in passages]
     # From one flat array: lists of Python floats would take several times the memory.
     flat = pyarrow.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
@@ -65,8 +67,9 @@ def row_checksums(columns: Mapping[str, Any]) -> list[int]:
     """
     texts = [_as_list(columns[name]) for name in TEXT_COLUMNS]
     metadata = map(_plain_json, _as_list(columns["metadata"]))
+    offsets = map(str, _as_list(columns["offset"]))
     vectors = np.asarray(columns["vector"].flatten(), dtype="<f4")
-    rows = list(zip(*texts, metadata, strict=True))
+    rows = list(zip(*texts, offsets, metadata, strict=True))
     if not rows:
         return []
     checksums = []
@@ -93,7 +96,7 @@ def rows_are_whole(rows: Any) -> list[bool]:
     return found
 
 
-def _as_list(column: Any) -> list[str]:
+def _as_list(column: Any) -> list[Any]:
     return column if isinstance(column, list) else column.to_pylist()
 
 

@@ -1,9 +1,10 @@
-"""Passages to search in, out of files: lines of text, tables, JSON, Parquet.
+"""Passages to search in, out of files: lines of text, documents, tables, JSON, Parquet.
 
-A line of a text file is a passage. A record is a row of a table (CSV, XLSX, TSV with a first row of
-names) or of Parquet, or an object of JSON Lines or of a JSON array. It has a ``text``, and may have
-an ``id``, a ``title`` and a ``language``; everything else in it is metadata, kept with the passage
-and usable in filters. Files are read as a stream, so their size does not matter.
+A line of a text file is a passage, and so is a section of Markdown or HTML. A record is a row of a
+table (CSV, XLSX, TSV with a first row of names) or of Parquet, or an object of JSON Lines or of a
+JSON array. It has a ``text``, and may have an ``id``, a ``title`` and a ``language``; everything
+else in it is metadata, kept with the passage and usable in filters. All but documents are read as a
+stream, so their size does not matter.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 from interlingua.corpus.json_stream import is_json_array, json_array_items
 from interlingua.corpus.language_evidence import LOOKED_AT, checked_language
 from interlingua.corpus.monolingual import find_language, tell_words
+from interlingua.corpus.sections import is_document, joined_headings, read_sections
 from interlingua.corpus.sentence_table import is_table, table_records
 from interlingua.encoder.texts import check_text, is_blank
 from interlingua.errors import DataError, MissingExtraError
@@ -46,26 +48,43 @@ class Passage(NamedTuple):
     """Everything else that was known of it, as JSON."""
     file: str = ""
     """The file that it belongs to, as its id does; empty if it has an id of its own."""
+    document: str = ""
+    """What it is a part of: the name of a file or the id of a longer passage; its own id if it is
+    whole; empty before it is added to an index."""
+    offset: int = 0
+    """Characters of the document's text before it."""
+    heading: str = ""
+    """Headings above it in the document, outermost first."""
+
+    @property
+    def context(self) -> str:
+        """The title and the headings, as far as there are any."""
+        return joined_headings(self.title, self.heading)
 
     @property
     def embedded_text(self) -> str:
-        """What the encoder reads: the title, if there is one, and the text."""
-        if not self.title:
-            return self.text
-        return f"{self.title} {self.text}"
+        """What the encoder reads: title and headings, if there are any, and the text."""
+        parts = (self.title, self.heading, self.text)
+        return " ".join(part for part in parts if part)
 
 
 def read_passages(
-    path: PathLike, *, language: str | None = None, name: str | None = None
+    path: PathLike,
+    *,
+    language: str | None = None,
+    name: str | None = None,
+    documents: bool = False,
 ) -> Iterator[Passage]:
     """The passages of a file.
 
     Args:
         path: ``.jsonl`` or ``.ndjson``, ``.json`` (an array), ``.csv``, ``.xlsx``, ``.parquet``,
-            or text, a passage a line; all but Parquet and XLSX also .gz, .xz, .zst.
+            ``.md`` or ``.html``, a passage a section, or text, a passage a line; all but Parquet
+            and XLSX also .gz, .xz, .zst.
         language: any code, of passages that name none; by default that in the file's name
             (``de.txt``), if any.
         name: of the file, which the ids of its passages begin with; by default without its folder.
+        documents: a file of text is one passage.
 
     Raises:
         DataError: the file is missing or damaged, a record has no text, or the texts are in
@@ -77,7 +96,7 @@ def read_passages(
         code = resolve_code(language)
     if name is None:
         name = Path(path).name
-    passages = _passages(path, name, code)
+    passages = _passages(path, name, code, documents)
     if not code:
         tell_words(Path(path), "--language")
         yield from passages
@@ -92,9 +111,15 @@ def read_passages(
         yield passage
 
 
-def _passages(path: PathLike, name: str, code: str) -> Iterator[Passage]:
+def _passages(path: PathLike, name: str, code: str, documents: bool) -> Iterator[Passage]:
     """Yield the passages of a file, those without a language in that of a code."""
+    if is_document(path):
+        yield from _document_sections(path, name, code)
+        return
     records = _records(path)
+    if records is None and documents:
+        yield from _document_sections(path, name, code)
+        return
     if records is None:
         yield from _lines(path, name, code)
         return
@@ -145,6 +170,26 @@ def _lines(path: PathLike, name: str, language: str) -> Iterator[Passage]:
         for number, line in enumerate(lines, start=1):
             if not is_blank(text := line.strip()):
                 yield Passage(f"{name}:{number}", text, language=language, file=name)
+
+
+def _document_sections(path: PathLike, name: str, language: str) -> Iterator[Passage]:
+    """Yield a passage for each section of a document, named by its place in the text."""
+    for section in read_sections(path):
+        text = section.text.rstrip()
+        bare = text.lstrip()
+        offset = section.offset + len(text) - len(bare)
+        if is_blank(bare):
+            continue
+        yield Passage(
+            f"{name}:{offset}",
+            bare,
+            section.title,
+            language,
+            file=name,
+            document=name,
+            offset=offset,
+            heading=joined_headings(*section.headings),
+        )
 
 
 def _parquet_records(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -7,6 +7,8 @@ command goes on behind the last one. A writer holds the folder's lock and reads 
 version inside of it. LanceDB merges rows by id, so that no id is stored twice, and each row has a
 checksum, which is compared when the row is read. Full text is split into words by Unicode's rules
 (ICU), which suits an index of many languages; stemming would suit one.
+
+``DIR/scan`` holds the vectors once more, as an array that exact searches map, see ``vector_scan``.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float32
@@ -57,23 +59,35 @@ from interlingua.search.lance_table import (
 )
 from interlingua.search.passage_files import Passage
 from interlingua.search.ranking import Hit
+from interlingua.search.vector_scan import (
+    RECORD,
+    SCAN_FOLDER,
+    VectorScan,
+    open_scan,
+    scan_version,
+    write_scan,
+)
+from interlingua.storage.formats import PASSAGE_INDEX
 from interlingua.storage.json_text import load_json
+from interlingua.storage.record import RecordError
 
 log = logging.getLogger("interlingua")
-FORMAT = "interlingua-passage-index-3"
+FORMAT = PASSAGE_INDEX.tag
 SETTINGS_FILE = "index.json"
 TABLE = "passages"
 COMMIT_PASSAGES = 4096
 """Passages of a commit."""
 LEAST_APPROXIMATE = 5000
 """Fewer passages are compared one by one in some milliseconds."""
+MOST_SCANNED = 1_000_000
+"""Passages of an index with mapped vectors; above, an index of vectors (IVF-PQ) is what is fast."""
 PROBED_CELLS = 40
 """Cells of vectors that an approximate search looks into."""
 REFINED = 10
 """Candidates to compute the true cosine of, as a multiple of the hits wanted."""
 LEAST_REFINED = 200
 """Candidates at least, so that a search for a few hits finds them too."""
-SHOWN = ("id", "text", "title", "language", "metadata")
+SHOWN = ("id", "text", "title", "language", "metadata", "document", "offset", "heading")
 PASSAGE_COLUMNS = Passage._fields
 ROW = (*CHECKED_COLUMNS, "checksum")
 """Columns to read where rows are checked."""
@@ -98,6 +112,10 @@ class IndexSettings:
     """Text in front of questions."""
     map_digest: str = ""
     """Of the language map next to this file, which is applied to all vectors; empty = none."""
+    chunk_tokens: int = 0
+    """Tokens at most of a passage; longer ones are cut. 0 = none are."""
+    chunk_overlap: int = 0
+    """Tokens at most that a chunk shares with the one before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +160,11 @@ def require_same(folder: PathLike, ours: IndexSettings, given: IndexSettings) ->
     Raises:
         ConfigError: something that moves vectors differs; it is named.
     """
-    for name in ("digest", "dim", "passage_prompt", "question_prompt", "map_digest"):
+    for field in dataclasses.fields(IndexSettings):
+        name = field.name
+        # It may have moved.
+        if name == "model":
+            continue
         built = getattr(ours, name)
         other = getattr(given, name)
         if built != other:
@@ -152,6 +174,20 @@ def require_same(folder: PathLike, ours: IndexSettings, given: IndexSettings) ->
                 f"{folder} was built with another value of {what} ({str(built)[:40]!r}, not"
                 f" {str(other)[:40]!r}); use that, or build another index"
             )
+
+
+class _Opened(NamedTuple):
+    """A version of the table with what exact searches of it read.
+
+    Attributes:
+        table: LanceDB's.
+        scan: its mapped vectors; None if there are none of this version.
+        is_approximate: whether it has an index of vectors.
+    """
+
+    table: Any
+    scan: VectorScan | None
+    is_approximate: bool
 
 
 class PassageIndex:
@@ -178,6 +214,8 @@ class PassageIndex:
         if create and not self._has_table():
             self._create_table()
         self._table = self._open_table()
+        self._opened: _Opened | None = None
+        self._opening = threading.Lock()
 
     @classmethod
     def create(cls, folder: PathLike, settings: IndexSettings) -> PassageIndex:
@@ -212,11 +250,15 @@ class PassageIndex:
             changed = versions.stat()
             # Two versions may be written within one tick of the clock of the file system.
             count = sum(1 for _ in os.scandir(versions))
-            return made.st_ino, made.st_mtime_ns, changed.st_ino, changed.st_mtime_ns, count
         except OSError as error:
             raise CheckpointError(
                 f"{self.folder}: the index was removed; build it again"
             ) from error
+        # The mapped vectors are written after the version that they are of.
+        scan = 0
+        with contextlib.suppress(OSError):
+            scan = (self.folder / SCAN_FOLDER / RECORD).stat().st_ino
+        return made.st_ino, made.st_mtime_ns, changed.st_ino, changed.st_mtime_ns, count, scan
 
     def reload(self) -> None:
         """Read the newest version of the table.
@@ -298,6 +340,7 @@ class PassageIndex:
         known: Mapping[int, int | None],
     ) -> Added:
         seen: set[int] = set()
+        documents: set[int] = set()
         counts: Counter[str] = Counter()
         committed = 0
         for block in portions(passages, COMMIT_PASSAGES):
@@ -309,6 +352,8 @@ class PassageIndex:
                     kept = f"{committed:,} passages before it are in the index"
                     raise DataError(f"the id {passage.id!r} occurs twice; ids must differ; {kept}")
                 seen.add(key)
+                if not passage.file:
+                    documents.add(text_key(passage.document or passage.id))
                 state = (
                     "added"
                     if key not in known
@@ -334,15 +379,17 @@ class PassageIndex:
         # A killed run has not come here: the same command finds what is left, as the files still
         # name it.
         deleted = self._delete_ids(self._rest_of_files(files, seen))
+        deleted += self._delete_ids(self._rest_of_documents(documents, seen))
         return Added(counts["added"], counts["replaced"], counts["unchanged"], deleted)
 
     def delete(self, ids: Sequence[str] = (), where: str | None = None) -> int:
         """Removes passages and returns their number.
 
         Args:
-            ids: of passages; a warning counts those that no passage has.
-            where: a condition in SQL on ``id``, ``file``, ``language``, ``title``, ``text``,
-                ``metadata`` and the fields in it.
+            ids: of passages, or of documents, which lose all their chunks; a warning counts those
+                that no passage has.
+            where: a condition in SQL on ``id``, ``file``, ``document``, ``heading``, ``language``,
+                ``title``, ``text``, ``metadata`` and the fields in it.
 
         Raises:
             ConfigError: the condition is not valid; nothing was deleted.
@@ -355,10 +402,14 @@ class PassageIndex:
                 with lance_reads(self.folder, where):
                     self._table.count_rows(condition)
             given = set(ids)
-            deleted = self._delete_ids(given)
-            if deleted < len(given):
+            unknown = given - self._names_of(given)
+            deleted = 0
+            for block in portions(given - unknown, COMMIT_PASSAGES):
+                names = sql_strings(block)
+                deleted += self._delete_where(f"id IN ({names}) OR document IN ({names})")
+            if unknown:
                 log.warning(
-                    f"{len(given) - deleted:,} of {count_of(len(given), 'ids')} are of no"
+                    f"{len(unknown):,} of {count_of(len(given), 'ids')} are of no"
                     f" passage in {self.folder}; `interlingua index list {self.folder}` shows the"
                     " ids, and `--where \"file = 'NAME'\"` deletes the passages of a file"
                 )
@@ -372,8 +423,21 @@ class PassageIndex:
             deleted += self._delete_where(f"id IN ({sql_strings(block)})")
         return deleted
 
+    def _names_of(self, ids: Iterable[str]) -> set[str]:
+        """Return which of some ids are those of passages or of documents."""
+        found: set[str] = set()
+        for block in portions(ids, COMMIT_PASSAGES):
+            names = sql_strings(block)
+            query = self._table.search().where(f"id IN ({names}) OR document IN ({names})")
+            with lance_reads(self.folder):
+                for batch in query.select(["id", "document"]).to_batches():
+                    found.update(batch.column("id").to_pylist())
+                    found.update(batch.column("document").to_pylist())
+        return found
+
     def _delete_where(self, condition: str) -> int:
         before = self.count()
+        self._opened = None
         with lance_writes(self.folder):
             self._table.delete(condition)
         return before - self.count()
@@ -389,6 +453,25 @@ class PassageIndex:
                 rest += [
                     name for name in batch.column("id").to_pylist() if text_key(name) not in seen
                 ]
+        return rest
+
+    def _rest_of_documents(self, documents: Collection[int], seen: Collection[int]) -> list[str]:
+        """Return ids of chunks of documents that were given anew and have other chunks now.
+
+        Args:
+            documents: digests of the ids of records without a file.
+            seen: digests of the ids that were given.
+        """
+        if not documents:
+            return []
+        rest: list[str] = []
+        query = self._table.search().where("file = ''").select(["id", "document"])
+        with lance_reads(self.folder):
+            for batch in query.to_batches():
+                names = batch.column("id").to_pylist()
+                for name, document in zip(names, batch.column("document").to_pylist(), strict=True):
+                    if text_key(document) in documents and text_key(name) not in seen:
+                        rest.append(name)
         return rest
 
     def finish(self, *, approximate: bool = False) -> None:
@@ -421,6 +504,18 @@ class PassageIndex:
             if approximate and "vector" not in indexed:
                 self._table.create_index("vector", config=IvfPq(distance_type="dot"))
             self._table.optimize()
+        if scan_version(self.folder) != self._table.version:
+            self._write_scan()
+
+    def _write_scan(self) -> None:
+        """Write the vectors that exact searches map; remove those of another version."""
+        self._opened = None
+        place = self.folder / SCAN_FOLDER
+        if 0 < self.count() <= MOST_SCANNED:
+            with lance_reads(self.folder):
+                write_scan(self.folder, self._table, self.settings.dim)
+        elif place.is_dir():
+            shutil.rmtree(place)
 
     @property
     def is_approximate(self) -> bool:
@@ -454,9 +549,9 @@ class PassageIndex:
     ) -> list[Hit]:
         """The passages of largest cosine.
 
-        Without an index of vectors the question is compared with all of them. With one, the vectors
-        of the nearest cells are compared by their codes, and the best of these by their true
-        cosines.
+        Without an index of vectors the question is compared with all of them, by the mapped vectors
+        if there is no condition, else by LanceDB. With one, the vectors of the nearest cells are
+        compared by their codes, and the best of these by their true cosines.
 
         Args:
             vector: of the question, of length 1.
@@ -468,6 +563,12 @@ class PassageIndex:
         Raises:
             ConfigError: the condition is not valid.
         """
+        if where is None:
+            opened = self._open_scan()
+            if opened.scan is not None and (exact or not opened.is_approximate):
+                hits = self._scanned(opened.table, opened.scan, vector, top, languages)
+                if hits is not None:
+                    return hits
         query = self._table.search(vector).distance_type("dot").select([*ROW, "_distance"])
         refined = max(REFINED, math.ceil(LEAST_REFINED / top))
         query = (
@@ -477,6 +578,51 @@ class PassageIndex:
         )
         # LanceDB's "dot" distance is 1 - x'y.
         return self._hits(query, top, languages, where, lambda row: 1.0 - row["_distance"])
+
+    def _open_scan(self) -> _Opened:
+        """Return the table with its mapped vectors, which are verified when they are first used."""
+        with self._opening:
+            opened = self._opened
+            # A table that was opened anew may be of another version.
+            if opened is None or opened.table is not self._table:
+                table = self._table
+                scan = None
+                try:
+                    scan = open_scan(self.folder, table.version)
+                except RecordError as error:
+                    log.warning(f"{error}; until then, searches read the table, which is slower")
+                opened = _Opened(table, scan, self.is_approximate)
+                self._opened = opened
+        return opened
+
+    def _scanned(
+        self,
+        table: Any,
+        scan: VectorScan,
+        vector: Float32[ndarray, " d"],
+        top: int,
+        languages: Sequence[str],
+    ) -> list[Hit] | None:
+        """Return the passages of largest cosine by mapped vectors.
+
+        None if the table holds other vectors: it was changed by this process since, or one of them
+        was changed on the disk.
+        """
+        found = scan.nearest(vector, top, languages)
+        with lance_reads(self.folder):
+            query = table.take_row_ids(found.rows.tolist()).select([*ROW])
+            rows = query.to_arrow()
+        self._refuse_damaged(rows)
+        # LanceDB leaves out rows that were deleted, and orders the others by their ids.
+        by_row = np.argsort(found.rows)
+        stored = np.asarray(rows.column("vector").combine_chunks().flatten())
+        mapped = scan.vectors[found.positions[by_row]].ravel()
+        if not np.array_equal(stored, mapped):
+            return None
+        scores = found.scores[by_row].tolist()
+        shown = rows.select(SHOWN).to_pylist()
+        hits = [Hit(score=score, **row) for score, row in zip(scores, shown, strict=True)]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
     def matching(
         self, text: str, top: int, *, languages: Sequence[str] = (), where: str | None = None
@@ -555,6 +701,7 @@ class PassageIndex:
             # It warns of readers of older versions, as the docstring does.
             warnings.simplefilter("ignore", UserWarning)
             self._table.optimize(cleanup_older_than=datetime.timedelta(0))
+            self._write_scan()
 
     def _condition(self, where: str) -> str:
         """Return a user's condition as LanceDB reads it.
@@ -595,6 +742,7 @@ class PassageIndex:
 
     def _commit(self, passages: Sequence[Passage], vectors: Float32[ndarray, "n d"]) -> None:
         rows = table_rows(passages, vectors)
+        self._opened = None
         with lance_writes(self.folder):
             # By the id, also for passages that were not there: the store keeps ids apart.
             upsert = (

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from interlingua.corpus.sections import joined_headings
+
 RRF_CONSTANT = 60
 """k of reciprocal rank fusion; the paper's value."""
 
@@ -32,21 +34,49 @@ class Hit(NamedTuple):
     metadata: str
     """JSON."""
     places: tuple[str, ...] = ()
-    """Ids of other passages with the same title, text and language, which are not shown again."""
+    """Ids of other passages that are not shown again: with the same title, text and language, or
+    that share sentences with this one as the chunk before or after it."""
+    document: str = ""
+    """Name of the file or id of the passage that it is a part of; its own id if it is whole."""
+    offset: int = 0
+    """Characters of the document's text before it."""
+    heading: str = ""
+    """Headings above it in the document, outermost first."""
+
+    @property
+    def context(self) -> str:
+        """The title and the headings, as far as there are any."""
+        return joined_headings(self.title, self.heading)
 
 
 def without_copies(hits: Sequence[Hit]) -> list[Hit]:
-    """Keep the first hit of each text, with the ids of the others as its places."""
-    ids: dict[tuple[str, str, str], list[str]] = {}
+    """Keep the first hit of each text, with the ids of the others as its places.
+
+    Of chunks of a document that overlap, the first one is kept too: they share an answer.
+    """
+    place_of: dict[tuple[str, str, str], int] = {}
+    chunks_of: dict[str, list[int]] = {}
     first: list[Hit] = []
+    ids: list[list[str]] = []
     for hit in hits:
         key = hit.title, hit.text, hit.language
-        if key not in ids:
-            ids[key] = []
-            first.append(hit)
-        else:
-            ids[key].append(hit.id)
-    return [hit._replace(places=tuple(ids[hit.title, hit.text, hit.language])) for hit in first]
+        place = place_of.get(key)
+        if place is None:
+            chunks = chunks_of.setdefault(hit.document or hit.id, [])
+            place = next((one for one in chunks if _overlap(first[one], hit)), None)
+        if place is not None:
+            ids[place].append(hit.id)
+            continue
+        place_of[key] = len(first)
+        chunks.append(len(first))
+        first.append(hit)
+        ids.append([])
+    return [hit._replace(places=tuple(names)) for hit, names in zip(first, ids, strict=True)]
+
+
+def _overlap(one: Hit, other: Hit) -> bool:
+    """Return whether two parts of a document share some of its text."""
+    return one.offset < other.offset + len(other.text) and other.offset < one.offset + len(one.text)
 
 
 def hit_record(hit: Hit) -> dict[str, Any]:

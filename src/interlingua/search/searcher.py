@@ -6,7 +6,7 @@ import math
 import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,9 +21,11 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
 from interlingua.languages import resolve
 from interlingua.registry import check_choice
+from interlingua.search.chunks import DEFAULT_CHUNKS, ChunkSettings
 from interlingua.search.feedback import rankings_with_feedback
 from interlingua.search.index_files import IndexFile, check_files, named_files, read_files
 from interlingua.search.indexed_model import IndexedModel
+from interlingua.search.passage_files import Passage
 from interlingua.search.passage_index import Added, PassageIndex, read_settings, require_same
 from interlingua.search.ranking import (
     Hit,
@@ -67,6 +69,8 @@ def build_index(
     language_map: PathLike | None = None,
     language: str | None = None,
     approximate: bool = False,
+    chunks: ChunkSettings = DEFAULT_CHUNKS,
+    documents: bool = False,
     dtype: Dtype = "float32",
     device: str | None = None,
     progress: Callable[[int], None] = lambda _: None,
@@ -83,6 +87,8 @@ def build_index(
             all vectors.
         language: any code, of passages that name none; by default that in a file's name.
         approximate: make an index of vectors too, see ``PassageIndex.finish``.
+        chunks: how long passages are cut.
+        documents: a file of text is one passage, in place of one a line.
         dtype: to compute in.
         device: cpu, cuda, cuda:1.
         progress: is called with the number of passages committed.
@@ -101,15 +107,17 @@ def build_index(
         prompt=prompt,
         question_prompt=question_prompt,
         language_map=map_read,
+        chunks=chunks,
         dtype=dtype,
     )
-    check_files(named, language=language)
+    check_files(named, language=language, documents=documents)
     index = PassageIndex.create(folder, embedder.settings)
     with index.writing():
         if language_map is not None:
             path = Path(language_map)
             shutil.copyfile(path / MAP_FILE if path.is_dir() else path, index.folder / MAP_FILE)
-        added = _add(index, named, embedder, language, progress)
+        passages = read_files(named, language=language, documents=documents)
+        added = _add(index, named, passages, embedder, progress)
         index.finish(approximate=approximate)
     return added
 
@@ -119,6 +127,7 @@ def add_to_index(
     files: Sequence[PathLike],
     *,
     language: str | None = None,
+    documents: bool = False,
     dtype: Dtype = "float32",
     device: str | None = None,
     progress: Callable[[int], None] = lambda _: None,
@@ -131,9 +140,10 @@ def add_to_index(
     index = PassageIndex(folder)
     named = named_files(files, folder)
     embedder = model_of(index, dtype=dtype, device=device)
-    check_files(named, language=language)
+    check_files(named, language=language, documents=documents)
     with index.writing():
-        added = _add(index, named, embedder, language, progress)
+        passages = read_files(named, language=language, documents=documents)
+        added = _add(index, named, passages, embedder, progress)
         index.finish()
     return added
 
@@ -141,12 +151,12 @@ def add_to_index(
 def _add(
     index: PassageIndex,
     files: Sequence[IndexFile],
+    passages: Iterable[Passage],
     embedder: IndexedModel,
-    language: str | None,
     progress: Callable[[int], None],
 ) -> Added:
-    passages = read_files(files, language=language)
     names = [file.name for file in files]
+    passages = embedder.chunked(passages)
     return index.add(passages, embedder.embed_passages, files=names, progress=progress)
 
 
@@ -203,6 +213,7 @@ def model_for(
         prompt=settings.passage_prompt,
         question_prompt=settings.question_prompt,
         language_map=read_map(folder) if settings.map_digest else None,
+        chunks=ChunkSettings(settings.chunk_tokens, settings.chunk_overlap),
         dtype=dtype,
     )
     require_same(folder, settings, embedder.settings)

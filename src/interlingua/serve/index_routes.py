@@ -94,7 +94,7 @@ def index_router(
         def write() -> dict[str, int]:
             index = PassageIndex(folder)
             with index.writing():
-                added = index.add(passages, embed, checks_all=False)
+                added = index.add(searcher.model.chunked(passages), embed, checks_all=False)
                 index.finish()
             searcher.refresh(after=0)
             counts = {"added": added.added, "replaced": added.replaced}

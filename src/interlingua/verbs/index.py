@@ -14,6 +14,7 @@ from interlingua.files import PathLike
 from interlingua.options import INPUT, MODEL, SEARCH, Options, argument, function_of, option
 from interlingua.registry import DEFAULT_MODEL, did_you_mean
 from interlingua.runtime import Streamed, silent
+from interlingua.search.chunks import OVERLAP, TOKENS, ChunkSettings
 from interlingua.search.index_files import named_files
 from interlingua.verbs.inputs import check_files, check_index, check_inputs, check_model
 from interlingua.verbs.shared import is_file_name, output_option
@@ -30,11 +31,14 @@ READ = {
         "question_prompt",
         "map",
         "approximate",
+        "chunk_tokens",
+        "chunk_overlap",
+        "documents",
         "language",
         "dtype",
         "device",
     ),
-    "add": ("language", "dtype", "device"),
+    "add": ("documents", "language", "dtype", "device"),
     "delete": ("where",),
     "info": (),
     "list": ("where",),
@@ -73,6 +77,23 @@ class IndexOptions(Options):
     language: str | None = option(
         None, "Of passages that name none; any code; build, add.", group=INPUT
     )
+    documents: bool = option(
+        False, "A text file is one document, in place of a passage a line; build, add.", group=INPUT
+    )
+    chunk_tokens: int = option(
+        TOKENS,
+        "Longer passages and sections are cut at the ends of sentences; 0 = never; build.",
+        group=INPUT,
+        unit="tokens",
+        minimum=0,
+    )
+    chunk_overlap: int = option(
+        OVERLAP,
+        "Shared by a chunk and the one before it, at most; build.",
+        group=INPUT,
+        unit="tokens",
+        minimum=0,
+    )
     prompt: str | None = option(
         None,
         "Of passages: a prompt's name, or text in front; the model's own by default; build.",
@@ -95,7 +116,7 @@ class IndexOptions(Options):
         group=SEARCH,
     )
     approximate: bool = option(
-        False, "Many times faster for 100,000 passages and more; build.", group=SEARCH
+        False, "Many times faster for a million passages and more; build.", group=SEARCH
     )
     output: PathLike | None = output_option("Folder of the index; build.", kind=str)
 
@@ -131,6 +152,7 @@ def run_index(options: IndexOptions, progress: Streamed = silent) -> Indexed:
     show: Any = {"progress": lambda done: progress(done, None)}  # how many there are is not known
     computing: Any = {
         "language": options.language,
+        "documents": options.documents,
         "dtype": options.dtype,
         "device": options.device,
     }
@@ -146,6 +168,7 @@ def run_index(options: IndexOptions, progress: Streamed = silent) -> Indexed:
         question_prompt=options.question_prompt,
         language_map=options.map,
         approximate=options.approximate,
+        chunks=ChunkSettings(options.chunk_tokens, options.chunk_overlap),
         **computing,
         **show,
     )

@@ -262,8 +262,8 @@ onSubmit(byId("search"), async (signal) => {
   const list = element("ol", "", { class: "hits" });
   for (const hit of found.hits) {
     const item = element("li");
-    const title = hit.title ? `${hit.title}: ` : "";
-    item.append(written("p", title + hit.text, hit.language));
+    const context = [hit.title, hit.heading].filter(Boolean).join(" › ");
+    item.append(written("p", (context && `${context}: `) + hit.text, hit.language));
     item.append(element("p", `${hit.language || "language unknown"} · ${[hit.id, ...hit.places].join(", ")} · ${hit.score.toFixed(3)}`, { class: "origin" }));
     const fields = Object.entries(hit.metadata).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
     if (fields.length) item.append(element("p", fields.join(" · "), { class: "origin" }));
