@@ -16,7 +16,7 @@ import numpy as np
 from interlingua.arrays import row_cosines
 from interlingua.corpus.evaluation_sets import aligned_files, pair_files
 from interlingua.corpus.formats import languages_from_name, read_pairs
-from interlingua.corpus.labeled import LabeledPair, read_labeled
+from interlingua.corpus.formats.labeled_pairs import LabeledPair, read_labeled
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
@@ -138,7 +138,7 @@ def _of_file(path: PathLike) -> list[TranslationSet]:
 
 
 def read_similarity(path: PathLike) -> ScoredSet:
-    """Reads scored pairs; see ``corpus.labeled`` for the formats.
+    """Reads scored pairs; see ``corpus.formats.labeled_pairs`` for the formats.
 
     Of a file with splits the rows of dev are taken.
 

@@ -31,10 +31,10 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.corpus.formats import TextPair, read_pairs
+from interlingua.corpus.formats.labeled_pairs import PairLayout, labeled_rows
 from interlingua.corpus.reservoir import reservoir
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import tab_rows
 from interlingua.mining import defaults
 from interlingua.mining.calibration import (
     LEAST_PAIRS,
@@ -546,17 +546,13 @@ def _texts_of_sides(mined: Mined, probes: Probes) -> tuple[list[str], list[str]]
 
 
 def read_labels(path: Path) -> dict[tuple[str, str], bool]:
-    """Judged pairs: 1 or 0 TAB source TAB target.
+    """Read judged pairs: 1 or 0 TAB source TAB target; see ``corpus.formats.labeled_pairs``.
 
     Raises:
-        DataError: a line is none.
+        DataError: a line is none, or there are none.
     """
-    labels = {}
-    for number, cells in tab_rows(path):
-        if len(cells) != 3 or cells[0] not in ("0", "1"):
-            raise DataError("expected 1 or 0 TAB source TAB target", path=path, line=number)
-        labels[cells[1].strip(), cells[2].strip()] = cells[0] == "1"
-    return labels
+    rows = labeled_rows(path, "binary", layout=PairLayout(width=3))
+    return {(row.a.strip(), row.b.strip()): row.label == 1 for row in rows}
 
 
 def report(fit: Fit, found: Calibration, scores: Float64[ndarray, " n"]) -> list[str]:

@@ -34,7 +34,7 @@ class LabeledConfig:
     """[data.labeled]: pairs of sentences with a class or a score."""
 
     paths: tuple[Path, ...]
-    """Files; see ``interlingua.corpus.labeled`` for the formats."""
+    """Files; see ``interlingua.corpus.formats.labeled_pairs`` for the formats."""
     kind: Literal["nli", "sts"]
     """nli: contradiction, entailment or neutral; sts: a similarity score."""
     valid: tuple[Path, ...] = ()
@@ -56,7 +56,7 @@ class QuestionsConfig:
     """[data.questions]: questions with the passages that answer them."""
 
     paths: tuple[Path, ...]
-    """Files; see ``interlingua.corpus.questions`` for the formats."""
+    """Files; see ``interlingua.corpus.formats.questions`` for the formats."""
     valid: tuple[Path, ...] = ()
     """Files of the validation questions."""
     languages: tuple[str, ...] = ()

@@ -16,11 +16,11 @@ from jaxtyping import Float32, Int64
 from numpy import ndarray
 
 from interlingua.arrays import normalize_rows
+from interlingua.corpus.formats.questions import PoolPassage
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import check_enough, choose_languages, full_code
 from interlingua.evaluation.data.retrieval import (
-    PoolPassage,
     RetrievalSet,
     judged_questions,
     set_sha256,
