@@ -11,7 +11,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibration import save_calibration
 from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.mining.mine import parse_shard, parse_size
-from interlingua.runtime import silent
+from interlingua.runtime.progress import SILENT
 from tests.jobs import mine_job
 from tests.mining import two_sides
 from tests.mining.curves import calibration
@@ -27,7 +27,7 @@ def sides(tmp_path):
     return [source, target]
 
 
-def run(job, sides, progress=silent):
+def run(job, sides, progress=SILENT):
     return job.run(*sides, "model", progress=progress).lines
 
 

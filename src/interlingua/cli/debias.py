@@ -6,8 +6,8 @@ import math
 import sys
 from typing import TYPE_CHECKING
 
-from interlingua.cli.common import bar
 from interlingua.cli.options import command
+from interlingua.runtime.progress import shown
 from interlingua.verbs.debias import DebiasSettings, run_debias
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def debias(options: DebiasSettings, quiet: bool) -> None:
 
     Prints the panel before and after.
     """
-    with bar(quiet) as progress:
+    with shown(quiet) as progress:
         report = run_debias(options, progress)
     if report is not None:
         print(table(report))

@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 @command(ExtendSettings, quiet="No progress; the tables alone.")
 def extend(options: ExtendSettings, quiet: bool) -> None:
     """Teaches a model another language, and prints what it gained and what the others lost."""
-
-    def report(line: str) -> None:
-        if not quiet:
-            print(line, flush=True)
-
-    result = run_extend(options, progress=not quiet, on_stage=report)
+    result = run_extend(options, progress=not quiet)
     for line in table(result):
         print(line)
 

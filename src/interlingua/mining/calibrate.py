@@ -73,11 +73,11 @@ from interlingua.mining.mixed_stream import (
 )
 from interlingua.mining.mixture import Mixture, draw_like, fit_mixture, move_scores
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
-from interlingua.mining.score import BitextScorer, ScoreConfig, Stream, counted
+from interlingua.mining.score import BitextScorer, ScoreConfig, Stream
 from interlingua.mining.texts import Line, NumberedTexts
 from interlingua.mining.work_folder import at_work
 from interlingua.remote import check_writable
-from interlingua.runtime import Progress, Streamed, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 LEAST = 80
 """Pairs of held-out text, so that there is something in every quarter."""
@@ -702,7 +702,7 @@ class LearnJob:
         encode: Encode,
         *,
         model: str,
-        progress: Streamed = silent,
+        progress: Progress = SILENT,
     ) -> list[str]:
         """Does it; what there is to tell, in lines.
 
@@ -710,7 +710,7 @@ class LearnJob:
             stream: the bitext, see ``open_stream``.
             encode: gives vectors of length 1.
             model: what tells the model.
-            progress: called with how many pairs are done, and all where that is known.
+            progress: shows how far the work is.
 
         Raises:
             DataError: too few pairs of a known answer are in the stream.
@@ -725,9 +725,10 @@ class LearnJob:
         encode: Encode,
         model: str,
         checker: Checker,
-        progress: Streamed,
+        progress: Progress,
     ) -> list[str]:
-        scorer = BitextScorer(encode, self.config, progress=counted(progress, stream.total))
+        progress.start(stream.total, "pairs", "scoring")
+        scorer = BitextScorer(encode, self.config, progress=progress)
         pairs = itertools.islice(stream.pairs, MOST)
         if self.labels is not None:
             scores, known = judged(scorer, pairs, read_labels(self.labels), checker)

@@ -6,7 +6,7 @@ import math
 import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
 from interlingua.languages import resolve
 from interlingua.registry import check_choice
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.feedback import rankings_with_feedback
 from interlingua.search.index_files import IndexFile, check_files, named_files, read_files
 from interlingua.search.indexed_model import IndexedModel
@@ -69,7 +70,7 @@ def build_index(
     approximate: bool = False,
     dtype: Dtype = "float32",
     device: str | None = None,
-    progress: Callable[[int], None] = lambda _: None,
+    progress: Progress = SILENT,
 ) -> Added:
     """Makes an index of the passages in files, or goes on with one that was not finished.
 
@@ -85,7 +86,7 @@ def build_index(
         approximate: make an index of vectors too, see ``PassageIndex.finish``.
         dtype: to compute in.
         device: cpu, cuda, cuda:1.
-        progress: is called with the number of passages committed.
+        progress: counts the passages that are committed.
 
     Raises:
         ConfigError: the folder holds other files, or an index of another model, prompt or map.
@@ -121,7 +122,7 @@ def add_to_index(
     language: str | None = None,
     dtype: Dtype = "float32",
     device: str | None = None,
-    progress: Callable[[int], None] = lambda _: None,
+    progress: Progress = SILENT,
 ) -> Added:
     """Adds the passages of files to an index; see ``build_index``.
 
@@ -143,10 +144,11 @@ def _add(
     files: Sequence[IndexFile],
     embedder: IndexedModel,
     language: str | None,
-    progress: Callable[[int], None],
+    progress: Progress,
 ) -> Added:
     passages = read_files(files, language=language)
     names = [file.name for file in files]
+    progress.start(None, "passages", "indexing")  # how many there are is not known
     return index.add(passages, embedder.embed_passages, files=names, progress=progress)
 
 

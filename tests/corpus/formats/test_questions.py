@@ -208,7 +208,7 @@ def test_broken_topics(tmp_path, files, message):
 
 
 def test_topics_without_a_language(tmp_path):
-    with pytest.raises(DataError, match="call the file or its folder"):
+    with pytest.raises(DataError, match="call the file"):
         list(read_questions(topics_in(tmp_path / "mine" / "mine")))
 
 
