@@ -1,7 +1,9 @@
-"""A table and its forms: for a terminal, in Markdown, in LaTeX."""
+"""A table and its forms: for a terminal, as plain text, in Markdown, LaTeX, CSV and HTML."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -31,8 +33,7 @@ class Table:
         rows: each with as many cells as the head; in a terminal an empty row is a line between
             rows.
         notes: below it.
-        words: indices of columns that hold words, aligned left, in a terminal; in the other forms
-            it is the first.
+        words: indices of columns that hold words, aligned left.
     """
 
     title: str
@@ -63,10 +64,10 @@ class Table:
         return table
 
     def markdown(self) -> str:
-        """A heading, the table, and a list of notes."""
-        # The first column is aligned left, the others right.
-        rule = "|---|" + "---:|" * (len(self.head) - 1)
-        lines = [f"### {self.title}", "", _markdown_row(self.head), rule]
+        """Return a heading, if there is a title, the table, and a list of notes."""
+        rules = ["---" if index in self.words else "---:" for index in range(len(self.head))]
+        lines = [f"### {self.title}", ""] if self.title else []
+        lines += [_markdown_row(self.head), f"|{'|'.join(rules)}|"]
         lines += [_markdown_row(row) for row in self.rows]
         # Without an empty line the notes would be one more row.
         if self.notes:
@@ -78,12 +79,37 @@ class Table:
         """A ``tabular`` with booktabs; title and notes are comments."""
         lines = [rf"% {self.title}; \usepackage{{booktabs}}"]
         lines += [f"% {note}" for note in self.notes]
-        columns = "l" + "r" * (len(self.head) - 1)
+        columns = "".join("l" if index in self.words else "r" for index in range(len(self.head)))
         lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
         lines += [_latex_row(self.head), r"\midrule"]
         lines += [_latex_row(row) for row in self.rows]
         lines += [r"\bottomrule", r"\end{tabular}"]
         return "\n".join(lines) + "\n"
+
+    def text(self) -> list[str]:
+        """Return lines of plain text: title, head, rows in columns, notes."""
+        cells = [self.head, *self.rows]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [self.title] if self.title else []
+        for row in cells:
+            padded = []
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True)):
+                padded.append(cell.ljust(width) if index in self.words else cell.rjust(width))
+            lines.append("  ".join(padded).rstrip())
+        return [*lines, *self.notes]
+
+    def csv(self) -> str:
+        """Return head and rows as CSV; title and notes have no place in it."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows([self.head, *self.rows])
+        return text.getvalue()
+
+    def html(self) -> str:
+        """Return an HTML table with the title above and the notes below; cells are escaped."""
+        from interlingua.report.pages import macro
+
+        return str(macro("table")(self))
 
 
 def escape_markdown(text: str) -> str:
