@@ -1,4 +1,4 @@
-"""A progress that remembers what it was told."""
+"""A progress that remembers all states."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_without_a_terminal_a_line_a_minute(fast, capsys, total, told):
     with shown() as progress:
         work(progress, total)
         lines = ""
-        while lines.count("\n") < 3:  # also while nothing new is told
+        while lines.count("\n") < 3:  # also while nothing advances
             lines += capsys.readouterr().err
     for line in lines.splitlines()[1:]:
         assert re.fullmatch(rf"after \d+\.\d s: xsim: {told}[\d,]+/s; deu-eng", line)
@@ -147,4 +147,4 @@ def test_a_part_counts_for_its_size_whatever_it_counts():
     inner = told.within(20).within(1)
     inner.start(1)
     inner.advance()
-    assert told.done == 10  # the outer part has not said what its whole is
+    assert told.done == 10  # the outer part has not started

@@ -204,16 +204,14 @@ def encode(
     tokenized = _tokenized_windows(
         encoder, checked, encoder.settings.prompt_text(prompt), language, counts
     )
+    # A generator has no length: what is done is shown without what is left.
+    total = len(texts) if isinstance(texts, Sized) else None
     # What is cut is scaled afterwards: a part of a vector of length 1 has another length.
     normalizes = normalize and not form.cuts
     with (
-        progress_of(progress) as counting,
+        progress_of(progress, total, "texts", "encoding") as counting,
         _runner(encoder, dtype, normalizes, language) as run,
     ):
-        if progress is True:  # a progress of the caller's counts the caller's work
-            # A generator has no length: what is done is shown without what is left.
-            total = len(texts) if isinstance(texts, Sized) else None
-            counting.start(total, "texts", "encoding")
         encoded = (
             form(_without_blank(run(ids, batch_tokens, counting), blank_rows))
             for ids, blank_rows in tokenized

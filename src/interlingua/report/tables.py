@@ -6,10 +6,12 @@ import csv
 import io
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import rich.table
+
+T = TypeVar("T")
 
 # Replaced one by one and in a single pass, so that no replacement is replaced again.
 LATEX_CHARACTERS = {character: f"\\{character}" for character in "&%$#_{}"} | {
@@ -54,8 +56,8 @@ class Table:
         if is_titled_left:
             table.title_justify = "left"
         # Numbers stand at the right, so that their digits are below each other.
-        for index, name in enumerate(self.head):
-            table.add_column(name, justify="left" if index in self.words else "right")
+        for name, side in zip(self.head, self._sides("left", "right"), strict=True):
+            table.add_column(name, justify=side)
         for row in self.rows:
             if row:
                 table.add_row(*row)
@@ -65,8 +67,10 @@ class Table:
 
     def markdown(self) -> str:
         """Return a heading, if there is a title, the table, and a list of notes."""
-        rules = ["---" if index in self.words else "---:" for index in range(len(self.head))]
-        lines = [f"### {self.title}", ""] if self.title else []
+        lines = []
+        if self.title:
+            lines += [f"### {self.title}", ""]
+        rules = self._sides("---", "---:")
         lines += [_markdown_row(self.head), f"|{'|'.join(rules)}|"]
         lines += [_markdown_row(row) for row in self.rows]
         # Without an empty line the notes would be one more row.
@@ -79,7 +83,7 @@ class Table:
         """A ``tabular`` with booktabs; title and notes are comments."""
         lines = [rf"% {self.title}; \usepackage{{booktabs}}"]
         lines += [f"% {note}" for note in self.notes]
-        columns = "".join("l" if index in self.words else "r" for index in range(len(self.head)))
+        columns = "".join(self._sides("l", "r"))
         lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
         lines += [_latex_row(self.head), r"\midrule"]
         lines += [_latex_row(row) for row in self.rows]
@@ -90,11 +94,14 @@ class Table:
         """Return lines of plain text: title, head, rows in columns, notes."""
         cells = [self.head, *self.rows]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [self.title] if self.title else []
+        sides = self._sides("<", ">")
+        lines = []
+        if self.title:
+            lines.append(self.title)
         for row in cells:
-            padded = []
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True)):
-                padded.append(cell.ljust(width) if index in self.words else cell.rjust(width))
+            columns = zip(row, sides, widths, strict=True)
+            padded = [f"{cell:{side}{width}}" for cell, side, width in columns]
+            # A last column of words would end in spaces.
             lines.append("  ".join(padded).rstrip())
         return [*lines, *self.notes]
 
@@ -110,6 +117,10 @@ class Table:
         from interlingua.report.pages import macro
 
         return str(macro("table")(self))
+
+    def _sides(self, left: T, right: T) -> list[T]:
+        """Return ``left`` for the columns of words and ``right`` for those of numbers."""
+        return [(right, left)[index in self.words] for index in range(len(self.head))]
 
 
 def escape_markdown(text: str) -> str:

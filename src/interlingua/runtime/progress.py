@@ -3,7 +3,7 @@
 A function calls ``start`` for each piece of its work, ``advance`` as it gets on, and ``note`` to
 say what it is at. ``shown`` gives a progress that draws bars if standard error is a terminal, and
 writes a line a minute otherwise. ``SILENT`` shows nothing: it is the default of all functions, so
-that Python is silent unless asked. Public functions also take True for ``shown()``, see
+that Python is silent by default. Public functions also take True for ``shown()``, see
 ``progress_of``.
 
 Rich draws the bars. It is imported when the first bar is drawn, since the library also works
@@ -111,7 +111,9 @@ class _Within(Progress):
 
     def _give(self) -> None:
         # A total that grew takes nothing back: the outer work then waits until it is reached.
-        worth = self._size * min(1.0, self._done / self._total) if self._total else 0.0
+        if not self._total:
+            return
+        worth = self._size * min(1.0, self._done / self._total)
         if worth > self._given:
             self._outer.advance(worth - self._given)
             self._given = worth
@@ -162,22 +164,30 @@ class _Shown(Progress):
         text = f"{self._done:,.0f}"
         if self._total:
             text = f"{text} of {self._total:,.0f}"
+        text = f"{text} {self._unit}"
+        # What an earlier run has done says nothing on the speed of this one.
         more = self._done - self._first
-        seconds = max(time.perf_counter() - self._begun, 1e-9)
-        speed = f", {more / seconds:,.0f}/s" if more > 0 else ""
-        return f"{text} {self._unit}{speed}"
+        if more > 0:
+            seconds = max(time.perf_counter() - self._begun, 1e-9)
+            text = f"{text}, {more / seconds:,.0f}/s"
+        return text
 
     def time_left(self) -> str:
         """Return ``3.4 min left``, ``1.2 h left for all`` of several steps, or nothing."""
         if self._left is None:
             return ""
-        return f"{duration(self._left)} left{' for all' if self._steps.to_come else ''}"
+        text = f"{duration(self._left)} left"
+        if self._steps.to_come:
+            text = f"{text} for all"
+        return text
 
     def _set(self, done: float) -> None:
         self._done = done
+        # Both meters see every state, as what is to come may be announced later.
         of_all = self._steps(self._label, done, self._total or 0)
-        own = self._meter(done, self._total)
-        self._left = of_all if self._steps.to_come else own
+        self._left = self._meter(done, self._total)
+        if self._steps.to_come:
+            self._left = of_all
         self._show()
 
     def _begin(self) -> None:
@@ -212,6 +222,7 @@ class TerminalProgress(_Shown):
             self._bars = None
 
     def _begin(self) -> None:
+        # Not before: rich takes long to import, and work may be over at once.
         if self._bars is None:
             self._bars = _rich_bars(self._console, self._transient)
             self._bars.start()
@@ -264,17 +275,20 @@ class LineProgress(_Shown):
     def line(self) -> str:
         """Return the state in words."""
         amount = ", ".join(filter(None, (self.amount(), self.time_left())))
-        words = f"{self._label}: {amount}" if self._label else amount
-        return f"{words}; {self._note}" if self._note else words
+        words = ": ".join(filter(None, (self._label, amount)))
+        return "; ".join(filter(None, (words, self._note)))
 
     def stop(self) -> None:
         """Write no more lines."""
         self._over.set()
+        # No line comes after the results, which may be on the same terminal.
         if self._writer is not None:
             self._writer.join()
             self._writer = None
 
     def _begin(self) -> None:
+        # A thread, as a long step tells nothing for minutes; a daemon, so as not to keep a process
+        # alive that an error ends.
         if self._writer is None and not self._over.is_set():
             self._writer = threading.Thread(target=self._write_until_over, daemon=True)
             self._writer.start()
@@ -299,16 +313,24 @@ def shown(quiet: bool = False) -> Progress:
 
 
 @contextlib.contextmanager
-def progress_of(progress: bool | Progress) -> Iterator[Progress]:
+def progress_of(
+    progress: bool | Progress, total: float | None = None, unit: str = "", label: str = ""
+) -> Iterator[Progress]:
     """Give the progress that a caller passed, or with True one that is shown while the block runs.
 
     Args:
-        progress: True, False, or a progress, which the caller stops.
+        progress: True, False, or a progress, which the caller starts and stops.
+        total: of the one that is shown; see ``Progress.start``.
+        unit: of the one that is shown.
+        label: of the one that is shown; "" = it is started in the block.
     """
+    # What the caller's progress counts is the caller's work: this may be a part of it.
     if isinstance(progress, Progress):
         yield progress
         return
     with shown(quiet=not progress) as own:
+        if label:
+            own.start(total, unit, label)
         yield own
 
 

@@ -156,9 +156,7 @@ class ForeignEncoder(abc.ABC):
                     vectors = normalize_rows(vectors)
                 yield vectors
 
-        with progress_of(progress) as counting:
-            if progress is True:
-                counting.start(None, "texts", "encoding")
+        with progress_of(progress, None, "texts", "encoding") as counting:
             return collect(windows(counting), self.dim, out)
 
     def _warn_of_zeros(self, vectors: Float32[ndarray, "n d"], texts: Sequence[str]) -> None:
