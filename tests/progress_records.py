@@ -24,7 +24,7 @@ class Recorded(Progress):
         self.steps = StepsLeft()
 
     def expect(self, steps):
-        self.steps.expect(steps)
+        self.steps.expect(steps())
 
     def start(self, total=None, unit="", label="", *, done=0):
         self.total, self.label, self.text, self.done = total, label, "", done

@@ -124,7 +124,7 @@ def test_the_time_left_is_told_once_it_is_known(monkeypatch):
 
 def test_the_time_left_is_that_of_all_expected_steps():
     progress = LineProgress()
-    progress.expect({"reading": Expected(2.0), "search": Expected(3723.0)})
+    progress.expect(lambda: {"reading": Expected(2.0), "search": Expected(3723.0)})
     progress.start(10, "tiles", "search")
     progress.stop()
     assert progress.line() == "search: 0 of 10 tiles, 62.1 min left for all"

@@ -302,7 +302,7 @@ def mine_files(
             drop_damaged(work / name, len(side), shard or (1, 1))
     if config.documents is not None:
         check_matches(sides["x"], sides["y"], config.documents)
-    progress.expect(_outlook(files, sides, config, work, workers))
+    progress.expect(lambda: _outlook(files, sides, config, work, workers))
     # Embed. A shard makes its own portions; the search needs those of all.
     missing = 0
     for name, file in files.items():

@@ -36,8 +36,12 @@ BAR_WIDTH = 30
 class Progress:
     """Progress that shows nothing, and the methods of all that do."""
 
-    def expect(self, steps: Mapping[str, Expected]) -> None:
-        """Announce all pieces of work by their labels, to estimate the time left for all."""
+    def expect(self, steps: Callable[[], Mapping[str, Expected]]) -> None:
+        """Announce all pieces of work, to estimate the time left for all.
+
+        Args:
+            steps: gives them by their labels. It may take long, so only a shown progress calls it.
+        """
 
     def start(
         self, total: float | None = None, unit: str = "", label: str = "", *, done: float = 0
@@ -134,8 +138,8 @@ class _Shown(Progress):
         self._meter = TimeLeft()
         self._steps = StepsLeft()
 
-    def expect(self, steps: Mapping[str, Expected]) -> None:
-        self._steps.expect(steps)
+    def expect(self, steps: Callable[[], Mapping[str, Expected]]) -> None:
+        self._steps.expect(steps())
 
     def start(
         self, total: float | None = None, unit: str = "", label: str = "", *, done: float = 0
