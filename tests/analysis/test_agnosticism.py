@@ -10,6 +10,7 @@ from interlingua.analysis.agnosticism import Agnosticism
 from interlingua.errors import DataError
 from interlingua.evaluation.tasks.flores import FloresP1
 from tests.analysis.conftest import LINES, fixed_subject, random_vectors, unit, write_lines
+from tests.progress_records import Recorded
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
 NAMES = [
@@ -22,16 +23,16 @@ NAMES = [
 
 def test_the_panel(folder):
     subject = fixed_subject(random_vectors(3, 4, 5))
-    told = []
-    found = Agnosticism(k=3).run(subject, folder, progress=lambda *about: told.append(about[1:]))
+    told = Recorded()
+    found = Agnosticism(k=3).run(subject, folder, progress=told)
     assert [measure.name for measure in found.measures] == NAMES
     assert found.languages == tuple(sorted(LINES))
     assert found.settings == {"languages": None, "k": 3, "l2": 1e-3}
     assert found.changed == ("k",)
     assert len(found.tables["accuracy_mixed_pool"]) == 6
-    assert told[-1] == (36, 36)
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert {total for _, total in told} == {36}
+    assert told.counts[-1] == (36, 36)
+    assert [done for done, _ in told.counts] == sorted(done for done, _ in told.counts)
+    assert {total for _, total in told.counts} == {36}
 
 
 def test_its_accuracy_is_the_one_of_flores_p_at_1(folder):

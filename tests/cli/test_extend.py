@@ -46,9 +46,7 @@ def test_progress_is_shown_unless_quiet(done, tmp_path, monkeypatch, flags, show
     found = []
     module = importlib.import_module("interlingua.cli.extend")
     monkeypatch.setattr(module, "table", lambda result: [])
-    monkeypatch.setattr(
-        module, "run_extend", lambda options, *, progress, on_stage: found.append(progress)
-    )
+    monkeypatch.setattr(module, "run_extend", lambda options, *, progress: found.append(progress))
     done(f"extend m --pairs x.tsv --lang eu -o {tmp_path}/out", flags)
     assert found == [shown]
 

@@ -148,7 +148,7 @@ def test_mistakes_are_one_line_and_leave_nothing(
 
 
 def test_without_a_terminal_a_line_a_minute(done, workplace, monkeypatch):
-    monkeypatch.setattr("interlingua.cli.minute_lines.EVERY_SECONDS", 0.05)
+    monkeypatch.setattr("interlingua.runtime.progress.EVERY_SECONDS", 0.05)
     slow = (
         "import time, invented_words\ndef embed(texts):\n    time.sleep(0.1)\n    return"
         " invented_words.embed(texts)\n"

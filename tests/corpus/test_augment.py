@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from interlingua.corpus.augment import candidates, make_silver, nearest_others
+from interlingua.corpus.formats.labeled_pairs import read_labeled
 from interlingua.corpus.keys import text_keys
-from interlingua.corpus.labeled import read_labeled
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import sha256_file
 

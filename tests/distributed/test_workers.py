@@ -21,6 +21,7 @@ from interlingua.workers import Workers, connected
 from tests.jobs import embed_job
 from tests.mining.cluster import embed_and_die, embed_or_die, kill_one, square_or_fail, two_workers
 from tests.mining.test_pipeline import SMALL, sides
+from tests.progress_records import Recorded
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
@@ -141,13 +142,16 @@ def test_mining_with_workers_killed_twice_gives_the_same_bytes(cluster, tmp_path
     dying = functools.partial(embed_and_die, folder=str(tmp_path), word=word)
     files, killed = [side._replace(encode=dying) for side in (source, target)], []
 
-    def progress(what, done, total):
-        if what == "nearest neighbors" and 0 < done < total / 2 and not killed:
-            killed.append(kill_one(tmp_path))
+    class Killing(Recorded):
+        def advance(self, count=1):
+            super().advance(count)
+            is_search = self.label == "nearest neighbors"
+            if is_search and 0 < self.done < self.total / 2 and not killed:
+                killed.append(kill_one(tmp_path))
 
     with connected("auto") as workers:
         found = mine_files(
-            *files, config, tmp_path / "two", model="m", workers=workers, progress=progress
+            *files, config, tmp_path / "two", model="m", workers=workers, progress=Killing()
         )
     assert (tmp_path / "died").exists()
     assert killed
@@ -210,14 +214,14 @@ def test_embedding_goes_on_when_a_worker_dies(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr("interlingua.encoder.encode.WINDOW_TEXTS", 40)
     lines = [f"de{n} de{n + 1}" for n in range(400)]
     (tmp_path / "a.txt").write_text("".join(f"{line}\n" for line in lines))
-    told = []
+    told = Recorded()
     for name, word, ray in (("one.npy", "nothing", None), ("two.npy", "de222", "auto")):
         job = embed_job(files=[str(tmp_path / "a.txt")], output=str(tmp_path / name), ray=ray)
         encode = functools.partial(embed_or_die, folder=str(tmp_path), word=word)
-        job.run(encode, model="m", progress=lambda *at: told.append(at))
+        job.run(encode, model="m", progress=told)
     assert (tmp_path / "died").exists()
     assert (tmp_path / "one.npy").read_bytes() == (tmp_path / "two.npy").read_bytes()
-    assert told[-1] == (400, 400)
+    assert told.counts[-1] == (400, 400)
 
 
 def test_from_texts_to_pairs_by_one_command(cluster, tmp_path):

@@ -14,19 +14,20 @@ import pytest
 from interlingua.encoder.embed_files import RECORD
 from interlingua.errors import ConfigError, DataError
 from interlingua.locks import exclusive
+from interlingua.runtime.progress import SILENT
 from tests.jobs import embed_job
 from tests.mining.invented import embed
+from tests.progress_records import Recorded
 from tests.test_remote import refuses
 from tests.test_remote import store as store
 
 
-def encode(texts, out=None, report=None, advance=None):
+def encode(texts, out=None, report=None, progress=SILENT):
     """As encoders are called."""
     lines = list(texts)
     vectors = embed(lines) if lines else np.zeros((0, 24), np.float32)
     report.texts += len(lines)
-    if advance is not None:
-        advance(len(lines))
+    progress.advance(len(lines))
     if out is not None:
         Path(out).parent.mkdir(exist_ok=True)
         np.save(out, vectors)
@@ -43,10 +44,10 @@ def written(texts):
 
 def run(files, output, *, by=encode, model="m", **options):
     """What a job returns, and the progress that it reports."""
-    progress = []
+    progress = Recorded()
     job = embed_job(files=[str(file) for file in files], output=str(output), **options)
-    found = job.run(by, model=model, progress=lambda *at: progress.append(at))
-    return found, progress
+    found = job.run(by, model=model, progress=progress)
+    return found, progress.counts
 
 
 def assert_vectors(path, texts):
@@ -129,7 +130,7 @@ def test_standard_input(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(written(lines(4)))))
     _, progress = run(["-"], tmp_path / "a.npy")
     assert_vectors(tmp_path / "a.npy", lines(4))
-    assert progress == [(4, None)]
+    assert progress == [(0, None), (4, None)]
     for files in (["-", "a.txt"], ["-"]):
         with pytest.raises(ConfigError, match="standard input"):
             embed_job(files=files, output="out/")

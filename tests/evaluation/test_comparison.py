@@ -8,6 +8,7 @@ from interlingua.evaluation.grouping import protocol_of, tasks_of
 from interlingua.evaluation.rendering import best_cells
 from interlingua.evaluation.scores import SubsetScores
 from tests.evaluation.results_made import make, values
+from tests.progress_records import Recorded
 
 
 def test_seeds_that_were_not_measured_alike_are_refused():
@@ -103,10 +104,12 @@ def test_what_was_asked_of_all_columns_is_said_once():
 @pytest.mark.parametrize("join", [False, True])
 def test_each_task_is_told_before_its_differences_are_tested(join):
     results = [make(name, task=task) for name in "ab" for task in ("tatoeba", "xsim")]
-    told = []
-    compare(results, baseline="a", join=join, progress=lambda *at: told.append(at))
-    assert told == [("tatoeba", 0, 2), ("xsim", 1, 2), ("all tasks", 1, 1)]
-    compare(results, join=join, progress=lambda *_: pytest.fail("tests nothing"))
+    told = Recorded()
+    compare(results, baseline="a", join=join, progress=told)
+    assert told.states == [("tatoeba", 1, 2), ("xsim", 2, 2)]
+    nothing = Recorded()
+    compare(results, join=join, progress=nothing)
+    assert not nothing.counts
 
 
 def test_tasks_stand_in_the_order_of_the_registry():

@@ -9,6 +9,7 @@ import pytest
 from interlingua.errors import DataError
 from interlingua.evaluation.parallel import GROUPS, choose_files, read_parallel, unit_vectors
 from tests.evaluation.parallel_made import LANGUAGES, LINES, Fixed, random_vectors, write_lines
+from tests.progress_records import Recorded
 
 
 @pytest.fixture
@@ -117,13 +118,11 @@ def test_an_empty_folder(tmp_path):
 
 def test_unit_vectors(folder):
     vectors = random_vectors(3, 4, 5)
-    told = []
-    found = unit_vectors(
-        Fixed(7 * vectors), read_parallel(folder), progress=lambda *about: told.append(about)
-    )
+    told = Recorded()
+    found = unit_vectors(Fixed(7 * vectors), read_parallel(folder), progress=told)
     np.testing.assert_allclose(found, vectors, atol=1e-6)
     assert isinstance(found, np.memmap)
-    assert told == [("deu_Latn", 4, 12), ("eng_Latn", 8, 12), ("fra_Latn", 12, 12)]
+    assert told.states == [("deu_Latn", 4, 12), ("eng_Latn", 8, 12), ("fra_Latn", 12, 12)]
 
 
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="no such call here")

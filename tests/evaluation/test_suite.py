@@ -15,6 +15,7 @@ from interlingua.evaluation.results import read_result
 from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.tasks.xsim import XSim
 from tests.evaluation.encoders import tiny_encoder
+from tests.progress_records import Recorded
 
 
 def test_tasks_share_their_texts(pair_folder, aligned_folder, number_encoder):
@@ -77,15 +78,15 @@ def test_unknown_task_before_any_work(pair_folder, number_encoder):
 
 
 def test_progress_is_that_of_the_whole_suite(pair_folder, aligned_folder, number_encoder):
-    told = []
+    told = Recorded()
     evaluate(
         number_encoder,
         ["tatoeba", "xsim"],
         pair_folder.parent,
-        progress=lambda *values: told.append(values),
+        progress=told,
     )
     # 60 sentences in Tatoeba, so as many are expected of xsim; 32 once its data are read
-    assert told == [
+    assert told.states == [
         ("tatoeba deu-eng", 20, 120),
         ("tatoeba fra-eng", 40, 120),
         ("tatoeba rus-eng", 60, 120),

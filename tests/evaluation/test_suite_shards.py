@@ -15,6 +15,7 @@ from interlingua.evaluation.suite import checked_shard, evaluate
 from interlingua.evaluation.tasks import passages
 from interlingua.evaluation.tasks.retrieval import Beir
 from tests.evaluation.files import write_rows
+from tests.progress_records import Recorded
 
 INFO = ModelInfo(name="numbers", library="own", digest="1")
 
@@ -84,11 +85,11 @@ def test_a_shard_that_was_stopped_goes_on(folder, tmp_path, number_encoder):
 
 
 def test_progress_ends_at_the_last_passage(folder, tmp_path, number_encoder):
-    seen = []
+    seen = Recorded()
     how = {"model": INFO, "cache": tmp_path, "shard": "2/2"}
-    evaluate(number_encoder, [Beir()], folder, progress=lambda *now: seen.append(now), **how)
-    assert seen[-1][1:] == (11, 11)
-    assert np.all(np.diff([done for _, done, _ in seen]) > 0)
+    evaluate(number_encoder, [Beir()], folder, progress=seen, **how)
+    assert seen.counts[-1] == (11, 11)
+    assert np.all(np.diff([done for _, done, _ in seen.states]) > 0)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from interlingua.evaluation.tasks.retrieval import TyDiGoldP
 from interlingua.evaluation.tasks.sts import STS17
 from interlingua.evaluation.tasks.xsim import XSim
 from interlingua.evaluation.tasks.zero_shot import ZeroShotFolder
+from tests.progress_records import Recorded
 
 
 class Echo(LanguageTask):
@@ -102,18 +103,18 @@ def test_all_is_read_before_anything_is_embedded(numbers):
 
 
 def test_progress_counts_sentences(numbers):
-    seen = []
-    Echo().evaluate(Parity(), numbers, progress=lambda *step: seen.append(step))
-    assert seen == [("de", 4, 6), ("fr", 6, 6)]
+    seen = Recorded()
+    Echo().evaluate(Parity(), numbers, progress=seen)
+    assert seen.states == [("de", 4, 6), ("fr", 6, 6)]
 
 
 def test_streamed_units_to_come_are_taken_to_be_as_long(numbers):
     class Streamed(Echo, StreamedTask):
         pass
 
-    seen = []
-    Streamed().evaluate(Parity(), numbers, progress=lambda *step: seen.append(step))
-    assert seen == [("de", 4, 8), ("fr", 6, 6)]
+    seen = Recorded()
+    Streamed().evaluate(Parity(), numbers, progress=seen)
+    assert seen.states == [("de", 4, 8), ("fr", 6, 6)]
 
 
 def test_a_task_without_a_protocol_is_named(numbers):

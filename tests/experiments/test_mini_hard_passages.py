@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from interlingua.corpus.questions import read_questions
+from interlingua.corpus.formats.questions import read_questions
 from tests.adapt.invented import small_model
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from interlingua.corpus.questions import read_questions
+from interlingua.corpus.formats.questions import read_questions
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ import interlingua
 
 SOURCE = Path(interlingua.__file__).parent
 FROZEN = Path(__file__).with_name("messages.txt")
-SPEAKERS = {"warn", "warning", "note"}
+SPEAKERS = {"warn", "warning"}
 """Functions that show their first argument to the user, besides exceptions."""
 
 

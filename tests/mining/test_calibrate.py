@@ -11,7 +11,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibrate import CalibrateJob, read_labels, report
 from interlingua.mining.calibration import expected_cuts, fit_calibration, load_calibration
 from interlingua.mining.pipeline import MineConfig
-from interlingua.runtime import silent
+from interlingua.runtime.progress import SILENT
 from tests.mining import two_sides
 from tests.mining.curves import calibration
 from tests.mining.invented import sentence, text, write_lines
@@ -35,7 +35,7 @@ def sides(folder):
 
 
 def run(job, folder):
-    return job.run(*sides(folder), "model", progress=silent).lines
+    return job.run(*sides(folder), "model", progress=SILENT).lines
 
 
 def job(tmp_path, **options):
@@ -140,7 +140,7 @@ def test_files_of_judged_pairs(tmp_path):
         ("a", "b"): True,
         ("c", "d"): False,
     }
-    with pytest.raises(DataError, match="l:1: expected 1 or 0"):
+    with pytest.raises(DataError, match="l:1: label 'yes'; expected 1 or 0"):
         read_labels(write_lines(tmp_path / "l", ["yes\ta\tb"]))
 
 

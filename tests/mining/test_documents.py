@@ -18,6 +18,7 @@ from interlingua.mining.documents import (
 from interlingua.mining.texts import Line, build_side, read_lines
 from tests.mining.invented import WORDS, embed, text
 from tests.mining.unit_vectors import MARGINS
+from tests.progress_records import Recorded
 
 EQUAL = DocumentMatch(how="equal")
 
@@ -151,16 +152,16 @@ def oracle(x, y, k, margin, background):
 def test_pairs_within_documents_are_the_oracle(tmp_path, monkeypatch, margin, background, group):
     monkeypatch.setattr(documents, "GROUP", group)
     x, y = crawl(tmp_path)
-    told = []
+    told = Recorded()
     options = {"k": 3, "margin": margin, "background": background}
-    pairs, note = found(x, y, progress=lambda *at: told.append(at), **options)
+    pairs, note = found(x, y, progress=told, **options)
     expected = oracle(x, y, 3, margin, background)
     got = {(x, y): score for x, y, score in pairs[["x", "y", "score"]].tolist()}
     assert got == pytest.approx(expected, rel=1e-5, abs=1e-6)
     assert (np.diff(pairs["score"]) <= 0).all()
     cosines = (embed(list(x.texts))[pairs["x"]] * embed(list(y.texts))[pairs["y"]]).sum(axis=1)
     np.testing.assert_allclose(pairs["cosine"], cosines, atol=1e-6)
-    assert told[-1] == (9, 9)
+    assert told.counts[-1] == (9, 9)
     assert "9 of 9 matches" in note
 
 

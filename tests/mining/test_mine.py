@@ -11,12 +11,13 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibration import save_calibration
 from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.mining.mine import parse_shard, parse_size
-from interlingua.runtime import silent
+from interlingua.runtime.progress import SILENT
 from tests.jobs import mine_job
 from tests.mining import two_sides
 from tests.mining.curves import calibration
 from tests.mining.invented import embed, write_lines
 from tests.mining.two_sides import rows_of
+from tests.progress_records import Recorded
 from tests.test_remote import store as store
 
 
@@ -27,12 +28,12 @@ def sides(tmp_path):
     return [source, target]
 
 
-def run(job, sides, progress=silent):
+def run(job, sides, progress=SILENT):
     return job.run(*sides, "model", progress=progress).lines
 
 
 def test_from_texts_to_pairs_with_gold_and_report(tmp_path, sides):
-    told = []
+    told = Recorded()
     job = mine_job(
         output=tmp_path / "p.tsv",
         threshold=1.05,
@@ -41,7 +42,7 @@ def test_from_texts_to_pairs_with_gold_and_report(tmp_path, sides):
         check="length",
         drop="hub=30",
     )
-    lines = run(job, sides, lambda *at: told.append(at))
+    lines = run(job, sides, told)
     assert lines[0].endswith("a.de: 70 lines, 70 texts")
     assert "pairs of" in lines[2]
     assert lines[3] == "threshold 1.0500"
@@ -50,7 +51,7 @@ def test_from_texts_to_pairs_with_gold_and_report(tmp_path, sides):
     assert "at the threshold 1.0500" in lines[6]
     assert (tmp_path / "p.html").is_file()
     assert not (tmp_path / "p.tsv.work").exists()
-    steps = list(dict.fromkeys(what for what, _, _ in told))
+    steps = list(dict.fromkeys(label for label, _ in told.left))
     assert steps[:4] == ["reading a.de", "reading a.en", "embedding a.de", "embedding a.en"]
     assert steps[4:] == ["nearest neighbors", "choosing pairs", "writing pairs"]
 

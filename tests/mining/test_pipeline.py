@@ -7,12 +7,12 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.mining.candidates import best_both_ways, retrieve
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.pipeline import MineConfig, TextFile
-from interlingua.runtime import Steps
 from interlingua.search.topk.approximate import Approximate
 from interlingua.search.topk.exact import mutual_topk
 from tests.mining.invented import embed, write_lines
 from tests.mining.two_sides import as_pairs, mine, sides
 from tests.mining.unit_vectors import MARGINS
+from tests.progress_records import Recorded
 
 SMALL = 2**21
 """Memory that makes several tiles of a few thousand texts."""
@@ -154,16 +154,16 @@ def test_the_time_left_is_known_once_the_model_s_speed_is(tmp_path, monkeypatch,
     monkeypatch.setattr("interlingua.mining.vectors.PORTION", 20)
     monkeypatch.setattr("interlingua.search.topk.speed.TRIED_VECTORS", 256)
     # Little work is enough for an estimate, and any speed is steady.
-    monkeypatch.setattr("interlingua.runtime.LEAST_SECONDS", 0)
-    monkeypatch.setattr("interlingua.runtime.LEAST_REPORTS", 3)
-    monkeypatch.setattr("interlingua.runtime.LEAST_SHARE", 0)
-    monkeypatch.setattr("interlingua.runtime.STEADY", float("inf"))
+    monkeypatch.setattr("interlingua.runtime.progress.LEAST_SECONDS", 0)
+    monkeypatch.setattr("interlingua.runtime.progress.LEAST_REPORTS", 3)
+    monkeypatch.setattr("interlingua.runtime.progress.LEAST_SHARE", 0)
+    monkeypatch.setattr("interlingua.runtime.progress.STEADY", float("inf"))
     source, target, _ = sides(tmp_path)
     if known:
         source = given(tmp_path)[0]
-    told = []
-    mine(source, target, tmp_path / "work", progress=Steps(lambda *at: told.append(at)))
-    left = [(what, seconds) for what, _, _, seconds in told]
+    told = Recorded()
+    mine(source, target, tmp_path / "work", progress=told)
+    left = told.left
     known = next(number for number, (_, seconds) in enumerate(left) if seconds is not None)
     # The first pieces of the model's work measure its speed.
     assert left[known][0].startswith("embedding")
@@ -171,7 +171,7 @@ def test_the_time_left_is_known_once_the_model_s_speed_is(tmp_path, monkeypatch,
     assert len([what for what, _ in left[:known] if what.startswith("embedding")]) == 3
     assert all(seconds is not None for _, seconds in left[known:])
     assert [what for what, _ in left[known:]][-2:] == ["nearest neighbors", "choosing pairs"]
-    mine(source, target, tmp_path / "work", progress=Steps(lambda *at: told.append(at)))
+    mine(source, target, tmp_path / "work", progress=told)
 
 
 def test_a_search_goes_on_as_it_was_cut_whatever_memory_the_next_run_has(tmp_path):
@@ -227,7 +227,7 @@ def test_a_file_of_vectors_that_is_mended_is_taken(tmp_path, monkeypatch, steps)
     source, target, path = given(tmp_path)
     good = np.load(path)
     np.save(path, np.where(np.arange(70)[:, None] == 60, np.nan, good))
-    options = {"progress": Steps(lambda *_: None)} if steps else {}
+    options = {"progress": Recorded()} if steps else {}
     with pytest.raises(DataError, match=r"y\.npy: row 60 .*NaN"):
         mine(source, target, tmp_path / "work", **options)
     np.save(path, good)
@@ -256,7 +256,7 @@ def test_vectors_of_two_widths_are_told_with_their_files(tmp_path, monkeypatch, 
     monkeypatch.setattr("interlingua.search.topk.speed.TRIED_VECTORS", 256)
     source, target, path = given(tmp_path)
     np.save(path, np.ones((70, 5)))
-    options = {"progress": Steps(lambda *_: None)} if steps else {}
+    options = {"progress": Recorded()} if steps else {}
     message = r"one width, got 24 of \S+a\.de and 5 of \S+y\.npy"
     with pytest.raises(DataError, match=message):
         mine(source._replace(vectors=()), target, tmp_path / "work", **options)

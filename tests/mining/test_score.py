@@ -9,7 +9,9 @@ import pytest
 from interlingua.corpus.formats import TextPair
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.score import BitextScorer, ScoreConfig, score_config
+from interlingua.runtime.progress import SILENT
 from tests.mining.words import encode
+from tests.progress_records import Recorded
 
 
 def pair(source, target):
@@ -39,16 +41,18 @@ def is_right(pair):
 
 @pytest.mark.parametrize("size", [1, 7])
 def test_progress_comes_with_every_batch_of_an_encoder_that_tells(size):
-    def in_batches(texts, language=None, advance=lambda count: None):
+    def in_batches(texts, language=None, progress=SILENT):
         for start in range(0, len(texts), size):
-            advance(len(texts[start : start + size]))
+            progress.advance(len(texts[start : start + size]))
         return encode(texts)
 
-    told = []
+    told = Recorded()
     pairs = bitext(20, repeated=0)
-    found = list(BitextScorer(in_batches, progress=told.append).score(pairs))
-    assert sum(told) == pytest.approx(20)
-    assert len(told) == sum(-(-len({pair[side] for pair in pairs}) // size) for side in (0, 1))
+    found = list(BitextScorer(in_batches, progress=told).score(pairs))
+    assert told.done == pytest.approx(20)
+    assert len(told.states) == sum(
+        -(-len({pair[side] for pair in pairs}) // size) for side in (0, 1)
+    )
     plain = list(BitextScorer(encode).score(pairs))
     assert np.array_equal(found[0].scores, plain[0].scores)
 
@@ -159,10 +163,10 @@ def test_blank_sides_score_nothing():
 
 
 def test_progress_comes_to_the_number_of_pairs():
-    told = []
-    scorer = BitextScorer(encode, ScoreConfig(window=8), progress=told.append)
+    told = Recorded()
+    scorer = BitextScorer(encode, ScoreConfig(window=8), progress=told)
     list(scorer.score([*bitext(30), *bitext(4)]))
-    assert sum(told) == pytest.approx(34)
+    assert told.done == pytest.approx(34)
 
 
 def test_no_pairs_no_scores():

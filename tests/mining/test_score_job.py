@@ -21,7 +21,6 @@ from interlingua.mining.score import (
     BitextScorer,
     ScoreConfig,
     count_pairs,
-    counted,
     open_stream,
     pair_stream,
 )
@@ -31,6 +30,7 @@ from tests.jobs import score_job
 from tests.mining.curves import calibration
 from tests.mining.test_score import bitext
 from tests.mining.words import encode
+from tests.progress_records import Recorded
 
 NOTHING = Selection(checks=CheckPlan((), {}))
 ALL_CHECKS = Selection(checks=CheckPlan.parse("all", ""))
@@ -197,10 +197,10 @@ def test_pairs_are_counted_for_the_time_left(tmp_path, name):
 
 
 def test_progress_knows_the_total(tmp_path, bitext_file):
-    told = []
+    told = Recorded()
     job = score_job(input=bitext_file, selection=NOTHING)
-    run(job, progress=lambda *at: told.append(at))
-    assert told[-1] == (pytest.approx(30), 30)
+    run(job, progress=told)
+    assert told.counts[-1] == (pytest.approx(30), 30)
     assert count_pairs("-", "tsv") is None
     os.mkfifo(tmp_path / "pipe.tsv")
     assert count_pairs(str(tmp_path / "pipe.tsv")) is None
@@ -209,11 +209,6 @@ def test_progress_knows_the_total(tmp_path, bitext_file):
     assert count_pairs(str(cut)) is None
     for absent in ("a.tmx", "a.tsv", "a"):
         assert count_pairs(str(tmp_path / absent)) is None
-    sums = []
-    more = counted(lambda *at: sums.append(at), None)
-    more(1)
-    more(0.5)
-    assert sums == [(1, None), (1.5, None)]
 
 
 def test_ctrl_c(tmp_path, bitext_file):

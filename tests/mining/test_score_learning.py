@@ -13,6 +13,7 @@ from interlingua.mining.score import BitextScorer, ScoreConfig, open_stream
 from tests.mining.invented import write_lines
 from tests.mining.test_score import bitext, is_right, pair
 from tests.mining.words import encode
+from tests.progress_records import Recorded
 
 
 @pytest.fixture
@@ -26,15 +27,15 @@ def test_from_judged_pairs(noisy, tmp_path):
     judgments = [f"{int(is_right(one))}\t{one.source}\t{one.target}" for one in noisy[:200]]
     labels = write_lines(tmp_path / "labels.tsv", judgments)
     job = LearnJob(output=tmp_path / "c.json", labels=labels, config=ScoreConfig(window=100))
-    told = []
+    told = Recorded()
     lines = job.run(
         open_stream(str(tmp_path / "noisy.de-en.tsv")),
         encode,
         model="m",
-        progress=lambda done, total: told.append((round(done), total)),
+        progress=told,
     )
     assert lines[0].startswith("200 pairs with a known answer")
-    assert told[-1] == (600, 600)
+    assert told.counts[-1] == (pytest.approx(600), 600)
     scoring = "score ratio k=4 window=100"
     found = load_calibration(tmp_path / "c.json", "de", "en", model="m", scoring=scoring)
     assert found.basis == "labels"

@@ -10,6 +10,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.files import count_lines
 from interlingua.mining import texts
 from interlingua.mining.texts import Line, build_side, exact_keys, guess_layout, read_lines
+from tests.progress_records import Recorded
 
 SEVERAL = ["", "a", "b", "c d", "C d!", "..", "!!", *(f"e{n}" for n in range(9))]
 
@@ -36,7 +37,7 @@ def test_each_text_is_there_once_with_all_its_lines(
     tmp_path, monkeypatch, equal, keep_blank, memory
 ):
     monkeypatch.setattr(texts, "CHUNK", 7)
-    draw, told = random.Random(0), []
+    draw, told = random.Random(0), Recorded()
     lines = [draw.choice(SEVERAL) for _ in range(100)]
     side = build_side(
         tmp_path / "side",
@@ -45,7 +46,7 @@ def test_each_text_is_there_once_with_all_its_lines(
         equal=equal,
         keep_blank=keep_blank,
         memory=memory,
-        progress=lambda *at: told.append(at),
+        progress=told,
     )
     found, of_line = oracle(lines, equal, keep_blank)
     assert list(side.texts) == found
@@ -59,9 +60,9 @@ def test_each_text_is_there_once_with_all_its_lines(
     assert side.first_lines(0, len(side)).tolist() == firsts
     lasts = [len(lines) - 1 - of_line[::-1].index(number) for number in range(len(side))]
     assert side.first_lines(0, len(side), last=True).tolist() == lasts
-    assert told == sorted(told)
-    assert told[0] == (7, 0)
-    assert told[-1] == (2 * len(lines), 2 * len(lines))
+    assert [done for done, _ in told.counts] == sorted(done for done, _ in told.counts)
+    assert told.counts[:2] == [(0, None), (7, None)]
+    assert told.counts[-1] == (2 * len(lines), 2 * len(lines))
 
 
 def test_a_side_that_is_there_is_not_read_again(tmp_path):

@@ -21,6 +21,7 @@ from interlingua.mining.vectors import (
 )
 from interlingua.storage.journal import Journal
 from tests.mining.invented import embed
+from tests.progress_records import Recorded
 
 
 @pytest.fixture(autouse=True)
@@ -48,12 +49,12 @@ def embedded_again(side, folder):
 
 
 def test_portions_make_one_file_of_all(tmp_path, side):
-    told = []
-    assert embed_side(side, embed, tmp_path / "x", progress=lambda *at: told.append(at)) == 0
+    told = Recorded()
+    assert embed_side(side, embed, tmp_path / "x", progress=told) == 0
     found = load_vectors(tmp_path / "x")
     np.testing.assert_array_equal(found, embed(list(side.texts)))
     assert found.dtype == np.float32
-    assert told == [(0, 10), (4, 10), (8, 10), (10, 10)]
+    assert told.counts == [(0, 10), (4, 10), (8, 10), (10, 10)]
 
 
 def test_what_is_there_is_not_made_again(tmp_path, side):

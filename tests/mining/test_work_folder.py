@@ -11,7 +11,7 @@ from interlingua.mining import vectors
 from interlingua.mining.calibrate import CalibrateJob
 from interlingua.mining.pipeline import MineConfig
 from interlingua.mining.work_folder import at_work, claim, clear
-from interlingua.runtime import silent
+from interlingua.runtime.progress import SILENT
 from tests.jobs import mine_job
 from tests.mining.two_sides import sides, write_gold
 
@@ -25,7 +25,7 @@ def files(tmp_path):
 
 def mine(files, work, output):
     job = mine_job(output=output, work=work, memory=2**22)
-    job.run(*files, "m", progress=silent)
+    job.run(*files, "m", progress=SILENT)
     return output.read_bytes()
 
 
@@ -124,7 +124,7 @@ def test_only_our_files_go_at_the_end(tmp_path, files, verb, caplog):
     else:
         gold = write_gold(tmp_path / "gold", sides(tmp_path)[2])
         job = CalibrateJob(output=tmp_path / "o.tsv", config=MineConfig(), gold=gold)
-        job.run(*files, "m", progress=silent)
+        job.run(*files, "m", progress=SILENT)
     assert (tmp_path / "o.tsv").is_file()
     assert sorted(path for path in work.rglob("*") if path.is_file()) == sorted(precious)
     assert {path.read_text() for path in precious} == {"precious"}

@@ -7,7 +7,7 @@ import numpy as np
 from interlingua.mining.candidates import FOUND
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files
 from interlingua.mining.texts import build_side
-from interlingua.runtime import silent
+from interlingua.runtime.progress import SILENT
 from tests.mining.invented import corpora, embed, write_lines
 
 
@@ -24,7 +24,7 @@ def write_gold(path, pairs):
     return write_lines(path, [f"{a + 1}\t{b + 1}" for a, b in pairs])
 
 
-def mine(source, target, work, *, model="m", shard=None, progress=silent, **options):
+def mine(source, target, work, *, model="m", shard=None, progress=SILENT, **options):
     """What ``mine_files`` finds by these options of ``MineConfig``."""
     config = MineConfig(**options)
     return mine_files(source, target, config, work, model=model, shard=shard, progress=progress)

@@ -14,7 +14,7 @@ from interlingua.corpus.keys import text_keys
 from interlingua.errors import DataError
 from interlingua.prepare.config import SourceConfig
 from interlingua.prepare.ingest import ingest
-from interlingua.prepare.progress import Stages
+from interlingua.prepare.progress import StageProgress
 from interlingua.prepare.sources import Chunk
 
 from .conftest import config_for, sentences, write_tsv
@@ -27,7 +27,7 @@ def test_shards_hold_clean_text_its_keys_and_its_words(tmp_path):
     rows = [("Ein  Haus", "a house"), *broken, ("Drei kleine Wörter", "words")]
     path = write_tsv(tmp_path / "de-en.a.tsv", rows)
     config = config_for(tmp_path, tmp_path, sources=(SourceConfig(paths=(path,)),))
-    (shard,), (counts,) = ingest(config, tmp_path, Stages(), BadLines())
+    (shard,), (counts,) = ingest(config, tmp_path, StageProgress(), BadLines())
     sides = (["Ein Haus", "Drei kleine Wörter"], ["a house", "words"])
     assert list(shard.blocks(np.ones(2, bool))) == [sides]
     assert shard.source_keys.tolist() == text_keys(sides[0]).tolist()
@@ -45,7 +45,7 @@ def test_two_processes_do_what_one_does(tmp_path, corpus):
         folder = tmp_path / str(processes)
         folder.mkdir()
         config = config_for(tmp_path, corpus, processes=processes)
-        shards, counts = ingest(config, folder, Stages(), BadLines())
+        shards, counts = ingest(config, folder, StageProgress(), BadLines())
         found = [(shard.language_pair, shard.source_index, shard.rows) for shard in shards]
         results.append((found, counts, {path.name: path.read_bytes() for path in folder.iterdir()}))
     assert results[0] == results[1]
@@ -54,7 +54,7 @@ def test_two_processes_do_what_one_does(tmp_path, corpus):
 def test_words_of_a_pair_without_english_are_those_of_the_longer_side(tmp_path):
     path = write_tsv(tmp_path / "de-fr.a.tsv", [("Ein kleines Haus", "une maisonette")])
     config = config_for(tmp_path, tmp_path, sources=(SourceConfig(paths=(path,)),))
-    assert ingest(config, tmp_path, Stages(), BadLines())[0][0].words.tolist() == [3]
+    assert ingest(config, tmp_path, StageProgress(), BadLines())[0][0].words.tolist() == [3]
 
 
 def test_a_broken_file_is_told_with_its_line(tmp_path, corpus):
@@ -62,7 +62,7 @@ def test_a_broken_file_is_told_with_its_line(tmp_path, corpus):
     path = write_tsv(tmp_path / "de-en.x.tsv", [*rows, ("no tab", "a\tb")])
     config = config_for(tmp_path, corpus, sources=(SourceConfig(paths=(path,)),), processes=2)
     with pytest.raises(DataError, match=r"de-en\.x\.tsv:31: 3 columns, expected 2"):
-        ingest(config, tmp_path, Stages(), BadLines())
+        ingest(config, tmp_path, StageProgress(), BadLines())
 
 
 def test_a_killed_process_is_told_in_one_line(tmp_path, corpus, monkeypatch):
@@ -75,7 +75,7 @@ def test_a_killed_process_is_told_in_one_line(tmp_path, corpus, monkeypatch):
         lambda *arguments, **options: iter([Chunk(0, Killer(), [], [])]),
     )
     with pytest.raises(DataError, match="process was killed"):
-        ingest(config_for(tmp_path, corpus, processes=2), tmp_path, Stages(), BadLines())
+        ingest(config_for(tmp_path, corpus, processes=2), tmp_path, StageProgress(), BadLines())
 
 
 PARENT = """
@@ -83,7 +83,7 @@ import sys, time
 from pathlib import Path
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.prepare import ingest
-from interlingua.prepare.progress import Stages
+from interlingua.prepare.progress import StageProgress
 from tests.prepare.conftest import config_for
 
 if __name__ == "__main__":
@@ -96,7 +96,8 @@ if __name__ == "__main__":
         time.sleep(600)
 
     ingest._chunks = waiting
-    ingest.ingest(config_for(folder, folder / "data", processes=2), folder, Stages(), BadLines())
+    config = config_for(folder, folder / "data", processes=2)
+    ingest.ingest(config, folder, StageProgress(), BadLines())
 """
 
 

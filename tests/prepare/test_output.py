@@ -4,7 +4,7 @@ import pytest
 from interlingua.batches.records import TokenStore
 from interlingua.errors import DataError
 from interlingua.prepare.output import check_not_empty, file_names, write_store, write_texts
-from interlingua.prepare.progress import Stages
+from interlingua.prepare.progress import StageProgress
 from interlingua.prepare.shards import Fate
 from interlingua.prepare.vocabulary import make_vocabulary
 
@@ -13,8 +13,10 @@ from .conftest import config_for, sentences
 
 def test_the_store_holds_the_rows_of_one_fate(tmp_path, shards):
     config = config_for(tmp_path, tmp_path, max_tokens=4)
-    vocabulary = make_vocabulary(shards, config, tmp_path / "made", tmp_path, Stages())
-    tokens = write_store(tmp_path / "valid", shards, Fate.valid, vocabulary, config, Stages())
+    vocabulary = make_vocabulary(shards, config, tmp_path / "made", tmp_path, StageProgress())
+    tokens = write_store(
+        tmp_path / "valid", shards, Fate.valid, vocabulary, config, StageProgress()
+    )
     store = TokenStore.open(tmp_path / "valid")
     assert store.language_pairs == (("deu_Latn", "eng_Latn"), ("fra_Latn", "eng_Latn"))
     assert store.counts == (2, 2)
@@ -57,8 +59,8 @@ def test_nothing_left_says_what_took_it(shards):
 
 def test_a_prompt_stands_before_every_stored_text(tmp_path, shards):
     config = config_for(tmp_path, tmp_path, prompt="the tree ")
-    vocabulary = make_vocabulary(shards, config, tmp_path / "made", tmp_path, Stages())
-    write_store(tmp_path / "valid", shards, Fate.valid, vocabulary, config, Stages())
+    vocabulary = make_vocabulary(shards, config, tmp_path / "made", tmp_path, StageProgress())
+    write_store(tmp_path / "valid", shards, Fate.valid, vocabulary, config, StageProgress())
     sources, targets = TokenStore.open(tmp_path / "valid").read(0, np.array([0]))
     english, german, _ = sentences(100)[3]
     assert sources[0].tolist() == vocabulary.encode([f"the tree {german}"])[0]

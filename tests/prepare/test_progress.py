@@ -1,25 +1,23 @@
-from interlingua.prepare.progress import Stages, stage_bars
+from interlingua.prepare.progress import StageProgress
+from tests.progress_records import Recorded
 
 
 def test_silence_still_keeps_the_time():
-    with stage_bars(False) as progress:
-        stage = progress.stage("reading", total=2, unit="pairs")
-        stage.advance()
-        stage.count(5)
-        stage.done()
-    assert isinstance(progress, Stages)
-    assert list(progress.seconds) == ["reading"]
-    assert progress.seconds["reading"] >= 0
+    stages = StageProgress()
+    stages.stage("reading", total=2, unit="pairs")
+    stages.advance()
+    stages.count(5)
+    stages.done()
+    assert list(stages.seconds) == ["reading"]
+    assert stages.seconds["reading"] >= 0
 
 
-def test_bars_show_what_was_done(capsys):
-    with stage_bars(True) as progress:
-        stage = progress.stage("reading", total=2, unit="pairs")
-        stage.count(1234)
-        stage.count(1)
-        stage.advance(2)
-        stage.done()
-    captured = capsys.readouterr()
-    assert "reading" in captured.err
-    assert "1,235 pairs" in captured.err
-    assert captured.out == ""
+def test_stages_are_shown():
+    told = Recorded()
+    stages = StageProgress(told)
+    stages.stage("reading", total=2, unit="pairs")
+    stages.count(1234)
+    stages.count(1)
+    stages.advance(2)
+    assert told.states == [("1,235 pairs", 2, 2)]
+    assert told.label == "reading"

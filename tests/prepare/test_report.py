@@ -15,7 +15,7 @@ def prepared(folder, corpus, exam):
     for name, text in (("exam.txt", exam), ("README.md", "no text"), ("vectors.npy", "no text")):
         (folder / "exam" / name).write_text(text)
     config = config_for(folder, corpus, decontaminate=(folder / "exam",))
-    return prepare(config, show_progress=False)
+    return prepare(config)
 
 
 def test_tables_name_sources_rules_and_totals(tmp_path, corpus):

@@ -13,7 +13,7 @@ from interlingua.prepare.config import (
     VocabularyConfig,
 )
 from interlingua.prepare.ingest import ingest
-from interlingua.prepare.progress import Stages
+from interlingua.prepare.progress import StageProgress
 from interlingua.prepare.selection import drop_near_duplicates, select
 from interlingua.prepare.shards import Fate, Shard
 
@@ -24,8 +24,8 @@ def selected(tmp_path, config):
     """The rows of each fate as a list of (source, target), and what decontamination found."""
     folder = tmp_path / "work"
     folder.mkdir(parents=True, exist_ok=True)
-    shards, _ = ingest(config, folder, Stages(), BadLines())
-    decontaminated = select(shards, config, folder, Stages())
+    shards, _ = ingest(config, folder, StageProgress(), BadLines())
+    decontaminated = select(shards, config, folder, StageProgress())
     rows = {fate.name: [] for fate in Fate}
     for shard in shards:
         for fate in Fate:
@@ -235,10 +235,10 @@ def test_an_earlier_rule_has_the_row():
 
 
 def test_an_empty_corpus_is_no_crash(tmp_path):
-    assert select([], config_for(tmp_path, tmp_path), tmp_path, Stages()) == ({}, ())
+    assert select([], config_for(tmp_path, tmp_path), tmp_path, StageProgress()) == ({}, ())
     absent = config_for(tmp_path, tmp_path, decontaminate=(tmp_path / "none",))
     with pytest.raises(DataError, match="no such evaluation"):
-        select([], absent, tmp_path, Stages())
+        select([], absent, tmp_path, StageProgress())
 
 
 def test_weights_hold_over_the_shards_of_a_source_together(tmp_path, corpus, monkeypatch):
@@ -281,7 +281,7 @@ def test_the_later_pair_goes_across_shards_and_dropped_rows_count_for_nothing(tm
     near = [(german + "!", english + "s"), ("noch etwas", "yet another"), (german, english + "t")]
     second = shard_of(tmp_path, 1, near)
     second.fates[0] = Fate.duplicate
-    drop_near_duplicates([first, second], 0.8, tmp_path / "near", Stages())
+    drop_near_duplicates([first, second], 0.8, tmp_path / "near", StageProgress())
     assert first.fates.tolist() == [0, 0]
     assert second.fates.tolist() == [Fate.duplicate, 0, Fate.near_duplicate]
     assert list((tmp_path / "near").iterdir()) == []
@@ -294,7 +294,7 @@ def test_one_equal_side_is_not_enough(tmp_path):
         ("sehr gemächlich lief der Greis nach Hause", english),
     ]
     shard = shard_of(tmp_path, 0, rows)
-    drop_near_duplicates([shard], 0.8, tmp_path / "near", Stages())
+    drop_near_duplicates([shard], 0.8, tmp_path / "near", StageProgress())
     assert shard.fates.tolist() == [0, 0]
 
 
@@ -305,5 +305,5 @@ def test_an_error_leaves_no_index_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(NearDuplicates, "add", broken)
     shard = shard_of(tmp_path, 0, [("ein Haus", "a house")])
     with pytest.raises(OSError, match="No space left"):
-        drop_near_duplicates([shard], 0.8, tmp_path / "near", Stages())
+        drop_near_duplicates([shard], 0.8, tmp_path / "near", StageProgress())
     assert list((tmp_path / "near").iterdir()) == []

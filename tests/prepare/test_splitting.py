@@ -3,7 +3,7 @@ import pytest
 
 from interlingua.prepare import splitting
 from interlingua.prepare.config import SplitConfig
-from interlingua.prepare.progress import Stages
+from interlingua.prepare.progress import StageProgress
 from interlingua.prepare.shards import Fate
 from interlingua.prepare.splitting import split
 
@@ -27,7 +27,7 @@ def split_into(shards, folder, heldout, validation=NONE, **options):
     split(
         shards,
         config_for(folder, folder, heldout=heldout, validation=validation, **options),
-        Stages(),
+        StageProgress(),
     )
 
 
@@ -95,12 +95,12 @@ def test_words_and_sources_decide_who_may_be_drawn(tmp_path):
     config = config_for(tmp_path, tmp_path, heldout=SplitConfig(pairs=5), validation=NONE)
     object.__setattr__(config.sources[0], "heldout", False)
     shard.fates[:] = 0
-    split([shard], config, Stages())
+    split([shard], config, StageProgress())
     assert shard.count(Fate.heldout) == 0
 
 
 def test_without_a_candidate_nothing_happens(tmp_path):
     shard = numbered(tmp_path, 0, [1, 2], [3, 4], pair=("deu_Latn", "fra_Latn"))
-    split([shard], config_for(tmp_path, tmp_path), Stages())
+    split([shard], config_for(tmp_path, tmp_path), StageProgress())
     assert shard.count(Fate.train) == 2
-    split([], config_for(tmp_path, tmp_path), Stages())
+    split([], config_for(tmp_path, tmp_path), StageProgress())

@@ -5,7 +5,7 @@ from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.prepare.config import VocabularyConfig
-from interlingua.prepare.progress import Stages
+from interlingua.prepare.progress import StageProgress
 from interlingua.prepare.shards import Fate
 from interlingua.prepare.vocabulary import make_vocabulary
 
@@ -15,7 +15,7 @@ from .conftest import config_for
 def made(shards, folder, **vocabulary):
     settings = VocabularyConfig(**({"size": 120} | vocabulary))
     config = config_for(folder, folder, vocabulary=settings)
-    return make_vocabulary(shards, config, folder / "made", folder, Stages())
+    return make_vocabulary(shards, config, folder / "made", folder, StageProgress())
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from interlingua.quickstart.catalogues import (
     packages,
     read_catalogues,
 )
+from interlingua.runtime.progress import SILENT
 from tests.quickstart.conftest import write_catalogue
 
 PACKAGE = Package(name="My.App", version="1.2", license="MIT")
@@ -51,10 +52,6 @@ def pip_that(action):
         )
 
     return run
-
-
-def nothing(*_):
-    return None
 
 
 def test_packages_are_pinned_and_licensed():
@@ -136,8 +133,8 @@ def test_fetch_takes_catalogues_only_and_uses_its_cache(tmp_path, monkeypatch):
         make_wheel(folder / "my_app-1.2-py3-none-any.whl")
 
     monkeypatch.setattr(module.subprocess, "run", pip_that(action))
-    sources, failed = fetch([PACKAGE], tmp_path, progress=nothing)
-    again, _ = fetch([PACKAGE], tmp_path, progress=nothing)
+    sources, failed = fetch([PACKAGE], tmp_path, progress=SILENT)
+    again, _ = fetch([PACKAGE], tmp_path, progress=SILENT)
     assert calls == ["My.App==1.2"]
     assert failed == {}
     assert again[0].sha256 == sources[0].sha256
@@ -184,7 +181,7 @@ def test_the_listed_license_is_compared_with_the_wheels(
     wheel = make_wheel(tmp_path / "wheels" / "my_app-1.2-py3-none-any.whl", stated=stated)
     assert wheel.exists()
     (source,), _ = fetch(
-        [Package(name="My.App", version="1.2", license=listed)], tmp_path, progress=nothing
+        [Package(name="My.App", version="1.2", license=listed)], tmp_path, progress=SILENT
     )
     assert source.license == license
     expected = (
@@ -205,7 +202,7 @@ def test_a_release_that_is_gone_gives_way_to_the_newest(tmp_path, monkeypatch):
         return None
 
     monkeypatch.setattr(module.subprocess, "run", pip_that(action))
-    sources, _ = fetch([PACKAGE], tmp_path, progress=nothing)
+    sources, _ = fetch([PACKAGE], tmp_path, progress=SILENT)
     assert (sources[0].version, sources[0].license) == ("2.0", "ISC")
 
 
@@ -213,7 +210,7 @@ def test_what_cannot_be_fetched_is_reported_with_pips_word(tmp_path, monkeypatch
     monkeypatch.setattr(
         module.subprocess, "run", pip_that(lambda *_: "WARNING: retrying\nERROR: no route to host")
     )
-    assert fetch([PACKAGE], tmp_path, progress=nothing) == ([], {"My.App": "no route to host"})
+    assert fetch([PACKAGE], tmp_path, progress=SILENT) == ([], {"My.App": "no route to host"})
 
 
 def test_missing_pip_has_a_remedy(tmp_path, monkeypatch):
@@ -221,7 +218,7 @@ def test_missing_pip_has_a_remedy(tmp_path, monkeypatch):
         module.subprocess, "run", pip_that(lambda *_: "/usr/bin/python3: No module named pip")
     )
     with pytest.raises(DataError, match="python -m ensurepip"):
-        fetch([PACKAGE], tmp_path, progress=nothing)
+        fetch([PACKAGE], tmp_path, progress=SILENT)
 
 
 def test_a_damaged_wheel_in_the_cache_is_fetched_again(tmp_path, monkeypatch):
@@ -232,7 +229,7 @@ def test_a_damaged_wheel_in_the_cache_is_fetched_again(tmp_path, monkeypatch):
         "run",
         pip_that(lambda folder, _: make_wheel(folder / kept.name) and None),
     )
-    sources, failed = fetch([PACKAGE], tmp_path, progress=nothing)
+    sources, failed = fetch([PACKAGE], tmp_path, progress=SILENT)
     assert ([source.version for source in sources], failed) == (["1.2"], {})
 
 
@@ -241,6 +238,6 @@ def test_a_wheel_that_comes_damaged_is_not_kept(tmp_path, monkeypatch):
         (folder / "my_app-1.2-py3-none-any.whl").write_bytes(b"no wheel")
 
     monkeypatch.setattr(module.subprocess, "run", pip_that(action))
-    _, failed = fetch([PACKAGE], tmp_path, progress=nothing)
+    _, failed = fetch([PACKAGE], tmp_path, progress=SILENT)
     assert failed["My.App"].startswith("the wheel that pip fetched is damaged")
     assert list((tmp_path / "wheels").iterdir()) == []

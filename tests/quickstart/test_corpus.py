@@ -5,11 +5,9 @@ from interlingua.errors import DataError
 from interlingua.prepare.pipeline import prepare
 from interlingua.quickstart.catalogues import Source
 from interlingua.quickstart.corpus import MIN_SENTENCES, collect, prepare_config, split_kinds
+from interlingua.runtime.progress import SILENT
+from tests.progress_records import Recorded
 from tests.quickstart.conftest import SUBJECTS, translate, write_catalogue
-
-
-def nothing(*_):
-    return None
 
 
 @pytest.fixture
@@ -33,9 +31,9 @@ def sources(catalogues, tmp_path):
 
 
 def test_collect_keeps_languages_with_sentences_and_few_names(sources, tmp_path):
-    told = []
-    bitexts = collect(sources, tmp_path / "out", progress=lambda *say: told.append(say))
-    assert told == [("app", 1, 2), ("iso names", 2, 2)]
+    told = Recorded()
+    bitexts = collect(sources, tmp_path / "out", progress=told)
+    assert told.states == [("app", 1, 2), ("iso names", 2, 2)]
     assert set(bitexts["app"]) == {"rus_Cyrl", "ell_Grek", "deu_Latn"}
     assert set(bitexts["iso names"]) == {"ell_Grek", "deu_Latn"}  # Hindi has names only
     lines = bitexts["app"]["ell_Grek"].read_text().splitlines()
@@ -56,7 +54,7 @@ def test_collect_keeps_languages_with_sentences_and_few_names(sources, tmp_path)
 
 def test_too_few_sentences_are_an_error_that_names_the_sources(sources, tmp_path):
     with pytest.raises(DataError, match=f"{MIN_SENTENCES} translated .*iso names"):
-        collect(sources[1:], tmp_path / "out", progress=nothing)
+        collect(sources[1:], tmp_path / "out", progress=SILENT)
 
 
 def test_prepared_corpus_holds_out_no_names_and_strips_placeholders(sources, tmp_path):
@@ -66,10 +64,9 @@ def test_prepared_corpus_holds_out_no_names_and_strips_placeholders(sources, tmp
     }
     write_catalogue(tmp_path / "more" / "ru.mo", filler)
     sources.append(Source(name="more", folder=tmp_path / "more"))
-    bitexts = collect(sources, tmp_path / "out", progress=nothing)
+    bitexts = collect(sources, tmp_path / "out", progress=SILENT)
     manifest = prepare(
         prepare_config(bitexts, sources, tmp_path / "corpus", vocabulary_size=500, max_tokens=50),
-        show_progress=False,
     )
     records = {record.name: record for record in manifest.sources}
     assert set(records) == {"app 1.0", "iso names", "more"}

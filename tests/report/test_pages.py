@@ -6,6 +6,7 @@ import jinja2
 import pytest
 
 from interlingua.report.pages import embedded_json, macro, render_page, resource
+from interlingua.report.tables import Table
 
 
 def test_data_in_a_script_can_not_end_it():
@@ -16,10 +17,10 @@ def test_data_in_a_script_can_not_end_it():
 
 
 def test_cells_are_escaped():
-    html = macro("table")(["<a>"], [["b & c", 1]], "text")
-    assert "<th>&lt;a&gt;</th>" in html
-    assert "<td>b &amp; c</td><td>1</td>" in html
-    assert '<table class="text">' in html
+    html = macro("table")(Table("", ["<a>", "b"], [["b & c", "1"]]), "text")
+    assert '<th class="words">&lt;a&gt;</th>' in html
+    assert '<td class="words">b &amp; c</td><td>1</td>' in html
+    assert '<div class="scroll text">' in html
 
 
 def test_a_missing_value_is_no_blank():

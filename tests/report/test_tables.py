@@ -32,6 +32,32 @@ def test_latex():
     ]
 
 
+def test_text():
+    table = Table("scores", ["model", "P@1", "is"], [["a", "90.0", "x"], ["bcd", "8.0", ""]], ["n"])
+    assert table.text() == ["scores", "model   P@1  is", "a      90.0   x", "bcd     8.0", "n"]
+    words = Table("", ["a", "b"], [["1", "2"]], words=())
+    assert words.text() == ["a  b", "1  2"]
+
+
+def test_csv():
+    assert Table("t", ["a,b", "c"], [['"x"', "1"]], ["n"]).csv() == '"a,b",c\n"""x""",1\n'
+
+
+def test_html():
+    html = Table("<t>", ["a", "b"], [["<x>", "1"]], ["n & m"]).html()
+    assert '<td class="words">&lt;x&gt;</td><td>1</td>' in html
+    assert '<th class="words">a</th><th>b</th>' in html
+    assert "&lt;t&gt;" in html
+    assert "n &amp; m" in html
+    assert "<p" not in Table("", ["a"], []).html()
+
+
+def test_columns_of_words_stand_left():
+    table = Table("", ["a", "b"], [], words=(0, 1))
+    assert table.markdown() == "| a | b |\n|---|---|\n"
+    assert r"\begin{tabular}{ll}" in table.latex()
+
+
 def test_terminal():
     console = Console(record=True, width=60, file=io.StringIO())
     console.print(

@@ -103,11 +103,11 @@ VIOLATIONS = {
         "progress-bars",
         {
             f"{SRC}/a.py": "import os\nfrom rich.progress import Progress\n",
-            f"{SRC}/progress_bars.py": "",
+            f"{SRC}/runtime/progress.py": "",
         },
         [
-            f"{SRC}/a.py:2: progress-bars: rich.progress is for progress_bars.py alone",
-            f"{SRC}/progress_bars.py:1: progress-bars: "
+            f"{SRC}/a.py:2: progress-bars: rich.progress is for runtime/progress.py alone",
+            f"{SRC}/runtime/progress.py:1: progress-bars: "
             "rich.progress is not used here: adapt this rule",
         ],
     ),
@@ -214,7 +214,7 @@ CLEAN = {
         f"{SRC}/b.py": "class B: ...\nclass _B: ...\n",
         "tests/test_a.py": "class A: ...\n",
     },
-    "progress-bars": {f"{SRC}/progress_bars.py": "import rich.progress\n"},
+    "progress-bars": {f"{SRC}/runtime/progress.py": "import rich.progress\n"},
     "executor-choice": {
         CHOICE: "import time\nx = time.thread_time, 'executors.json'\n",
         f"{SRC}/mining/plan.py": "import time\nx = time.perf_counter()\n",

@@ -303,7 +303,7 @@ def test_a_shorter_run_keeps_the_products_of_rate_and_decay_with_its_length_and_
     tiny_table["schedule"] = {"name": "constant", "warmup_steps": 0}
     tiny_table["run"] |= {"max_steps": 4}
     config = train_config_from(tiny_table)
-    train(config)
+    train(config, progress=True)
     assert [
         record["learning_rate"] for record in records(config.run.output, "train")
     ] == pytest.approx([0.2] * 4)
@@ -444,7 +444,8 @@ def test_the_best_model_of_another_folder_is_not_named(tiny_config, tmp_path, ca
     train(config, evaluate=lambda encoder, step: {"own": values[step]}, progress=False)
     elsewhere = config.replace_run(output=tmp_path / "elsewhere")
     start = config.run.output / "checkpoints" / "step-00000008"
-    result = train(elsewhere, resume=start, evaluate=lambda encoder, step: {"own": values[step]})
+    again = {"resume": start, "progress": True}
+    result = train(elsewhere, evaluate=lambda encoder, step: {"own": values[step]}, **again)
     assert (result.best, result.best_step) == (None, 6)
     assert "of step 6, stays with the run" in capsys.readouterr().err
 

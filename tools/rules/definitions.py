@@ -10,14 +10,13 @@ from tools.rules.base import Finding, Rule, SourceFile
 MAX_LINES = 80
 LONGER = {"src/interlingua/train/loop.py": 200}
 """Files with another limit. The training loop is one function that reads from top to bottom."""
-PROGRESS_BARS = "src/interlingua/progress_bars.py"
+PROGRESS_BARS = "src/interlingua/runtime/progress.py"
 CHOICE = "src/interlingua/encoder/executors/choice.py"
 CHOICE_STRINGS = {"INTERLINGUA_EXECUTOR", "executors.json"}
 CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time", "time"}
 """Functions of the module ``time`` that read a clock, also with ``_ns``."""
 CLOCK_READERS = {
     "analysis/run.py": "report",
-    "cli/minute_lines.py": "progress",
     "encoder/embed_files.py": "report",
     "encoder/backends/openai.py": "pauses between requests",
     "evaluation/against.py": "report",
@@ -30,7 +29,7 @@ CLOCK_READERS = {
     "mining/score.py": "report",
     "prepare/progress.py": "report",
     "quickstart/run.py": "budget",
-    "runtime.py": "progress",
+    "runtime/progress.py": "progress",
     "search/searcher.py": "interval of looks at the index",
     "search/topk/speed.py": "estimate",
     "serve/batching.py": "estimate of the time until an answer",
@@ -85,7 +84,7 @@ class ClassNames(Rule):
 
 
 class ProgressBars(Rule):
-    """Only ``progress_bars.py`` uses rich's progress bars."""
+    """Only ``runtime/progress.py`` uses rich's progress bars."""
 
     name = "progress-bars"
 
@@ -99,7 +98,7 @@ class ProgressBars(Rule):
                 yield Finding(file.path, 1, "rich.progress is not used here: adapt this rule")
             return
         for line in lines:
-            yield Finding(file.path, line, "rich.progress is for progress_bars.py alone")
+            yield Finding(file.path, line, "rich.progress is for runtime/progress.py alone")
 
 
 class ExecutorChoice(Rule):

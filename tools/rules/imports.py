@@ -33,7 +33,6 @@ ORDER: list[set[str]] = [
         "remote",
         "languages",
         "registry",
-        "progress_bars",
         "runtime",
         "config",
         "data",

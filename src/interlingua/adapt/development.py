@@ -16,7 +16,7 @@ import numpy as np
 from interlingua.arrays import row_cosines
 from interlingua.corpus.evaluation_sets import aligned_files, pair_files
 from interlingua.corpus.formats import languages_from_name, read_pairs
-from interlingua.corpus.labeled import LabeledPair, read_labeled
+from interlingua.corpus.formats.labeled_pairs import LabeledPair, read_labeled
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
@@ -26,6 +26,7 @@ from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 from interlingua.evaluation.tasks.translations import translation_pairs
 from interlingua.files import PathLike
 from interlingua.languages import resolve
+from interlingua.runtime.progress import SILENT, Progress
 
 
 class TranslationSet(NamedTuple):
@@ -72,17 +73,26 @@ class Development:
     translations: tuple[TranslationSet, ...] = ()
     scored: tuple[ScoredSet, ...] = ()
 
-    def measure(self, encoder: TextEncoder, *, prompt: str | None = None) -> Scores:
+    def measure(
+        self, encoder: TextEncoder, *, prompt: str | None = None, progress: Progress = SILENT
+    ) -> Scores:
         """Embeds each sentence once and scores all sets.
 
         Args:
             encoder: the model.
             prompt: put in front of every text, or the name of one of the model's prompts; its
                 default if None.
+            progress: counts the sets.
         """
+        retrieval = {}
+        similarity = {}
         with CachedEncoder(encoder, prompt=prompt) as cached:
-            retrieval = {one.name: _precision_at_1(cached, one) for one in self.translations}
-            similarity = {scored.name: _correlation(cached, scored) for scored in self.scored}
+            for one in self.translations:
+                retrieval[one.name] = _precision_at_1(cached, one)
+                progress.advance()
+            for scored in self.scored:
+                similarity[scored.name] = _correlation(cached, scored)
+                progress.advance()
         return Scores(retrieval, similarity)
 
 
@@ -138,7 +148,7 @@ def _of_file(path: PathLike) -> list[TranslationSet]:
 
 
 def read_similarity(path: PathLike) -> ScoredSet:
-    """Reads scored pairs; see ``corpus.labeled`` for the formats.
+    """Reads scored pairs; see ``corpus.formats.labeled_pairs`` for the formats.
 
     Of a file with splits the rows of dev are taken.
 

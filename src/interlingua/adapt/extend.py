@@ -42,6 +42,7 @@ from interlingua.languages import resolve
 from interlingua.methods.distill import DistillConfig
 from interlingua.options import listed
 from interlingua.prepare.pipeline import prepare
+from interlingua.runtime.progress import progress_of
 from interlingua.storage.workspace import RECORD, Workspace
 from interlingua.train.config import (
     EncoderConfig,
@@ -119,17 +120,13 @@ class Extension:
 
     Args:
         settings: the user's options.
-        progress: whether to show progress on stderr.
-        on_stage: is called with a line at each stage.
+        progress: whether to show progress on standard error.
     """
 
-    def __init__(
-        self, settings: ExtendSettings, *, progress: bool, on_stage: Callable[[str], None]
-    ) -> None:
+    def __init__(self, settings: ExtendSettings, *, progress: bool) -> None:
         self.model = str(find_model(settings.model)[0])
         self.settings = dataclasses.replace(settings, model=self.model)
         self.progress = progress
-        self.on_stage = on_stage
         self.output = Path(settings.output)
 
     def run(self) -> ExtendResult:
@@ -148,10 +145,9 @@ class Extension:
         replay = text.read_replay(self.settings)
         vocabulary, start = self.grow(work, encoder, replay)
         if not work.is_done("corpus"):
-            self.on_stage("cleaning and splitting the pairs")
             work.begin("corpus")
             config = text.prepare_config(self.settings, start, prompt)
-            prepare(config, overwrite=True, show_progress=self.progress)
+            prepare(config, overwrite=True, progress=self.progress)
             work.finish("corpus")
         development = self.development()
         own = self.own_sets(development)
@@ -212,7 +208,6 @@ class Extension:
             if premium >= MAX_PREMIUM or before.unknown_share >= MAX_UNKNOWN:
                 pieces = MAX_PIECES
         if pieces:
-            self.on_stage("growing the vocabulary")
             # Texts that the model knows should be cut as before, or their vectors would change.
             others = [sentence for texts in replay.values() for sentence in texts]
             keep = [*sample(sides.pivot, KEPT_TEXTS), *sample(others, KEPT_TEXTS)]
@@ -270,8 +265,9 @@ class Extension:
         if known is not None:
             return self._of_record(lambda values: Scores(**values), known)
         sets = len(development.translations) + len(development.scored)
-        self.on_stage(f"measuring {sets} sets {when} training")
-        scores = development.measure(encoder, prompt=prompt)
+        with progress_of(self.progress) as shown:
+            shown.start(sets, "sets", f"measuring {when} training")
+            scores = development.measure(encoder, prompt=prompt, progress=shown)
         work.put(when, dataclasses.asdict(scores))
         return scores
 
@@ -283,7 +279,6 @@ class Extension:
         """
         if work.is_done("model"):
             return
-        self.on_stage("training")
         # The run's folder resumes by its own checkpoints.
         work.begin("run")
         # Few pairs leave none for validation.

@@ -20,7 +20,7 @@ from interlingua.analysis.subject import Subject, of_texts
 from interlingua.config import CheckedSettings
 from interlingua.evaluation.metrics.pool import accuracy_by_pair, search_pool
 from interlingua.evaluation.parallel import read_parallel, unit_vectors
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 STAGES = 3
 """Pieces of work that progress counts: embedding, the pass over the pool, the probe."""
@@ -50,19 +50,18 @@ class Agnosticism(CheckedSettings):
         """See ``Analyser.unfit``: any encoder will do."""
         return None
 
-    def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
+    def run(self, subject: Subject, data: Path, *, progress: Progress = SILENT) -> Analysis:
         """See ``Analyser.run``."""
         texts = read_parallel(data, self.languages)
         languages = texts.languages
         work = len(texts.languages) * texts.sentences
-
-        def stage(number: int) -> Progress:
-            return lambda label, done, _: progress(label, number * work + done, STAGES * work)
-
-        vectors = unit_vectors(subject.embeds, texts, progress=progress, of_all=STAGES * work)
+        progress.start(STAGES * work, "sentences", self.name)
+        vectors = unit_vectors(subject.embeds, texts, progress=progress.within(work))
         # One pass over all pairs of sentences serves bias, hubness and the accuracies.
-        pool = search_pool(vectors, k=self.k, progress=stage(1))
-        probe = language_identification(vectors, languages, l2=self.l2, progress=stage(2))
+        pool = search_pool(vectors, k=self.k, progress=progress.within(work))
+        probe = language_identification(
+            vectors, languages, l2=self.l2, progress=progress.within(work)
+        )
         measures = [
             probe,
             *language_bias(pool, languages),

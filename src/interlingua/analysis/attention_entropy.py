@@ -24,7 +24,7 @@ from interlingua.encoder.attention_weights import first_token_attention, sentenc
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.evaluation.parallel import ParallelTexts, read_parallel
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 MEASURES = {
     "attention_entropy": "entropy of the first token's attention in the last layer, per head, mean"
@@ -66,7 +66,7 @@ class AttentionEntropy(CheckedSettings):
             return "it has token vectors and no layers"
         return needs_states(subject)
 
-    def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
+    def run(self, subject: Subject, data: Path, *, progress: Progress = SILENT) -> Analysis:
         """See ``Analyser.run``."""
         encoder = subject.states_of(self.name)
         if reason := self.unfit(subject):
@@ -78,7 +78,9 @@ class AttentionEntropy(CheckedSettings):
         found = np.zeros((len(MEASURES), len(texts.languages), texts.sentences))
         # The number of heads is known with the first batch.
         by_head: Any = 0.0
+        progress.start(len(texts.languages) * texts.sentences, "sentences", self.name)
         for number, (language, lines) in enumerate(texts.lines.items()):
+            progress.note(language)
             ids = token_ids(encoder, lines, language=language, prompt=subject.prompt)
             for first, batch in batches(encoder, ids, batch_tokens=subject.batch_tokens):
                 weights = first_token_attention(encoder.backbone, batch)
@@ -89,8 +91,7 @@ class AttentionEntropy(CheckedSettings):
                 found[:, number, first : first + batch.batch_size] = values.cpu().numpy()
                 check_finite(values.cpu().numpy(), first)
                 by_head = by_head + of_heads.sum(dim=0).cpu().double().numpy()
-            done = (number + 1) * texts.sentences
-            progress(language, done, len(texts.languages) * texts.sentences)
+            progress.advance(texts.sentences)
         # Sums over all sentences of all languages, as means; heads are counted from 1.
         heads = by_head / found[0].size
         entropy_of_head = {str(head + 1): float(value) for head, value in enumerate(heads)}

@@ -48,7 +48,7 @@ from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.evaluation.cache import CachedEncoder, kept_folder, unfinished_file
 from interlingua.files import PathLike, atomic_directory
 from interlingua.registry import check_choice
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 RECORD_FILE = "debias.json"
 
@@ -167,7 +167,7 @@ def debias_model(
     backend_options: Mapping[str, Any] | None = None,
     cache: PathLike | None = None,
     overwrite: bool = False,
-    progress: Progress = silent,
+    progress: Progress = SILENT,
 ) -> DebiasReport:
     """Estimates a map from texts and writes the encoder with it.
 
@@ -315,15 +315,15 @@ def _embed(
     """Vectors of length 1 of all texts, a language at a time."""
     # The width is known with the first vectors.
     made: Float32[ndarray, "n d"] | None = None
-    done = 0
+    progress.start(len(texts.texts), "texts", "embedding")
     # A language at a time, as some vocabularies segment words by language.
     for language in texts.codes:
+        progress.note(language)
         rows = texts.rows_of(language)
         found = normalize_rows(cached.encode([texts.texts[row] for row in rows], language=language))
         if made is None:
             made = np.zeros((len(texts.texts), found.shape[1]), dtype=np.float32)
         made[rows] = found
-        done += len(rows)
-        progress(f"embedding {language}", done, len(texts.texts))
+        progress.advance(len(rows))
     assert made is not None
     return made

@@ -31,7 +31,7 @@ from interlingua.encoder.language_maps import LanguageMap
 from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.evaluation.data.folders import full_code
 from interlingua.files import PathLike, atomic_directory, open_text
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 VECTORS_FILE = "vectors.npy"
 BLOCK_ROWS = 65_536
@@ -45,7 +45,7 @@ def debias_index(
     language_map: PathLike | None = None,
     options: DebiasOptions | None = None,
     overwrite: bool = False,
-    progress: Progress = silent,
+    progress: Progress = SILENT,
 ) -> DebiasReport | None:
     """Maps a file of vectors.
 
@@ -123,6 +123,7 @@ def _mapped(
     progress: Progress,
 ) -> Iterator[Float32[ndarray, "b d"]]:
     """The mapped vectors in blocks of ``BLOCK_ROWS``, of length 1."""
+    progress.start(len(table), "vectors", "mapping vectors")
     for start in range(0, len(table), BLOCK_ROWS):
         block = np.asarray(table[start : start + BLOCK_ROWS], dtype=np.float32)
         # NaN would pass through the map without a sign of it.
@@ -133,7 +134,7 @@ def _mapped(
         if languages is not None:
             codes = languages[start : start + BLOCK_ROWS]
         yield language_map.apply(normalize_rows(block), codes)
-        progress("mapping vectors", min(len(table), start + BLOCK_ROWS), len(table))
+        progress.advance(len(block))
 
 
 def _table(path: Path) -> Float32[ndarray, "n d"]:

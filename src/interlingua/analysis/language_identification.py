@@ -12,7 +12,7 @@ from torch import Tensor
 
 from interlingua.analysis.record import Measure, mean_measure
 from interlingua.errors import DataError
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 BLOCK = 8192
 """Vectors read at once."""
@@ -25,7 +25,7 @@ def language_identification(
     languages: Sequence[str],
     *,
     l2: float = L2,
-    progress: Progress = silent,
+    progress: Progress = SILENT,
 ) -> Measure:
     """Accuracy of a linear language probe on sentences with translations that it has not seen.
 
@@ -41,7 +41,7 @@ def language_identification(
         l2: weight of half the squared length of the probe's weights against the mean cross-entropy;
             the vectors are centered and scaled to a variance of 1 per dimension, all dimensions by
             one factor.
-        progress: called after each half.
+        progress: shows how far the work is.
 
     Raises:
         DataError: there are fewer than two lines.
@@ -53,12 +53,13 @@ def language_identification(
         )
     right = np.zeros((count, n), dtype=bool)
     # Lines are in one half with all their translations, so no test sentence has one in training.
+    progress.start(2, "halves", "language probe")
     for half in (0, 1):
         test = np.arange(half, n, 2)
         probe = _train(vectors, np.arange(1 - half, n, 2), l2)
         for language in range(count):
             right[language, test] = _predict(probe, vectors[language, test]) == language
-        progress("language probe", (half + 1) * count * n // 2, count * n)
+        progress.advance()
     return mean_measure(
         "language_identification",
         right,

@@ -24,7 +24,7 @@ from interlingua.evaluation.provenance import provenance
 from interlingua.evaluation.sanity import cut_note
 from interlingua.files import PathLike
 from interlingua.registry import ANALYSES, did_you_mean, resolve
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 log = logging.getLogger("interlingua")
 DEFAULT = ("agnosticism", "token_matching", "attention_entropy", "word_order")
@@ -77,7 +77,7 @@ def analyse(
     cache: PathLike | None = None,
     model: ModelInfo | None = None,
     skip_unfit: bool = False,
-    progress: Progress = silent,
+    progress: Progress = SILENT,
 ) -> list[Analysis]:
     """Analyses an encoder on local line-aligned texts.
 
@@ -94,8 +94,7 @@ def analyse(
         cache: a folder that keeps all vectors for further calls with the same model and settings.
         model: how files name the encoder; read off the encoder by default.
         skip_unfit: leave out what this model is not fit for, with a warning.
-        progress: called after each piece of work, with the sentences done and to be done in that
-            analysis.
+        progress: shows how far the work is.
 
     Returns:
         One per analysis that was run.
@@ -141,14 +140,9 @@ def _run(
     analysis: Analyser, subject: Subject, cached: CachedEncoder, data: Path, progress: Progress
 ) -> Analysis:
     """One analysis, with its provenance."""
-    name = f"{subject.info.name} {analysis.name}"
-
-    def named_progress(label: str, done: int, total: int) -> None:
-        progress(f"{name} {label}", done, total)
-
     cached.start_counting()
     start = time.perf_counter()
-    result = analysis.run(subject, data, progress=named_progress)
+    result = analysis.run(subject, data, progress=progress)
     seconds = time.perf_counter() - start
     counts: dict[str, Any] = cached.counts()
     facts = provenance(subject.info, subject.prompt, {**counts, "wall_seconds": seconds})

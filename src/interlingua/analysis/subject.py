@@ -13,7 +13,7 @@ from interlingua.errors import ConfigError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.parallel import ParallelTexts
 from interlingua.evaluation.task import options
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 
 class Subject(NamedTuple):
@@ -67,13 +67,13 @@ class Analyser(Protocol):
         """Why this model can't be analysed so, in a few words; None if it can."""
         ...
 
-    def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
+    def run(self, subject: Subject, data: Path, *, progress: Progress = SILENT) -> Analysis:
         """Analyses a model.
 
         Args:
             subject: the model.
             data: the folder of line-aligned texts, or one that holds it under its usual name.
-            progress: called after each piece of work.
+            progress: shows how far the work is.
 
         Raises:
             ConfigError: the model does not give what the analysis needs.

@@ -27,7 +27,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.parallel import ParallelTexts, read_parallel
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.topk.dense import merge, no_neighbors
 from interlingua.search.topk.exact import Neighbors, exact_topk
 
@@ -126,7 +126,7 @@ class TokenMatching(CheckedSettings):
         """See ``Analyser.unfit``."""
         return needs_states(subject)
 
-    def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
+    def run(self, subject: Subject, data: Path, *, progress: Progress = SILENT) -> Analysis:
         """See ``Analyser.run``."""
         encoder = subject.states_of(self.name)
         query_language = full_code(self.query_language)
@@ -176,8 +176,9 @@ class TokenMatching(CheckedSettings):
         queries = Token(np.full(len(lines), own), lines, places)
         # The search: one neighbor more than requested, as the query itself is among them.
         best = no_neighbors(len(vectors))
-        done = 0
+        progress.start(len(texts.languages) * texts.sentences, "sentences", self.name)
         for number, (language, text) in enumerate(texts.lines.items()):
+            progress.note(language)
             for window in windows(text, language):
                 if not len(window.states):
                     continue
@@ -186,8 +187,7 @@ class TokenMatching(CheckedSettings):
                 code = Token(np.full(len(window.line), number), window.line, window.place).code
                 named = found.indices.new_tensor(code)[found.indices]
                 best = merge(best, Neighbors(found.similarities, named), offset=0, k=self.k + 1)
-            done += len(text)
-            progress(language, done, len(texts.languages) * texts.sentences)
+            progress.advance(len(text))
         return without_self(queries, best, self.k)
 
 

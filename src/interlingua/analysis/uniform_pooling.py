@@ -18,7 +18,7 @@ from interlingua.evaluation.data.folders import content_sha256
 from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.task import options
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 NOTE = (
     "each difference is relative to the score with CLS, 100 (CLS - uniform) / CLS: so the paper's"
@@ -46,25 +46,20 @@ class UniformPooling(CheckedSettings):
         """See ``Analyser.unfit``."""
         return needs_states(subject)
 
-    def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
+    def run(self, subject: Subject, data: Path, *, progress: Progress = SILENT) -> Analysis:
         """See ``Analyser.run``."""
         encoder = subject.states_of(self.name)
         scored = {}
         ways: tuple[PoolingMode, ...] = ("cls", "mean")
-        for number, pooling in enumerate(ways):
-            # The defaults hold this turn's values; a closure would see those of the last one.
-            def tell(
-                label: str, done: int, total: int, number: int = number, pooling: str = pooling
-            ) -> None:
-                progress(f"{pooling} {label}", number * total + done, len(ways) * total)
-
+        progress.start(len(ways), "poolings", self.name)
+        for pooling in ways:
             scored[pooling] = evaluate(
                 _with_pooling(encoder, pooling),
                 build_tasks(self.suite, languages=self.languages, data=data),
                 data,
                 prompt=subject.prompt,
                 batch_tokens=subject.batch_tokens,
-                progress=tell,
+                progress=progress.within(1),
             )
         # Pairs of one task's results, with CLS first.
         results = list(zip(*(scored[pooling] for pooling in ways), strict=True))

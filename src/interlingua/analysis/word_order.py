@@ -12,7 +12,7 @@ from interlingua.arrays import normalize_rows
 from interlingua.config import CheckedSettings
 from interlingua.evaluation.data.folders import content_sha256
 from interlingua.evaluation.task import options
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 SENTENCES = (
     "can you believe that what he actually did was steal the money she saved for the children?",
@@ -37,10 +37,9 @@ class WordOrder(CheckedSettings):
         """See ``Analyser.unfit``: any encoder will do."""
         return None
 
-    def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
+    def run(self, subject: Subject, data: Path, *, progress: Progress = SILENT) -> Analysis:
         """See ``Analyser.run``; the sentences are the paper's, no data are read."""
         first, second = normalize_rows(subject.embeds.encode(list(SENTENCES), language="eng_Latn"))
-        progress("two sentences", len(SENTENCES), len(SENTENCES))
         return Analysis(
             task=self.name,
             version=self.version,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from interlingua.cli.common import bar
 from interlingua.cli.options import command
 from interlingua.errors import InterlinguaError
+from interlingua.runtime.progress import shown
 from interlingua.verbs.align import AlignOptions, run_align
 
 
 @command(AlignOptions, quiet="No progress bar and no closing lines.")
 def align(options: AlignOptions, quiet: bool) -> None:
     """Links the sentences of two documents that are translations of each other."""
-    with bar(quiet, last=False) as progress:
+    with shown(quiet) as progress:
         found = run_align(options, progress, sys.stdout)
     for line in found.report.lines(quiet=quiet):
         print(line, file=sys.stderr)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from interlingua.cli.common import bar, resumable
+from interlingua.cli.common import resumable
 from interlingua.cli.options import command
+from interlingua.runtime.progress import shown
 from interlingua.verbs.analyse import AnalyseOptions, analyses_of, write_page
 
 
@@ -20,7 +21,7 @@ def analyse(options: AnalyseOptions, quiet: bool) -> None:
     output = Path(options.output or ".")
     found = []
     for one in analyses_of(options):
-        with bar(quiet) as progress, resumable(one.keeps_vectors, output, options.cache):
+        with shown(quiet) as progress, resumable(one.keeps_vectors, output, options.cache):
             found.append(one.run(progress))
     # Wide where no terminal says how wide it is, as in a file.
     console = Console(width=None if os.isatty(1) else 160)

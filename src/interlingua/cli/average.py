@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from interlingua.cli.options import command
+from interlingua.report.tables import Table
 from interlingua.verbs.average import AverageOptions, run_average
 
 if TYPE_CHECKING:
@@ -30,26 +31,20 @@ def _show(result: AverageResult) -> None:
     """The table of the grid, with a star at the point that was chosen."""
     if not result.grid:
         return
-    # Title -> width of each column; all points of the grid have the same sets.
+    # All points of the grid have the same sets.
     scores = result.grid[0].scores
-    columns = {"share": 7}
-    columns |= {name: max(9, len(name)) for name in (*scores.retrieval, *scores.similarity)}
+    names = [*scores.retrieval, *scores.similarity]
     if scores.retrieval:
-        columns["mean P@1"] = 9
+        names.append("mean P@1")
     if scores.similarity:
-        columns["mean STS"] = 9
-    print("  ".join(name.rjust(width) for name, width in columns.items()))
+        names.append("mean STS")
+    rows = []
     for point in result.grid:
         values = {**point.scores.retrieval, **point.scores.similarity}
         values["mean P@1"] = point.scores.mean_retrieval or 0.0
         values["mean STS"] = point.scores.mean_similarity or 0.0
         # The first model's weight is what the others leave of 1.
         star = "*" if abs(1 - point.share - result.weights[0]) < 1e-12 else " "
-        cells = []
-        for name, width in columns.items():
-            cell = f"{star} {point.share:g}"
-            if name != "share":
-                cell = f"{values[name]:.2f}"
-            cells.append(cell.rjust(width))
-        print("  ".join(cells))
-    print(f"* {result.rule}")
+        rows.append([f"{star} {point.share:g}", *(f"{values[name]:.2f}" for name in names)])
+    table = Table("", ["share", *names], rows, notes=[f"* {result.rule}"], words=())
+    print("\n".join(table.text()))

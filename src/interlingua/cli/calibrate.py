@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from interlingua.cli.common import steps_bar
 from interlingua.cli.options import command
+from interlingua.runtime.progress import shown
 from interlingua.verbs.calibrate import CalibrateOptions, run_calibrate
 
 
 @command(CalibrateOptions)
 def calibrate(options: CalibrateOptions, quiet: bool) -> None:
     """Learns what a mining score is worth: the probability that a pair is a translation."""
-    with steps_bar(quiet) as progress:
+    with shown(quiet) as progress:
         result = run_calibrate(options, progress)
     print("\n".join(result.lines))

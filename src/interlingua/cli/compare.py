@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from interlingua.cli.common import bar
 from interlingua.cli.options import command
+from interlingua.runtime.progress import shown
 from interlingua.verbs.compare import CompareOptions, run_compare
 
 
 @command(CompareOptions)
 def compare(options: CompareOptions, quiet: bool) -> None:
     """Prints or writes tables of results, or one HTML page of everything."""
-    with bar(quiet) as progress:
+    with shown(quiet) as progress:
         found = run_compare(options, progress)
     if found.output is None:
         print(found.text, end="")

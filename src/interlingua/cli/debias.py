@@ -6,8 +6,9 @@ import math
 import sys
 from typing import TYPE_CHECKING
 
-from interlingua.cli.common import bar
 from interlingua.cli.options import command
+from interlingua.report.tables import Table
+from interlingua.runtime.progress import shown
 from interlingua.verbs.debias import DebiasSettings, run_debias
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def debias(options: DebiasSettings, quiet: bool) -> None:
 
     Prints the panel before and after.
     """
-    with bar(quiet) as progress:
+    with shown(quiet) as progress:
         report = run_debias(options, progress)
     if report is not None:
         print(table(report))
@@ -48,13 +49,12 @@ def table(report: DebiasReport) -> str:
         removed = ", 1 direction removed"
     elif language_map.rank:
         removed = f", {language_map.rank} directions removed"
-    lines = [
+    heading = (
         f"{language_map.method}{removed}; {len(report.languages)} languages, estimated on"
-        f" {fitted.fitted:,} sentences, measured on {fitted.held_out:,} others",
-        f"{'%':<34}{'before':>8}{'after':>8}",
-    ]
-    for name, title in titles.items():
-        lines.append(f"{title:<34}{_percent(before[name]):>8}{_percent(after[name]):>8}")
+        f" {fitted.fitted:,} sentences, measured on {fitted.held_out:,} others"
+    )
+    rows = [[titles[name], _percent(before[name]), _percent(after[name])] for name in titles]
+    lines = Table(heading, ["%", "before", "after"], rows).text()
     if before["own_pool"] is None or math.isnan(before["own_pool"]):
         lines.append("no translations were recognized: retrieval was not measured")
         # The means of n languages differ in n - 1 directions.

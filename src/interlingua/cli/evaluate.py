@@ -6,8 +6,9 @@ import os
 import sys
 from pathlib import Path
 
-from interlingua.cli.common import bar, resumable
+from interlingua.cli.common import resumable
 from interlingua.cli.options import command
+from interlingua.runtime.progress import shown
 from interlingua.verbs.evaluate import Evaluated, EvaluateOptions, Evaluation
 
 
@@ -17,7 +18,7 @@ def evaluate(options: EvaluateOptions, quiet: bool) -> None:
     output = Path(options.output or ".")
     # Before the bar begins, so that a mistake shows alone.
     evaluation = Evaluation.of(options)
-    with bar(quiet) as progress, resumable(evaluation.keeps_vectors, output, options.cache):
+    with shown(quiet) as progress, resumable(evaluation.keeps_vectors, output, options.cache):
         found = evaluation.run(progress)
     if options.shard is not None:
         print(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from interlingua.adapt.settings import ExtendSettings
 from interlingua.cli.options import command
+from interlingua.report.tables import Table
 from interlingua.verbs.extend import run_extend
 
 if TYPE_CHECKING:
@@ -16,12 +17,7 @@ if TYPE_CHECKING:
 @command(ExtendSettings, quiet="No progress; the tables alone.")
 def extend(options: ExtendSettings, quiet: bool) -> None:
     """Teaches a model another language, and prints what it gained and what the others lost."""
-
-    def report(line: str) -> None:
-        if not quiet:
-            print(line, flush=True)
-
-    result = run_extend(options, progress=not quiet, on_stage=report)
+    result = run_extend(options, progress=not quiet)
     for line in table(result):
         print(line)
 
@@ -43,16 +39,15 @@ def table(result: ExtendResult) -> Iterator[str]:
     # The new language's own sets first, then those that show what was forgotten.
     retrieval = list(result.before.retrieval)
     others = [name for name in retrieval if name not in result.own]
-    names = ("mean of the others, P@1", *retrieval, *result.before.similarity)
-    width = max(map(len, names))
-    yield f"{'P@1, %':<{width}}  before   after  change"
+    rows = []
     for name in (*result.own, *others):
-        yield _row(name, result.before.retrieval[name], result.after.retrieval[name], width)
+        rows.append(_row(name, result.before.retrieval[name], result.after.retrieval[name]))
     if result.lost is not None:
         before = sum(result.before.retrieval[name] for name in others) / len(others)
-        yield _row("mean of the others, P@1", before, before - result.lost, width)
+        rows.append(_row("mean of the others, P@1", before, before - result.lost))
     for name, value in result.before.similarity.items():
-        yield _row(f"{name}, Spearman", value, result.after.similarity[name], width)
+        rows.append(_row(f"{name}, Spearman", value, result.after.similarity[name]))
+    yield from Table("", ["P@1, %", "before", "after", "change"], rows).text()
     balance = f"gained: {result.gained:.1f} points of P@1 in {result.language}"
     if result.lost is not None:
         balance += f"; lost: {result.lost:.2f} on the mean of the {len(others)} others"
@@ -60,5 +55,5 @@ def table(result: ExtendResult) -> Iterator[str]:
     yield f"model: {result.model}"
 
 
-def _row(name: str, before: float, after: float, width: int) -> str:
-    return f"{name:<{width}}  {before:6.2f}  {after:6.2f}  {after - before:+6.2f}"
+def _row(name: str, before: float, after: float) -> list[str]:
+    return [name, f"{before:.2f}", f"{after:.2f}", f"{after - before:+.2f}"]

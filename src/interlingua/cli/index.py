@@ -6,10 +6,10 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from interlingua.cli.common import rate_bar
 from interlingua.cli.options import command
 from interlingua.cli.search import shortened
 from interlingua.errors import count_of
+from interlingua.runtime.progress import shown
 from interlingua.verbs.index import READING, IndexOptions, run_index
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ EPILOG = (
 )
 def index(options: IndexOptions, quiet: bool, as_json: bool) -> None:
     """Passages with their vectors on disk, to be searched by interlingua search."""
-    with rate_bar(quiet or options.action not in ("build", "add"), "passages") as progress:
+    with shown(quiet or options.action not in ("build", "add")) as progress:
         found = run_index(options, progress)
     line_of = _line
     if as_json:

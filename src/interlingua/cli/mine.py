@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from interlingua.cli.common import steps_bar
 from interlingua.cli.options import command
+from interlingua.runtime.progress import shown
 from interlingua.verbs.mine import MineOptions, run_mine
 
 
 @command(MineOptions)
 def mine(options: MineOptions, quiet: bool) -> None:
     """Finds translations in two texts; a run that was stopped goes on where it was."""
-    with steps_bar(quiet or options.plan) as progress:
+    with shown(quiet or options.plan) as progress:
         result = run_mine(options, progress)
     print("\n".join(result.lines))

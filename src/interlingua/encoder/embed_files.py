@@ -46,7 +46,7 @@ from interlingua.remote import (
     name_of,
     state,
 )
-from interlingua.runtime import Streamed, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.formats import EMBEDDED
 from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.workers import OnRay, connected
@@ -118,7 +118,7 @@ class EmbedJob:
                 " / at its end"
             )
 
-    def run(self, encode: Encode, *, model: str, progress: Streamed = silent) -> list[str]:
+    def run(self, encode: Encode, *, model: str, progress: Progress = SILENT) -> list[str]:
         """Embeds the files and writes their vectors.
 
         Args:
@@ -126,7 +126,7 @@ class EmbedJob:
                 ``interlingua.encoder.encode.encode`` does.
             model: what tells the model and its settings: a folder with vectors of another is
                 refused.
-            progress: called with the lines that are done.
+            progress: counts the lines.
 
         Returns:
             What there is to tell, in lines.
@@ -160,7 +160,7 @@ class EmbedJob:
         model: str,
         targets: dict[str, str],
         bad: BadLines,
-        progress: Streamed,
+        progress: Progress,
     ) -> list[str]:
         started = time.perf_counter()
         report = EncodeReport()
@@ -268,7 +268,7 @@ class _Work:
                 with self._lines(name) as lines, destination(targets[name], self.scratch) as path:
                     # No name for the vectors: the file that they map is moved behind the block.
                     made = Made.of(
-                        self.encode(lines, out=path, report=self.report, advance=self.count.advance)
+                        self.encode(lines, out=path, report=self.report, progress=self.count)
                     )
                 yield name, made
             return
@@ -297,7 +297,7 @@ class _Work:
         portions = ((name, texts) for name in names for texts in self._windows(name))
         if self.workers is None:
             for name, texts in portions:
-                vectors = self.encode(texts, report=self.report, advance=self.count.advance)
+                vectors = self.encode(texts, report=self.report, progress=self.count)
                 yield name, texts, vectors
             return
         # One copy goes to the workers, who are some windows ahead; they give vectors back in the
@@ -373,7 +373,7 @@ def _is_stream(name: str) -> bool:
     return name == STANDARD_INPUT or (os.path.exists(name) and not os.path.isfile(name))
 
 
-class _Count:
+class _Count(Progress):
     """Lines that are done, and all.
 
     A file elsewhere is taken to have as many as the others until it is here.
@@ -382,7 +382,7 @@ class _Count:
     def __init__(
         self,
         names: Sequence[str],
-        progress: Streamed,
+        progress: Progress,
         sentences: Callable[[PathLike], Iterator[str]],
         *,
         skips: bool = False,
@@ -391,18 +391,20 @@ class _Count:
         self.skips = skips
         self.progress = progress
         self.files = len(names)
-        self.done = 0
+        self.done = 0.0
         # Counting what is in a pipe would leave nothing to embed.
         self.has_total = all(is_remote(name) or not _is_stream(name) for name in names)
         self.lines: dict[str, int] = {}
         if self.has_total:
             self.lines = {name: self._count(name) for name in names if not is_remote(name)}
+        else:
+            self._start()
 
     def open(self, name: str, path: Path) -> None:
         """Takes note of a file that is read now."""
         if name not in self.lines and self.has_total:
             self.lines[name] = self._count(path)
-        self.advance(0)
+        self._start()
 
     def _count(self, path: PathLike) -> int:
         if is_table(path):
@@ -415,15 +417,17 @@ class _Count:
             # Where bad lines are skipped, the damage is reported when the file is read.
             return 0
 
-    def advance(self, texts: int) -> None:
-        """So many more are done."""
-        self.done += texts
-        if not self.has_total:
-            self.progress(self.done, None)
-            return
-        # The mean of the files that are counted, for all of them; never less than what is done.
-        total = sum(self.lines.values()) * self.files // max(1, len(self.lines))
-        self.progress(self.done, max(self.done, total))
+    def _start(self) -> None:
+        """Tell how many lines there are: the mean of the files that are counted, for all."""
+        total: float | None = None
+        if self.has_total:
+            total = sum(self.lines.values()) * self.files // max(1, len(self.lines))
+        self.progress.start(total, "lines", "embedding", done=self.done)
+
+    def advance(self, count: float = 1) -> None:
+        """Count lines."""
+        self.done += count
+        self.progress.advance(count)
 
 
 class _Record:

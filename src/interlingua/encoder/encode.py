@@ -14,7 +14,7 @@ import itertools
 import logging
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, cast
@@ -42,9 +42,8 @@ from interlingua.encoder.vocabulary import Vocabulary, truncate
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, is_special
 from interlingua.languages import resolve
-from interlingua.progress_bars import ProgressBars
 from interlingua.registry import check_choice
-from interlingua.runtime import TimeLeft, duration
+from interlingua.runtime.progress import SILENT, Progress, progress_of
 
 log = logging.getLogger("interlingua")
 WINDOW_TEXTS = 16_384
@@ -154,10 +153,9 @@ def encode(
     dim: int | None = None,
     precision: Precision = "float32",
     dtype: Dtype = "float32",
-    show_progress: bool = False,
     out: PathLike | None = None,
     report: EncodeReport | None = None,
-    advance: Callable[[int], None] | None = None,
+    progress: bool | Progress = False,
 ) -> Vectors:
     """One vector per text, in the order given.
 
@@ -179,13 +177,13 @@ def encode(
             are in bytes; with tf32, which is for NVIDIA GPUs, products round their factors to 10
             bits. Auto is the fastest dtype on this machine of float32, bfloat16 and int8 that gives
             vectors with a cosine of at least 0.999 to those in float32; on a GPU that is bfloat16.
-        show_progress: draw a bar on standard error.
         out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done.
             In memory a vector with NaN or infinity is given as it is; in a file it is an error.
         report: counts texts, tokens and cut texts. Without one, the first call of this process that
             cuts texts at the encoder's limit says how many, in a warning of the logger
             ``interlingua``.
-        advance: called with the number of texts embedded since the last call, in place of a bar.
+        progress: True shows a bar on standard error, or a line a minute if that is no terminal; a
+            progress counts the texts.
 
     Returns:
         the vectors, memory-mapped if ``out`` is given.
@@ -203,19 +201,19 @@ def encode(
     if language is not None:
         language = resolve(language).code
     counts = EncodeReport() if report is None else report
-    # A generator has no length: its bar shows what is done without what is left.
-    total = len(texts) if isinstance(texts, Sized) else None
     tokenized = _tokenized_windows(
         encoder, checked, encoder.settings.prompt_text(prompt), language, counts
     )
+    # A generator has no length: what is done is shown without what is left.
+    total = len(texts) if isinstance(texts, Sized) else None
     # What is cut is scaled afterwards: a part of a vector of length 1 has another length.
     normalizes = normalize and not form.cuts
     with (
-        _progress(total, show=show_progress) as shown,
+        progress_of(progress, total, "texts", "encoding") as counting,
         _runner(encoder, dtype, normalizes, language) as run,
     ):
         encoded = (
-            form(_without_blank(run(ids, batch_tokens, advance or shown), blank_rows))
+            form(_without_blank(run(ids, batch_tokens, counting), blank_rows))
             for ids, blank_rows in tokenized
         )
         vectors = collect(encoded, form.width, out)
@@ -260,7 +258,7 @@ def encode_tokens(
         language: code of the texts' language, for models that shift vectors by language.
     """
     with _runner(encoder, dtype, normalize, language) as run:
-        return run(sequences, 16_384, lambda _: None)
+        return run(sequences, 16_384, SILENT)
 
 
 def automatic_dtype_name(encoder: EncodingModel) -> Dtype:
@@ -415,9 +413,7 @@ class _BatchRunner:
             # What the workers set counts for threads that are made from now on: set it back.
             torch.set_num_threads(self.threads)
 
-    def __call__(
-        self, window: list[list[int]], batch_tokens: int, advance: Callable[[int], None]
-    ) -> Vectors:
+    def __call__(self, window: list[list[int]], batch_tokens: int, progress: Progress) -> Vectors:
         lengths = [len(ids) for ids in window]
         if self.on_cpu:
             batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)
@@ -431,7 +427,7 @@ class _BatchRunner:
         results = self._results(window, batches, in_threads=has_shares)
         for rows, result in zip(batches, results, strict=True):
             vectors[rows] = result
-            advance(len(rows))
+            progress.advance(len(rows))
         return vectors
 
     def _results(
@@ -602,22 +598,3 @@ def _write_header(file: Any, rows: int, dim: int, dtype: np.dtype[Any]) -> None:
         "shape": (rows, dim),
     }
     np.lib.format.write_array_header_1_0(file, description)
-
-
-@contextlib.contextmanager
-def _progress(total: int | None, *, show: bool) -> Iterator[Callable[[int], None]]:
-    if not show:
-        yield lambda _: None
-        return
-    meter = TimeLeft()
-    done = 0
-    with ProgressBars("label", "bar", "count", "left") as bars:
-        shown = bars.add("encoding", total=total)
-
-        def advance(texts: int) -> None:
-            nonlocal done
-            done += texts
-            left = meter(done, total)
-            shown.update(done=done, left="" if left is None else f"{duration(left)} left")
-
-        yield advance

@@ -8,7 +8,6 @@ this module makes them fast.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -20,6 +19,7 @@ from torch.nn import functional as F
 from interlingua.devices import on_device
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.post_pooling import PostPooling
+from interlingua.runtime.progress import Progress
 
 MAX_TOKENS = 1_000_000
 """There are no positions, so texts may have any length."""
@@ -141,7 +141,7 @@ class StaticRunner:
 
     @torch.inference_mode()
     def __call__(
-        self, window: list[list[int]], batch_tokens: int, advance: Callable[[int], None]
+        self, window: list[list[int]], batch_tokens: int, progress: Progress
     ) -> Float32[ndarray, "n d"]:
         """The vectors of a window's texts.
 
@@ -160,5 +160,5 @@ class StaticRunner:
         if self.normalize:
             vectors = F.normalize(vectors, dim=-1)
         on_host = vectors.float().cpu().numpy()
-        advance(len(window))
+        progress.advance(len(window))
         return np.asarray(on_host)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import logging
 import os
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from interlingua.batches.seeds import seed_for
@@ -17,7 +16,7 @@ from interlingua.corpus.segmentation import PreTokenizer, segment
 from interlingua.encoder.sentencepiece_conversion import tokenizer_json
 from interlingua.encoder.vocabulary import Vocabulary, language_tag_names
 from interlingua.errors import DataError
-from interlingua.progress_bars import ProgressBars
+from interlingua.runtime.progress import Progress, progress_of
 
 log = logging.getLogger("interlingua")
 MAX_CHARACTERS = 4000
@@ -39,7 +38,7 @@ def train_vocabulary(
     pre_tokenizer: PreTokenizer = "none",
     seed: int = 0,
     threads: int | None = None,
-    progress: bool = False,
+    progress: bool | Progress = False,
 ) -> Vocabulary:
     """Trains SentencePiece as EMS (Mao et al. 2023) does, and converts it.
 
@@ -59,18 +58,21 @@ def train_vocabulary(
         pre_tokenizer: word segmentation before training and, from then on, before encoding.
         seed: of the sample.
         threads: default: all cores.
-        progress: show what is being done on stderr.
+        progress: True shows on standard error what is done.
 
     Raises:
         DataError: there is no text, or more characters than ``size`` has room for.
     """
     tags = language_tag_names(languages)
-    with _status(progress) as say:
-        say("sampling text for the vocabulary")
+    with progress_of(progress) as shown:
+        shown.start(None, "texts", "vocabulary")
+        shown.note("sampling text for the vocabulary")
         texts = balanced_sample(
             sample, sentences=sample_sentences, temperature=temperature, seed=seed
         )
-        say(f"training {size:,} {model_type} pieces on {sum(map(len, texts.values())):,} texts")
+        shown.note(
+            f"training {size:,} {model_type} pieces on {sum(map(len, texts.values())):,} texts"
+        )
         rule = "nmt_nfkc_cf" if lowercase else "nmt_nfkc"
         # The last one spells all hexadecimal digits, of which the names of bytes are made.
         spelled = [*tags.values(), *SPECIAL_TOKENS.values(), "<0x123456789>"]
@@ -205,14 +207,3 @@ def _train_sentencepiece(texts: Iterator[str], **options: Any) -> bytes:
             f"SentencePiece can't train on this text: {str(error).splitlines()[0]}"
         ) from error
     return model.getvalue()
-
-
-@contextlib.contextmanager
-def _status(show: bool) -> Iterator[Callable[[str], None]]:
-    """A spinner with the time passed, if it is to be shown."""
-    if not show:
-        yield lambda message: None
-        return
-    with ProgressBars("spinner", "label", "elapsed", transient=True) as bars:
-        shown = bars.add()
-        yield lambda message: shown.update(label=message)

@@ -18,6 +18,7 @@ from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 from interlingua.evaluation.validation import spread_pairs
+from interlingua.report.tables import Table
 
 
 class Found(NamedTuple):
@@ -57,10 +58,13 @@ class Against:
 
     def lines(self) -> Iterator[str]:
         """For people: a line a language pair, the means, the speed."""
-        yield f"{'P@1, mean of both directions':<30}{'pairs':>6}{'slow':>8}{'fast':>8}"
+        rows = []
         for name, found in self.found.items():
-            yield f"{name:<30}{found.pairs:>6}{100 * found.slow:>8.1f}{100 * found.fast:>8.1f}"
-        yield f"{'mean':<30}{'':>6}{100 * self.slow:>8.1f}{100 * self.fast:>8.1f}"
+            slow, fast = f"{100 * found.slow:.1f}", f"{100 * found.fast:.1f}"
+            rows.append([name, str(found.pairs), slow, fast])
+        rows.append(["mean", "", f"{100 * self.slow:.1f}", f"{100 * self.fast:.1f}"])
+        head = ["P@1, mean of both directions", "pairs", "slow", "fast"]
+        yield from Table("", head, rows).text()
         yield (
             f"{self.speed:,.0f} times as many texts a second:"
             f" {self.texts / max(self.fast_seconds, 1e-9):,.0f} against"

@@ -7,7 +7,6 @@ paired bootstrap. Columns that can't be compared with the first one are marked o
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -30,7 +29,7 @@ from interlingua.evaluation.grouping import (
 from interlingua.evaluation.scores import SubsetScores, TaskResult, mean_scores
 from interlingua.evaluation.significance import RESAMPLES, Difference, paired_bootstrap
 from interlingua.registry import check_choice
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 CORNERS = {"groups": "group", "languages": "language pair", "tasks": "task"}
 """By what stands in the rows, what a row is."""
@@ -130,7 +129,7 @@ def compare(
     join: bool = False,
     costs: bool = False,
     strict: bool = False,
-    progress: Progress = silent,
+    progress: Progress = SILENT,
 ) -> list[ComparisonTable]:
     """Tables from any number of results.
 
@@ -149,8 +148,7 @@ def compare(
         costs: add what training cost, as far as the results know.
         strict: refuse what is otherwise marked: columns of other data, protocol versions or
             settings than the first.
-        progress: called with each task, and the tasks done and in all, before differences from the
-            baseline are tested.
+        progress: shows how far the work is.
 
     Raises:
         ConfigError: no result has that metric, there are no such rows or columns, a pattern is not
@@ -165,11 +163,13 @@ def compare(
     # refuses a wrong baseline before any work
     references = column_indices([columns for columns, _ in found], baseline)
     total = sum(len(of_table) for _, of_table in found)
-    counter = itertools.count()
+    # Without a baseline no differences are tested, and the tables are there at once.
+    testing = progress if baseline is not None else SILENT
+    testing.start(total, "tasks", "testing differences")
 
     def announce(section: Section) -> None:
-        if baseline is not None:
-            progress(section.task, next(counter), total)
+        testing.note(section.task)
+        testing.advance()
 
     build = _joint_table if is_joint else _task_table
     tables = [
@@ -177,7 +177,6 @@ def compare(
         for one, index in zip(found, references, strict=True)
     ]
     if baseline is not None:
-        progress("all tasks", 1, 1)
         tables = [
             _noting_absence(table, baseline, index)
             for table, index in zip(tables, references, strict=True)

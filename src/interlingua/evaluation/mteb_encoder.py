@@ -13,7 +13,7 @@ from interlingua.encoder.roles import Role
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256
 from interlingua.languages import find_code
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 ROLES: Mapping[str, Role] = {"query": "query", "document": "passage"}
 """What mteb calls the roles of texts in a search."""
@@ -27,21 +27,20 @@ class MTEBEncoder:
     Args:
         encoder: with its prompt and settings bound.
         task: mteb's task, its data loaded.
-        progress: called with the texts embedded so far.
+        progress: counts the texts.
 
     Attributes:
         mteb_model_meta: what mteb wants to know of a model; nothing.
         digests: of the texts of every call.
     """
 
-    def __init__(self, encoder: CachedEncoder, task: Any, progress: Progress = silent) -> None:
+    def __init__(self, encoder: CachedEncoder, task: Any, progress: Progress = SILENT) -> None:
         from mteb.models.model_meta import ModelMeta
 
         self.mteb_model_meta = ModelMeta.create_empty()
         self.digests: set[str] = set()
         self._encoder = encoder
         self._progress = progress
-        self._done = 0
         self._by_subset: Mapping[str, list[str]] = task.metadata.hf_subsets_to_langscripts
         # mteb gives the texts of a column and not which one it is, so the column of a pair of
         # languages is recognized by a digest of its texts
@@ -90,8 +89,8 @@ class MTEBEncoder:
             read = [text for batch in batches for text in batch["body"]]
         language = self._language(hf_subset, digest)
         vectors = self._encoder.encode(read, titles=titles, language=language, role=role)
-        self._done += len(texts)
-        self._progress(hf_subset, self._done, self._done)
+        self._progress.note(hf_subset)
+        self._progress.advance(len(texts))
         return vectors
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:

@@ -43,7 +43,7 @@ from interlingua.evaluation.scores import SubsetScores, TaskResult
 from interlingua.evaluation.significance import RESAMPLES
 from interlingua.evaluation.wrong import wrong_items
 from interlingua.report.pages import render_page as render
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 FIND_ONE = ("tatoeba", "xsim", "ntrex_xsim", "flores_p_at_1")
 """Tasks in which each sentence of a set has to find its translation among n candidates, so that
@@ -59,7 +59,7 @@ def page_data(
     group: str | None = None,
     baseline: str | None = None,
     strict: bool = False,
-    progress: Progress = silent,
+    progress: Progress = SILENT,
 ) -> dict[str, Any]:
     """Everything on the page, ready for JSON. Scores are fractions, rounded where they are shown.
 
@@ -70,8 +70,7 @@ def page_data(
         group: see ``comparison.compare``.
         baseline: the column that others are tested against; the first by default.
         strict: see ``comparison.compare``.
-        progress: called with each task before its differences are tested, with the tasks done and
-            in all.
+        progress: counts the tasks with differences that are tested.
 
     Raises:
         ConfigError: see ``comparison.compare``.
@@ -81,10 +80,11 @@ def page_data(
     found = list(sections(results, columns))
     placed, further = place_analyses(analyses, columns)
     tasks = []
-    for done, (section, short) in enumerate(zip(found, _briefs(found), strict=True)):
-        progress(section.task, done, len(found))
+    progress.start(len(found), "tasks", "testing differences")
+    for section, short in zip(found, _briefs(found), strict=True):
+        progress.note(section.task)
         tasks.append({**_task(section, reference, strict), "brief": short})
-    progress("all tasks", len(found), len(found))
+        progress.advance()
     tasks += panel_tasks(placed, len(columns) + len(further), reference)
     wrong = wrong_items(found)
     # the names of all languages that some part of the page shows by code

@@ -31,7 +31,7 @@ from interlingua.evaluation.data.ntrex import language_files as ntrex_language_f
 from interlingua.evaluation.tasks.flores import LANGUAGE_GROUPS, FloresP1
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
 from interlingua.languages import parse
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 GROUPS: dict[str, tuple[str, ...]] = {
     name: (*codes, ENGLISH) for name, codes in {**LANGUAGE_GROUPS, **FLORES_GROUPS}.items()
@@ -164,20 +164,19 @@ def unit_vectors(
     encoder: CachedEncoder,
     texts: ParallelTexts,
     *,
-    progress: Progress = silent,
-    of_all: int | None = None,
+    progress: Progress = SILENT,
 ) -> Float32[ndarray, "l n d"]:
     """The vectors of all sentences, scaled to length 1, mapped from a temporary file.
 
     Args:
         encoder: what to embed with.
         texts: the sentences.
-        progress: called after each language.
-        of_all: sentences to report as all, where more work follows; those of the texts by default.
+        progress: counts the sentences.
     """
     count = len(texts.languages)
     n = texts.sentences
     table: Float32[ndarray, "l n d"] | None = None
+    progress.start(count * n, "sentences", "embedding")
     for number, (code, lines) in enumerate(texts.lines.items()):
         vectors = normalize_rows(encoder.encode(lines, language=parse(code).language.code))
         if table is None:
@@ -188,6 +187,7 @@ def unit_vectors(
                     os.posix_fallocate(file.fileno(), 0, 4 * count * vectors.size)
                 table = np.memmap(file, np.float32, "w+", shape=(count, *vectors.shape))
         table[number] = vectors
-        progress(code, (number + 1) * n, of_all or count * n)
+        progress.note(code)
+        progress.advance(n)
     assert table is not None
     return table

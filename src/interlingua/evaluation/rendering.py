@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -280,9 +278,7 @@ def _with_spread(cell: Cell, row: Row, style: Style) -> str:
 
 def _csv(tables: Sequence[ComparisonTable]) -> str:
     """Tidy: a line per score or cost, values as in result files (fractions, seconds, bytes)."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
+    lines: list[Sequence[Any]] = []
     for table in tables:
         for row in table.rows:
             names = (row.task, row.of, row.metric)
@@ -290,8 +286,8 @@ def _csv(tables: Sequence[ComparisonTable]) -> str:
             for model, is_comparable, cell in columns:
                 if cell is not None:
                     numbers = _csv_numbers(cell, table.baseline)
-                    writer.writerow((*names, model, *numbers, "yes" if is_comparable else "no"))
-    return text.getvalue()
+                    lines.append((*names, model, *numbers, "yes" if is_comparable else "no"))
+    return Table("", CSV_COLUMNS, lines).csv()
 
 
 def _csv_numbers(cell: Cell, baseline: str | None) -> list[str | None]:

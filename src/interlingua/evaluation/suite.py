@@ -37,7 +37,7 @@ from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.task import Task
 from interlingua.files import PathLike
 from interlingua.mining.mine import parse_shard
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 log = logging.getLogger("interlingua")
 ORDER = "the order is evaluate(encoder, suite, data)"
@@ -62,7 +62,7 @@ def evaluate(
     check: bool = False,
     shard: str | None = None,
     model: ModelInfo | None = None,
-    progress: Progress = silent,
+    progress: Progress = SILENT,
 ) -> list[TaskResult]:
     """Scores an encoder on local folders.
 
@@ -86,8 +86,7 @@ def evaluate(
         shard: ``2/8``: embed the second of eight parts of the passages into the cache, and score
             nothing.
         model: how results name the encoder; read off the encoder by default.
-        progress: called after each language pair, with the sentences done and to be done in the
-            whole suite.
+        progress: shows how far the work is.
 
     Returns:
         One result per task, in the suite's order, but for those that the budget left out; none of a
@@ -236,30 +235,38 @@ def _checked(
     return {"warnings": list(found.warnings), **found.measured}
 
 
-class _SuiteProgress:
-    """One count of sentences over all tasks.
+class _SuiteProgress(Progress):
+    """One count of sentences over all tasks; those to come count as the mean of those known."""
 
-    Those to come are taken to be as long as those known.
-    """
-
-    def __init__(self, progress: Progress, tasks: int) -> None:
-        self._progress = progress
+    def __init__(self, outer: Progress, tasks: int) -> None:
+        self._outer = outer
         self._tasks = tasks
-        self._totals: list[int] = []
+        self._task = ""
+        self._totals: list[float] = []
 
     def of(self, task: str) -> Progress:
-        """The progress to hand to the next task."""
-        number = len(self._totals)
+        """Return this progress, for the next task."""
+        self._task = task
         self._totals.append(0)
+        return self
 
-        def tell(label: str, done: int, total: int) -> None:
-            # a total may grow while a task runs
-            self._totals[number] = total
-            known = sum(self._totals)
-            expected = round(known * self._tasks / len(self._totals))
-            self._progress(f"{task} {label}", known - total + done, expected)
+    def start(
+        self, total: float | None = None, unit: str = "", label: str = "", *, done: float = 0
+    ) -> None:
+        """Begin the task, or correct its total, which may grow while it runs."""
+        before = sum(self._totals[:-1])
+        self._totals[-1] = total or 0
+        expected = round(sum(self._totals) * self._tasks / len(self._totals))
+        self._outer.start(expected, "sentences", "evaluating", done=before + done)
+        self._outer.note(self._task)
 
-        return tell
+    def advance(self, count: float = 1) -> None:
+        """Count sentences."""
+        self._outer.advance(count)
+
+    def note(self, text: str) -> None:
+        """Name what the task is at."""
+        self._outer.note(f"{self._task} {text}")
 
 
 def evaluate_within(
@@ -279,7 +286,7 @@ def evaluate_within(
         task: what to score.
         encoder: with that budget.
         data: the data's folder.
-        progress: called after each language pair.
+        progress: shows how far the work is.
 
     Returns:
         None where nothing could be scored.

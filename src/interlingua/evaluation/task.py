@@ -44,27 +44,7 @@ from interlingua.evaluation.data.folders import (
 from interlingua.evaluation.scores import Example, Items, SubsetScores, TaskResult, mean_scores
 from interlingua.evaluation.tasks.groups import members_by_language
 from interlingua.registry import check_choice
-from interlingua.runtime import Progress, silent
-
-
-class TextCounter:
-    """Counts texts for a progress.
-
-    Args:
-        progress: called after each count.
-        total: texts in all.
-    """
-
-    def __init__(self, progress: Progress, total: int) -> None:
-        self._progress = progress
-        self._total = total
-        self._done = 0
-
-    def __call__(self, label: str, texts: int) -> None:
-        """So many texts more are done."""
-        self._done += texts
-        self._progress(label, self._done, self._total)
-
+from interlingua.runtime.progress import SILENT, Progress
 
 T = TypeVar("T")
 
@@ -203,14 +183,14 @@ class Task(CheckedSettings, abc.ABC):
             check_choice(name, getattr(self, name), choices)
 
     def evaluate(
-        self, encoder: CachedEncoder, data: Path, *, progress: Progress = silent
+        self, encoder: CachedEncoder, data: Path, *, progress: Progress = SILENT
     ) -> TaskResult:
         """Scores an encoder.
 
         Args:
             encoder: what to score.
             data: the data set's folder, or a folder that holds it under its usual name.
-            progress: called after each unit.
+            progress: shows how far the work is.
 
         Raises:
             DataError: files are missing, broken or misaligned, or a language is not among them.
@@ -331,11 +311,12 @@ class Task(CheckedSettings, abc.ABC):
     ) -> Findings:
         """Scores units one after the other."""
         # all units are read by now, so the total is known
-        counter = TextCounter(progress, sum(unit.sentences for unit in units))
+        progress.start(sum(unit.sentences for unit in units), "sentences", self.name)
         found = Findings(folder=folder)
         for unit in units:
+            progress.note(unit.name)
             found.add(unit, self.score(encoder, unit))
-            counter(unit.name, unit.sentences)
+            progress.advance(unit.sentences)
         return found
 
 
@@ -405,9 +386,12 @@ class StreamedTask(LanguageTask):
         count = len(self.parts(folder))
         done = 0
         for number, unit in enumerate(self.units(folder), 1):
+            total = (done + unit.sentences) * count // number
+            progress.start(total, "sentences", self.name, done=done)
+            progress.note(unit.name)
             found.add(unit, self.score(encoder, unit))
             done += unit.sentences
-            progress(unit.name, done, done * count // number)
+            progress.advance(unit.sentences)
         return found
 
 

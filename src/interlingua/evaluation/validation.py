@@ -14,7 +14,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from interlingua.corpus.evaluation_sets import PairFile, read_pair_file
-from interlingua.corpus.labeled import LabeledPair, read_labeled
+from interlingua.corpus.formats.labeled_pairs import LabeledPair, read_labeled
 from interlingua.encoder.pair_scorer import PairScorer
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import DataError
@@ -107,8 +107,8 @@ def similarity_evaluator(
     """Reads similarity sets once and returns what the training loop calls.
 
     Args:
-        paths: files of pairs with scores (``interlingua.corpus.labeled``), of those with splits the
-            rows of dev.
+        paths: files of pairs with scores (``interlingua.corpus.formats.labeled_pairs``); of files
+            with splits, the rows of dev.
         languages: of first and second sentences, where the files do not say.
 
     Returns:

@@ -18,6 +18,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import CheckpointError, DataError
 from interlingua.languages import resolve
+from interlingua.report.tables import Table, escape_markdown
 from interlingua.storage.json_text import parse_json, read_json_text
 
 log = logging.getLogger("interlingua")
@@ -230,14 +231,8 @@ def _facts(encoder: Encoder, provenance: Provenance) -> str:
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    cells = [head, tuple("---" for _ in head), *rows]
-    return "\n".join(map(_table_line, cells))
-
-
-def _table_line(cells: tuple[str, ...]) -> str:
-    # A bar would begin another cell.
-    escaped = [cell.replace("|", "\\|") for cell in cells]
-    return f"| {' | '.join(escaped)} |"
+    cells = [list(map(escape_markdown, row)) for row in rows]
+    return Table("", head, cells, words=range(len(head))).markdown().rstrip("\n")
 
 
 def _corpus_manifest(corpus: str | None) -> Manifest | None:

@@ -28,6 +28,7 @@ from interlingua.encoder.texts import is_blank
 from interlingua.errors import CheckpointError
 from interlingua.export.runtimes import Runtime, StockRuntime, runtimes
 from interlingua.files import PathLike, stem_and_suffix
+from interlingua.report.tables import Table
 
 MOST_TEXTS = 1000
 """Texts of a language that are taken from a user's file."""
@@ -105,7 +106,7 @@ class Verification:
         """
         names = list(self.lowest)
         wrong = {(runtime, language) for runtime, language, _ in self.failures()}
-        rows = [("1 - smallest cosine", *names)]
+        rows: list[Sequence[str]] = []
         for language in self.worst:
             cells = []
             for name in names:
@@ -118,12 +119,8 @@ class Verification:
         rows.append(("1 - mean cosine", *means))
         allowed = [f"{self.tolerances[name]:.1e}" for name in names]
         rows.append(("allowed", *allowed))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-
-        def line(row: Sequence[str]) -> str:
-            return "  ".join(map(str.ljust, row, widths)).rstrip()
-
-        return [line(row) for row in rows]
+        head = ["1 - smallest cosine", *names]
+        return Table("", head, rows, words=range(len(head))).text()
 
 
 def verify(

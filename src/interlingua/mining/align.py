@@ -15,7 +15,7 @@ import hashlib
 import os
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -44,7 +44,7 @@ from interlingua.locks import exclusive
 from interlingua.mining.alignment import AlignConfig, Alignment, Link, LinkCounts, align_blocks
 from interlingua.mining.vectors import embed_texts
 from interlingua.remote import keep_inputs
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.journal import Journal
 
 BITEXT_SUFFIXES = (".csv", ".xlsx", ".xlsm", ".tmx", ".jsonl", ".ndjson")
@@ -415,7 +415,7 @@ class Aligner:
         target: Sequence[str],
         *,
         languages: tuple[str | None, str | None] | None = None,
-        progress: Callable[[float], None] = silent,
+        progress: Progress = SILENT,
     ) -> Alignment:
         """The links between two documents; a blank line is left alone, whatever stands around it.
 
@@ -423,7 +423,7 @@ class Aligner:
             source: a sentence each.
             target: a sentence each, its translation.
             languages: of both documents; default: those of the aligner.
-            progress: is called with the share of the texts that is embedded.
+            progress: counts the texts that are embedded.
         """
         # Blank lines are taken out here, and put back among the links in the end.
         filled = [_filled_lines(source), _filled_lines(target)]
@@ -435,18 +435,11 @@ class Aligner:
         for side, lines in zip((source, target), filled, strict=True):
             sentences = [side[line] for line in lines]
             plans.append(block_texts(sentences, self.config.max_sentences - 1))
-        total = sum(len(plan.texts) for plan in plans)
-        done = 0
-
-        def advance(texts: int) -> None:
-            nonlocal done
-            done += texts
-            progress(done / total)
-
+        progress.start(sum(len(plan.texts) for plan in plans), "texts")
         blocks = []
         for plan, language in zip(plans, languages or self.languages, strict=True):
             encode = functools.partial(self.encode, language=language, report=self.report.encoded)
-            blocks.append(embed_texts(encode, plan.texts, advance)[plan.places])
+            blocks.append(embed_texts(encode, plan.texts, progress)[plan.places])
         found = align_blocks(blocks[0], blocks[1], self.config)
         return found._replace(
             links=with_blank_lines(found.links, filled, (len(source), len(target)))
@@ -458,7 +451,7 @@ class Aligner:
         target: Sequence[str],
         *,
         languages: tuple[str | None, str | None] | None = None,
-        progress: Callable[[float], None] = silent,
+        progress: Progress = SILENT,
     ) -> list[Link]:
         """The links between two documents with their costs rounded as they are written.
 
@@ -474,7 +467,7 @@ class Aligner:
         stdout: TextIO,
         lenient: bool = False,
         journal: AlignJournal | None = None,
-        progress: Progress = silent,
+        progress: Progress = SILENT,
     ) -> Iterator[TextPair]:
         """Aligns documents one after the other, writes their links, and gives the linked texts.
 
@@ -485,15 +478,16 @@ class Aligner:
             stdout: for links without an output.
             lenient: note in the report what documents can't be aligned and why, and go on.
             journal: of finished documents; their links are read and not made.
-            progress: called with the document, and the kilobytes of all texts that are done, and
-                all.
+            progress: counts the kilobytes of all documents.
 
         Raises:
             DataError: a file is missing, empty, not UTF-8, or its gold does not fit.
         """
         sizes = [(_size(pair.source) + _size(pair.target)) / 1000 for pair in documents]
+        progress.start(sum(sizes), "kB", "aligning")
         for number, pair in enumerate(documents):
-            report = _part_of(sizes, number, progress)
+            progress.note(f"document {number + 1} of {len(documents)}")
+            part = progress.within(sizes[number])
             languages = pair_languages(pair.source, pair.target, self.languages)
             try:
                 source, target = (self._read(pair, languages, side) for side in (0, 1))
@@ -509,14 +503,14 @@ class Aligner:
                 links: Sequence[Link] = read_links(pair.output or "")
             else:
                 codes = (languages[0] or None, languages[1] or None)
-                links = self.links(source, target, languages=codes, progress=report)
+                links = self.links(source, target, languages=codes, progress=part)
                 # The sentences first: the journal, which ``_write`` adds to, says that all is done.
                 if self.split and pair.output is not None:
                     write_sentences(pair.output, source, target)
                 self._write(links, pair, stdout, journal)
             name = f"document pair {number + 1} ({pair.source}, {pair.target})"
             self.count(links, gold, source, target, name)
-            report(1)
+            part.stop()
             for link in links:
                 if link.source and link.target:
                     texts = joined(source, link.source), joined(target, link.target)
@@ -599,13 +593,6 @@ class Aligner:
                 f"{name}: the links have a median score of {middle:.2f}, as those of unrelated"
                 " texts have; check that both are the same document"
             )
-
-
-def _part_of(sizes: Sequence[float], number: int, progress: Progress) -> Callable[[float], None]:
-    """Reports the share that is done of one of several documents."""
-    what = f"document {number + 1} of {len(sizes)}, kB"
-    before = sum(sizes[:number])
-    return lambda share: progress(what, round(before + share * sizes[number]), round(sum(sizes)))
 
 
 def _size(path: str) -> int:
@@ -726,7 +713,7 @@ class AlignJob:
         *,
         model: str,
         stdout: TextIO,
-        progress: Progress = silent,
+        progress: Progress = SILENT,
     ) -> AlignReport:
         """Does it.
 
@@ -734,7 +721,7 @@ class AlignJob:
             encode: see ``Encode``.
             model: what tells the model and its settings from others.
             stdout: for links without an output.
-            progress: called with the document, and the kilobytes that are done, and all.
+            progress: shows how far the work is.
 
         Raises:
             DataError: one of two documents can't be aligned; those of a list are in the report.

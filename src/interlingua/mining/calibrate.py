@@ -31,10 +31,10 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.corpus.formats import TextPair, read_pairs
+from interlingua.corpus.formats.labeled_pairs import PairLayout, labeled_rows
 from interlingua.corpus.reservoir import reservoir
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import tab_rows
 from interlingua.mining import defaults
 from interlingua.mining.calibration import (
     LEAST_PAIRS,
@@ -73,11 +73,11 @@ from interlingua.mining.mixed_stream import (
 )
 from interlingua.mining.mixture import Mixture, draw_like, fit_mixture, move_scores
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
-from interlingua.mining.score import BitextScorer, ScoreConfig, Stream, counted
+from interlingua.mining.score import BitextScorer, ScoreConfig, Stream
 from interlingua.mining.texts import Line, NumberedTexts
 from interlingua.mining.work_folder import at_work
 from interlingua.remote import check_writable
-from interlingua.runtime import Progress, Streamed, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 LEAST = 80
 """Pairs of held-out text, so that there is something in every quarter."""
@@ -546,17 +546,13 @@ def _texts_of_sides(mined: Mined, probes: Probes) -> tuple[list[str], list[str]]
 
 
 def read_labels(path: Path) -> dict[tuple[str, str], bool]:
-    """Judged pairs: 1 or 0 TAB source TAB target.
+    """Read judged pairs: 1 or 0 TAB source TAB target; see ``corpus.formats.labeled_pairs``.
 
     Raises:
-        DataError: a line is none.
+        DataError: a line is none, or there are none.
     """
-    labels = {}
-    for number, cells in tab_rows(path):
-        if len(cells) != 3 or cells[0] not in ("0", "1"):
-            raise DataError("expected 1 or 0 TAB source TAB target", path=path, line=number)
-        labels[cells[1].strip(), cells[2].strip()] = cells[0] == "1"
-    return labels
+    rows = labeled_rows(path, "binary", layout=PairLayout(width=3))
+    return {(row.a.strip(), row.b.strip()): row.label == 1 for row in rows}
 
 
 def report(fit: Fit, found: Calibration, scores: Float64[ndarray, " n"]) -> list[str]:
@@ -706,7 +702,7 @@ class LearnJob:
         encode: Encode,
         *,
         model: str,
-        progress: Streamed = silent,
+        progress: Progress = SILENT,
     ) -> list[str]:
         """Does it; what there is to tell, in lines.
 
@@ -714,7 +710,7 @@ class LearnJob:
             stream: the bitext, see ``open_stream``.
             encode: gives vectors of length 1.
             model: what tells the model.
-            progress: called with how many pairs are done, and all where that is known.
+            progress: shows how far the work is.
 
         Raises:
             DataError: too few pairs of a known answer are in the stream.
@@ -729,9 +725,10 @@ class LearnJob:
         encode: Encode,
         model: str,
         checker: Checker,
-        progress: Streamed,
+        progress: Progress,
     ) -> list[str]:
-        scorer = BitextScorer(encode, self.config, progress=counted(progress, stream.total))
+        progress.start(stream.total, "pairs", "scoring")
+        scorer = BitextScorer(encode, self.config, progress=progress)
         pairs = itertools.islice(stream.pairs, MOST)
         if self.labels is not None:
             scores, known = judged(scorer, pairs, read_labels(self.labels), checker)

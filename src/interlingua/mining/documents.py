@@ -35,7 +35,7 @@ from interlingua.mining.texts import (
     matches_file,
     read_lines,
 )
-from interlingua.runtime import Counted, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.topk.exact import Neighbors, exact_topk, mutual_topk
 
 GROUP = 8192
@@ -197,7 +197,7 @@ def document_pairs(
     background: int,
     device: str | None = None,
     refuses: Refuses | None = None,
-    progress: Counted = silent,
+    progress: Progress = SILENT,
 ) -> tuple[NDArray[np.void], str]:
     """The pairs of all matched documents, each pair once with its best score.
 
@@ -217,7 +217,7 @@ def document_pairs(
         background: size of the sample; 0 for the documents alone.
         device: see ``search_device``.
         refuses: see ``retrieve``; with ``max``.
-        progress: called with the pairs of documents that are done, and all.
+        progress: shows how far the work is.
 
     Returns:
         ``FOUND`` records by descending score, and how many documents matched, in a sentence.
@@ -232,7 +232,7 @@ def document_pairs(
     ]
     # An empty first part, so that there is something to join where no document holds a pair.
     found = [np.zeros(0, FOUND)]
-    progress(0, len(matches))
+    progress.start(len(matches), "pairs of documents", "documents")
     for start, stop in _groups(matches, *sides):
         texts = [
             (sides[0].texts_of(a), sides[1].texts_of(b)) for a, b in matches[start:stop].tolist()
@@ -240,7 +240,7 @@ def document_pairs(
         found += _pairs_of_group(
             texts, (x_vectors, y_vectors), samples, k, margin, retrieval, device, refuses
         )
-        progress(stop, len(matches))
+        progress.advance(stop - start)
     sizes = [f"{len(side.keys):,}" for side in sides]
     note = (
         f"{len(matches):,} of {count:,} matches are documents of both sides, which have"

@@ -49,7 +49,7 @@ from interlingua.mining.writer import (
     write_rows,
 )
 from interlingua.portions import ceil_div
-from interlingua.runtime import Counted, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 SCORE_COLUMNS = (*DEFAULT_COLUMNS, "probability", "cosine", "reasons")
 MINE_COLUMNS = (*SCORE_COLUMNS, "source_origins", "target_origins", "source_hub", "target_hub")
@@ -484,7 +484,7 @@ def write_mined(
     columns: Sequence[str] | None = None,
     calibration: Calibration | None = None,
     folder: Path,
-    progress: Counted = silent,
+    progress: Progress = SILENT,
 ) -> Written:
     """Writes the pairs that are kept, best first.
 
@@ -497,7 +497,7 @@ def write_mined(
         calibration: gives the probabilities; the share of right pairs is estimated anew from the
             scores.
         folder: for what the checks remember.
-        progress: called with the pairs looked at, and all.
+        progress: shows how far the work is.
 
     Returns:
         Counts, cuts and samples.
@@ -546,8 +546,9 @@ def write_mined(
     return written
 
 
-def _blocks(mined: Mined, languages: tuple[str, str], progress: Counted) -> Iterator[ScoredPairs]:
+def _blocks(mined: Mined, languages: tuple[str, str], progress: Progress) -> Iterator[ScoredPairs]:
     """The mined pairs with their texts, and where each stands."""
+    progress.start(len(mined.pairs), "pairs", "writing pairs")
     for start in range(0, len(mined.pairs), PAIRS_AT_ONCE):
         part = mined.pairs[start : start + PAIRS_AT_ONCE]
         pairs = []
@@ -560,7 +561,7 @@ def _blocks(mined: Mined, languages: tuple[str, str], progress: Counted) -> Iter
             lines.append((int(mined.x.lines_of(x)[0]), int(mined.y.lines_of(y)[0])))
         hubs = hubs_of(part["hub_x"], part["hub_y"], len(mined.x.texts), len(mined.y.texts))
         yield ScoredPairs(pairs, part["score"], part["cosine"], hubs, columns, lines)
-        progress(start + len(part), len(mined.pairs))
+        progress.advance(len(part))
 
 
 def rules_in_words(checks: CheckPlan) -> dict[str, str]:

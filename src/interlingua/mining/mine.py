@@ -45,7 +45,7 @@ from interlingua.mining.plan import estimate
 from interlingua.mining.work_folder import at_work
 from interlingua.options import Options, filled
 from interlingua.remote import check_writable, destination, is_remote, keep_inputs, name_of
-from interlingua.runtime import Progress
+from interlingua.runtime.progress import Progress
 from interlingua.search.topk.approximate import Approximate
 from interlingua.search.topk.tiles import tiles_for
 from interlingua.workers import Workers, connected
@@ -328,7 +328,7 @@ class MineJob:
                 columns=self.columns,
                 calibration=calibration,
                 folder=folder,
-                progress=lambda done, total: progress("writing pairs", done, total),
+                progress=progress,
             )
         lines = [*mined.notes, *summary(self.output, mined, written)]
         if calibration is not None:

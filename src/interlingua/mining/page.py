@@ -22,6 +22,7 @@ from interlingua.mining.filter import BELOW, Written
 from interlingua.mining.pipeline import Mined
 from interlingua.registry import CHECKS
 from interlingua.report.pages import render_page
+from interlingua.report.tables import Table
 
 BARS = 60
 """Of the histogram of the scores, each 10 units wide in the drawing."""
@@ -67,10 +68,6 @@ def write_page(
         sections.append((f"Rejected: {reason}", rejected, rows))
     # Last, as it is the one section that asks something of the reader.
     sections.append(("To judge", to_judge, written.even))
-    # A precision that no list reaches has a cut of infinite score and no place in the table.
-    shown_cuts = [
-        cut for cut in written.cuts if cut.precision in SHOWN_PRECISIONS and np.isfinite(cut.score)
-    ]
     basis = None
     if calibration is not None:
         basis = BASIS[calibration.basis]
@@ -82,8 +79,8 @@ def write_page(
         written=written,
         found=len(scores),
         bars=histogram_bars(scores, written.threshold),
-        rules={reason: _rule(reason, written) for reason in written.rejected},
-        cuts=shown_cuts,
+        rejected=_rejected_table(written, len(scores)),
+        cuts=_cuts_table(written),
         calibration=calibration,
         basis=basis,
         sections=sections,
@@ -137,6 +134,26 @@ def histogram_bars(
     if threshold is not None and low <= threshold <= high:
         x = width * (threshold - low) / (high - low)
     return {"bars": bars, "low": low, "high": high, "threshold": threshold, "x": x, "width": width}
+
+
+def _rejected_table(written: Written, found: int) -> Table:
+    rows = [
+        [reason, f"{count:,}", f"{count / found:.1%}", _rule(reason, written)]
+        for reason, count in written.rejected.most_common()
+    ]
+    title = "why pairs were rejected; one may have several reasons"
+    return Table(title, ["reason", "pairs", "of all", "what rejects"], rows, words=(0, 3))
+
+
+def _cuts_table(written: Written) -> Table:
+    rows = []
+    for cut in written.cuts:
+        # A precision that no list reaches has a cut of infinite score and no place in the table.
+        if cut.precision in SHOWN_PRECISIONS and np.isfinite(cut.score):
+            numbers = [f"{cut.score:.4f}", f"{cut.pairs:,}", f"{cut.right:,.0f}"]
+            rows.append([f"{cut.precision:.2f}", *numbers])
+    title = "what to expect, before the checks"
+    return Table(title, ["precision", "from score", "pairs", "right"], rows, words=())
 
 
 def _rule(reason: str, written: Written) -> str:

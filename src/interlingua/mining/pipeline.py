@@ -57,7 +57,7 @@ from interlingua.mining.vectors import (
 from interlingua.mining.work_folder import one_at_a_time
 from interlingua.registry import check_choice
 from interlingua.remote import name_of
-from interlingua.runtime import Expected, Progress, Steps, silent
+from interlingua.runtime.progress import SILENT, Expected, Progress
 from interlingua.search.topk.approximate import Approximate, find_approximately
 from interlingua.search.topk.exact import Neighbors
 from interlingua.search.topk.speed import search_speed
@@ -266,7 +266,7 @@ def mine_files(
     shard: tuple[int, int] | None = None,
     workers: Workers | None = None,
     refuses: RefusesTexts | None = None,
-    progress: Progress = silent,
+    progress: Progress = SILENT,
 ) -> Mined | None:
     """Finds and scores pairs; all that takes time is resumed.
 
@@ -279,7 +279,7 @@ def mine_files(
         shard: do one of several parts, ``(2, 8)``, alone.
         workers: who embeds and searches; this process by default.
         refuses: marks pairs to be rejected; in the retrieval ``max`` they take no text from others.
-        progress: called with the state of each step.
+        progress: shows how far the work is.
 
     Returns:
         The pairs; None where a shard was requested, or vectors of other shards are not there yet.
@@ -299,8 +299,7 @@ def mine_files(
             drop_damaged(work / name, len(side), shard or (1, 1))
     if config.documents is not None:
         check_matches(sides["x"], sides["y"], config.documents)
-    if isinstance(progress, Steps):
-        progress.expect(_outlook(files, sides, config, work, workers))
+    progress.expect(lambda: _outlook(files, sides, config, work, workers))
     # Embed. A shard makes its own portions; the search needs those of all.
     missing = 0
     for name, file in files.items():
@@ -366,7 +365,7 @@ def _search_documents(
         background=config.background,
         device=config.device,
         refuses=refuses,
-        progress=functools.partial(progress, "documents"),
+        progress=progress,
     )
 
 
@@ -512,10 +511,9 @@ def _search(
     plan = plan.begun([own, *shards], config.memory)
     if shards and shard is None:
         join_shards(plan, shards, folder)
-    report = functools.partial(progress, "nearest neighbors")
     if how is not None:
         note = find_approximately(
-            x, y, plan, folder, how, memory=config.memory, device=config.device, progress=report
+            x, y, plan, folder, how, memory=config.memory, device=config.device, progress=progress
         )
         return plan, folder, note
     search_tiles(
@@ -526,7 +524,7 @@ def _search(
         shard=shard or (1, 1),
         workers=workers,
         device=config.device,
-        progress=report,
+        progress=progress,
     )
     return plan, folder, ""
 
@@ -556,7 +554,8 @@ def prepare_side(
         keep_blank=config.like_laser,
         memory=config.memory,
         replace=not finished(folder),
-        progress=functools.partial(progress, f"reading {name_of(file.path)}"),
+        label=f"reading {name_of(file.path)}",
+        progress=progress,
     )
 
 
@@ -609,7 +608,8 @@ def embed_file(
         path=file.path,
         shard=shard,
         workers=workers,
-        progress=functools.partial(progress, f"embedding {name_of(file.path)}"),
+        label=f"embedding {name_of(file.path)}",
+        progress=progress,
     )
 
 
@@ -633,7 +633,8 @@ def _retrieve(
     with open(path, "wb") as file:
         for part in parts:
             file.write(part.tobytes())
-            progress("choosing pairs", scored.looked_at, scored.retrieved_count(config.retrieval))
+            total = scored.retrieved_count(config.retrieval)
+            progress.start(total, "texts", "choosing pairs", done=scored.looked_at)
     return mapped(path, FOUND)
 
 

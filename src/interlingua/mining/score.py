@@ -19,7 +19,7 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -55,7 +55,7 @@ from interlingua.mining.vectors import embed_texts
 from interlingua.mining.writer import PairRow, check_columns, format_with_columns
 from interlingua.registry import check_choice
 from interlingua.remote import keep_inputs
-from interlingua.runtime import Streamed, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.topk.exact import exact_topk
 
 LEAST_PAIRS = 10
@@ -139,7 +139,7 @@ class _WindowVectors:
     def __init__(self, encode: Encode, language: str) -> None:
         self.encode = encode
         self.language = language or None
-        self.tells_progress = takes_advance(encode)
+        self.tells_progress = takes_progress(encode)
         self.rows: dict[str, int] = {}
         self.vectors: Float32[ndarray, "n d"] = np.zeros((0, 0), np.float32)
 
@@ -152,15 +152,15 @@ class _WindowVectors:
         self.rows = {text: row for row, text in enumerate(old)}
         return [text for text in needed if text not in self.rows]
 
-    def embed(self, texts: Sequence[str], advance: Callable[[int], None]) -> None:
+    def embed(self, texts: Sequence[str], progress: Progress) -> None:
         """Adds texts."""
         if not texts:
             return
         encode = functools.partial(self.encode, language=self.language)
         if self.tells_progress:
-            vectors = embed_texts(functools.partial(encode, advance=advance), texts)
+            vectors = embed_texts(functools.partial(encode, progress=progress), texts)
         else:
-            vectors = embed_texts(encode, texts, advance)
+            vectors = embed_texts(encode, texts, progress)
         # At first there are no vectors, and of no width that new ones could be joined to.
         if len(self.vectors):
             vectors = np.concatenate([self.vectors, vectors])
@@ -178,7 +178,7 @@ class BitextScorer:
     Args:
         encode: see ``Encode``.
         config: what a score is.
-        progress: called with how many pairs more are embedded; a pair may be half done.
+        progress: counts the pairs that are embedded; a pair may be half done.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class BitextScorer:
         encode: Encode,
         config: ScoreConfig | None = None,
         *,
-        progress: Callable[[float], None] = silent,
+        progress: Progress = SILENT,
     ) -> None:
         self.encode = encode
         self.config = config or ScoreConfig()
@@ -216,13 +216,12 @@ class BitextScorer:
             missing = [
                 side.missing(texts) for side, texts in zip(sides, _texts(window), strict=True)
             ]
-            # What one embedded text is worth in pairs; over both sides these add up to the new
-            # pairs, however many of their texts were met before.
-            share = len(new) / max(1, sum(map(len, missing)))
-            for side, texts in zip(sides, missing, strict=True):
-                side.embed(texts, lambda count, share=share: self.progress(count * share))  # type: ignore[misc]
-            if not any(missing):
-                self.progress(len(new))
+            # The missing texts of both sides are worth the new pairs, however many of their texts
+            # were met before.
+            with self.progress.within(len(new)) as part:
+                part.start(sum(map(len, missing)), "texts")
+                for side, texts in zip(sides, missing, strict=True):
+                    side.embed(texts, part)
             yield self._scored(new, sides)
             new = list(itertools.islice(stream, max(1, self.config.window // 2)))
 
@@ -264,10 +263,10 @@ class BitextScorer:
         return found
 
 
-def takes_advance(encode: Encode) -> bool:
+def takes_progress(encode: Encode) -> bool:
     """Whether it tells of every batch; a portion may take minutes on a slow processor."""
     try:
-        return "advance" in inspect.signature(encode).parameters
+        return "progress" in inspect.signature(encode).parameters
     except (TypeError, ValueError):
         # Some callables, such as those that are compiled, have no signature to look at.
         return False
@@ -400,7 +399,7 @@ class ScoreJob:
         *,
         model: str | None = None,
         stdout: TextIO | None,
-        progress: Streamed = silent,
+        progress: Progress = SILENT,
     ) -> list[str]:
         """Writes the pairs that are kept, and the others where a file for them is named.
 
@@ -409,7 +408,7 @@ class ScoreJob:
             encode: gives vectors of length 1.
             model: what tells the model, for the calibration.
             stdout: where pairs go unless a file is named.
-            progress: called with how many pairs are done, and all where that is known.
+            progress: shows how far the work is.
 
         Returns:
             What there is to tell, in lines.
@@ -446,7 +445,7 @@ class ScoreJob:
         encode: Encode,
         *,
         model: str | None = None,
-        progress: Streamed = silent,
+        progress: Progress = SILENT,
         lines: list[str],
     ) -> Iterator[PairRow]:
         """The pairs that are kept, one by one; see ``run``.
@@ -455,7 +454,7 @@ class ScoreJob:
             stream: what ``open`` gave.
             encode: gives vectors of length 1.
             model: what tells the model, for the calibration.
-            progress: called with how many pairs are done, and all where that is known.
+            progress: shows how far the work is.
             lines: gets the report at the end.
         """
         with self._scored(stream, encode, model, progress, lines) as (_, rows):
@@ -467,7 +466,7 @@ class ScoreJob:
         stream: Stream,
         encode: Encode,
         model: str | None,
-        progress: Streamed,
+        progress: Progress,
         lines: list[str],
     ) -> Iterator[tuple[Filter, Iterator[PairRow]]]:
         """What keeps or rejects the pairs of a stream, and all of them as they are scored.
@@ -483,7 +482,8 @@ class ScoreJob:
         # The folder is for what the checks remember of the stream.
         with tempfile.TemporaryDirectory(prefix="interlingua-") as folder, stream.bad:
             kept = Filter(self.selection, stream.languages, calibration, folder)
-            scorer = BitextScorer(encode, self.config, progress=counted(progress, stream.total))
+            progress.start(stream.total, "pairs", "scoring")
+            scorer = BitextScorer(encode, self.config, progress=progress)
             # The share of right pairs is that of all pairs: the first ones may be of another kind,
             # as where a bitext is in order of length. What can be read twice is scored first.
             if calibration is not None and self._is_read_twice(stream):
@@ -718,15 +718,3 @@ def count_pairs(
     except (DataError, OSError):
         # Whatever is wrong is reported when the file is read.
         return None
-
-
-def counted(progress: Streamed, total: int | None) -> Callable[[float], None]:
-    """Sums what is done, for those who show all of it."""
-    done = 0.0
-
-    def more(pairs: float) -> None:
-        nonlocal done
-        done += pairs
-        progress(done, total)
-
-    return more

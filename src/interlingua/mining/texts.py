@@ -36,7 +36,7 @@ from interlingua.corpus.sentence_table import is_table
 from interlingua.errors import ConfigError, DamagedFileError, DataError
 from interlingua.files import PathLike, open_text, sha256_file, sync_file
 from interlingua.portions import ceil_div, portions
-from interlingua.runtime import Counted, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.formats import SIDE
 from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.temporary import sync_folder
@@ -460,7 +460,8 @@ def build_side(
     keep_blank: bool = False,
     memory: int = 2**30,
     replace: bool = False,
-    progress: Counted = silent,
+    label: str = "reading",
+    progress: Progress = SILENT,
 ) -> NumberedTexts:
     """Reads a side twice and lays it down in a folder.
 
@@ -479,7 +480,8 @@ def build_side(
         keep_blank: take blank lines for texts as well.
         memory: bytes that the comparison may take.
         replace: another side that is in the folder is removed.
-        progress: called with the lines read, and all of both times; 0 while they are not known.
+        label: of the progress.
+        progress: shows how far the work is.
 
     Raises:
         ConfigError: the folder holds another side.
@@ -499,7 +501,13 @@ def build_side(
         )
     # It is not, or not as it was written: from its input.
     rows = _lay_down(
-        folder, read, equal=equal, keep_blank=keep_blank, memory=memory, progress=progress
+        folder,
+        read,
+        equal=equal,
+        keep_blank=keep_blank,
+        memory=memory,
+        label=label,
+        progress=progress,
     )
     side = NumberedTexts.load(folder)
     if not len(side):
@@ -523,16 +531,19 @@ def _lay_down(
     equal: Equal,
     keep_blank: bool,
     memory: int,
-    progress: Counted,
+    label: str,
+    progress: Progress,
 ) -> int:
     """Writes all files of a side but the last one; returns how many lines it has."""
     folder.mkdir(parents=True, exist_ok=True)
     remove_files(folder)
     # The first reading: how many lines there are is not known yet.
-    rows = _write_keys(folder, read(), equal, keep_blank, lambda lines: progress(lines, 0))
+    progress.start(None, "lines", label)
+    rows = _write_keys(folder, read(), equal, keep_blank, progress)
     _number_texts(folder, equal, memory)
     # The second one.
-    _write_texts(folder, read(), lambda more: progress(rows + more, 2 * rows))
+    progress.start(2 * rows, "lines", label, done=rows)
+    _write_texts(folder, read(), progress)
     (folder / "keys.u64").unlink()
     return rows
 
@@ -548,7 +559,7 @@ def _write_keys(
     lines: Iterable[Line],
     equal: Equal,
     keep_blank: bool,
-    progress: Callable[[int], None],
+    progress: Progress,
 ) -> int:
     """Writes the names of the lines and the keys of their texts and documents; returns the lines.
 
@@ -572,7 +583,7 @@ def _write_keys(
             if chunk[0].document is not None:
                 documents.write(exact_keys([line.document or "" for line in chunk]).tobytes())
             rows += len(chunk)
-            progress(rows)
+            progress.advance(len(chunk))
     return rows
 
 
@@ -679,7 +690,7 @@ def _grouped(number: Int64[ndarray, " n"]) -> Iterator[_Grouped]:
         yield _Grouped(rows + start, texts, counts, places)
 
 
-def _write_texts(folder: Path, lines: Iterable[Line], progress: Callable[[int], None]) -> None:
+def _write_texts(folder: Path, lines: Iterable[Line], progress: Progress) -> None:
     """Writes the first of each lot of equal texts."""
     number = mapped(folder / "text_of_line.i64", np.dtype(np.int64))
     texts = rows = 0
@@ -695,4 +706,4 @@ def _write_texts(folder: Path, lines: Iterable[Line], progress: Callable[[int], 
             writer.extend(new)
             texts += len(new)
             rows += len(chunk)
-            progress(rows)
+            progress.advance(len(chunk))

@@ -30,7 +30,7 @@ from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.files import PathLike
 from interlingua.mining.texts import NumberedTexts
-from interlingua.runtime import Counted, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.journal import Journal
 from interlingua.temporary import sync_folder
 from interlingua.workers import Workers
@@ -133,7 +133,8 @@ def embed_side(
     path: PathLike | None = None,
     shard: tuple[int, int] = (1, 1),
     workers: Workers | None = None,
-    progress: Counted = silent,
+    label: str = "embedding",
+    progress: Progress = SILENT,
 ) -> int:
     """Writes the vectors that are not there yet.
 
@@ -146,7 +147,8 @@ def embed_side(
         path: what errors call the side by; nothing by default.
         shard: which portions, ``(2, 8)`` every eighth from the second on.
         workers: who embeds, a portion a task; this process by default.
-        progress: called with the texts that are done, and all of this shard.
+        label: of the progress.
+        progress: counts the texts of this shard.
 
     Returns:
         Portions that no process has done so far.
@@ -163,7 +165,7 @@ def embed_side(
     # Texts of each portion; the last one of the side may have fewer.
     texts = {start: min(PORTION, len(side) - start) for start in own}
     count = sum(size for start, size in texts.items() if start in done)
-    progress(count, sum(texts.values()))
+    progress.start(sum(texts.values()), "texts", label, done=count)
     left = [start for start in own if start not in done]
     # A generator: texts of a portion are read when a worker is about to take them.
     tasks = ((encode, _without_vector(side, start, start + texts[start], known)) for start in left)
@@ -181,8 +183,7 @@ def embed_side(
             # First the vectors, then the line that says they are there.
             os.fdatasync(file.fileno())
             journal.add(portion_of(start, vectors))
-            count += len(vectors)
-            progress(count, sum(texts.values()))
+            progress.advance(len(vectors))
     return len(set(portions) - finished(folder))
 
 
@@ -255,14 +256,14 @@ def count_zeros(folder: Path) -> int:
 def embed_texts(
     encode: Callable[[Sequence[str]], Float32[ndarray, "n d"]],
     texts: Sequence[str],
-    advance: Callable[[int], None] = silent,
+    progress: Progress = SILENT,
 ) -> Float32[ndarray, "n d"]:
     """Vectors of texts in memory, made a portion at a time.
 
     Args:
         encode: gives the vectors of a portion.
         texts: at least one.
-        advance: called with the number of texts of each portion.
+        progress: counts the texts.
 
     Raises:
         DataError: a vector is not finite; its text is named.
@@ -272,7 +273,7 @@ def embed_texts(
         portion = texts[start : start + PORTION]
         parts.append(encode(portion))
         check_finite(parts[-1], lambda row, portion=portion: repr(portion[row][:60]))  # type: ignore[misc]
-        advance(len(portion))
+        progress.advance(len(portion))
     return np.concatenate(parts)
 
 

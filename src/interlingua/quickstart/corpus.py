@@ -19,7 +19,7 @@ from interlingua.quickstart.catalogues import (
     read_catalogues,
 )
 from interlingua.quickstart.scores import Kind
-from interlingua.runtime import Progress
+from interlingua.runtime.progress import Progress
 
 MIN_SENTENCES = 100
 """Distinct sentences a language needs to take part."""
@@ -33,7 +33,7 @@ def collect(
     Args:
         sources: where to read.
         folder: gets ``<source>/<language>-eng_Latn.tsv``.
-        progress: called after each source.
+        progress: shows how far the work is.
 
     Returns:
         for each source, language code -> file; only languages with at least ``MIN_SENTENCES``
@@ -47,12 +47,14 @@ def collect(
     found: dict[str, dict[str, list[TextPair]]] = {source.name: {} for source in everything}
     # Each English sentence once a language: the same message is in many packages.
     sentences: dict[str, set[str]] = {}
-    for done, source in enumerate(everything, 1):
+    progress.start(len(everything), "sources", "reading")
+    for source in everything:
+        progress.note(source.name)
         for pair in read_catalogues(source):
             found[source.name].setdefault(pair.target_language, []).append(pair)
             if is_sentence(pair.source) and pair.source != pair.target and not source.only_names:
                 sentences.setdefault(pair.target_language, set()).add(pair.source)
-        progress(source.name, done, len(everything))
+        progress.advance()
     kept = {
         language: len(messages)
         for language, messages in sentences.items()

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from interlingua.config import to_mapping
 from interlingua.errors import TaskError
 from interlingua.files import atomic_write
@@ -16,6 +14,7 @@ from interlingua.quickstart.catalogues import Source
 from interlingua.quickstart.demo import Demonstration
 from interlingua.quickstart.scores import MIN_MESSAGES, Average, LanguageScore, Script
 from interlingua.report.pages import render_page
+from interlingua.report.tables import Table
 from interlingua.storage.formats import QUICKSTART
 from interlingua.storage.record import write_record
 
@@ -90,10 +89,10 @@ def write_html(findings: QuickstartFindings, path: Path) -> None:
         scripts=SCRIPTS,
         min_messages=MIN_MESSAGES,
         charts=[(script, best_first(findings.scores, script)) for script in SCRIPTS],
-        averages=_averages(findings),
-        languages=_languages(findings),
+        averages=averages_table(findings),
+        languages=_languages_table(findings),
         language_count=len({score.code for score in findings.scores}),
-        sources=[source_cells(source) for source in findings.sources],
+        sources=sources_table(findings.sources),
         drawing=_curve(findings.loss),
     )
     with atomic_write(path) as file:
@@ -129,36 +128,36 @@ def verdict(findings: QuickstartFindings) -> str:
     return " ".join(parts)
 
 
-def source_cells(source: Source) -> tuple[str, ...]:
-    """A source's row in tables: name, version, license, catalogues and translations."""
-    return (
-        source.name,
-        source.version or "",
-        source.license,
-        f"{source.catalogues:,}",
-        f"{source.pairs:,}",
-    )
+def sources_table(sources: Sequence[Source]) -> Table:
+    """Return where the text comes from, under which license."""
+    rows = []
+    for source in sources:
+        counts = [f"{source.catalogues:,}", f"{source.pairs:,}"]
+        rows.append([source.name, source.version or "", source.license, *counts])
+    head = ["source", "version", "license", "catalogues", "translations"]
+    return Table("", head, rows, words=(0, 1, 2))
 
 
-def _averages(findings: QuickstartFindings) -> list[tuple[Any, ...]]:
-    """The rows of the table of averages."""
+def averages_table(findings: QuickstartFindings) -> Table:
+    """Return the mean P@1 of both kinds of text, by script."""
     rows = []
     for average in findings.averages:
-        # Markup, as the template escapes plain text.
-        model = Markup("<b>{:.3f}</b>").format(average.model)
-        measures = (f"{average.tfidf:.3f}", f"{average.ratio:.1f}x", f"{average.random:.3f}")
-        rows.append((average.kind, SCRIPTS[average.script], model, *measures, average.languages))
-    return rows
+        measures = [f"{value:.3f}" for value in (average.model, average.tfidf, average.random)]
+        numbers = [*measures, f"{average.ratio:.1f}x", str(average.languages)]
+        rows.append([average.kind, SCRIPTS[average.script], *numbers])
+    head = ["mean P@1", "script", "encoder", "TF-IDF", "random", "ratio", "languages"]
+    return Table("", head, rows, words=(0, 1))
 
 
-def _languages(findings: QuickstartFindings) -> list[tuple[Any, ...]]:
-    """The rows of the table of every language."""
+def _languages_table(findings: QuickstartFindings) -> Table:
     rows = []
     for score in sorted(findings.scores, key=lambda score: (score.name, score.kind)):
         measures = (score.random, *score.tfidf, *score.model)
         cells = [f"{measure:.3f}" for measure in measures]
-        rows.append((score.name, score.kind, score.messages, *cells))
-    return rows
+        rows.append([score.name, score.kind, str(score.messages), *cells])
+    head = ["language", "kind", "messages", "random"]
+    head += ["TF-IDF →en", "en→", "encoder →en", "en→"]
+    return Table("", head, rows, words=(0, 1))
 
 
 def best_first(scores: Sequence[LanguageScore], script: Script) -> list[LanguageScore]:

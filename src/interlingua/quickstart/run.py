@@ -25,7 +25,6 @@ from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.files import atomic_directory, remove_entries
 from interlingua.locks import exclusive
 from interlingua.prepare.pipeline import prepare
-from interlingua.progress_bars import ProgressBars
 from interlingua.quickstart import tables
 from interlingua.quickstart.catalogues import Package, Source, fetch, packages
 from interlingua.quickstart.corpus import collect, prepare_config, split_kinds
@@ -34,7 +33,7 @@ from interlingua.quickstart.report import QuickstartFindings, write_html, write_
 from interlingua.quickstart.scores import Kind, LanguageScore, averages, score
 from interlingua.quickstart.training import MAX_TOKENS, VOCABULARY_SIZE, recipe
 from interlingua.registry import DEFAULT_MODEL
-from interlingua.runtime import Progress
+from interlingua.runtime.progress import shown
 from interlingua.storage.formats import QUICKSTART
 from interlingua.storage.json_text import json_lines
 from interlingua.storage.record import holds_record, write_record
@@ -187,7 +186,7 @@ def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
     sources: list[Source] = []
     unavailable: dict[str, str] = {}
     if requested:
-        with _bar("fetching") as progress:
+        with shown() as progress:
             sources, unavailable = fetch(requested, cache, progress=progress)
     sources += [Source(name=str(folder), folder=folder) for folder in settings.catalogues]
     if not sources:
@@ -201,7 +200,7 @@ def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
 def _collect(sources: Sequence[Source], output: Path) -> dict[str, dict[str, Path]]:
     # An earlier run may have had sources that this one has not.
     remove_entries(output / "collected", COLLECTED)
-    with _bar("reading") as progress:
+    with shown() as progress:
         return collect(sources, output / "collected", progress=progress)
 
 
@@ -211,7 +210,7 @@ def _prepare(
     config = prepare_config(
         bitexts, sources, output / "corpus", vocabulary_size=VOCABULARY_SIZE, max_tokens=MAX_TOKENS
     )
-    manifest = prepare(config, overwrite=True)
+    manifest = prepare(config, overwrite=True, progress=True)
     # Prepare holds sentences and names out together; they are scored apart.
     remove_entries(output / "heldout", HELDOUT)
     folders = split_kinds(output / "corpus" / "heldout", output / "heldout")
@@ -237,7 +236,7 @@ def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult
         budget_seconds=seconds if settings.steps is None else None,
     )
     try:
-        result = train(config, resume="never")
+        result = train(config, resume="never", progress=True)
     # Its message names the key of a config, which the user of this command has not written.
     except BudgetError as error:
         # What the other parts take, and one step.
@@ -264,7 +263,7 @@ def _measure(
     ) as folder:
         shutil.copytree(result.model, folder, dirs_exist_ok=True)
     encoder = Encoder.load(output / "model")
-    with _bar("measuring") as progress, _errors_only():
+    with shown() as progress, _errors_only():
         scores = score(
             encoder,
             folders,
@@ -290,20 +289,6 @@ def _errors_only() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
-
-
-@contextlib.contextmanager
-def _bar(label: str) -> Iterator[Progress]:
-    """A progress bar on stderr; its ``Progress`` takes (what, done, total)."""
-    with ProgressBars(
-        "padded label", "bar", "count", "elapsed", bar_width=30, transient=True
-    ) as bars:
-        shown = bars.add(label)
-
-        def update(what: str, done: int, total: int) -> None:
-            shown.update(label=f"{label} {what}", done=done, total=total)
-
-        yield update
 
 
 def _losses(metrics: Path) -> list[tuple[int, float]]:

@@ -14,7 +14,7 @@ from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.suite import evaluate
 from interlingua.languages import resolve
 from interlingua.quickstart.baselines import random_accuracy, tfidf_accuracy
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 Kind = Literal["sentences", "names"]
 Script = Literal["other", "latin"]
@@ -85,7 +85,7 @@ def score(
     *,
     name: str,
     output: Path,
-    progress: Progress = silent,
+    progress: Progress = SILENT,
 ) -> list[LanguageScore]:
     """Scores the encoder with the ``tatoeba`` task, and the baselines on the same texts.
 
@@ -94,7 +94,7 @@ def score(
         folders: for each kind, a folder of ``<lang>-eng.tsv`` files.
         name: the encoder's, in the result files.
         output: gets the task's own result files.
-        progress: called after each language.
+        progress: shows how far the work is.
     """
     scores: list[LanguageScore] = []
     for kind, folder in folders.items():

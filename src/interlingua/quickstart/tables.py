@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from interlingua.corpus.manifest import Manifest
 from interlingua.quickstart.catalogues import Source
@@ -14,12 +13,14 @@ from interlingua.quickstart.demo import Demonstration
 from interlingua.quickstart.report import (
     SCRIPTS,
     QuickstartFindings,
+    averages_table,
     best_first,
     headline,
-    source_cells,
+    sources_table,
     verdict,
 )
 from interlingua.quickstart.scores import MIN_MESSAGES, LanguageScore
+from interlingua.report.tables import Table
 from interlingua.runtime import duration
 
 
@@ -32,10 +33,7 @@ def show_sources(
     console: Console, sources: Sequence[Source], unavailable: Mapping[str, str]
 ) -> None:
     """Where the text comes from, under which license."""
-    table = _table("source", "version", "license", "catalogues", "translations", numbers=2)
-    for source in sources:
-        table.add_row(*source_cells(source))
-    console.print(table)
+    console.print(sources_table(sources).terminal())
     # Messages of pip may hold square brackets, which rich would take for its own.
     for name, why in unavailable.items():
         console.print(f"not available: {name} ({why})", markup=False)
@@ -55,8 +53,8 @@ def show_corpus(console: Console, manifest: Manifest) -> None:
 
 def show_findings(console: Console, findings: QuickstartFindings, output: Path) -> None:
     """Scores, verdict, demonstration, and how to go on."""
-    console.print(_languages(findings.scores))
-    console.print(_averages(findings))
+    console.print(_languages(findings.scores).terminal(is_titled_left=True))
+    console.print(averages_table(findings).terminal())
     console.print(verdict(findings), markup=False)
     console.print(
         "\n[bold]Nearest neighbors[/bold] of sentences it never saw, among other languages'"
@@ -75,43 +73,20 @@ def show_findings(console: Console, findings: QuickstartFindings, output: Path) 
 
 
 def _languages(scores: Sequence[LanguageScore]) -> Table:
-    table = _table(
-        "language",
-        "sentences",
-        "random",
-        "TF-IDF",
-        "encoder",
-        "to English",
-        "from English",
-        numbers=6,
-    )
+    rows: list[list[str]] = []
     # A section for each kind of script.
     for script in SCRIPTS:
         for score in best_first(scores, script):
             measures = (score.random, score.tfidf_mean, score.model_mean, *score.model)
             cells = [f"{measure:.3f}" for measure in measures]
-            table.add_row(score.name, str(score.messages), *cells)
-        table.add_section()
-    table.title = (
+            rows.append([score.name, str(score.messages), *cells])
+        rows.append([])
+    title = (
         f"P@1 on held-out sentences, languages with {MIN_MESSAGES} or more (all of a language are"
         " candidates)"
     )
-    return table
-
-
-def _averages(findings: QuickstartFindings) -> Table:
-    table = _table(
-        "mean P@1", "script", "languages", "random", "TF-IDF", "encoder", "ratio", numbers=5
-    )
-    for average in findings.averages:
-        measures = (
-            f"{average.random:.3f}",
-            f"{average.tfidf:.3f}",
-            f"{average.model:.3f}",
-            f"{average.ratio:.1f}x",
-        )
-        table.add_row(average.kind, SCRIPTS[average.script], str(average.languages), *measures)
-    return table
+    head = ["language", "sentences", "random", "TF-IDF", "encoder", "to English", "from English"]
+    return Table(title, head, rows)
 
 
 def _show_demonstration(console: Console, demonstration: Demonstration) -> None:
@@ -124,13 +99,3 @@ def _show_demonstration(console: Console, demonstration: Demonstration) -> None:
             style = "green"
         line = f"    {mark} {neighbor.cosine:.2f} {neighbor.language:<22} {neighbor.text}"
         console.print(line, markup=False, style=style, soft_wrap=True)
-
-
-def _table(*columns: str, numbers: int) -> Table:
-    """A table with ``numbers`` columns of numbers at its end."""
-    table = Table(title_justify="left", title_style="")
-    first_number = len(columns) - numbers
-    for place, column in enumerate(columns):
-        is_number = place >= first_number
-        table.add_column(column, justify="right" if is_number else "left", no_wrap=place == 0)
-    return table

@@ -1,13 +1,17 @@
-"""A table and its forms: for a terminal, in Markdown, in LaTeX."""
+"""A table and its forms: for a terminal, as plain text, in Markdown, LaTeX, CSV and HTML."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 if TYPE_CHECKING:
     import rich.table
+
+T = TypeVar("T")
 
 # Replaced one by one and in a single pass, so that no replacement is replaced again.
 LATEX_CHARACTERS = {character: f"\\{character}" for character in "&%$#_{}"} | {
@@ -31,8 +35,7 @@ class Table:
         rows: each with as many cells as the head; in a terminal an empty row is a line between
             rows.
         notes: below it.
-        words: indices of columns that hold words, aligned left, in a terminal; in the other forms
-            it is the first.
+        words: indices of columns that hold words, aligned left.
     """
 
     title: str
@@ -53,8 +56,9 @@ class Table:
         if is_titled_left:
             table.title_justify = "left"
         # Numbers stand at the right, so that their digits are below each other.
-        for index, name in enumerate(self.head):
-            table.add_column(name, justify="left" if index in self.words else "right")
+        sides: list[Literal["left", "right"]] = self._sides("left", "right")
+        for name, side in zip(self.head, sides, strict=True):
+            table.add_column(name, justify=side)
         for row in self.rows:
             if row:
                 table.add_row(*row)
@@ -63,10 +67,12 @@ class Table:
         return table
 
     def markdown(self) -> str:
-        """A heading, the table, and a list of notes."""
-        # The first column is aligned left, the others right.
-        rule = "|---|" + "---:|" * (len(self.head) - 1)
-        lines = [f"### {self.title}", "", _markdown_row(self.head), rule]
+        """Return a heading, if there is a title, the table, and a list of notes."""
+        lines = []
+        if self.title:
+            lines += [f"### {self.title}", ""]
+        rules = self._sides("---", "---:")
+        lines += [_markdown_row(self.head), f"|{'|'.join(rules)}|"]
         lines += [_markdown_row(row) for row in self.rows]
         # Without an empty line the notes would be one more row.
         if self.notes:
@@ -78,12 +84,44 @@ class Table:
         """A ``tabular`` with booktabs; title and notes are comments."""
         lines = [rf"% {self.title}; \usepackage{{booktabs}}"]
         lines += [f"% {note}" for note in self.notes]
-        columns = "l" + "r" * (len(self.head) - 1)
+        columns = "".join(self._sides("l", "r"))
         lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
         lines += [_latex_row(self.head), r"\midrule"]
         lines += [_latex_row(row) for row in self.rows]
         lines += [r"\bottomrule", r"\end{tabular}"]
         return "\n".join(lines) + "\n"
+
+    def text(self) -> list[str]:
+        """Return lines of plain text: title, head, rows in columns, notes."""
+        cells = [self.head, *self.rows]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        sides = self._sides("<", ">")
+        lines = []
+        if self.title:
+            lines.append(self.title)
+        for row in cells:
+            columns = zip(row, sides, widths, strict=True)
+            padded = [f"{cell:{side}{width}}" for cell, side, width in columns]
+            # A last column of words would end in spaces.
+            lines.append("  ".join(padded).rstrip())
+        return [*lines, *self.notes]
+
+    def csv(self) -> str:
+        """Return head and rows as CSV; title and notes have no place in it."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows([self.head, *self.rows])
+        return text.getvalue()
+
+    def html(self) -> str:
+        """Return an HTML table with the title above and the notes below; cells are escaped."""
+        from interlingua.report.pages import macro
+
+        return str(macro("table")(self))
+
+    def _sides(self, left: T, right: T) -> list[T]:
+        """Return ``left`` for the columns of words and ``right`` for those of numbers."""
+        return [(right, left)[index in self.words] for index in range(len(self.head))]
 
 
 def escape_markdown(text: str) -> str:

@@ -44,6 +44,7 @@ from interlingua.files import PathLike, atomic_write, has_format
 from interlingua.locks import NAME as LOCK_FILE
 from interlingua.locks import exclusive
 from interlingua.portions import portions
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.conditions import with_metadata
 from interlingua.search.lance_table import (
     CHECKED_COLUMNS,
@@ -302,7 +303,7 @@ class PassageIndex:
         embed: EmbedPassages,
         *,
         files: Collection[str] = (),
-        progress: Callable[[int], None] = lambda _: None,
+        progress: Progress = SILENT,
         checks_all: bool = True,
     ) -> Added:
         """Embeds the passages that are new or changed, and commits them some thousand at a time.
@@ -317,7 +318,7 @@ class PassageIndex:
             embed: their vectors, of length 1.
             files: names of files that are given with all their passages; other passages of these
                 files are deleted from the index.
-            progress: is called with the number of passages that are committed.
+            progress: counts the passages that are committed.
             checks_all: look for damaged and repeated rows in the whole index, not only in those
                 with the ids of ``passages``, which then are in memory at once.
 
@@ -336,7 +337,7 @@ class PassageIndex:
         passages: Iterable[Passage],
         embed: EmbedPassages,
         files: Collection[str],
-        progress: Callable[[int], None],
+        progress: Progress,
         known: Mapping[int, int | None],
     ) -> Added:
         seen: set[int] = set()
@@ -367,7 +368,7 @@ class PassageIndex:
             if wanted:
                 self._commit(wanted, embed(wanted))
             committed = sum(counts.values())
-            progress(committed)
+            progress.advance(len(block))
         damaged = [key for key, content in known.items() if content is None and key not in seen]
         if damaged:
             log.warning(

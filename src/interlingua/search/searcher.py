@@ -6,7 +6,7 @@ import math
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
 from interlingua.languages import resolve
 from interlingua.registry import check_choice
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.chunks import DEFAULT_CHUNKS, ChunkSettings
 from interlingua.search.feedback import rankings_with_feedback
 from interlingua.search.index_files import IndexFile, check_files, named_files, read_files
@@ -73,7 +74,7 @@ def build_index(
     documents: bool = False,
     dtype: Dtype = "float32",
     device: str | None = None,
-    progress: Callable[[int], None] = lambda _: None,
+    progress: Progress = SILENT,
 ) -> Added:
     """Makes an index of the passages in files, or goes on with one that was not finished.
 
@@ -91,7 +92,7 @@ def build_index(
         documents: a file of text is one passage, in place of one a line.
         dtype: to compute in.
         device: cpu, cuda, cuda:1.
-        progress: is called with the number of passages committed.
+        progress: counts the passages that are committed.
 
     Raises:
         ConfigError: the folder holds other files, or an index of another model, prompt or map.
@@ -130,7 +131,7 @@ def add_to_index(
     documents: bool = False,
     dtype: Dtype = "float32",
     device: str | None = None,
-    progress: Callable[[int], None] = lambda _: None,
+    progress: Progress = SILENT,
 ) -> Added:
     """Adds the passages of files to an index; see ``build_index``.
 
@@ -153,10 +154,11 @@ def _add(
     files: Sequence[IndexFile],
     passages: Iterable[Passage],
     embedder: IndexedModel,
-    progress: Callable[[int], None],
+    progress: Progress,
 ) -> Added:
     names = [file.name for file in files]
     passages = embedder.chunked(passages)
+    progress.start(None, "passages", "indexing")  # how many there are is not known
     return index.add(passages, embedder.embed_passages, files=names, progress=progress)
 
 

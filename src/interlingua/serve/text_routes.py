@@ -30,7 +30,7 @@ from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.mining.filter import Selection
 from interlingua.mining.mine import MinedPairs, MineJob
 from interlingua.mining.pipeline import MineConfig, text_side
-from interlingua.runtime import silent
+from interlingua.runtime.progress import SILENT
 from interlingua.serve.document import Language, Prompt, Sentence, Sentences
 from interlingua.serve.errors import RequestError, mistakes_of_client
 from interlingua.serve.guards import late_request
@@ -193,7 +193,7 @@ def _mine(body: MineRequest, embed: Callable[..., Float32[ndarray, "n d"]]) -> M
             ray_cores=1,
             on_error="stop",
         )
-        return job.run(sides[0], sides[1], "served", progress=silent)
+        return job.run(sides[0], sides[1], "served", progress=SILENT)
 
 
 def _align(

@@ -19,7 +19,7 @@ class LabeledConfig(CheckedSettings):
     """[data.labeled]: pairs of sentences with a class or a score."""
 
     paths: tuple[Path, ...]
-    """Files; see ``interlingua.corpus.labeled`` for the formats."""
+    """Files; see ``interlingua.corpus.formats.labeled_pairs`` for the formats."""
     kind: Literal["nli", "sts"]
     """nli: contradiction, entailment or neutral; sts: a similarity score."""
     valid: tuple[Path, ...] = ()
@@ -40,7 +40,7 @@ class QuestionsConfig(CheckedSettings):
     """[data.questions]: questions with the passages that answer them."""
 
     paths: tuple[Path, ...]
-    """Files; see ``interlingua.corpus.questions`` for the formats."""
+    """Files; see ``interlingua.corpus.formats.questions`` for the formats."""
     valid: tuple[Path, ...] = ()
     """Files of the validation questions."""
     languages: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ from interlingua.batches.mixture import ParallelPlan, named_pair, selected
 from interlingua.batches.questions import QuestionPlan
 from interlingua.batches.records import TokenStore
 from interlingua.batches.table import LabeledPlan, LabeledRows, SentencePlan, TokenColumn
-from interlingua.corpus.labeled import read_labeled
+from interlingua.corpus.formats.labeled_pairs import read_labeled
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import sha256_file, sha256_tree

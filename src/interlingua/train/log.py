@@ -22,8 +22,8 @@ from torch import Tensor, nn
 from interlingua.errors import DataError, InterlinguaError, import_extra
 from interlingua.files import atomic_write
 from interlingua.processes import is_first_process
-from interlingua.progress_bars import Column, ProgressBar, ProgressBars
-from interlingua.runtime import TimeLeft, duration
+from interlingua.runtime import duration
+from interlingua.runtime.progress import Progress, TerminalProgress, TimeLeft
 from interlingua.storage.json_text import parse_json
 from interlingua.train.checkpoint import TrainState, checkpoints_in
 from interlingua.train.config import TrainConfig
@@ -202,21 +202,19 @@ class RunLog:
         if tensorboard is not None:
             self._board = _summary_writer(tensorboard, step)
         self._time_left = TimeLeft()
-        self._bars: ProgressBars | None = None
-        self._bar: ProgressBar | None = None
+        self._step = step
+        self._bar: Progress | None = None
         if progress and self._console.is_terminal:
-            columns: tuple[Column, ...] = ("spinner", "bar", "count", "label")
-            self._bars = ProgressBars(*columns, bar_width=24, console=self._console, transient=True)
-            self._bar = self._bars.add(total=max_steps, done=step)
+            self._bar = TerminalProgress(console=self._console, transient=True)
 
     def __enter__(self) -> Self:
-        if self._bars is not None:
-            self._bars.start()
+        if self._bar is not None:
+            self._bar.start(self._max_steps, "steps", "training", done=self._step)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bars is not None:
-            self._bars.stop()
+        if self._bar is not None:
+            self._bar.stop()
         if self._board is not None:
             self._board.close()
         self._file.close()
@@ -225,7 +223,8 @@ class RunLog:
         """Moves the bar."""
         self._time_left(step, self._max_steps)
         if self._bar is not None:
-            self._bar.update(done=step)
+            self._bar.advance(step - self._step)
+            self._step = step
 
     def train(self, step: int, losses: Mapping[str, float], **rates: float) -> None:
         """Records and shows the losses since the last record, learning rate and speed."""
@@ -240,11 +239,12 @@ class RunLog:
         if terms:
             loss += f" = {' + '.join(terms)}"
         line = f"{loss} | {rates['pairs_per_second']:,.0f} pairs/s"
-        if left is not None:
-            line += f" | {duration(left)} left"
         if self._bar is not None:
-            self._bar.update(done=step, label=line)
+            self.advance(step)
+            self._bar.note(line)
         elif self._shown:
+            if left is not None:
+                line += f" | {duration(left)} left"
             self._console.print(f"step {step}/{self._max_steps} | {line}", soft_wrap=True)
 
     def evaluation(
@@ -310,7 +310,6 @@ class SilentLog(RunLog):
     """The log of the processes that are not the main one."""
 
     def __init__(self) -> None:
-        self._bars = None
         self._bar = None
         self._board = None
         self._shown = False

@@ -59,7 +59,7 @@ def train(
     *,
     evaluate: Evaluate | None = None,
     resume: str | Path = "auto",
-    progress: bool = True,
+    progress: bool = False,
 ) -> TrainResult:
     """Trains an encoder, or goes on where the run in the output folder stopped.
 

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Int64
 
 from interlingua.batches.questions import QuestionRows
 from interlingua.batches.table import TokenColumn
-from interlingua.corpus.questions import Question, TitledText, read_questions
+from interlingua.corpus.formats.questions import Question, TitledText, read_questions
 from interlingua.encoder.dual_encoder import with_title
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, DataError

@@ -197,7 +197,7 @@ def run_stages(
     *,
     evaluator: Callable[[TrainConfig], Evaluate | None],
     resume: str = "auto",
-    progress: bool = True,
+    progress: bool = False,
 ) -> list[TrainResult]:
     """Runs the stages that are not done yet; one that was stopped goes on where it stopped.
 

@@ -131,7 +131,7 @@ def train_static(
     dim: int | None = None,
     overrides: Sequence[str] = (),
     evaluate: Evaluate | None = None,
-    progress: bool = True,
+    progress: bool = False,
 ) -> TrainResult:
     """Distils token vectors from a transformer and trains them on a corpus.
 

@@ -13,7 +13,7 @@ from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.mining import defaults
 from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, argument, filled, function_of, option
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import ColumnOptions, ModelOptions, as_path, output_option
 
@@ -108,7 +108,7 @@ class AlignOptions(ModelOptions, ColumnOptions):
 
 def run_align(
     options: AlignOptions,
-    progress: Progress = silent,
+    progress: Progress = SILENT,
     stdout: TextIO | None = None,
 ) -> Links:
     """Links the sentences of two documents that are translations of each other.
@@ -118,7 +118,7 @@ def run_align(
 
     Args:
         options: what to do.
-        progress: called with the document, and the kilobytes that are done, and all.
+        progress: shows how far the work is.
         stdout: where links are written that have no output.
 
     Returns:

@@ -19,7 +19,7 @@ from interlingua.options import (
     listed,
     option,
 )
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.verbs.evaluate import (
     MeasuredModelOptions,
     check_encoder,
@@ -105,7 +105,7 @@ class ModelAnalysis:
         """Whether a run that is stopped can go on; a change of a function would go unnoticed."""
         return self.info.identity is not None
 
-    def run(self, progress: Progress = silent) -> list[Analysis]:
+    def run(self, progress: Progress = SILENT) -> list[Analysis]:
         """Runs the analyses and writes what they found."""
         from interlingua.analysis.run import analyse
         from interlingua.search.topk.exact import searching_on
@@ -172,15 +172,14 @@ def write_page(options: AnalyseOptions, found: list[list[Analysis]]) -> Analysed
     return Analysed(found, page.write_page(found, Path(options.output), only=only))
 
 
-def run_analyse(options: AnalyseOptions, progress: Progress = silent) -> Analysed:
+def run_analyse(options: AnalyseOptions, progress: Progress = SILENT) -> Analysed:
     """Says why an encoder is as good as it is, or what has changed between two.
 
     ``output=None`` writes no files.
 
     Args:
         options: what to do.
-        progress: called after each piece of work, with the sentences done and to be done in that
-            analysis.
+        progress: shows how far the work is.
 
     Returns:
         The analyses of each model.

@@ -20,7 +20,6 @@ from interlingua.options import (
     listed,
     option,
 )
-from interlingua.runtime import silent
 from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import REQUIRED, output_option
 
@@ -86,7 +85,7 @@ class AverageOptions(Options):
 
 
 def run_average(
-    options: AverageOptions, on_point: Callable[[GridPoint], None] = silent
+    options: AverageOptions, on_point: Callable[[GridPoint], None] = lambda _: None
 ) -> AverageResult:
     """Writes a model with weights that are the weighted mean of those of other models.
 

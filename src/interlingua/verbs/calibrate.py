@@ -11,7 +11,7 @@ from interlingua.config import AtLeast
 from interlingua.files import PathLike
 from interlingua.mining import defaults
 from interlingua.options import FILTERING, INPUT, Names, filled, function_of, option
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import REQUIRED, TwoTextsOptions, as_text, joined, output_option
 
@@ -58,12 +58,12 @@ class CalibrateOptions(TwoTextsOptions):
     seed: int = option(0, "Of the draw of held-out pairs.")
 
 
-def run_calibrate(options: CalibrateOptions, progress: Progress = silent) -> LearnedCalibration:
+def run_calibrate(options: CalibrateOptions, progress: Progress = SILENT) -> LearnedCalibration:
     """Learns what a mining score is worth: the probability that a pair is a translation.
 
     Args:
         options: what to do.
-        progress: called with the state of each step.
+        progress: shows how far the work is.
 
     Returns:
         The calibration, which is also in the file, and the report.

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.options import FILTERING, OUTPUT, Options, argument, function_of, option
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.verbs.shared import as_path, output_option
 
 
@@ -75,14 +75,14 @@ class CompareOptions(Options):
         return {name: getattr(self, name) for name in ("group", "baseline", "strict")}
 
 
-def run_compare(options: CompareOptions, progress: Progress = silent) -> Comparison:
+def run_compare(options: CompareOptions, progress: Progress = SILENT) -> Comparison:
     """Makes tables of results, one HTML page of everything, or one file of many results.
 
     There is a table of all tasks and one per task, each with a column per result.
 
     Args:
         options: what to do.
-        progress: called with the state of the bootstrap.
+        progress: shows how far the work is.
 
     Returns:
         The text, which is also in the output if there is one.

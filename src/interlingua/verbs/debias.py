@@ -26,7 +26,7 @@ from interlingua.options import (
     listed,
     option,
 )
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import BackendOptions, CacheOptions, DtypeOptions, output_option
 
@@ -154,14 +154,14 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
         )
 
 
-def run_debias(options: DebiasSettings, progress: Progress = silent) -> DebiasReport | None:
+def run_debias(options: DebiasSettings, progress: Progress = SILENT) -> DebiasReport | None:
     """Estimates a map that takes the language out of vectors.
 
     Writes the model with the map, or the vectors that have gone through it.
 
     Args:
         options: what to do.
-        progress: called with what is done, how much of it, and of how much.
+        progress: shows how far the work is.
 
     Returns:
         What was estimated and measured; None where stored vectors went through a map that was

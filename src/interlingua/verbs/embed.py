@@ -13,7 +13,7 @@ from interlingua.config import AtLeast
 from interlingua.errors import ConfigError, require_extra
 from interlingua.files import PathLike, check_content
 from interlingua.options import INPUT, OUTPUT, argument, filled, function_of, option
-from interlingua.runtime import Streamed, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import (
     REQUIRED,
@@ -66,14 +66,14 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
     )
 
 
-def run_embed(options: EmbedOptions, progress: Streamed = silent) -> list[str]:
+def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     """Writes one vector per line of files; memory stays bounded whatever their length.
 
     For texts in memory there is ``interlingua.load(model).encode(texts)``.
 
     Args:
         options: what to do.
-        progress: called with the lines that are done, and all where that is known.
+        progress: shows how far the work is.
 
     Returns:
         The report, in lines; the first says what was written.

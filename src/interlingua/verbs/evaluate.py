@@ -22,7 +22,7 @@ from interlingua.options import (
     listed,
     option,
 )
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.verbs.inputs import check_folder, check_inputs, check_packages_of_tasks
 from interlingua.verbs.shared import (
     BatchOptions,
@@ -271,7 +271,7 @@ class Evaluation:
         """Whether a run that is stopped can go on; a change of a function would go unnoticed."""
         return self.info.identity is not None
 
-    def run(self, progress: Progress = silent) -> Evaluated:
+    def run(self, progress: Progress = SILENT) -> Evaluated:
         """Runs the tasks and writes their results."""
         from interlingua.evaluation.suite import evaluate
         from interlingua.search.topk.exact import searching_on
@@ -308,15 +308,14 @@ class Evaluation:
         return Evaluated(found, left_out)
 
 
-def run_evaluate(options: EvaluateOptions, progress: Progress = silent) -> Evaluated:
+def run_evaluate(options: EvaluateOptions, progress: Progress = SILENT) -> Evaluated:
     """Scores an encoder on local folders, and writes the result of each task.
 
     ``output=None`` writes none.
 
     Args:
         options: what to do.
-        progress: called after each language pair, with the sentences done and to be done in the
-            whole suite.
+        progress: shows how far the work is.
 
     Returns:
         One result per task.

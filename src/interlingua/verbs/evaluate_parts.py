@@ -19,7 +19,7 @@ from typing import Any
 
 from interlingua.errors import ConfigError, InterlinguaError, TaskError
 from interlingua.processes import LibraryContext, end_with_parent
-from interlingua.runtime import Progress
+from interlingua.runtime.progress import SILENT, Progress
 
 Run = Callable[[Any, Progress], object]
 """Evaluates as options say; a function of a module, which the processes import."""
@@ -67,7 +67,7 @@ def embed_parts(options: Any, run: Run, progress: Progress) -> None:
     Args:
         options: see ``check_devices``; the tasks are embedded in parts, and there is a cache.
         run: embeds a part.
-        progress: called with the first part's texts; all parts are of one size.
+        progress: shows how far the work is.
 
     Raises:
         TaskError: a process ended early, or met an error.
@@ -134,10 +134,32 @@ def _read(messages: Any, progress: Progress) -> None:
     """Passes on what the processes have sent: how far the first one is, or an error."""
     with contextlib.suppress(queue.Empty):
         while True:
-            problem, *state = messages.get(timeout=0.01)
+            problem, *call = messages.get(timeout=0.01)
             if problem is not None:
                 raise TaskError(problem)
-            progress(*state)
+            name, values, named = call
+            getattr(progress, name)(*values, **named)
+
+
+class _Sent(Progress):
+    """Progress that is shown by the process at the other end of a queue."""
+
+    def __init__(self, messages: Any) -> None:
+        self._messages = messages
+
+    def start(
+        self, total: float | None = None, unit: str = "", label: str = "", *, done: float = 0
+    ) -> None:
+        """See ``Progress.start``."""
+        self._messages.put((None, "start", (total, unit, label), {"done": done}))
+
+    def advance(self, count: float = 1) -> None:
+        """See ``Progress.advance``."""
+        self._messages.put((None, "advance", (count,), {}))
+
+    def note(self, text: str) -> None:
+        """See ``Progress.note``."""
+        self._messages.put((None, "note", (text,), {}))
 
 
 def _embed(run: Run, options: Any, threads: int | None, messages: Any) -> None:
@@ -149,13 +171,10 @@ def _embed(run: Run, options: Any, threads: int | None, messages: Any) -> None:
     # Else each process would take all cores.
     if threads is not None:
         torch.set_num_threads(threads)
-    is_first = options.shard.startswith("1/")
-
-    def report(name: str, done: int, total: int) -> None:
-        if is_first:
-            messages.put((None, name, done, total))
-
+    progress = SILENT
+    if options.shard.startswith("1/"):
+        progress = _Sent(messages)
     try:
-        run(options, report)
+        run(options, progress)
     except InterlinguaError as error:  # as text, for errors of some kinds can't be sent
         messages.put((str(error),))

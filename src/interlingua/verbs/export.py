@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from interlingua.errors import ConfigError, require_extra
 from interlingua.files import PathLike
 from interlingua.options import MODEL, OUTPUT, Options, argument, function_of, option
-from interlingua.runtime import silent
 from interlingua.verbs.inputs import check_folder, check_inputs
 from interlingua.verbs.shared import REQUIRED, output_option
 
@@ -140,7 +139,7 @@ class ExportOptions(Options):
 
 
 def run_export(
-    options: ExportOptions, on_verified: Callable[[Verification], None] = silent
+    options: ExportOptions, on_verified: Callable[[Verification], None] = lambda _: None
 ) -> Exported:
     """Writes a model for other libraries, and checks that its vectors stay.
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from interlingua.adapt.settings import ExtendSettings
 from interlingua.options import function_of
-from interlingua.runtime import silent
 from interlingua.verbs.inputs import check_inputs
 
 if TYPE_CHECKING:
     from interlingua.adapt.extend import ExtendResult
 
 
-def run_extend(
-    options: ExtendSettings, *, progress: bool = False, on_stage: Callable[[str], None] = silent
-) -> ExtendResult:
+def run_extend(options: ExtendSettings, *, progress: bool = False) -> ExtendResult:
     """Teaches a model another language from pairs with one that it knows.
 
     A run that was stopped goes on where it was.
@@ -24,7 +20,6 @@ def run_extend(
     Args:
         options: what to do.
         progress: show progress on standard error.
-        on_stage: called with a line at each stage.
 
     Returns:
         The model, which is in ``model/`` of the output, and what was measured before and after.
@@ -38,7 +33,7 @@ def run_extend(
     check_inputs(options)
     from interlingua.adapt.extend import Extension
 
-    return Extension(options, progress=progress, on_stage=on_stage).run()
+    return Extension(options, progress=progress).run()
 
 
 extend = function_of(ExtendSettings, run_extend, "extend")

@@ -13,7 +13,7 @@ from interlingua.errors import ConfigError, require_extra
 from interlingua.files import PathLike
 from interlingua.options import INPUT, MODEL, SEARCH, Options, argument, function_of, option
 from interlingua.registry import DEFAULT_MODEL, did_you_mean
-from interlingua.runtime import Streamed, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.chunks import OVERLAP, TOKENS, ChunkSettings
 from interlingua.search.index_files import named_files
 from interlingua.verbs.inputs import check_files, check_index, check_inputs, check_model
@@ -121,12 +121,12 @@ class IndexOptions(Options):
     output: PathLike | None = output_option("Folder of the index; build.", kind=str)
 
 
-def run_index(options: IndexOptions, progress: Streamed = silent) -> Indexed:
+def run_index(options: IndexOptions, progress: Progress = SILENT) -> Indexed:
     """Makes an index of passages, or changes one.
 
     Args:
         options: what to do.
-        progress: called with the passages that are done, and None.
+        progress: shows how far the work is.
 
     Returns:
         The numbers of passages.
@@ -149,15 +149,16 @@ def run_index(options: IndexOptions, progress: Streamed = silent) -> Indexed:
         return _delete(options, arguments[0], arguments[1:])
     if options.action in READING:
         return _read(options, arguments[0])
-    show: Any = {"progress": lambda done: progress(done, None)}  # how many there are is not known
+    # Chunks are not among them: an index that is there has its own.
     computing: Any = {
+        "progress": progress,
         "language": options.language,
         "documents": options.documents,
         "dtype": options.dtype,
         "device": options.device,
     }
     if options.action == "add":
-        added = add_to_index(arguments[0], arguments[1:], **computing, **show)
+        added = add_to_index(arguments[0], arguments[1:], **computing)
         return _changed(arguments[0], added)
     assert options.output is not None  # _build_arguments refuses that
     added = build_index(
@@ -170,7 +171,6 @@ def run_index(options: IndexOptions, progress: Streamed = silent) -> Indexed:
         approximate=options.approximate,
         chunks=ChunkSettings(options.chunk_tokens, options.chunk_overlap),
         **computing,
-        **show,
     )
     return _changed(options.output, added)
 

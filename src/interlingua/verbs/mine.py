@@ -23,7 +23,7 @@ from interlingua.options import (
     option,
 )
 from interlingua.registry import CHECKS
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.verbs.inputs import check_inputs, check_packages_of_checks
 from interlingua.verbs.shared import (
     BadLineOptions,
@@ -107,7 +107,7 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
     plan: bool = option(False, "Only say what time, disk and memory it will take.")
 
 
-def run_mine(options: MineOptions, progress: Progress = silent) -> MinedPairs:
+def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
     """Finds translations in two texts.
 
     The method is margin-based mining (Artetxe and Schwenk 2019). Each side is a file, or a list of
@@ -117,7 +117,7 @@ def run_mine(options: MineOptions, progress: Progress = silent) -> MinedPairs:
 
     Args:
         options: what to do.
-        progress: called with the state of each step.
+        progress: shows how far the work is.
 
     Returns:
         The pairs, best first. With an output they are written there, and the list is empty.

@@ -68,7 +68,7 @@ def run_prepare(options: PrepareOptions, progress: bool = False) -> Prepared:
     vocabulary = settings.vocabulary.path
     if vocabulary and not Path(vocabulary).exists() and not vocabulary.startswith(HUB_PREFIX):
         check_model(vocabulary)
-    manifest = prepare(settings, overwrite=options.overwrite, show_progress=progress)
+    manifest = prepare(settings, overwrite=options.overwrite, progress=progress)
     return Prepared(settings.output, manifest)
 
 

@@ -24,7 +24,7 @@ from interlingua.options import (
     option,
 )
 from interlingua.registry import CHECKS
-from interlingua.runtime import Streamed, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.verbs.inputs import check_bitext, check_inputs, check_packages_of_checks
 from interlingua.verbs.shared import (
     BadLineOptions,
@@ -192,7 +192,7 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
 
 def run_score(
     options: ScoreOptions,
-    progress: Streamed = silent,
+    progress: Progress = SILENT,
     stdout: TextIO | None = None,
 ) -> ScoredStream:
     """Scores or filters the pairs of a bitext of any length, in its order.
@@ -201,7 +201,7 @@ def run_score(
 
     Args:
         options: what to do.
-        progress: called with how many pairs are done, and all where that is known.
+        progress: shows how far the work is.
         stdout: where pairs go that have no output; without it they come back.
 
     Returns:

@@ -144,14 +144,14 @@ def test_blank_lines_and_unicode_ids(tmp_path):
 @pytest.mark.parametrize(
     ("questions", "message"),
     [
-        ("q1\t0\n", "sw.dev.questions.tsv:1: 2 columns; expected 3"),
+        ("q1\t0\n", "sw.dev.questions.tsv:1: 2 columns; expected question id"),
         (
             "q1\t2\tNani?\n",
-            "sw.dev.questions.tsv:1: passage '2', but sw.dev.passages.txt has lines 0 to 1",
+            "sw.dev.questions.tsv:1: passage '2'; sw.dev.passages.txt has lines 0 to 1",
         ),
-        ("q1\tone\tNani?\n", "passage 'one', but"),
+        ("q1\tone\tNani?\n", "passage 'one'; "),
         ("q1\t0\tNani?\nq1\t1\tWapi?\n", "sw.dev.questions.tsv:2: the id 'q1' stands here twice"),
-        ("q1\t0\t \n", "the question 'q1' is empty"),
+        ("q1\t0\t \n", "the question is empty"),
         ("", "no questions here"),
     ],
 )
@@ -187,7 +187,7 @@ def test_broken_questions_are_one_line_with_the_place(tmp_path, questions, messa
         (
             "qrels/test.tsv",
             "q\td\tscore\nq1 d1 1\n",
-            "test.tsv:2: 1 column; expected 3, tabs between them",
+            "test.tsv:2: 1 column; expected query, passage, grade",
         ),
     ],
 )

@@ -15,6 +15,7 @@ from interlingua.evaluation.tasks.classification import LabeledLanguage
 from interlingua.evaluation.tasks.few_shot import FewShotFolder
 from interlingua.evaluation.tasks.zero_shot import ZeroShotFolder
 from tests.evaluation.tasks.topics import Topics, write_topics
+from tests.progress_records import Recorded
 
 
 class Plain(Topics):
@@ -33,13 +34,13 @@ def test_a_domain_is_what_stands_before_the_language():
 
 def test_two_protocols_on_one_data_set_embed_each_text_once(tmp_path):
     write_topics(tmp_path / "labeled", ("en", "de"))
-    encoder, told = Plain(), []
+    encoder, told = Plain(), Recorded()
     tasks = [ZeroShotFolder(epochs=2, seeds=(1, 2)), FewShotFolder()]
-    zero, few = evaluate(encoder, tasks, tmp_path, progress=lambda *said: told.append(said))
+    zero, few = evaluate(encoder, tasks, tmp_path, progress=told)
     texts = [text for _, asked in encoder.asked for text in asked]
     assert len(texts) == len(set(texts)) == 2 * (36 + 12 + 21)
     assert zero.data_sha256 == few.data_sha256
-    assert told[-1][1] == told[-1][2]
+    assert told.done == told.total
     assert {result.task for result in (zero, few)} == {
         "zero_shot_folder_labeled",
         "few_shot_folder_labeled",

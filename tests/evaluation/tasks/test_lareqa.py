@@ -13,6 +13,7 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.suite import evaluate_within
 from interlingua.evaluation.tasks.lareqa import LAReQA
 from interlingua.evaluation.tasks.retrieval import XQuADR
+from interlingua.runtime.progress import SILENT
 from tests.evaluation.encoders import Letters
 from tests.evaluation.files import DATA, public_data
 from tests.evaluation.tasks.test_passages import Degrees, evaluate
@@ -233,7 +234,7 @@ def test_a_budget_leaves_languages_out(folder):
 
     budget = Budget(5, clock=lambda: times[0])
     with CachedEncoder(Slow(), budget=budget) as cached:
-        result = evaluate_within(budget, LAReQA(), cached, folder, progress=lambda *_: None)
+        result = evaluate_within(budget, LAReQA(), cached, folder, progress=SILENT)
     assert list(by_name(result)) == ["de", "en"]
     assert budget.left_out == {"lareqa_xquad_r": "1 of 3 (th)"}
 

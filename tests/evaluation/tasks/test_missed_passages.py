@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from interlingua.evaluation.data.retrieval import PoolPassage
+from interlingua.corpus.formats.questions import PoolPassage
 from interlingua.evaluation.scores import Example
 from interlingua.evaluation.tasks.missed_passages import misses, with_texts
 from interlingua.evaluation.tasks.passage_search import Questions

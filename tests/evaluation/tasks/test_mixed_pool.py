@@ -12,10 +12,12 @@ from interlingua.evaluation.results import read_result, write_result
 from interlingua.evaluation.suite import evaluate_within
 from interlingua.evaluation.tasks.flores import FloresP1
 from interlingua.evaluation.tasks.mixed_pool import MixedPool
+from interlingua.runtime.progress import SILENT
 from tests.analysis.conftest import fixed_subject
 from tests.evaluation.encoders import Positions
 from tests.evaluation.files import DATA, public_data
 from tests.evaluation.parallel_made import LINES, Fixed, random_vectors, unit, write_lines
+from tests.progress_records import Recorded
 
 
 @pytest.fixture
@@ -156,7 +158,7 @@ def test_a_budget_leaves_languages_out(folder):
 
     budget = Budget(10, clock=lambda: times[0])
     with CachedEncoder(Slow(random_vectors(3, 4, 5)), budget=budget) as cached:
-        result = evaluate_within(budget, MixedPool(), cached, folder, progress=lambda *_: None)
+        result = evaluate_within(budget, MixedPool(), cached, folder, progress=SILENT)
     assert list(by_name(result)) == ["deu_Latn", "eng_Latn"]
     assert budget.left_out == {"mixed_pool_flores200_devtest": "1 of 3 (fra_Latn)"}
 
@@ -173,14 +175,14 @@ def test_written_and_read_it_is_the_same(folder, tmp_path):
 
 
 def test_progress_goes_to_the_end(folder):
-    told = []
+    told = Recorded()
     MixedPool().evaluate(
         Fixed(random_vectors(3, 4, 5)),
         folder,
-        progress=lambda _, done, total: told.append((done, total)),
+        progress=told,
     )
-    assert told[-1] == (24, 24)
-    assert told == sorted(told)
+    assert told.counts[-1] == (24, 24)
+    assert told.counts == sorted(told.counts)
 
 
 @pytest.mark.data

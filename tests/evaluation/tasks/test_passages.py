@@ -15,6 +15,7 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.tasks import passage_search, passages
 from interlingua.evaluation.tasks.retrieval import Beir, TyDiGoldP, XQuAD
 from tests.evaluation.files import write_rows
+from tests.progress_records import Recorded
 
 
 class Degrees:
@@ -287,10 +288,10 @@ def test_memory_grows_by_under_100_bytes_a_passage(tmp_path, monkeypatch):
 
 
 def test_progress_counts_passages_and_questions(goldp):
-    seen = []
+    seen = Recorded()
     with CachedEncoder(Degrees()) as cached:
-        TyDiGoldP().evaluate(cached, goldp, progress=lambda *now: seen.append(now))
-    assert seen == [
+        TyDiGoldP().evaluate(cached, goldp, progress=seen)
+    assert seen.states == [
         ("en passages", 2, 8),
         ("sw passages", 5, 8),
         ("en questions", 6, 8),

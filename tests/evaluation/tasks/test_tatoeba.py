@@ -9,6 +9,7 @@ from interlingua.corpus.evaluation_sets import pair_files
 from interlingua.errors import DataError
 from interlingua.evaluation.tasks.tatoeba import Tatoeba
 from tests.evaluation.files import DATA
+from tests.progress_records import Recorded
 
 
 def test_both_directions_and_their_mean(pair_folder, number_encoder):
@@ -99,11 +100,9 @@ def test_heldout_of_a_prepared_corpus_with_a_pair_without_english(
 
 
 def test_progress_counts_sentences_and_languages_reach_the_encoder(pair_folder, number_encoder):
-    seen = []
-    Tatoeba(languages=["fr", "ru"]).evaluate(
-        number_encoder, pair_folder, progress=lambda *now: seen.append(now)
-    )
-    assert seen == [("fra-eng", 20, 40), ("rus-eng", 40, 40)]
+    seen = Recorded()
+    Tatoeba(languages=["fr", "ru"]).evaluate(number_encoder, pair_folder, progress=seen)
+    assert seen.states == [("fra-eng", 20, 40), ("rus-eng", 40, 40)]
     assert {language for _, language, _ in number_encoder.calls} == {
         "fra_Latn",
         "rus_Cyrl",

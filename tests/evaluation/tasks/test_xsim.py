@@ -12,6 +12,7 @@ from interlingua.evaluation.tasks.xsim import XSim
 from tests.evaluation.encoders import Positions
 from tests.evaluation.files import DATA, public_data, write_rows
 from tests.evaluation.metrics.test_xsim import laser_xsim
+from tests.progress_records import Recorded
 
 
 def test_errors_of_three_margins(aligned_folder, number_encoder):
@@ -79,11 +80,11 @@ def test_text_comparison_forgives_duplicates(tmp_path, table_encoder):
 
 
 def test_languages_and_progress(aligned_folder, number_encoder):
-    seen = []
+    seen = Recorded()
     task = XSim(languages=["Italian"])
-    result = task.evaluate(number_encoder, aligned_folder, progress=lambda *now: seen.append(now))
+    result = task.evaluate(number_encoder, aligned_folder, progress=seen)
     assert [subset.name for subset in result.subsets] == ["ita_Latn-eng_Latn"]
-    assert seen == [("ita_Latn-eng_Latn", 16, 16)]
+    assert seen.states == [("ita_Latn-eng_Latn", 16, 16)]
     assert [language for _, language, _ in number_encoder.calls] == ["eng_Latn", "ita_Latn"]
 
 

@@ -146,7 +146,7 @@ def read_table(path: Path) -> None:
 
 
 def read_labels(path: Path) -> None:
-    from interlingua.corpus.labeled import read_labeled
+    from interlingua.corpus.formats.labeled_pairs import read_labeled
     from interlingua.errors import InterlinguaError
 
     with contextlib.suppress(InterlinguaError):
@@ -155,7 +155,7 @@ def read_labels(path: Path) -> None:
 
 
 def read_some_questions(path: Path) -> None:
-    from interlingua.corpus.questions import read_questions
+    from interlingua.corpus.formats.questions import read_questions
 
     for _ in itertools.islice(read_questions(path), PAIRS_READ):
         pass
@@ -260,10 +260,10 @@ def load_readers() -> None:
     ):
         import interlingua.config
         import interlingua.corpus.formats
+        import interlingua.corpus.formats.labeled_pairs
+        import interlingua.corpus.formats.questions
         import interlingua.corpus.gettext
-        import interlingua.corpus.labeled
         import interlingua.corpus.moses
-        import interlingua.corpus.questions
         import interlingua.corpus.spreadsheet
         import interlingua.corpus.tabular
         import interlingua.corpus.tmx

@@ -10,7 +10,9 @@ import resource
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
+
+from interlingua.runtime.progress import SILENT, Progress
 
 BEGIN = "as it begins"
 END = "when it is done, before it is reported"
@@ -67,12 +69,23 @@ def run(action: str, folder: Path, given: list[Any], point: Point, reports: Path
     owners = (passage_index.PassageIndex, lancedb.table.LanceTable, lancedb.db.LanceDBConnection)
     die_at(next(owner for owner in owners if hasattr(owner, point.operation)), point)
     with open(reports, "w") as file:
-        perform(action, folder, given, lambda done: print(done, file=file, flush=True))
+        perform(action, folder, given, Written(file))
 
 
-def perform(
-    action: str, folder: Path, given: list[Any], progress: Callable[[int], None] = lambda _: None
-) -> Any:
+class Written(Progress):
+    """Write how many passages are committed, after each block."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+        self.done = 0
+
+    def advance(self, count: float = 1) -> None:
+        """Count passages."""
+        self.done += int(count)
+        print(self.done, file=self.file, flush=True)
+
+
+def perform(action: str, folder: Path, given: list[Any], progress: Progress = SILENT) -> Any:
     """The command, with what it is given: the model and files, files, or ids and a condition."""
     from interlingua.search.searcher import add_to_index, build_index, delete_from_index
 

@@ -8,6 +8,7 @@ from interlingua.search.topk.bounds import Block, Frame
 from interlingua.search.topk.exact import mutual_topk
 from interlingua.search.topk.tiles import search_tiles, tile_lists
 from interlingua.workers import Workers
+from tests.progress_records import Recorded
 from tests.search.topk.scanners import assert_equal, crowded, read_neighbors, small_plan
 
 
@@ -33,12 +34,14 @@ class Dying(Workers):
 
 def test_tasks_of_tiles_find_what_one_pass_finds(tmp_path):
     x, y = crowded(0, 120, 130, 16)
-    plan, told = small_plan(x, y), []
-    search_tiles(
-        x, y, plan, tmp_path / "a", workers=Workers(), progress=lambda *at: told.append(at)
-    )
+    plan, told = small_plan(x, y), Recorded()
+    search_tiles(x, y, plan, tmp_path / "a", workers=Workers(), progress=told)
     assert_equal(read_neighbors(plan, tmp_path / "a"), mutual_topk(x, y, k=4))
-    assert (told[0], told[-1], len(told)) == ((0, 120 * 130), (120 * 130, 120 * 130), 13)
+    assert (told.counts[0], told.counts[-1], len(told.counts)) == (
+        (0, 120 * 130),
+        (120 * 130, 120 * 130),
+        13,
+    )
 
 
 @pytest.mark.parametrize("tasks", [1, 5, 11])

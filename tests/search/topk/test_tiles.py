@@ -21,18 +21,19 @@ from interlingua.search.topk.tiles import (
     search_tiles,
 )
 from interlingua.search.topk.torch_scanner import TILE_COLUMNS, TILE_ROWS
+from tests.progress_records import Recorded
 from tests.search.topk.scanners import assert_equal, crowded, read_neighbors, small_plan
 
 
 @pytest.mark.parametrize(("n", "m"), [(120, 130), (1, 90), (50, 3)])
 def test_tiles_find_what_one_pass_finds(tmp_path, n, m):
     x, y = crowded(0, n, m, 16)
-    plan, told = small_plan(x, y), []
-    search_tiles(x, y, plan, tmp_path / "knn", progress=lambda *at: told.append(at))
+    plan, told = small_plan(x, y), Recorded()
+    search_tiles(x, y, plan, tmp_path / "knn", progress=told)
     assert_equal(read_neighbors(plan, tmp_path / "knn"), mutual_topk(x, y, k=4))
-    assert told[0] == (0, n * m)
-    assert told[-1] == (n * m, n * m)
-    assert len(told) == 1 + len(list(plan.tiles()))
+    assert told.counts[0] == (0, n * m)
+    assert told.counts[-1] == (n * m, n * m)
+    assert len(told.counts) == 1 + len(list(plan.tiles()))
 
 
 def test_shards_of_several_machines_join_to_the_same(tmp_path):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -27,6 +27,7 @@ from interlingua.encoder.texts import checked_texts
 from interlingua.errors import TaskError
 from interlingua.files import PathLike
 from interlingua.portions import portions
+from interlingua.runtime.progress import Progress, progress_of
 
 PORTION_TEXTS = 4096
 """Texts given to an encoder at once."""
@@ -117,7 +118,7 @@ class ForeignEncoder(abc.ABC):
         normalize: bool = False,
         out: PathLike | None = None,
         report: EncodeReport | None = None,
-        advance: Callable[[int], None] = lambda texts: None,
+        progress: bool | Progress = False,
     ) -> Float32[ndarray, "n d"]:
         """One vector per text, in the order given, as the model makes them.
 
@@ -132,7 +133,8 @@ class ForeignEncoder(abc.ABC):
             normalize: scale the vectors to length 1.
             out: a ``.npy`` file to write instead of collecting in memory.
             report: counts texts, and tokens and cut texts where the encoder knows of them.
-            advance: called with the number of texts embedded since the last call.
+            progress: True shows a bar on standard error, or a line a minute if that is no terminal;
+                a progress counts the texts.
 
         Raises:
             TaskError: the encoder gave another number of vectors, another width, or NaN.
@@ -140,7 +142,7 @@ class ForeignEncoder(abc.ABC):
         before = prompt_text(self, prompt)
         counts = report or EncodeReport()
 
-        def windows() -> Iterator[Float32[ndarray, "n d"]]:
+        def windows(counting: Progress) -> Iterator[Float32[ndarray, "n d"]]:
             for portion in portions(checked_texts(texts), self.portion_texts):
                 started = counts.texts
                 vectors = as_vectors(self._embed(portion, before, batch_tokens, counts))
@@ -149,12 +151,13 @@ class ForeignEncoder(abc.ABC):
                 check_vectors(vectors, portion, self.dim)
                 self._warn_of_zeros(vectors, portion)
                 self.dim = vectors.shape[1]
-                advance(len(portion))
+                counting.advance(len(portion))
                 if normalize:
                     vectors = normalize_rows(vectors)
                 yield vectors
 
-        return collect(windows(), self.dim, out)
+        with progress_of(progress, None, "texts", "encoding") as counting:
+            return collect(windows(counting), self.dim, out)
 
     def _warn_of_zeros(self, vectors: Float32[ndarray, "n d"], texts: Sequence[str]) -> None:
         """Warn of the first vectors of zeros, and of no later ones."""

@@ -1,4 +1,4 @@
-"""Readers of texts with a label, split into train, dev and test, in the layouts they come in.
+"""Sets of texts with a label, split into train, dev and test, in a folder.
 
 - SIB-200: ``deu_Latn/train.tsv`` (id, topic, text), with or without its header;
 - MLDoc: ``german.train.1000``, ``german.dev``, ``german.test`` as its own script writes them
@@ -15,22 +15,22 @@ A split is read when it is first used.
 
 from __future__ import annotations
 
-import ast
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from interlingua.corpus.xml_stream import xml_events
-from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import (
-    PACKED,
-    folders_in,
-    json_fields,
-    matching_files,
-    numbered_rows,
+from interlingua.corpus.formats.labeled_texts import (
+    LabeledTexts,
+    decoded_bytes,
+    read_labeled_json,
+    read_labeled_table,
+    read_labeled_texts,
+    read_reviews,
 )
+from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import PACKED, folders_in, matching_files
 from interlingua.files import files_in, tab_rows
 from interlingua.languages import find_code
 
@@ -59,17 +59,9 @@ _MLDOC_LANGUAGES = (
     "spanish",
 )
 _CLS_CODES = {"de": "de", "en": "en", "fr": "fr", "jp": "ja"}
-_PYTHON_BYTES = re.compile(r"b(['\"]).*\1")
 _REVIEWS = re.compile(r"dataset_([a-z]{2})_(train|dev|test)\.json")
 REVIEWS_PER_CLASS = 1000
 """CLS: positive reviews to train on, and as many negative ones."""
-
-
-class LabeledTexts(NamedTuple):
-    """Texts and the label of each."""
-
-    texts: list[str]
-    labels: list[str]
 
 
 Splits = dict[str, Callable[[], LabeledTexts]]
@@ -87,7 +79,9 @@ def sib200_sets(folder: Path) -> LabeledSets:
         # three columns tell it from a user's own label TAB text
         if files["train"].is_file() and _columns_of(files["train"]) == 3:
             found[below.name] = {
-                split: functools.partial(_read_numbered, path)
+                split: functools.partial(
+                    read_labeled_table, path, label=1, text=2, columns=3, has_ids=True
+                )
                 for split, path in files.items()
                 if path.is_file()
             }
@@ -158,13 +152,13 @@ def labeled_sets(folder: Path) -> LabeledSets:
     found: LabeledSets = {}
     for match, path in matching_files(folder, _OWN_FILE):
         splits = found.setdefault(match[1], {})
-        splits[_SPLIT_NAMES[match[2]]] = functools.partial(_read_own, path)
+        splits[_SPLIT_NAMES[match[2]]] = functools.partial(read_labeled_texts, path)
     for below in folders_in(folder):
         if find_code(below.name) is None:
             continue
         for match, path in matching_files(below, _OWN_SPLIT):
             splits = found.setdefault(below.name, {})
-            splits[_SPLIT_NAMES[match[1]]] = functools.partial(_read_own, path)
+            splits[_SPLIT_NAMES[match[1]]] = functools.partial(read_labeled_texts, path)
     # a classifier has nothing to learn from without a training set
     return {language: splits for language, splits in found.items() if "train" in splits}
 
@@ -181,83 +175,20 @@ def require_split(splits: Splits, split: str, *, language: str, folder: Path) ->
         )
 
 
-def read_table(path: Path, label: int, text: int, *, columns: int) -> LabeledTexts:
-    """A table with a label and a text in each row.
-
-    Args:
-        path: the file, its columns separated by tabs.
-        label: which column has the label.
-        text: which one the text.
-        columns: how many there are.
-
-    Raises:
-        DataError: the file is missing or empty, a row has another number of columns, or no label or
-            no text.
-    """
-    rows = [(number, row[label], row[text]) for number, row in numbered_rows(path, columns)]
-    return _collected(rows, path)
-
-
-def _read_numbered(path: Path) -> LabeledTexts:
-    rows = list(numbered_rows(path, 3))
-    # the header, which some copies lack
-    if rows and rows[0][1][:2] == ["index_id", "category"]:
-        del rows[0]
-    first: dict[str, int] = {}
-    for number, (key, _, _) in rows:
-        if key in first:
-            raise DataError(
-                f"the id {key!r} is that of line {first[key]} too; ids are unique",
-                path=path,
-                line=number,
-            )
-        first[key] = number
-    return _collected([(number, label, text) for number, (_, label, text) in rows], path)
-
-
 def _read_mldoc(path: Path) -> LabeledTexts:
-    found = read_table(path, 0, 1, columns=2)
-    return found._replace(texts=list(map(_decoded, found.texts)))
-
-
-def _decoded(text: str) -> str:
-    """The text itself where it is written as a Python literal of bytes."""
-    # under Python 3 MLDoc's script writes b'...' with escapes instead of the text
-    if not _PYTHON_BYTES.fullmatch(text):
-        return text
-    return str(ast.literal_eval(text).decode("utf-8"))
-
-
-def _read_own(path: Path) -> LabeledTexts:
-    # also in .jsonl.gz, which is not a suffix of Path
-    if ".jsonl" in path.name:
-        return _read_json(path, "label", "text")
-    return read_table(path, 0, 1, columns=2)
+    found = read_labeled_table(path)
+    return found._replace(texts=list(map(decoded_bytes, found.texts)))
 
 
 def _read_starred(path: Path, per_class: int | None) -> LabeledTexts:
-    stars = _read_json(path, "stars", "review_body")
+    stars = read_labeled_json(path, label="stars", text="review_body")
     rated = zip(stars.texts, map(float, stars.labels), strict=True)
     texts = [(text, _opinion(rating)) for text, rating in rated if rating != 3]
     return _evenly(texts, per_class)
 
 
 def _read_reviews(path: Path, per_class: int | None = None) -> LabeledTexts:
-    reviews: list[tuple[str, str]] = []
-    try:
-        for event, item in xml_events(path, "item"):
-            if event == "end" and item.tag == "item":
-                text, rating = (item.findtext(tag) or "" for tag in ("text", "rating"))
-                reviews.append((" ".join(text.split()), _opinion(float(rating))))
-    except ValueError as error:
-        if isinstance(error, DataError):
-            raise
-        expected = "expected <item> with <rating> and <text>"
-        raise DataError(f"no review file of CLS ({error}); {expected}", path=path) from error
-    # a review without a text can't be classified
-    reviews = [(text, label) for text, label in reviews if text]
-    if not reviews:
-        raise DataError("no reviews in it; expected <item> with <rating> and <text>", path=path)
+    reviews = [(text, _opinion(stars)) for text, stars in read_reviews(path)]
     return _evenly(reviews, per_class)
 
 
@@ -280,26 +211,6 @@ def _evenly(rows: list[tuple[str, str]], per_class: int | None) -> LabeledTexts:
             # i * n // count: all rows in order where there are no more of a label
             rows += [of_label[i * len(of_label) // count] for i in range(count)]
     return LabeledTexts([text for text, _ in rows], [label for _, label in rows])
-
-
-def _read_json(path: Path, label: str, text: str) -> LabeledTexts:
-    rows = json_fields(path, label, text)
-    return _collected([(number, row[0], row[1]) for number, row in rows], path)
-
-
-def _collected(rows: Iterable[tuple[int, str, str]], path: Path) -> LabeledTexts:
-    found = LabeledTexts([], [])
-    for number, label, text in rows:
-        if not label.strip() or not text.strip():
-            what = "text" if label.strip() else "label"
-            raise DataError(
-                f"the {what} is empty; fill it in or remove the line", path=path, line=number
-            )
-        found.texts.append(text)
-        found.labels.append(label.strip())
-    if not found.texts:
-        raise DataError("the file is empty; expected a label and a text per line", path=path)
-    return found
 
 
 def _columns_of(path: Path) -> int:

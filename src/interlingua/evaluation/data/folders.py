@@ -5,15 +5,15 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
 from interlingua.corpus.evaluation_sets import PairFile, one_each, pair_files
-from interlingua.errors import DataError, LanguageAbsentError, count_of
-from interlingua.files import files_in, tab_rows
+from interlingua.errors import DataError, LanguageAbsentError
+from interlingua.files import files_in
 from interlingua.languages import find_code, resolve
-from interlingua.storage.json_text import json_lines, parse_json
+from interlingua.storage.json_text import parse_json
 
 ENGLISH = "eng_Latn"
 FLORES = "flores200_devtest"
@@ -66,38 +66,6 @@ def matching_files(
     """The files with names that match as a whole, in order, each with its match."""
     found = ((re.fullmatch(pattern, path.name), path) for path in files_in(folder))
     return [(match, path) for match, path in found if match]
-
-
-def numbered_rows(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a table with tabs, with the numbers of their lines.
-
-    Raises:
-        DataError: a row has another number of columns.
-    """
-    for number, row in tab_rows(path):
-        if len(row) != columns:
-            raise DataError(
-                f"{count_of(len(row), 'columns')}, tabs between them; expected {columns}",
-                path=path,
-                line=number,
-            )
-        yield number, row
-
-
-def json_fields(path: Path, *keys: str) -> Iterator[tuple[int, list[str]]]:
-    """What each object of a file has under these keys, with the numbers of their lines.
-
-    Raises:
-        DataError: an object lacks one of them.
-    """
-    for number, record in json_lines(path):
-        if absent := [key for key in keys if key not in record]:
-            raise DataError(
-                f"no {absent[0]} here; expected an object with {', '.join(keys)}",
-                path=path,
-                line=number,
-            )
-        yield number, [str(record[key]) for key in keys]
 
 
 def choose_languages(

@@ -1,4 +1,4 @@
-"""Readers of pairs of sentences that either belong together or don't, in the layouts they come in.
+"""Sets of pairs of sentences that either belong together or don't, in a folder.
 
 - MRPC: ``test.tsv`` (label, two ids, two texts, with a header) or Microsoft's own
   ``msr_paraphrase_test.txt``;
@@ -12,19 +12,18 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from interlingua.corpus.labeled import CLASS_OF, languages_in_name, read_labeled
-from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import (
-    PACKED,
-    folders_in,
-    json_fields,
-    matching_files,
-    numbered_rows,
+from interlingua.corpus.formats.labeled_pairs import (
+    CLASS_OF,
+    PairLayout,
+    labeled_rows,
+    languages_in_name,
+    read_labeled,
 )
+from interlingua.evaluation.data.folders import PACKED, folders_in, matching_files
 from interlingua.files import files_in
 
 Split = Literal["train", "dev", "test"]
@@ -34,6 +33,11 @@ _MRPC_FILES = {
     "dev": ("val.tsv", "dev.tsv"),
     "test": ("test.tsv", "msr_paraphrase_test.txt"),
 }
+# Label, two ids, two texts, with a header.
+_MRPC = PairLayout(label=0, a=3, b=4, width=5, header=True)
+# Id, two texts, label, with a header.
+_PAWS = PairLayout(label=3, a=1, b=2, width=4, header=True)
+_OWN = PairLayout(width=3)
 _PAWS_FILES = {"train": "translated_train.tsv", "dev": "dev_2k.tsv", "test": "test_2k.tsv"}
 
 
@@ -68,10 +72,7 @@ def read_mrpc(path: Path) -> LabeledPairs:
     Raises:
         DataError: it is missing or empty, or a row is not of its layout.
     """
-    # label, two ids, two texts; the first line is the header
-    rows = numbered_rows(path, 5)
-    labeled = ((number, row[0], row[3], row[4]) for number, row in rows if number > 1)
-    return _collected(labeled, path)
+    return _read_binary(path, _MRPC)
 
 
 def paws_x_sets(folder: Path, split: Split) -> PairSets:
@@ -85,7 +86,7 @@ def paws_x_sets(folder: Path, split: Split) -> PairSets:
         if (below.name, split) == ("en", "train"):
             name = "train.tsv"
         if (below / name).is_file():
-            found[below.name] = functools.partial(_read_paws, below / name)
+            found[below.name] = functools.partial(_read_binary, below / name, _PAWS)
     return found
 
 
@@ -107,15 +108,8 @@ def pair_sets(folder: Path, split: Split) -> PairSets:
     """Your own pairs by language."""
     found: PairSets = {}
     for match, path in matching_files(folder, rf"([\w-]+)\.{split}\.(?:tsv|jsonl){PACKED}"):
-        found[match[1]] = functools.partial(_read_own, path)
+        found[match[1]] = functools.partial(_read_binary, path, _OWN)
     return found
-
-
-def _read_paws(path: Path) -> LabeledPairs:
-    # id, two texts, label; the first line is the header
-    rows = numbered_rows(path, 4)
-    labeled = ((number, row[3], row[1], row[2]) for number, row in rows if number > 1)
-    return _collected(labeled, path)
 
 
 def _read_xnli(path: Path, language: str | None, neutral: Neutral) -> LabeledPairs:
@@ -137,30 +131,10 @@ def _xnli_languages(path: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(pair.language_a for pair in pairs))
 
 
-def _read_own(path: Path) -> LabeledPairs:
-    if ".jsonl" in path.name:
-        rows = json_fields(path, "label", "sentence1", "sentence2")
-    else:
-        rows = numbered_rows(path, 3)
-    return _collected(((number, row[0], row[1], row[2]) for number, row in rows), path)
-
-
-def _collected(rows: Iterator[tuple[int, str, str, str]], path: Path) -> LabeledPairs:
+def _read_binary(path: Path, layout: PairLayout) -> LabeledPairs:
     found = LabeledPairs([], [], [])
-    for number, label, first, second in rows:
-        if label.strip() not in ("0", "1"):
-            raise DataError(
-                f"the label {label[:40]!r} is neither 1 nor 0; correct the line",
-                path=path,
-                line=number,
-            )
-        if not first.strip() or not second.strip():
-            raise DataError(
-                "a text is empty; fill it in or remove the line", path=path, line=number
-            )
-        found.positive.append(label.strip() == "1")
-        found.first.append(first)
-        found.second.append(second)
-    if not found.positive:
-        raise DataError("the file is empty; expected a label and two texts per line", path=path)
+    for row in labeled_rows(path, "binary", layout=layout):
+        found.first.append(row.a)
+        found.second.append(row.b)
+        found.positive.append(row.label == 1)
     return found

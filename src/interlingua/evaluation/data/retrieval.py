@@ -1,4 +1,4 @@
-"""Readers of retrieval sets: questions, passages, and which passage answers which question.
+"""Retrieval sets in a folder: questions, passages, and which passage answers which question.
 
 The layouts are those in which the sets are published:
 
@@ -20,13 +20,26 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from interlingua.errors import DataError, count_of
+from interlingua.corpus.formats.questions import (
+    Judgment,
+    PoolPassage,
+    beir_qrels,
+    documents,
+    passages_of,
+    question_lines,
+    squad_errors,
+    squad_paragraphs,
+    text_of,
+    topics,
+    trec_qrels,
+)
+from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import content_sha256, folders_in, matching_files
 from interlingua.evaluation.metrics.ranking import Qrels
 from interlingua.files import COMPRESSIONS, open_text
-from interlingua.storage.json_text import json_lines, load_json
+from interlingua.storage.json_text import json_lines
 
 QUESTIONS_FILE = re.compile(
     r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)(?:\.(train|dev|test))?\.questions\.tsv"
@@ -34,14 +47,6 @@ QUESTIONS_FILE = re.compile(
 _JSON_FILE = re.compile(r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)\.json")
 _MR_TYDI = re.compile(r"mrtydi-v[\d.]+-([a-z]+)")
 _MIRACL = re.compile(r"miracl-v([\d.]+)-([a-z]{2,3})")
-
-
-class PoolPassage(NamedTuple):
-    """What is to be found; many have no title."""
-
-    id: str
-    title: str
-    text: str
 
 
 Passages = Callable[[], Iterator[PoolPassage]]
@@ -140,22 +145,15 @@ def beir_sets(folder: Path, split: str) -> Sets:
 
 
 def _read_questions(path: Path) -> RetrievalSet:
-    passages_path = path.with_name(path.name.replace(".questions.tsv", ".passages.txt"))
+    passages_path = passages_of(path)
     with open_text(passages_path) as lines:
         # to check the line numbers of the questions before anything is embedded
         count = sum(1 for _ in lines)
     queries: dict[str, str] = {}
     qrels: dict[str, dict[str, int]] = {}
-    for number, row in _table(path, 3):
-        name, passage, question = row[:3]
-        if not passage.isdigit() or int(passage) >= count:
-            raise DataError(
-                f"passage {passage!r}, but {passages_path.name} has lines 0 to {count - 1}",
-                path=path,
-                line=number,
-            )
-        _add(queries, name, question, path, number)
-        qrels[name] = {passage: 1}
+    for line, name, passage, question in question_lines(path, count):
+        _add(queries, name, question, path, line)
+        qrels[name] = {str(passage): 1}
 
     def passages() -> Iterator[PoolPassage]:
         with open_text(passages_path) as texts:
@@ -169,23 +167,17 @@ def _read_answer_sentences(path: Path) -> RetrievalSet:
     queries: dict[str, str] = {}
     qrels: dict[str, dict[str, int]] = {}
     sentences: list[PoolPassage] = []
-    try:
-        articles = load_json(path)["data"]
-        paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
-        for number, paragraph in enumerate(paragraphs):
+    with squad_errors(path, "sentences, sentence_breaks"):
+        for number, (_, paragraph) in enumerate(squad_paragraphs(path)):
             # ids are paragraph.sentence, counted from 0, and the same in every language
             for place, sentence in enumerate(paragraph["sentences"]):
                 sentences.append(PoolPassage(f"{number}.{place}", "", sentence))
             for question in paragraph["qas"]:
                 start = question["answers"][0]["answer_start"]
-                _add(queries, question["id"], question["question"], path, None)
+                text = text_of(question, ("question",), (path, None))
+                _add(queries, question["id"], text, path, None)
                 sentence = _sentence_at(start, paragraph["sentence_breaks"])
                 qrels[question["id"]] = {f"{number}.{sentence}": 1}
-    except (ValueError, KeyError, TypeError, IndexError, StopIteration) as error:
-        if isinstance(error, DataError):
-            raise
-        expected = "SQuAD's form with sentences and sentence_breaks"
-        raise DataError(f"not {expected} ({type(error).__name__}: {error})", path=path) from error
     return RetrievalSet(_filled(queries, path), qrels, lambda: iter(sentences))
 
 
@@ -194,28 +186,15 @@ def _sentence_at(start: int, breaks: list[list[int]]) -> int:
     return max(place for place, (begin, _) in enumerate(breaks) if begin <= start)
 
 
-def _read_trec(topics: Path, qrels_path: Path, corpus: list[Path]) -> RetrievalSet:
+def _read_trec(topics_path: Path, qrels_path: Path, corpus: list[Path]) -> RetrievalSet:
     queries: dict[str, str] = {}
-    for number, row in _table(topics, 2):
-        _add(queries, row[0], row[1], topics, number)
-    qrels: dict[str, dict[str, int]] = {}
-    for number, line in _lines(qrels_path):
-        columns = line.split()
-        # query, iteration (always 0 or Q0), passage, relevance: TREC's format
-        if len(columns) != 4:
-            raise DataError(
-                f"{count_of(len(columns), 'columns')}; expected query 0 passage relevance",
-                path=qrels_path,
-                line=number,
-            )
-        query, _, passage, relevance = columns
-        grade = _grade(relevance, qrels_path, number)
-        _judge(qrels, query, passage, grade, qrels_path, number)
+    for line, name, question in topics(topics_path):
+        _add(queries, name, question, topics_path, line)
     files = [_packed(path) for path in corpus]
     return RetrievalSet(
-        _filled(queries, topics),
-        qrels,
-        lambda: _documents(files, ("docid", "id")),
+        _filled(queries, topics_path),
+        _judged(trec_qrels(qrels_path), qrels_path),
+        lambda: documents(files, ("docid", "id")),
         lambda: _line_count(files),
     )
 
@@ -223,111 +202,56 @@ def _read_trec(topics: Path, qrels_path: Path, corpus: list[Path]) -> RetrievalS
 def _read_beir(folder: Path, split: str) -> RetrievalSet:
     queries: dict[str, str] = {}
     path = _packed(folder / "queries.jsonl")
-    for number, record in json_lines(path):
-        name = _text(record, ("_id", "id"), path, number)
-        _add(queries, name, _text(record, ("text",), path, number), path, number)
-    qrels: dict[str, dict[str, int]] = {}
-    judged = folder / "qrels" / f"{split}.tsv"
-    for number, row in _table(judged, 3):
-        # the header: query-id, corpus-id, score
-        if number == 1 and not row[2].lstrip("-").isdigit():
-            continue
-        _judge(qrels, row[0], row[1], _grade(row[2], judged, number), judged, number)
+    for line, record in json_lines(path):
+        name = text_of(record, ("_id", "id"), (path, line))
+        _add(queries, name, text_of(record, ("text",), (path, line)), path, line)
+    judgments = folder / "qrels" / f"{split}.tsv"
+    qrels = _judged(beir_qrels(judgments), judgments)
     corpus = [_packed(folder / "corpus.jsonl")]
     # the file holds the questions of every split
     questions = {name: text for name, text in queries.items() if name in qrels}
     return RetrievalSet(
-        _filled(questions, judged),
+        _filled(questions, judgments),
         qrels,
-        lambda: _documents(corpus, ("_id", "id")),
+        lambda: documents(corpus, ("_id", "id")),
         lambda: _line_count(corpus),
     )
 
 
-def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[PoolPassage]:
-    for path in files:
-        for number, record in json_lines(path):
-            name = _text(record, id_keys, path, number)
-            if "contents" in record:
-                # Mr.TyDi's own: title, empty line, text; without an empty line all of it is text
-                contents = _text(record, ("contents",), path, number)
-                title, gap, text = contents.partition("\n\n")
-                if not gap:
-                    title = ""
-                    text = contents
-            else:
-                title = str(record.get("title") or "")
-                text = _text(record, ("text",), path, number)
-            yield PoolPassage(name, title.strip(), text.strip())
-
-
 def _line_count(files: Iterable[Path]) -> int:
-    return sum(1 for path in files for _ in _lines(path))
-
-
-def _text(record: Mapping[str, Any], keys: tuple[str, ...], path: Path, line: int) -> str:
-    for key in keys:
-        if record.get(key) is not None:
-            return str(record[key])
-    there = ", ".join(key for key, value in record.items() if value is not None)
-    raise DataError(f"no {' or '.join(keys)} here, only {there}", path=path, line=line)
-
-
-def _table(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
-    for number, line in _lines(path):
-        row = line.rstrip("\r\n").split("\t")
-        if len(row) < columns:
-            raise DataError(
-                f"{count_of(len(row), 'columns')}; expected {columns}, tabs between them",
-                path=path,
-                line=number,
-            )
-        yield number, row
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines that are not blank, with their numbers; of JSON Lines as well, which are counted."""
-    with open_text(path, is_json=True) as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield number, line
+    """Lines that are not blank; they are not parsed."""
+    count = 0
+    for path in files:
+        with open_text(path, is_json=True) as lines:
+            count += sum(bool(line.strip()) for line in lines)
+    return count
 
 
 def _add(queries: dict[str, str], name: str, text: str, path: Path, line: int | None) -> None:
     if name in queries:
         raise DataError(f"the id {name!r} stands here twice; ids must differ", path=path, line=line)
-    if not text.strip():
-        raise DataError(
-            f"the question {name!r} is empty; fill it in or remove it", path=path, line=line
-        )
     queries[name] = text.strip()
 
 
-def _judge(
-    qrels: dict[str, dict[str, int]], query: str, passage: str, grade: int, path: Path, line: int
-) -> None:
-    """Adds a judgment; one that stands there twice must say the same."""
-    of_query = qrels.setdefault(query, {})
-    if of_query.setdefault(passage, grade) != grade:
-        both = f"relevance {of_query[passage]} and {grade}"
-        raise DataError(
-            f"query {query!r} and passage {passage!r} stand here with {both}", path=path, line=line
-        )
+def _judged(judgments: Iterable[Judgment], path: Path) -> dict[str, dict[str, int]]:
+    """Grades by question and passage; a judgment that is there twice must say the same."""
+    qrels: dict[str, dict[str, int]] = {}
+    for line, query, passage, grade in judgments:
+        of_query = qrels.setdefault(query, {})
+        if of_query.setdefault(passage, grade) != grade:
+            both = f"relevance {of_query[passage]} and {grade}"
+            raise DataError(
+                f"query {query!r} and passage {passage!r} stand here with {both}",
+                path=path,
+                line=line,
+            )
+    return qrels
 
 
 def _filled(queries: dict[str, str], path: Path) -> dict[str, str]:
     if not queries:
         raise DataError("no questions here; fetch the file again", path=path)
     return queries
-
-
-def _grade(text: str, path: Path, line: int) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise DataError(
-            f"the relevance {text[:40]!r} is not a whole number", path=path, line=line
-        ) from None
 
 
 def _packed(path: Path) -> Path:

@@ -22,7 +22,7 @@ from jaxtyping import Bool, Float32, Float64, Int64
 from numpy import ndarray
 from torch import Tensor
 
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.topk.dense import merge, no_neighbors, padded_block, top_k
 from interlingua.search.topk.exact import Neighbors
 
@@ -81,7 +81,7 @@ def search_pool(
     k: int = 10,
     rows: int = ROWS,
     columns: int = COLUMNS,
-    progress: Progress = silent,
+    progress: Progress = SILENT,
 ) -> Pool:
     """Runs the pass.
 
@@ -91,7 +91,7 @@ def search_pool(
             out and saves time.
         rows: queries held at once.
         columns: candidates held at once.
-        progress: called after each block of queries.
+        progress: counts the queries.
 
     Raises:
         DataError: a vector is not finite.
@@ -104,6 +104,7 @@ def search_pool(
     own_without = np.zeros((count, n), dtype=bool)
     occurrences = np.zeros(count * n, dtype=np.int64)
     nearest_other = np.zeros((count, n), dtype=np.int64)
+    progress.start(count * n, "sentences", "nearest neighbors")
     for language in range(count):
         others = torch.arange(count) != language
         for start in range(0, n, rows):
@@ -123,7 +124,7 @@ def search_pool(
             own[language, span] = ((at_home > abroad) & (at_home > translated)).numpy()
             neighbors = found.neighbors.indices.flatten().numpy()
             occurrences += np.bincount(neighbors, minlength=count * n)
-            progress("nearest neighbors", language * n + span.stop, count * n)
+            progress.advance(span.stop - span.start)
     return Pool(alone, among_all, own, own_without, occurrences.reshape(count, n), nearest_other, k)
 
 

@@ -44,7 +44,7 @@ from interlingua.evaluation.task import Findings, Scored, StreamedTask, Unit
 from interlingua.functional.margin import Margin
 from interlingua.mining.candidates import Candidates, Retrieval, best_both_ways, retrieve
 from interlingua.mining.gold import Extraction, at_threshold, best_threshold, cross_validated
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.topk.exact import exact_topk
 
 DATASET = "bucc2018_zh_en"
@@ -161,7 +161,7 @@ class BuccMargin(BuccTask):
     seed: int = 1
 
     def evaluate(
-        self, encoder: CachedEncoder, data: Path, *, progress: Progress = silent
+        self, encoder: CachedEncoder, data: Path, *, progress: Progress = SILENT
     ) -> TaskResult:
         """See ``Task.evaluate``; shows ``f1`` where all pairs have it."""
         result = super().evaluate(encoder, data, progress=progress)

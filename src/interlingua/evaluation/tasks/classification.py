@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from interlingua.corpus.formats.labeled_texts import LabeledTexts
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.classification import (
     SPLITS,
-    LabeledTexts,
     cls_v1_sets,
     cls_v2_sets,
     labeled_sets,

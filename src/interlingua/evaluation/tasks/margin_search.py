@@ -22,7 +22,7 @@ from interlingua.evaluation.metrics.xsim import kinds_of_errors, xsim_search
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
 from interlingua.evaluation.task import Findings, Scored, Unit
 from interlingua.evaluation.tasks.translations import Translations, TranslationTask
-from interlingua.runtime import Progress
+from interlingua.runtime.progress import Progress
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,7 +35,7 @@ from interlingua.evaluation.task import Findings, LanguageTask, Scored
 from interlingua.evaluation.tasks.flores import FloresP1
 from interlingua.evaluation.tasks.groups import group_members
 from interlingua.languages import parse
-from interlingua.runtime import Progress
+from interlingua.runtime.progress import Progress
 
 LEAST_LANGUAGES = 2
 PASSES = 2
@@ -99,13 +99,10 @@ class MixedPool(LanguageTask):
             )
         # sentences embedded, then searched for: progress counts each twice
         work = len(texts.languages) * texts.sentences
-        vectors = unit_vectors(encoder, texts, progress=progress, of_all=PASSES * work)
-
-        def after_embedding(label: str, done: int, _: int) -> None:
-            progress(label, work + done, PASSES * work)
-
+        progress.start(PASSES * work, "sentences", self.name)
+        vectors = unit_vectors(encoder, texts, progress=progress.within(work))
         # k = 0: neighbors are for hubness, which is not needed here
-        pool = search_pool(vectors, k=0, progress=after_embedding)
+        pool = search_pool(vectors, k=0, progress=progress.within(work))
         found = Findings(folder=folder)
         found.digests = {code: content_sha256([lines]) for code, lines in texts.lines.items()}
         examples = _examples(pool, vectors, texts, self.examples)

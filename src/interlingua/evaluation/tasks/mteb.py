@@ -17,7 +17,7 @@ from interlingua.evaluation.mteb_encoder import MTEBEncoder
 from interlingua.evaluation.scores import SubsetScores, TaskResult, mean_scores
 from interlingua.evaluation.task import options
 from interlingua.languages import find_code
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 PREFIX = "mteb:"
 
@@ -74,7 +74,7 @@ class MTEB:
         return data
 
     def evaluate(
-        self, encoder: CachedEncoder, data: Path, *, progress: Progress = silent
+        self, encoder: CachedEncoder, data: Path, *, progress: Progress = SILENT
     ) -> TaskResult:
         """See ``Task.evaluate``."""
         start = time.perf_counter()
@@ -82,6 +82,8 @@ class MTEB:
             # of what mteb and its libraries do among themselves
             warnings.simplefilter("ignore")
             task, origin, notes = self._prepared(data)
+            # mteb does not say how many texts there are.
+            progress.start(None, "texts", self.name)
             bridge = MTEBEncoder(encoder, task, progress)
             (found,) = _mteb().evaluate(
                 bridge,

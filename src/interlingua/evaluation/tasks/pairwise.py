@@ -16,8 +16,8 @@ from interlingua.evaluation.data.folders import content_sha256, full_code
 from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 from interlingua.evaluation.scores import Example, Items
-from interlingua.evaluation.task import Findings, LanguageTask, Scored, TextCounter
-from interlingua.runtime import Progress
+from interlingua.evaluation.task import Findings, LanguageTask, Scored
+from interlingua.runtime.progress import Progress
 
 
 class Embedded(NamedTuple):
@@ -107,8 +107,9 @@ class PairwiseSearch(LanguageTask):
         found = Findings(folder=folder)
         found.digests = {code: content_sha256([lines]) for code, lines in texts.items()}
         sentences = len(texts[present[0]])
-        counter = TextCounter(progress, len(pairs) * sentences)
+        progress.start(len(pairs) * sentences, "sentences", self.name)
         for first, second in pairs:
+            progress.note(f"{first}-{second}")
             x = Embedded.by(encoder, full_code(first), texts[first])
             y = Embedded.by(encoder, full_code(second), texts[second])
             forward, backward = both_directions(x, y, limit=self.examples)
@@ -119,7 +120,7 @@ class PairwiseSearch(LanguageTask):
                 scores, items = self.scores_of(direction.nearest)
                 scored = Scored(scores, items, direction.examples)
                 found.add_scores(name, direction.languages, sentences, scored)
-            counter(f"{first}-{second}", sentences)
+            progress.advance(sentences)
         return found
 
     def embed(self, encoder: CachedEncoder, data: Path) -> None:

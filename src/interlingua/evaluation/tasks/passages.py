@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import abc
-import functools
 import hashlib
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
@@ -16,11 +15,11 @@ from jaxtyping import Float32, Int64
 from numpy import ndarray
 
 from interlingua.arrays import normalize_rows
+from interlingua.corpus.formats.questions import PoolPassage
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import check_enough, choose_languages, full_code
 from interlingua.evaluation.data.retrieval import (
-    PoolPassage,
     RetrievalSet,
     judged_questions,
     set_sha256,
@@ -29,12 +28,12 @@ from interlingua.evaluation.examples import PER_SUBSET
 from interlingua.evaluation.metrics.ranking import Qrels, Run, write_trec_run
 from interlingua.evaluation.scores import Example, Items
 from interlingua.evaluation.streams import PORTION_TEXTS, keep_vectors
-from interlingua.evaluation.task import Findings, LanguageTask, Scored, TextCounter
+from interlingua.evaluation.task import Findings, LanguageTask, Scored
 from interlingua.evaluation.tasks.missed_passages import with_texts
 from interlingua.evaluation.tasks.passage_ids import PassageIds
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, Questions
 from interlingua.portions import portions
-from interlingua.runtime import Progress, silent
+from interlingua.runtime.progress import SILENT, Progress
 
 T = TypeVar("T")
 OF_ALL = "_all_languages"
@@ -90,12 +89,12 @@ class PassageTask(LanguageTask):
         sets, codes = self._sets(folder)
         # passages are counted without being parsed, for the progress alone
         texts = sum(one.passage_count() + len(one.queries) for one in sets.values())
-        count = TextCounter(progress, texts)
+        progress.start(texts, "texts", self.name)
         found = Findings(folder=folder)
         pools = {}
         for name, one in sets.items():
-            embedded = functools.partial(count, f"{name} passages")
-            pools[name] = self._embed_passages(encoder, one, codes[name], embedded)
+            progress.note(f"{name} passages")
+            pools[name] = self._embed_passages(encoder, one, codes[name], progress)
             found.digests[name] = set_sha256(one, pools[name].digest)
         missed = {}
         for name, one in sets.items():
@@ -115,7 +114,8 @@ class PassageTask(LanguageTask):
             for table, cells in scored.tables.items():
                 found.tables[table] = {**found.tables.get(table, {}), **cells}
             missed[name] = scored.missed
-            count(f"{name} questions", len(one.queries))
+            progress.note(f"{name} questions")
+            progress.advance(len(one.queries))
         measure = "cosine" if self._is_by_cosine(encoder) else "inner product"
         found.examples = with_texts(missed, sets, codes, measure)
         return found
@@ -126,21 +126,22 @@ class PassageTask(LanguageTask):
         data: Path,
         shard: tuple[int, int],
         *,
-        progress: Progress = silent,
+        progress: Progress = SILENT,
     ) -> None:
         """Embeds each n-th portion of the passages, counted over all languages.
 
         See ``evaluation.suite``.
         """
         sets, codes = self._sets(self.find(data))
-        count = TextCounter(progress, sum(one.passage_count() for one in sets.values()))
+        progress.start(sum(one.passage_count() for one in sets.values()), "passages", self.name)
         numbers = itertools.count(1)
         for name, one in sets.items():
             for portion in portions(one.passages(), PORTION_TEXTS):
                 # round robin over all languages, so that parts are equal although languages are not
                 if (next(numbers) - shard[0]) % shard[1] == 0:
                     keep_passages(encoder, portion, codes[name])
-                count(f"{name} passages", len(portion))
+                progress.note(f"{name} passages")
+                progress.advance(len(portion))
 
     def _sets(self, folder: Path) -> tuple[dict[str, RetrievalSet], dict[str, str]]:
         """The chosen sets by name, and the language of each."""
@@ -179,7 +180,7 @@ class PassageTask(LanguageTask):
         encoder: CachedEncoder,
         one: RetrievalSet,
         language: str,
-        embedded: Callable[[int], None],
+        progress: Progress,
     ) -> EmbeddedPassages:
         """All passages of a language.
 
@@ -197,7 +198,7 @@ class PassageTask(LanguageTask):
         def embed(portion: Sequence[PoolPassage]) -> Int64[ndarray, " n"]:
             ids.extend([passage.id for passage in portion])
             rows = keep_passages(encoder, portion, language)
-            embedded(len(portion))
+            progress.advance(len(portion))
             return rows
 
         passages = iter(read())

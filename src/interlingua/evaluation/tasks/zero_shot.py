@@ -26,7 +26,7 @@ from interlingua.evaluation.data.folders import ENGLISH, choose_languages, full_
 from interlingua.evaluation.metrics.linear import class_numbers
 from interlingua.evaluation.metrics.mlp import EPOCHS, train_mlps
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
-from interlingua.evaluation.task import Findings, Scored, TextCounter
+from interlingua.evaluation.task import Findings, Scored
 from interlingua.evaluation.tasks.classification import (
     ClassificationTask,
     ClsV1Data,
@@ -36,7 +36,7 @@ from interlingua.evaluation.tasks.classification import (
     Sib200Data,
     UmsabData,
 )
-from interlingua.runtime import Progress
+from interlingua.runtime.progress import Progress
 
 LANGUAGES_TOGETHER = 12
 """Languages to train classifiers for at the same time; bounds memory."""
@@ -81,22 +81,24 @@ class ZeroShotTask(ClassificationTask):
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """See ``Task.run``; a classifier of one language is tested in all of them."""
         units = list(self.units(folder))
-        count = TextCounter(progress, sum(unit.sentences for unit in units))
+        progress.start(sum(unit.sentences for unit in units), "texts", self.name)
         sets = [unit.data for unit in units]
         # the test sets of all languages, which each classifier is tested on, stay in memory;
         # training sets are embedded when their turn comes
         tests = {}
         for one in sets:
+            progress.note(f"{one.key} test")
             tests[one.key] = self._embed(encoder, one, "test")
-            count(f"{one.key} test", len(tests[one.key]))
+            progress.advance(len(tests[one.key]))
         right: dict[tuple[str, str], Bool[ndarray, "s n"]] = {}
         dev_accuracy: dict[str, Float64[ndarray, " s"]] = {}
         for sources in _same_size(self._sources(sets)):
+            progress.note(f"{sources[-1].key} classifiers")
             self._learn(encoder, sources, sets, tests, right, dev_accuracy)
             texts = 0
             for one in sources:
                 texts += len(one.splits["train"].texts) + len(one.splits["dev"].texts)
-            count(f"{sources[-1].key} classifiers", texts)
+            progress.advance(texts)
         found = Findings(folder=folder)
         for unit in units:
             found.record(unit)

@@ -36,7 +36,7 @@ from interlingua.encoder.vector_format import (
 )
 from interlingua.errors import ConfigError, DataError, import_extra
 from interlingua.portions import ceil_div
-from interlingua.runtime import Counted, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.topk.bounds import dot_float64
 from interlingua.search.topk.exact import BLOCK, Neighbors, exact_topk, neighbors_of, read_block
 from interlingua.search.topk.lists import NeighborLists
@@ -258,7 +258,7 @@ def find_approximately(
     *,
     memory: int,
     device: str | None = None,
-    progress: Counted = silent,
+    progress: Progress = SILENT,
 ) -> str:
     """Neighbors both ways, in the files of ``search_tiles``.
 
@@ -272,7 +272,7 @@ def find_approximately(
         approximate: how to search.
         memory: bytes that the indexes of both sides may take.
         device: see ``search_device``; FAISS itself stays on the CPU.
-        progress: called after each tile.
+        progress: shows how far the work is.
 
     Returns:
         The recall of both sides, in a sentence.

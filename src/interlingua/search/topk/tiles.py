@@ -34,7 +34,7 @@ from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.files import PathLike, atomic_write
 from interlingua.locks import exclusive
 from interlingua.portions import ceil_div
-from interlingua.runtime import Counted, silent
+from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.topk.bounds import Block, Frame
 from interlingua.search.topk.exact import (
     Neighbors,
@@ -231,7 +231,7 @@ def search_tiles(
     shard: tuple[int, int] = (1, 1),
     workers: Workers | None = None,
     device: str = "cpu",
-    progress: Counted = silent,
+    progress: Progress = SILENT,
 ) -> None:
     """Does the tiles that are not done yet; what is found lies in the folder.
 
@@ -245,7 +245,7 @@ def search_tiles(
         shard: which tiles, ``(2, 8)`` the second of eight parts.
         workers: who do them, a tile a task; this process by default.
         device: where the products are made.
-        progress: called after each tile.
+        progress: shows how far the work is.
 
     Raises:
         ConfigError: the folder holds another plan, or another process is at work there.
@@ -325,7 +325,7 @@ class TileJournal:
         folder: of lists and journal; created.
         plan: how the pairs are cut.
         shard: which tiles.
-        progress: called after each tile.
+        progress: shows how far the work is.
 
     Attributes:
         left: tiles to be done.
@@ -339,7 +339,7 @@ class TileJournal:
         folder: PathLike,
         plan: TilePlan,
         shard: tuple[int, int] = (1, 1),
-        progress: Counted = silent,
+        progress: Progress = SILENT,
     ) -> None:
         self.folder = Path(folder)
         self.plan = plan
@@ -350,7 +350,7 @@ class TileJournal:
         self.left = [tile for tile in tiles if tile not in self._done.tiles]
         self.total = sum(plan.pairs(*tile) for tile in tiles)
         self.finished = self.total - sum(plan.pairs(*tile) for tile in self.left)
-        progress(self.finished, self.total)
+        progress.start(self.total, "products", "nearest neighbors", done=self.finished)
 
     def read(self, tile: Tile) -> tuple[NeighborLists, NeighborLists]:
         """The lists of both blocks so far.
@@ -380,7 +380,7 @@ class TileJournal:
         Journal(self.folder / JOURNAL).add(tile)
         self._done.add(tile)
         self.finished += self.plan.pairs(*tile)
-        self.progress(self.finished, self.total)
+        self.progress.advance(self.plan.pairs(*tile))
 
 
 def neighbor_blocks(

@@ -2,10 +2,14 @@ import logging
 
 import pytest
 
-from interlingua.corpus.labeled import languages_in_name, read_labeled
+from interlingua.adapt.development import read_similarity
+from interlingua.corpus.formats.labeled_pairs import languages_in_name, read_labeled
 from interlingua.errors import DataError
-
-from .conftest import write
+from interlingua.evaluation.data.pairs import pair_sets
+from interlingua.evaluation.data.similarity import SimilarityFile, read_scored_pairs
+from interlingua.evaluation.validation import similarity_evaluator
+from interlingua.mining.calibrate import read_labels
+from tests.corpus.conftest import write
 
 ENGLISH = ("eng_Latn", "eng_Latn")
 
@@ -142,3 +146,56 @@ def test_broken_json(tmp_path, line, message):
 def test_missing_file(tmp_path):
     with pytest.raises(DataError, match="no such file"):
         rows(tmp_path / "none.tsv", "nli")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("SICK_train.txt", "pair_ID\tsentence_A\tsentence_B\trelatedness_score\n1\ta\tb\t2.5"),
+        ("sick.tsv", "2.5\ta\tb\tNEUTRAL"),
+        ("stsb-de-train.csv", '"a","b",2.5'),
+        ("STS.en-de.txt", "a\tb\t2.5"),
+        ("STS.input.MSRpar.txt", "a\tb"),
+        ("en-de.jsonl", '{"similarity_score": 2.5, "sentence1": "a", "sentence2": "b"}'),
+    ],
+)
+def test_training_reads_what_evaluation_reads(tmp_path, name, content):
+    path = write(tmp_path / name, content + "\n")
+    write(tmp_path / "STS.gs.MSRpar.txt", "2.5\n")
+    assert rows(path, "sts") == [("a", "b", 0.5)]
+    judged = read_scored_pairs(SimilarityFile(("en", "en"), path))
+    assert tuple(judged) == (["a"], ["b"], [2.5], 0)
+
+
+def test_tracks_with_rows_that_begin_with_english(tmp_path):
+    path = write(tmp_path / "track6.tr-en.tsv", "5\tA dog.\tBir köpek.")
+    (pair,) = read_labeled(path, kind="sts", languages=ENGLISH)
+    assert pair[3:] == ("eng_Latn", "tur_Latn")
+
+
+READERS = {
+    "training": lambda path: read_labeled(path, kind="sts", languages=ENGLISH),
+    "average": read_similarity,
+    "validation": lambda path: similarity_evaluator([path]),
+    "similarity": lambda path: read_scored_pairs(SimilarityFile(("en", "en"), path)),
+    "pairs": lambda path: pair_sets(path.parent, "test")["de"](),
+    "calibrate": read_labels,
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1\ta\tb\n1\ta\n", "de.test.tsv:2: 2 columns; expected 3 columns, tabs between them"),
+        ("1\ta\tb\nx\ta\tb\n", "de.test.tsv:2: label 'x'; expected "),
+        ("1\ta\tb\n1\t \tb\n", "de.test.tsv:2: a sentence is empty; fill it in or remove the row"),
+        ("", "de.test.tsv: no labeled pairs in it"),
+    ],
+    ids=["columns", "label", "sentence", "empty"],
+)
+def test_every_user_of_labeled_pairs_has_the_same_errors(tmp_path, content, message):
+    path = write(tmp_path / "de.test.tsv", content)
+    for name, read in READERS.items():
+        with pytest.raises(DataError) as error:
+            read(path)
+        assert message in str(error.value), name

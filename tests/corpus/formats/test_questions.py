@@ -9,10 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.corpus.questions import NO_POSITIVE, NO_TEXT, Question, TitledText, read_questions
-from interlingua.errors import DataError
-
-from .conftest import write
+from interlingua.corpus.formats.questions import (
+    NO_POSITIVE,
+    NO_TEXT,
+    Question,
+    TitledText,
+    read_questions,
+)
+from interlingua.errors import DataError, LanguageError
+from tests.corpus.conftest import write
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA", Path.home() / ".cache/interlingua/data"))
 DPR = [
@@ -87,7 +92,8 @@ def test_blank_documents_of_a_collection_matter_only_if_they_are_answers(tmp_pat
 
 
 def test_dpr_in_another_language_is_called_by_it(tmp_path):
-    found = read_questions(write(tmp_path / "train.ko.json", json.dumps(DPR)))
+    asked = [{**DPR[0], "question": "햄릿은 누가 썼습니까"}, *DPR[1:]]
+    found = read_questions(write(tmp_path / "train.ko.json", json.dumps(asked)))
     assert [question.language for question in found] == ["kor_Hang", "deu_Latn"]
 
 
@@ -190,10 +196,10 @@ def topics_in(folder, *, qrels=QRELS, docs=DOCS, topics=TOPICS):
     [
         ({"qrels": None}, r"there is no qrels.train.txt .*"),
         ({"docs": None}, r"there is no docs.jsonl .*"),
-        ({"qrels": "1 0 5#0\n"}, "qrels.train.txt:1: '1 0 5#0', expected: question 0 passage"),
+        ({"qrels": "1 0 5#0\n"}, "qrels.train.txt:1: 3 columns; .*question 0 passage"),
         ({"qrels": "1 0 99 1\n"}, "docs.jsonl: lacks 1 passage .*'99'"),
-        ({"docs": [{"id": "5#0"}]}, r"docs.jsonl:1: 'text' is missing"),
-        ({"topics": "1\n"}, r"topic.train.tsv:1: '1', expected question id, question"),
+        ({"docs": [{"id": "5#0"}]}, r"docs.jsonl:1: no text here, only id"),
+        ({"topics": "1\n"}, r"topic.train.tsv:1: 1 column; .*question id, question"),
     ],
 )
 def test_broken_topics(tmp_path, files, message):
@@ -202,7 +208,7 @@ def test_broken_topics(tmp_path, files, message):
 
 
 def test_topics_without_a_language(tmp_path):
-    with pytest.raises(DataError, match="name or its folder's"):
+    with pytest.raises(DataError, match="call the file"):
         list(read_questions(topics_in(tmp_path / "mine" / "mine")))
 
 
@@ -222,7 +228,7 @@ def test_topics_without_a_language(tmp_path):
             '{"data": [{"paragraphs": [{"context": "c", "qas": [{"question": ""}]}]}]}',
             "'question' is blank",
         ),
-        ("nq.json", '[\n{"positive_ctxs": []}]', r"nq.json:2: 'question' is missing"),
+        ("nq.json", '[\n{"positive_ctxs": []}]', r"nq.json:2: no question here"),
         (
             "nq.json",
             '[\n{"question": "a", "positive_ctxs": {}}]',
@@ -231,16 +237,16 @@ def test_topics_without_a_language(tmp_path):
         (
             "nq.json",
             '[{"question": "a", "positive_ctxs": [{"title": "x"}]}]',
-            r"nq.json:1: 'text' is missing",
+            r"nq.json:1: no text here",
         ),
         ("nq.json", '[{"question": "a", "language": "qqq"}]', r"nq.json:1: language .*qqq"),
-        ("nq.json", '[{"question": "a"},\n3]', r"nq.json:2: 'question' is missing"),
+        ("nq.json", '[{"question": "a"},\n3]', r"nq.json:2: int, expected an object"),
         ("nq.json", '{"data": [{"title": "x"}]}', r"not SQuAD's form .*KeyError 'paragraphs'"),
         ("nq.json", '{"data":\n,}', r"nq.json:2: not JSON"),
-        ("mrtydi.jsonl", '{"query": "a"}\n', r"mrtydi.jsonl:1: its language is unknown"),
+        ("mrtydi.jsonl", '{"query": "a"}\n', r"mrtydi.jsonl: its language is unknown"),
         ("ko.jsonl", '{"query": "a"}\n[]\n', r"ko.jsonl:2: list, expected an object"),
         ("ko.jsonl", "{\n", r"ko.jsonl:1: not JSON"),
-        ("questions.questions.tsv", "", "no language in"),
+        ("questions.questions.tsv", "", "questions.passages.txt: no such file"),
         ("en.questions.tsv", "", r"en.passages.txt: no such file"),
     ],
 )
@@ -252,9 +258,9 @@ def test_broken_files(tmp_path, name, text, message):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("0\t2\twhat\n", ":1: passage '2', .*en.passages.txt"),
+        ("0\t2\twhat\n", ":1: passage '2'; en.passages.txt has lines 0 to 1"),
         ("0\t-1\twhat\n", r":1: passage '-1'"),
-        ("\n0\t1\n", r":2: '0\\t1', expected question id"),
+        ("\n0\t1\n", r":2: 2 columns; .*question id"),
     ],
 )
 def test_broken_lines(tmp_path, line, message):
@@ -299,3 +305,37 @@ def test_a_passage_in_another_language_names_it(tmp_path):
     path.write_text(json.dumps([{**item, "positive_ctxs": [{"text": "a", "language": "??"}]}]))
     with pytest.raises(DataError, match="language"):
         list(read_questions(path))
+
+
+ITALIAN = ["dove si trova il museo", "chi ha scritto il libro che non è nella casa", "di chi è"]
+ENGLISH = ["where is the museum of the city", "who wrote the book that is in the house", "what"]
+
+
+def asked(path, texts):
+    lines = [{"query": text, "positive_passages": [{"text": "x"}]} for text in texts]
+    return [question.language for question in read_questions(write(path, *lines))]
+
+
+@pytest.mark.parametrize("name", ["ko.jsonl", "korean/train.jsonl", "qa-ko/dev/train.jsonl"])
+def test_a_name_of_a_language_in_another_script_is_refused(tmp_path, name):
+    path = tmp_path / name
+    assert set(asked(path, ["서울은 어디에 있습니까"])) == {"kor_Hang"}
+    with pytest.raises(LanguageError, match=r"train|ko"):
+        asked(path, ["Где находится музей", "Кто написал эту книгу"])
+
+
+@pytest.mark.parametrize("name", ["it/train.jsonl", "it.train.jsonl", "it/dev/train.jsonl"])
+def test_a_name_that_is_also_a_word_is_a_language_if_the_questions_are(tmp_path, name):
+    assert set(asked(tmp_path / name, ITALIAN)) == {"ita_Latn"}
+    with pytest.raises(DataError, match="language is unknown"):
+        asked(tmp_path / name, ENGLISH)
+
+
+def test_a_code_of_a_country_is_the_language_of_the_questions(tmp_path):
+    assert set(asked(tmp_path / "kr" / "train.jsonl", ["서울은 어디에 있습니까"])) == {"kor_Hang"}
+
+
+def test_questions_of_dpr_in_another_script_are_not_english(tmp_path):
+    item = {"question": "서울은 어디에 있습니까", "positive_ctxs": [{"text": "x"}]}
+    with pytest.raises(LanguageError, match="kor_Hang"):
+        list(read_questions(write(tmp_path / "train.json", json.dumps([item]))))

@@ -1,0 +1,34 @@
+"""What a run takes: durations and sizes in words, memory; ``progress`` shows how far it is."""
+
+from __future__ import annotations
+
+import resource
+import sys
+
+
+def duration(seconds: float) -> str:
+    """A time in words: ``0.3 s``, ``45 s``, ``12.0 min``, ``3.4 h``, ``2.1 days``."""
+    # A unit is used from two of it on, so 90 seconds stay seconds.
+    for unit_seconds, name in ((86_400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * unit_seconds:
+            return f"{seconds / unit_seconds:.1f} {name}"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s"
+
+
+def size_text(count: float) -> str:
+    """A number of bytes in words: ``1.5 GiB``."""
+    for power, name in ((4, "TiB"), (3, "GiB"), (2, "MiB")):
+        if count >= 2 ** (10 * power):
+            return f"{count / 2 ** (10 * power):.1f} {name}"
+    return f"{count / 1024:.0f} KiB"
+
+
+def peak_rss_bytes() -> int:
+    """The most memory that this process has had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # In bytes on macOS, in KiB on Linux.
+    if sys.platform == "darwin":
+        return peak
+    return peak * 1024
