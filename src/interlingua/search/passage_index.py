@@ -5,8 +5,9 @@
 commits of some thousand rows: a killed run loses the commit that it was working on, and the same
 command goes on behind the last one. A writer holds the folder's lock and reads the table's newest
 version inside of it. LanceDB merges rows by id, so that no id is stored twice, and each row has a
-checksum, which is compared when the row is read. Full text is split into words by Unicode's rules
-(ICU), which suits an index of many languages; stemming would suit one.
+checksum, which is compared when the row is read. The column ``words`` holds title and text as
+``word_forms`` writes them. It is split into words by Unicode's rules (ICU), which suits an index of
+many languages; stemming would suit one.
 """
 
 from __future__ import annotations
@@ -57,10 +58,11 @@ from interlingua.search.lance_table import (
 )
 from interlingua.search.passage_files import Passage
 from interlingua.search.ranking import Hit
+from interlingua.search.word_forms import word_forms
 from interlingua.storage.json_text import load_json
 
 log = logging.getLogger("interlingua")
-FORMAT = "interlingua-passage-index-3"
+FORMAT = "interlingua-passage-index-4"
 SETTINGS_FILE = "index.json"
 TABLE = "passages"
 COMMIT_PASSAGES = 4096
@@ -415,9 +417,11 @@ class PassageIndex:
             )
         with lance_writes(self.folder):
             indexed = self._indexed_columns()
-            if self.count() and "text" not in indexed:
-                words = FTS(base_tokenizer="icu", stem=False, remove_stop_words=False)
-                self._table.create_index("text", config=words)
+            if self.count() and "words" not in indexed:
+                words = FTS(
+                    base_tokenizer="icu", stem=False, remove_stop_words=False, max_token_length=None
+                )
+                self._table.create_index("words", config=words)
             if approximate and "vector" not in indexed:
                 self._table.create_index("vector", config=IvfPq(distance_type="dot"))
             self._table.optimize()
@@ -488,12 +492,12 @@ class PassageIndex:
         """
         if not self.count():
             return []
-        if "text" not in self._indexed_columns():
+        if "words" not in self._indexed_columns():
             raise CheckpointError(
                 f"{self.folder}: the words of its passages are not indexed, as its build did not"
                 " end; run the same index build again"
             )
-        query = self._table.search(text, query_type="fts").select([*ROW, "_score"])
+        query = self._table.search(word_forms(text), query_type="fts").select([*ROW, "_score"])
         return self._hits(query, top, languages, where, lambda row: row["_score"])
 
     def vectors(self, ids: Sequence[str]) -> Float32[ndarray, "n d"]:
