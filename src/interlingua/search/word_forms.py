@@ -10,7 +10,7 @@ splits at everything but letters, takes the words of Hindi and Thai apart at the
 text choose the rules, because a question does not state its language.
 
 - Latin: one i for the four of Turkish; a word ends at an apostrophe, a point, a colon or _.
-- Korean: overlapping pairs of syllables, as in Lucene's CJK analyzer. 도서관은 (library, as a topic)
+- Korean: overlapping pairs of syllables, as in Lucene's CJK analyzer. 도서관은 (library, a topic)
   shares two pairs with 도서관. A word of one syllable is also indexed without its particle.
 - Arabic script: no vowel points, one form of letters that are typed in several ways, no article ال.
   A word that may begin with "and" or a preposition is followed by its shorter form.
