@@ -48,7 +48,7 @@ CORPUS = Format("interlingua-corpus", 2, "prepare the corpus again with interlin
 EXTEND = Format("interlingua-extend", 2, "start over in another folder")
 EMBEDDED = Format("interlingua-embedded", 1, "choose another folder or remove it")
 MINING = Format("interlingua-mining", 2, "choose another --work folder")
-PASSAGE_INDEX = Format("interlingua-passage-index", 3, "build the index again", is_sealed=False)
+PASSAGE_INDEX = Format("interlingua-passage-index", 4, "build the index again", is_sealed=False)
 QUICKSTART = Format("interlingua-quickstart", 2, "run interlingua quickstart again")
 RUN = Format("interlingua-run", 2, "start over with --resume never")
 SIDE = Format("interlingua-side", 2, "choose another --work folder")
