@@ -26,6 +26,8 @@ from interlingua.errors import DataError, count_of
 from interlingua.evaluation.data.folders import content_sha256, folders_in, matching_files
 from interlingua.evaluation.metrics.ranking import Qrels
 from interlingua.files import COMPRESSIONS, open_text
+from interlingua.languages import resolve_code
+from interlingua.search.passage_files import LANGUAGE_KEYS
 from interlingua.storage.json_text import json_lines, load_json
 
 QUESTIONS_FILE = re.compile(
@@ -221,11 +223,29 @@ def _read_trec(topics: Path, qrels_path: Path, corpus: list[Path]) -> RetrievalS
 
 
 def _read_beir(folder: Path, split: str) -> RetrievalSet:
+    queries, qrels, _ = _beir_questions(folder, split)
+    corpus = [_packed(folder / "corpus.jsonl")]
+    return RetrievalSet(
+        queries,
+        qrels,
+        lambda: _documents(corpus, ("_id", "id")),
+        lambda: _line_count(corpus),
+    )
+
+
+def _beir_questions(
+    folder: Path, split: str
+) -> tuple[dict[str, str], dict[str, dict[str, int]], dict[str, str]]:
+    """Return the texts of judged questions, the judgments, and the languages that are named."""
     queries: dict[str, str] = {}
+    languages: dict[str, str] = {}
     path = _packed(folder / "queries.jsonl")
     for number, record in json_lines(path):
         name = _text(record, ("_id", "id"), path, number)
         _add(queries, name, _text(record, ("text",), path, number), path, number)
+        language = next((record[key] for key in LANGUAGE_KEYS if record.get(key)), None)
+        if language is not None:
+            languages[name] = resolve_code(str(language))
     qrels: dict[str, dict[str, int]] = {}
     judged = folder / "qrels" / f"{split}.tsv"
     for number, row in _table(judged, 3):
@@ -233,15 +253,59 @@ def _read_beir(folder: Path, split: str) -> RetrievalSet:
         if number == 1 and not row[2].lstrip("-").isdigit():
             continue
         _judge(qrels, row[0], row[1], _grade(row[2], judged, number), judged, number)
-    corpus = [_packed(folder / "corpus.jsonl")]
     # the file holds the questions of every split
     questions = {name: text for name, text in queries.items() if name in qrels}
-    return RetrievalSet(
-        _filled(questions, judged),
-        qrels,
-        lambda: _documents(corpus, ("_id", "id")),
-        lambda: _line_count(corpus),
-    )
+    return _filled(questions, judged), qrels, languages
+
+
+class JudgedQuestions(NamedTuple):
+    """Questions of one language to passages that are stored elsewhere.
+
+    Attributes:
+        queries: id -> question.
+        qrels: id -> passage id -> relevance, above 0 for those to be found.
+    """
+
+    queries: dict[str, str]
+    qrels: dict[str, dict[str, int]]
+
+
+def questions_by_language(
+    folder: Path, split: str, language: str | None = None
+) -> dict[str, JudgedQuestions]:
+    """Read ``queries.jsonl`` and ``qrels/SPLIT.tsv``, of which each question may name a language.
+
+    Args:
+        folder: of the files.
+        split: the file of ``qrels/``.
+        language: full code of questions that name none.
+
+    Returns:
+        Full code -> its questions with a relevant passage; none if the files are not there.
+
+    Raises:
+        DataError: a file is damaged, or a question names no language and there is no default.
+    """
+    judged = folder / "qrels" / f"{split}.tsv"
+    if not judged.is_file():
+        return {}
+    queries, qrels, languages = _beir_questions(folder, split)
+    found: dict[str, JudgedQuestions] = {}
+    for name, text in queries.items():
+        code = languages.get(name, language)
+        if code is None:
+            raise DataError(
+                f'the question {name!r} names no language; add "language": "de" to its line, or'
+                " name that of all: --languages de",
+                path=folder / "queries.jsonl",
+            )
+        if max(qrels[name].values()) > 0:
+            one = found.setdefault(code, JudgedQuestions({}, {}))
+            one.queries[name] = text
+            one.qrels[name] = qrels[name]
+    if not found:
+        raise DataError("no question has a relevant passage", path=judged)
+    return found
 
 
 def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[PoolPassage]:
