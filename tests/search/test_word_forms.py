@@ -1,4 +1,4 @@
-"""Words of all scripts are found as they are asked for, see ``word_probes.tsv``."""
+"""Word search finds passages of all scripts by other forms of their words, see ``word_probes.tsv``."""
 
 from __future__ import annotations
 
