@@ -42,20 +42,20 @@ def cosines_of(*rankings):
 
 
 def test_cosines_and_words_are_fused_by_hand():
-    nearest = [hit("a", 0.9), hit("b", 0.8), hit("c", 0.7)]
+    nearest = [hit("a", 0.9), hit("b", 0.78), hit("c", 0.7)]
     matching = [hit("c", 12.0), hit("a", 3.0)]
     found = fused(nearest, matching, cosines_of(nearest))
-    # a: 1 + 0.75 / 4, b: 0.5, c: 0 + 0.75
-    assert [(entry.id, entry.score) for entry in found] == [("a", 0.9), ("c", 0.8), ("b", 0.7)]
+    # a: 1 + 0.5 / 4, b: 0.4, c: 0 + 0.5
+    assert [(entry.id, entry.score) for entry in found] == [("a", 0.9), ("c", 0.78), ("b", 0.7)]
 
 
 def test_languages_keep_their_places_in_a_fusion():
     """Words match German passages alone, and change the order of these alone."""
     nearest = [hit("d1", 0.9, "deu_Latn"), hit("e1", 0.85), hit("d2", 0.8, "deu_Latn")]
     matching = [hit("d3", 20.0, "deu_Latn"), hit("d2", 5.0, "deu_Latn")]
-    found = fused(nearest, matching, cosines_of(nearest) | {"d3": 0.75})
+    found = fused(nearest, matching, cosines_of(nearest) | {"d3": 0.78})
     assert [entry.id for entry in found] == ["d1", "e1", "d3", "d2"]
-    assert [entry.score for entry in found] == [0.9, 0.85, 0.8, 0.75]
+    assert [entry.score for entry in found] == [0.9, 0.85, 0.8, 0.78]
     assert [entry.language for entry in found[:3]] == [entry.language for entry in nearest]
 
 
