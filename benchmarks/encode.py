@@ -235,7 +235,7 @@ def check_variant(wanted: str, backbone: Any, dtype: str) -> None:
     """
     import torch
 
-    from interlingua.encoder.executors import choose
+    from interlingua.encoder.executors.layers import choose
     from interlingua.kernels import variant
 
     if variant("layers") != wanted:

@@ -16,7 +16,7 @@ import tempfile
 import torch
 
 from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.executors import AUTOMATIC, choose
+from interlingua.encoder.executors.layers import AUTOMATIC, choose
 from interlingua.encoder.families import FAMILIES
 
 LAYERS = 3

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for a run as 
 
 from tools.density import PackageDensity
 from tools.rules.base import Rule, SourceFile
-from tools.rules.definitions import ClassNames, FunctionLength, ProgressBars
+from tools.rules.definitions import ClassNames, ExecutorChoice, FunctionLength, ProgressBars
 from tools.rules.imports import ImportCircle, ImportOrder
 from tools.rules.repository import FileSize, OutsidePaths
 from tools.rules.testing import MatchProse, UntestedModules
@@ -38,6 +38,7 @@ RULES: dict[str, type[Rule]] = {
         FunctionLength,
         ClassNames,
         ProgressBars,
+        ExecutorChoice,
         PackageDensity,
         Words,
         MatchProse,

@@ -3,6 +3,9 @@
 The lock is ``flock`` on a file in the folder. The system gives it up when the process ends, also by
 SIGKILL, so a stale lock file never locks. The file names the process that holds the lock, for the
 message that another run gets.
+
+The package filelock takes shared locks by SQLite, which is unsafe on network disks, and does not
+name the holder.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Tensors of model directories: what is read, what is left out, and files written a tensor at a
-time."""
+"""Tensors of model directories: what is read, and what is left out."""
 
 from __future__ import annotations
 
@@ -9,14 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from interlingua.adapt.weight_files import (
-    StoredTensor,
-    WeightFiles,
-    files_besides_weights,
-    write_tensors,
-)
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
+from interlingua.adapt.weight_files import WeightFiles, files_besides_weights
 from interlingua.errors import CheckpointError
 from tests.methods.conftest import tiny_encoder
 
@@ -27,9 +19,7 @@ def test_every_tensor_of_the_backbone_is_found(tmp_path):
     files = WeightFiles(tmp_path / "model")
     stored = load_file(tmp_path / "model" / "model.safetensors")
     assert files.tensors.keys() == stored.keys()
-    assert all(
-        torch.equal(torch.cat(list(files.blocks(name))), stored[name]) for name in files.tensors
-    )
+    assert all(torch.equal(files.tensor(name), stored[name]) for name in files.tensors)
     files.close()
 
 
@@ -49,7 +39,7 @@ def test_prefixes_and_heads_of_stock_models_are_left_out(tmp_path):
     own, stock = WeightFiles(tmp_path / "own"), WeightFiles(tmp_path / "stock")
     assert own.tensors.keys() == stock.tensors.keys()
     assert torch.equal(
-        next(stock.blocks("embeddings.LayerNorm.weight")), stored["embeddings.LayerNorm.weight"]
+        stock.tensor("embeddings.LayerNorm.weight"), stored["embeddings.LayerNorm.weight"]
     )
 
 
@@ -81,47 +71,6 @@ def test_a_sharded_model_is_read_like_a_whole_one(tmp_path):
     assert WeightFiles(tmp_path / "model").tensors.keys() == names
 
 
-@pytest.mark.parametrize(
-    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64]
-)
-def test_a_file_written_tensor_by_tensor_reads_back(tmp_path, dtype):
-    tensors = {
-        "a": torch.arange(6).reshape(2, 3).to(dtype),
-        "b": torch.ones(1, dtype=dtype),
-        "c": torch.ones(0, 4, dtype=dtype),
-    }
-    spelled = {
-        torch.float32: "F32",
-        torch.float64: "F64",
-        torch.bfloat16: "BF16",
-        torch.float16: "F16",
-        torch.int64: "I64",
-    }[dtype]
-    plan = {
-        name: StoredTensor(tmp_path, name, tuple(tensor.shape), spelled)
-        for name, tensor in tensors.items()
-    }
-    write_tensors(tmp_path / "x.safetensors", plan, lambda name: iter([tensors[name]]))
-    found = load_file(tmp_path / "x.safetensors")
-    assert all(
-        torch.equal(found[name], tensor) and found[name].dtype == dtype
-        for name, tensor in tensors.items()
-    )
-
-
-def test_the_file_is_the_one_that_safetensors_writes(tmp_path):
-    tensors = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.ones(5)}
-    plan = {
-        name: StoredTensor(tmp_path, name, tuple(tensor.shape), "F32")
-        for name, tensor in tensors.items()
-    }
-    write_tensors(tmp_path / "own.safetensors", plan, lambda name: iter([tensors[name]]))
-    save_file(tensors, tmp_path / "theirs.safetensors", metadata={"format": "pt"})
-    assert (tmp_path / "own.safetensors").read_bytes() == (
-        tmp_path / "theirs.safetensors"
-    ).read_bytes()
-
-
 def test_files_that_are_no_weights_are_listed(tmp_path):
     for name in (
         "config.json",
@@ -151,29 +100,15 @@ def test_a_damaged_file_is_an_error(tmp_path):
         WeightFiles(tmp_path)
 
 
-def test_what_was_written_loads_as_a_model(tmp_path):
-    encoder = tiny_encoder()
-    encoder.save(tmp_path / "model")
-    files = WeightFiles(tmp_path / "model")
-    write_tensors(tmp_path / "copy.safetensors", files.tensors, files.blocks)
-    files.close()
-    (tmp_path / "copy.safetensors").replace(tmp_path / "model" / "model.safetensors")
-    assert Encoder.load(tmp_path / "model").digest() == encoder.digest()
-    assert isinstance(encoder.backbone.config, BackboneConfig)
-
-
-def test_blocks_are_consecutive_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("interlingua.adapt.weight_files.BLOCK_NUMBERS", 7)
+def test_tensors_of_every_shape_are_read(tmp_path):
     tensors = {
         "table": torch.arange(15.0).reshape(5, 3),
-        "bias": torch.arange(9.0),
+        "bias": torch.arange(9.0).bfloat16(),
         "scale": torch.tensor(2.0),
     }
     save_file(tensors, tmp_path / "model.safetensors")
     files = WeightFiles(tmp_path)
-    assert [block.tolist() for block in files.blocks("bias")] == [[0, 1, 2, 3, 4, 5, 6], [7, 8]]
-    assert [len(block) for block in files.blocks("table")] == [2, 2, 1]
-    assert torch.equal(torch.cat(list(files.blocks("table"))), tensors["table"])
-    assert next(files.blocks("scale")) == 2
-    write_tensors(tmp_path / "copy.safetensors", files.tensors, files.blocks)
-    assert load_file(tmp_path / "copy.safetensors").keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        assert torch.equal(files.tensor(name), tensor)
+        assert files.tensor(name).dtype == tensor.dtype
+    files.close()

@@ -13,11 +13,11 @@ from torch import distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from interlingua.encoder.executors.training_passes import Way
 from interlingua.kernels import calls
 from interlingua.train import engine as engine_module
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine
-from interlingua.train.ways import Way
 
 
 class Product(nn.Module):
@@ -50,7 +50,7 @@ def main() -> None:
     own = fastest[int(os.environ.get("LOCAL_RANK", "0"))]
     # The machine that is faster in fp32 is so by torch.
     executor = {"bf16": "kernel", "fp32": "torch"}[own]
-    engine_module.fastest_on_cpu = lambda *_: Way(own, executor)
+    engine_module.fastest_way = lambda *_: Way(own, executor)
     config = RunConfig(
         output=Path("unused"), max_steps=1, device="cpu", threads=1, devices=2, strategy=strategy
     )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from interlingua.encoder import executors
+from interlingua.encoder.executors import choice, layers
 from interlingua.encoder.families import FAMILIES
-from interlingua.kernels import rates
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "reference" / "architectures.md").read_text(encoding="utf-8")
@@ -22,15 +21,15 @@ def test_every_family_is_in_the_first_table():
 
 def test_every_executor_and_limit_is_named():
     rows = re.findall(r"^\| `([\w-]+)` \| (?:all layers in|the same in|all shapes)", TEXT, re.M)
-    assert rows == list(executors.EXECUTORS)
+    assert rows == list(layers.EXECUTORS)
     for value in (
-        rates.VARIABLE,
-        executors.MEAN_COSINE,
-        executors.LOWEST_COSINE,
-        rates.TRIAL_SECONDS,
+        choice.VARIABLE,
+        layers.MEAN_COSINE,
+        layers.LOWEST_COSINE,
+        choice.TRIAL_SECONDS,
     ):
         assert str(value) in TEXT
-    assert f"{rates.MARGIN - 1:.0%}".replace("%", " %") in TEXT
+    assert f"{choice.MARGIN - 1:.0%}".replace("%", " %") in TEXT
 
 
 def test_tests_that_it_names_exist():

@@ -13,7 +13,7 @@ from interlingua.encoder.compiled import (
     fits_tiles,
     layout_of,
 )
-from interlingua.encoder.executors import freeze
+from interlingua.encoder.executors.layers import freeze
 from interlingua.encoder.families import FAMILIES
 from interlingua.encoder.inference import FrozenBackbone
 from interlingua.kernels import VARIANTS, library

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from interlingua.encoder.attention_weights import first_token_attention, sentence_attention
 from interlingua.encoder.directory import EncodingSettings, read_directory, write_directory
-from interlingua.encoder.executors import EXECUTORS
+from interlingua.encoder.executors.layers import EXECUTORS
 from interlingua.errors import CheckpointError
 from tests.encoder.naive import papers_slopes
 from tests.encoder.shapes import loaded, states_of

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from interlingua.encoder import snapshots
-from interlingua.encoder.executors import AutomaticDtype
+from interlingua.encoder.executors.layers import AutomaticDtype
 from interlingua.encoder.snapshots import SnapshotCache
 from tests.encoder.shapes import tiny_backbone
 

@@ -24,7 +24,6 @@ def choose(monkeypatch):
 
     def ask_again():
         kernels.find.cache_clear()
-        kernels.find_unmeasured.cache_clear()
 
     def set_variable(value):
         monkeypatch.setenv("INTERLINGUA_KERNELS", value)
@@ -102,22 +101,6 @@ def test_i8mm_is_passed_over_until_it_is_named(monkeypatch, choose):
     assert {kernels.variant(name) for name in kernels.SOURCES} == {"dotprod"}
     choose("i8mm")
     assert {kernels.variant(name) for name in kernels.SOURCES} == {"i8mm"}
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [("", "i8mm"), ("1", "i8mm"), ("0", None), ("dotprod", None), ("i8mm", None)],
-)
-def test_a_trial_gets_an_untimed_variant_unless_one_is_named(monkeypatch, choose, value, expected):
-    monkeypatch.setattr(kernels, "_load", lambda source, variant: variant)
-    choose(value)
-    assert kernels.find_unmeasured("layers", "i8mm") == expected
-    assert kernels.find_unmeasured("layers", "dotprod") is None
-
-
-def test_an_untimed_variant_that_does_not_run_is_not_there(monkeypatch):
-    monkeypatch.setattr(kernels, "_load", lambda source, variant: None)
-    assert kernels.find_unmeasured("layers", "i8mm") is None
 
 
 def test_what_was_not_built_is_not_there(monkeypatch, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 
@@ -86,6 +87,23 @@ class Wrong(Objective):
 def test_all_but_scalars_by_name_is_refused_with_the_way_to_return_them(output, encoder):
     with pytest.raises(ConfigError, match=r"Wrong.*self\.weighted"):
         Wrong(Config(), encoder)(output)
+
+
+class Numbers(Objective):
+    """Gives ``weighted`` what the test hands it, for the term with a weight."""
+
+    Config = Config
+
+    def forward(self, batch):
+        return self.weighted(far=batch)
+
+
+@pytest.mark.parametrize(
+    "loss", [1.0, 1, None, "1", np.float32(1), {64: 1.0}, {64: torch.ones(()), 32: None}], ids=repr
+)
+def test_a_term_that_is_no_tensor_is_refused_by_its_name(loss, encoder):
+    with pytest.raises(ConfigError, match=r"Numbers.*far.*self\.weighted"):
+        Numbers(Config(), encoder)(loss)
 
 
 def test_the_option_that_weighs_a_term_is_known(encoder):

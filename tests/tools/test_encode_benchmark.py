@@ -12,8 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from interlingua.encoder import executors
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.executors import layers
+from interlingua.encoder.executors.choice import Choice
 
 ROOT = Path(__file__).resolve().parents[2]
 ROW = {
@@ -43,10 +44,10 @@ def benchmark(monkeypatch):
 
 def loaded(benchmark, monkeypatch, engine, *, runs, executor="kernel"):
     """What an engine encodes with on a machine that runs a variant."""
-    choice = executors.Choice(executor=executor, reason="", refused={"kernel": "not this shape"})
+    choice = Choice(executor=executor, reason="", refused={"kernel": "not this shape"})
     monkeypatch.setattr("torch.set_num_threads", lambda count: None)
     monkeypatch.setattr("interlingua.kernels.variant", lambda name: runs)
-    monkeypatch.setattr(executors, "choose", lambda backbone, dtype: choice)
+    monkeypatch.setattr(layers, "choose", lambda backbone, dtype: choice)
     encoder = SimpleNamespace(backbone=None, encode=lambda texts, prompt, dtype: dtype)
     monkeypatch.setattr(Encoder, "load", lambda model: encoder)
     return benchmark.load(engine, argparse.Namespace(threads=1, model="model"))([])

@@ -9,6 +9,7 @@ import pytest
 from tools import house
 from tools.rules import repository
 from tools.rules.base import SourceFile
+from tools.rules.definitions import CHOICE, CLOCK_READERS
 from tools.rules.imports import NEVER, ORDER
 from tools.rules.testing import find_patterns, literal_text, words_of_prose
 
@@ -110,6 +111,26 @@ VIOLATIONS = {
             "rich.progress is not used here: adapt this rule",
         ],
     ),
+    "an executor chosen elsewhere": (
+        "executor-choice",
+        {
+            f"{SRC}/a.py": "import time\nfrom time import monotonic_ns\nimport timeit\n"
+            "x = time.perf_counter_ns()\n",
+            f"{SRC}/b.py": "x = ['INTERLINGUA_EXECUTOR', 'executors.json']\n",
+        },
+        [
+            *(
+                f"{SRC}/a.py:{line}: executor-choice: a clock: choose executors in "
+                "encoder/executors/choice.py; for other purposes name this module in "
+                "CLOCK_READERS (tools/rules/definitions.py)"
+                for line in (2, 3, 4)
+            ),
+            *(
+                f"{SRC}/b.py:1: executor-choice: {text} is for {CHOICE} alone"
+                for text in ("INTERLINGUA_EXECUTOR", "executors.json")
+            ),
+        ],
+    ),
     "dense code": (
         "density",
         {f"{SRC}/search/a.py": "# Why.\na, b = f(x), 3\n", f"{SRC}/a.py": "x = 1\n"},
@@ -194,6 +215,12 @@ CLEAN = {
         "tests/test_a.py": "class A: ...\n",
     },
     "progress-bars": {f"{SRC}/progress_bars.py": "import rich.progress\n"},
+    "executor-choice": {
+        CHOICE: "import time\nx = time.thread_time, 'executors.json'\n",
+        f"{SRC}/mining/plan.py": "import time\nx = time.perf_counter()\n",
+        f"{SRC}/a.py": "import time\ntime.sleep(1)\nx = other.time\n",
+        "tests/test_a.py": "import time\nx = time.time(), 'INTERLINGUA_EXECUTOR'\n",
+    },
     "density": {
         f"{SRC}/a/b.py": "# Why.\nx = [1 if y else 2]\n" + "x = '#'  # Why.\n" * 200,
         "tests/test_a.py": "a, b = f(x), 3\n",
@@ -254,6 +281,11 @@ def test_a_package_twice_in_the_order_of_imports_is_found(tmp_path, monkeypatch)
 
 def test_the_tables_of_imports_name_the_same_packages():
     assert set().union(*NEVER.values(), NEVER) <= set().union(*ORDER)
+
+
+def test_modules_that_read_a_clock_exist():
+    package = house.ROOT / "src" / "interlingua"
+    assert [path for path in CLOCK_READERS if not (package / path).is_file()] == []
 
 
 def test_a_reviewed_large_file_is_allowed(tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from interlingua.errors import ConfigError
 from interlingua.kernels import calls
 from interlingua.one_pass import switch
 from interlingua.train.config import RunConfig
-from interlingua.train.engine import Engine, _shard, _way, same_bytes_each_time
+from interlingua.train.engine import Engine, _shard, same_bytes_each_time
 from interlingua.train.memory import TORCH_VARIABLES
 from tests.methods.harness import tiny_batch, tiny_objective
 from tests.train.runs import run_python
@@ -219,19 +218,6 @@ def test_the_executor_of_a_run_is_its_own(monkeypatch):
     with pytest.raises(KeyError), make(executor="torch"):
         raise KeyError
     assert calls.available(torch.ones(1))
-
-
-@pytest.mark.parametrize(
-    ("capability", "has_bf16", "expected"),
-    [((8, 0), True, "bf16"), ((7, 0), False, "fp16"), ((6, 1), False, "fp32")],
-    ids=["A100", "V100", "GTX 1080"],
-)
-def test_auto_takes_the_fast_precision_of_a_gpu(monkeypatch, capability, has_bf16, expected):
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bf16)
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
-    run = RunConfig(output=Path("unused"), max_steps=1)
-    assert _way(run, "cuda") == (expected, "torch")
-    assert _way(replace(run, precision="fp32"), "cuda") == ("fp32", "torch")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -8,15 +8,15 @@ import torch
 import interlingua
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
-from interlingua.kernels import rates
-from interlingua.train.ways import training_rates
+from interlingua.encoder.executors import choice
+from interlingua.encoder.executors.training_passes import choose_way
 from tests.encoder.shapes import MODERNBERT
 
 
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(rates, "_MEASURED", {})
+    monkeypatch.setattr(choice, "_MEASURED", {})
 
 
 @pytest.fixture
@@ -34,33 +34,33 @@ def model(tmp_path, word_vocabulary):
 
 
 def test_every_rate_and_reason_is_named(monkeypatch, model):
-    monkeypatch.delenv(rates.VARIABLE)
+    monkeypatch.delenv(choice.VARIABLE)
     found = interlingua.info(model)
     text = "\n".join(found.lines)
-    remembered = rates.remembered().values()
+    remembered = choice.remembered().values()
     # float32, bfloat16, int8, and training where there is a choice
-    assert len(remembered) == 3 + bool(training_rates())
+    assert len(remembered) == 3 + bool(choose_way().rates)
     for by_executor in remembered:
         for name, rate in by_executor.items():
             assert f"{name} {rate:,.0f}" in text
     assert set(found.executors) == {"float32", "bfloat16", "int8"}
     assert "not kernel: half a head" in text
     assert f"--dtype auto is {found.dtype}" in text
-    assert str(rates.cache_file()) in text
+    assert str(choice.cache_file()) in text
     assert interlingua.info(model) == found  # rates are remembered
 
 
 def test_without_a_model_it_is_the_machine():
     found = interlingua.info()
     assert (found.executors, found.dtype) == ({}, None)
-    assert f"{rates.VARIABLE}: first" in found.lines
-    assert any(rates.processor() in line for line in found.lines)
+    assert f"{choice.VARIABLE}: first" in found.lines
+    assert any(choice.processor() in line for line in found.lines)
     # choice and reason, which the tests' environment decides
     assert any(line.startswith("exact search on the CPU: ") for line in found.lines)
 
 
 def test_the_variable_is_named_as_the_reason(monkeypatch, model):
-    monkeypatch.setenv(rates.VARIABLE, "torch")
+    monkeypatch.setenv(choice.VARIABLE, "torch")
     found = interlingua.info(model=model)
     assert set(found.executors.values()) == {"torch"}
-    assert f"  float32: torch, {rates.VARIABLE} names it" in found.lines
+    assert f"  float32: torch, {choice.VARIABLE} names it" in found.lines

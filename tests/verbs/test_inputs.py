@@ -144,6 +144,8 @@ ray embed model de.txt -o v.npy --ray local
 pyarrow embed model de.txt -o v.parquet
 openpyxl embed model t.xlsx -o v.npy
 openpyxl mine model de.txt en.txt -o p.xlsx
+polib score model news.de-en.tsv -o o.po
+polib score model news.de-en.tsv -o o.mo
 zstandard align model de.txt en.txt.zst
 zstandard score model news.de-en.tsv.zst -o o.tsv
 s3fs embed model s3://bucket/de.txt -o v.npy

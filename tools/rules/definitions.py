@@ -1,4 +1,4 @@
-"""Rules on functions and classes of the library."""
+"""Rules on functions and classes of the library, and on what only one module may do."""
 
 from __future__ import annotations
 
@@ -11,6 +11,39 @@ MAX_LINES = 80
 LONGER = {"src/interlingua/train/loop.py": 200}
 """Files with another limit. The training loop is one function that reads from top to bottom."""
 PROGRESS_BARS = "src/interlingua/progress_bars.py"
+CHOICE = "src/interlingua/encoder/executors/choice.py"
+CHOICE_STRINGS = {"INTERLINGUA_EXECUTOR", "executors.json"}
+CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time", "time"}
+"""Functions of the module ``time`` that read a clock, also with ``_ns``."""
+CLOCK_READERS = {
+    "analysis/run.py": "report",
+    "cli/minute_lines.py": "progress",
+    "encoder/embed_files.py": "report",
+    "encoder/backends/openai.py": "pauses between requests",
+    "evaluation/against.py": "report",
+    "evaluation/budget.py": "budget",
+    "evaluation/cache.py": "report",
+    "evaluation/sanity.py": "report",
+    "evaluation/task.py": "report",
+    "evaluation/tasks/mteb.py": "report",
+    "mining/plan.py": "estimate",
+    "mining/score.py": "report",
+    "prepare/progress.py": "report",
+    "quickstart/run.py": "budget",
+    "runtime.py": "progress",
+    "search/searcher.py": "interval of looks at the index",
+    "search/topk/speed.py": "estimate",
+    "serve/batching.py": "estimate of the time until an answer",
+    "serve/guards.py": "report",
+    "serve/ollama_routes.py": "report",
+    "serve/text_routes.py": "deadline of a request",
+    "temporary.py": "age of files",
+    "train/banks.py": "report",
+    "train/budget.py": "estimate",
+    "train/loop.py": "budget",
+    "train/result.py": "report",
+}
+"""Modules that read a clock, by path in the package, and what for. None compares executors."""
 
 
 class FunctionLength(Rule):
@@ -67,3 +100,40 @@ class ProgressBars(Rule):
             return
         for line in lines:
             yield Finding(file.path, line, "rich.progress is for progress_bars.py alone")
+
+
+class ExecutorChoice(Rule):
+    """Only ``encoder/executors/choice.py`` times computations to choose one."""
+
+    name = "executor-choice"
+
+    def check(self, file: SourceFile) -> Iterator[Finding]:
+        """Report other modules that read a clock, the variable or the stored rates."""
+        if not file.is_source or file.path == CHOICE:
+            return
+        has_clock = file.path_in_package in CLOCK_READERS
+        for node in file.nodes:
+            if isinstance(node, ast.Constant) and node.value in CHOICE_STRINGS:
+                text = f"{node.value} is for {CHOICE} alone"
+                yield Finding(file.path, node.lineno, text)
+            elif reads_clock(node) and not has_clock:
+                text = (
+                    "a clock: choose executors in encoder/executors/choice.py; for other purposes "
+                    "name this module in CLOCK_READERS (tools/rules/definitions.py)"
+                )
+                yield Finding(file.path, getattr(node, "lineno", 1), text)
+
+
+def reads_clock(node: ast.AST) -> bool:
+    """Return whether a node names a clock of the module ``time``, or imports one or ``timeit``."""
+    if isinstance(node, ast.ImportFrom):
+        names = {alias.name.removesuffix("_ns") for alias in node.names}
+        return node.module == "timeit" or (node.module == "time" and bool(names & CLOCKS))
+    if isinstance(node, ast.Import):
+        return any(alias.name == "timeit" for alias in node.names)
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr.removesuffix("_ns") in CLOCKS
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "time"
+    )

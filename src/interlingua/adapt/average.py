@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +33,6 @@ from interlingua.adapt.weight_files import (
     StoredTensor,
     WeightFiles,
     files_besides_weights,
-    write_tensors,
 )
 from interlingua.encoder.directory import (
     MODEL_ENTRIES,
@@ -56,6 +55,7 @@ from interlingua.export.sentence_transformers import find_model
 from interlingua.files import PathLike, atomic_directory, sha256_file
 from interlingua.storage.formats import AVERAGE
 from interlingua.storage.record import write_record
+from interlingua.tensor_files import write_safetensors
 
 RECORD = "average.json"
 DEFAULT_GRID = tuple(step / 10 for step in range(11))
@@ -286,53 +286,51 @@ def _write_place(
     folder: Path,
 ) -> None:
     """Writes one folder's tensors; their names in the file are without the folder."""
-    prefix = {name.rpartition("/")[2]: name for name in named}
     folder.mkdir(parents=True, exist_ok=True)
     # A sharded model becomes one file; all others keep their names.
     names = {tensor.file.name for tensor in named.values()}
     target = folder / (names.pop() if len(names) == 1 else "model.safetensors")
-
-    def make(short: str) -> Iterator[Tensor]:
-        return _mean(opened, weights, prefix[short], named[prefix[short]].dtype)
-
-    write_tensors(target, {short: named[name] for short, name in prefix.items()}, make)
+    means = {}
+    for name, tensor in named.items():
+        means[name.rpartition("/")[2]] = _mean(opened, weights, name, DTYPES[tensor.dtype])
+    write_safetensors(target, means, {"format": "pt"})
     # Files of the next folder are others: these need not stay open.
     for files in opened:
         files.close()
 
 
 def _mean(
-    opened: Sequence[WeightFiles], weights: Sequence[float], name: str, dtype: str
-) -> Iterator[Tensor]:
-    """The mean of one tensor, block by block; theta = sum_i w_i theta_i."""
+    opened: Sequence[WeightFiles], weights: Sequence[float], name: str, dtype: torch.dtype
+) -> Tensor:
+    """Return the mean of one tensor, theta = sum_i w_i theta_i."""
     # A model of share 0 is not read at all.
     used = [(files, weight) for files, weight in zip(opened, weights, strict=True) if weight]
-    for blocks in zip(*(files.blocks(name) for files, _ in used), strict=True):
-        # One model alone has share 1, and keeps its bits.
-        if len(blocks) == 1:
-            yield _check_finite(blocks[0], used[0][0], name).to(DTYPES[dtype])
-            continue
-        total = torch.zeros(())
-        for block, (_, weight) in zip(blocks, used, strict=True):
-            total = total + weight * block.double()
-        mean = total.to(DTYPES[dtype])
-        # Looked at afterwards, once for all models; which of them it was is then searched for. A
-        # mean may also leave the range of a small dtype, with all models finite.
-        if not torch.isfinite(mean).all():
-            for block, (files, _) in zip(blocks, used, strict=True):
-                _check_finite(block, files, name)
-        yield mean
+    # One model alone has share 1, and keeps its bits.
+    if len(used) == 1:
+        files = used[0][0]
+        return _check_finite(files.tensor(name), files, name).to(dtype)
+    total = torch.zeros(opened[0].tensors[name].shape, dtype=torch.float64)
+    for files, weight in used:
+        # In place, so that two copies in float64 are in memory and not three.
+        total += files.tensor(name).to(torch.float64, copy=True).mul_(weight)
+    mean = total.to(dtype)
+    # Checked once for all models; only then the one at fault is searched for. A mean may also leave
+    # the range of a small dtype, with all models finite.
+    if not torch.isfinite(mean).all():
+        for files, _ in used:
+            _check_finite(files.tensor(name), files, name)
+    return mean
 
 
-def _check_finite(block: Tensor, files: WeightFiles, name: str) -> Tensor:
+def _check_finite(tensor: Tensor, files: WeightFiles, name: str) -> Tensor:
     """The same numbers, unless there is NaN or infinity among them.
 
     Raises:
         CheckpointError: there is.
     """
-    if not torch.isfinite(block).all():
+    if not torch.isfinite(tensor).all():
         raise CheckpointError(f"{files.folder}: {name} holds NaN or infinity; average other models")
-    return block
+    return tensor
 
 
 def _differences(own: dict[str, StoredTensor], other: dict[str, StoredTensor]) -> list[str]:

@@ -1,18 +1,14 @@
-"""The tensors of model directories, read in blocks of rows: no model is ever in memory whole.
+"""The tensors of model directories, read one at a time.
 
-Models of different origin name and split their tensors differently. ``WeightFiles`` gives all of
-them by the names of stock models, from headers alone; ``blocks`` reads one of them row by row; and
-``write_tensors`` writes a file of tensors that are made in the same way.
+Models of different origin name and split their tensors differently. ``WeightFiles`` lists them by
+the names of stock models, from headers alone, and reads them on request.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 import os
-import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,10 +28,6 @@ DTYPES = {
     "U8": torch.uint8, "BOOL": torch.bool,
 }  # fmt: skip
 """By the names that safetensors writes in a file's header."""
-ALIGNMENT = 8
-"""Bytes; tensors begin at a multiple of it in a file."""
-BLOCK_NUMBERS = 1 << 22
-"""Numbers of a tensor that are in memory at once."""
 
 
 class StoredTensor(NamedTuple):
@@ -91,22 +83,16 @@ class WeightFiles:
         self._exit.close()
         self._open.clear()
 
-    def blocks(self, name: str) -> Iterator[Tensor]:
-        """One tensor, on the CPU and in its own dtype, some consecutive rows at a time."""
+    def tensor(self, name: str) -> Tensor:
+        """Return one tensor, on the CPU and in its own dtype."""
         from safetensors import safe_open
 
         stored = self.tensors[name]
         if stored.file not in self._open:
             file = safe_open(stored.file, framework="pt")
             self._open[stored.file] = self._exit.enter_context(file)
-        # A single number has no rows.
-        if not stored.shape:
-            yield self._open[stored.file].get_tensor(stored.key)
-            return
-        rows = max(1, BLOCK_NUMBERS // max(1, math.prod(stored.shape[1:])))
-        content = self._open[stored.file].get_slice(stored.key)
-        for first in range(0, stored.shape[0], rows):
-            yield content[first : first + rows]
+        tensor: Tensor = self._open[stored.file].get_tensor(stored.key)
+        return tensor
 
 
 def _stored_in(files: list[Path]) -> dict[str, StoredTensor]:
@@ -176,42 +162,6 @@ def _check_backbone(
     if types in blank and len(blank[types]) == 1 and config.type_vocab_size < 2:
         del blank[types]
     from_huggingface_names(blank, config, place)
-
-
-def write_tensors(
-    path: Path, tensors: Mapping[str, StoredTensor], make: Callable[[str], Iterator[Tensor]]
-) -> None:
-    """Writes a safetensors file without having more than a block of one tensor in memory.
-
-    The format: eight bytes with the length of a JSON header, the header, then the tensors' bytes
-    one after another.
-
-    Args:
-        path: of the file.
-        tensors: name -> shape and dtype it will have.
-        make: gives the tensor of a name, in that dtype, as blocks of consecutive rows.
-    """
-    # The header comes first, so that where each tensor will end is computed before it is made.
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    end = 0
-    for name, tensor in tensors.items():
-        start = end
-        end = start + math.prod(tensor.shape) * DTYPES[tensor.dtype].itemsize
-        header[name] = {
-            "dtype": tensor.dtype,
-            "shape": list(tensor.shape),
-            "data_offsets": [start, end],
-        }
-    text = json.dumps(header, separators=(",", ":")).encode()
-    # Spaces behind JSON mean nothing, and the tensors begin at a multiple of 8.
-    text += b" " * (-len(text) % ALIGNMENT)
-    with path.open("wb") as file:
-        file.write(struct.pack("<Q", len(text)))
-        file.write(text)
-        for name in tensors:
-            for block in make(name):
-                # As bytes, since numpy does not know bfloat16.
-                file.write(block.contiguous().reshape(-1).view(torch.uint8).numpy().data)
 
 
 def files_besides_weights(folder: Path) -> Iterator[Path]:

@@ -3,7 +3,9 @@
 No sampler holds a state and no order is stored. Place n of the endless sequence of pairs is
 computed from n: a permutation of the epoch's slots says which language pair stands there and how
 often that pair came before, and a permutation of the pair's rows says which row that is. So a
-resumed run needs nothing but its step, and any rank can make its own part of any step.
+resumed run needs nothing but its step, and any rank can make its own part of any step. torch's
+samplers, and packages of data loaders, keep a state that a checkpoint has to save for each rank and
+worker.
 """
 
 from __future__ import annotations

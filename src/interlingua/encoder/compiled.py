@@ -27,7 +27,7 @@ from interlingua.encoder.fused import LANES, fields_of
 from interlingua.encoder.layer import Layer
 from interlingua.encoder.layer_weights import ACTIVATIONS
 from interlingua.encoder.quantize import layer_dtypes, mixed, quantize, quantize_to_int16
-from interlingua.kernels import find_unmeasured, library
+from interlingua.kernels import library
 from interlingua.portions import ceil_div
 
 ALIGNMENT = 64
@@ -181,7 +181,7 @@ class CompiledBackbone:
         # What the pointers point to: without a reference here Python would free it.
         self._kept: list[Any] = []
         self._rotations: dict[float, int] = {}
-        self._kernel = self._library()
+        self._kernel = library("layers")
         self._layout = layout_of(self._kernel)
         if self.multiplies_int16:
             # Then activations are float32.
@@ -218,11 +218,6 @@ class CompiledBackbone:
             layer=self._layers,
         )
 
-    @staticmethod
-    def _library() -> ctypes.CDLL | None:
-        """The compiled source that computes."""
-        return library("layers")
-
     @classmethod
     def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
         """Why it can't be made of this backbone, or None."""
@@ -244,10 +239,10 @@ class CompiledBackbone:
             )
         if config.positions == "rotary" and config.max_tokens > MAX_ROTARY_POSITIONS:
             return f"its table of angles would have more than {MAX_ROTARY_POSITIONS:,} positions"
-        library = cls._library()
-        if library is None:
+        kernel = library("layers")
+        if kernel is None:
             return "it was not built for this processor, or is switched off"
-        panel = layout_of(library).panel
+        panel = layout_of(kernel).panel
         if config.gated and config.intermediate_size % panel:
             return f"the width before the gate is not a multiple of {panel}"
         return None
@@ -437,33 +432,12 @@ class Int16Backbone(CompiledBackbone):
             return reason
         if dtype == torch.float32:
             return "in float32 it does what the executor kernel does"
-        layout = layout_of(cls._library())
+        layout = layout_of(library("layers"))
         if not layout.int16s:
             return "here it multiplies no int16"
         if layout.tiles and fits_tiles(backbone.config):
             return "tiles multiply bfloats and bytes only"
         return None
-
-
-class ByteMatrixBackbone(CompiledBackbone):
-    """The same by the variant ``i8mm``, which no one timed: a trial has to prefer it.
-
-    Its int8 states are those of the variant ``dotprod`` to the last bit. In bfloat16 activations,
-    which are float32 there, are bfloat16 here.
-    """
-
-    @staticmethod
-    def _library() -> ctypes.CDLL | None:
-        return find_unmeasured("layers", "i8mm")
-
-    @classmethod
-    def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
-        """Why it can't be made of this backbone, or None."""
-        reason = super().refusal(backbone, dtype)
-        # Products of float32 are those of `dotprod`, so that there is nothing to compare.
-        if reason is None and dtype == torch.float32:
-            return "in float32 it does what the executor kernel does"
-        return reason
 
 
 def _check_boundaries(starts: Int64[ndarray, " b+1"], tokens: int) -> None:

@@ -30,7 +30,7 @@ from interlingua.batches.prefetch import Prefetcher
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.directory import EncodingSettings
-from interlingua.encoder.executors import Frozen
+from interlingua.encoder.executors.layers import Frozen
 from interlingua.encoder.finite import check_finite
 from interlingua.encoder.language_shift import LanguageShift
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
@@ -70,7 +70,7 @@ COMPUTE_DTYPES: Mapping[str, torch.dtype | None] = {
     "auto": None,
 }
 """tf32: float32 with factors that a GPU rounds to 10 bits in products. None: the fastest dtype that
-keeps vectors close to those in float32, see ``encoder/executors.py``."""
+keeps vectors close to those in float32, see ``encoder/executors/layers.py``."""
 BATCHES_AHEAD = 2
 """Batches that a GPU works on while the vectors of an earlier one are being copied, and that are
 packed for it by then."""

@@ -26,7 +26,7 @@ from interlingua.encoder.directory import (
     write_directory,
 )
 from interlingua.encoder.encode import encode
-from interlingua.encoder.executors import Frozen
+from interlingua.encoder.executors.layers import Frozen
 from interlingua.encoder.gradcache import in_parts
 from interlingua.encoder.language_shift import LanguageShift, read_shift, write_shift
 from interlingua.encoder.locate import locate

@@ -112,24 +112,6 @@ class FrozenBackbone:
         return layout.restore(x)[:tokens]
 
 
-class FloatFrozenBackbone(FrozenBackbone):
-    """The same in float32 where bfloat16 is requested: a trial has to prefer it.
-
-    Processors without units for bfloats, and some with them, multiply float32 faster.
-    """
-
-    def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
-        super().__init__(backbone, torch.float32)
-        self.dtype = dtype
-
-    @classmethod
-    def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
-        """Why it would be nothing but the executor onednn, or None."""
-        if dtype != torch.bfloat16:
-            return "it is for bfloat16 alone"
-        return super().refusal(backbone, torch.float32)
-
-
 class PlainBackbone(FrozenBackbone):
     """The same with torch's own products, on any device."""
 

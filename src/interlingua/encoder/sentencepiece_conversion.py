@@ -12,6 +12,9 @@ may decide differently (some 20 sentences in 500,000).
 One difference is left: a text that begins or ends with U+2581, SentencePiece's sign for a space. If
 the tokenizer's ``encode_special_tokens`` is set, both treat special tokens that a text spells as
 ordinary letters.
+
+transformers converts models too, but passes their character map on as it is, with the difference
+above.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from interlingua.encoder.backbone import Backbone
-from interlingua.encoder.executors import Frozen, automatic_dtype, freeze
+from interlingua.encoder.executors.layers import Frozen, automatic_dtype, freeze
 
 
 class SnapshotCache:

@@ -30,8 +30,8 @@ ELF_HEAD_BYTES = 64
 ELF_CLASS = b"\x02\x01"
 """64 bits, the lowest byte first."""
 UNMEASURED = {"layers": ("i8mm",), "neighbors": ("amx", "i8mm"), "training": ("i8mm",)}
-"""By source: variants that no processor was timed with yet. ``find`` takes one only where
-``INTERLINGUA_KERNELS`` names it; a trial may compare it with others (``find_unmeasured``)."""
+"""By source: variants that were not timed on any processor yet. ``find`` takes one only if
+``INTERLINGUA_KERNELS`` names it."""
 SOURCES = ("layers", "neighbors", "training")
 
 
@@ -78,22 +78,6 @@ def find(name: str) -> Kernel | None:
         if loaded is not None:
             return Kernel(candidate, loaded)
     return None
-
-
-@functools.cache
-def find_unmeasured(name: str, variant: str) -> ctypes.CDLL | None:
-    """A variant of the compiled ``name.c`` that ``find`` passes over because no one timed it.
-
-    None where ``find`` considers it, where it was not built or does not run here, or where the user
-    allows no other than one named variant.
-
-    Raises:
-        ConfigError: ``INTERLINGUA_KERNELS`` names no variant.
-    """
-    is_allowed = len(wanted_variants()) > 1
-    if not is_allowed or variant not in UNMEASURED.get(name, ()):
-        return None
-    return _load(Path(__file__).with_name(f"{name}.c"), variant)
 
 
 def wanted_variants() -> tuple[str, ...]:

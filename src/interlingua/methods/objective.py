@@ -367,10 +367,16 @@ class Objective(nn.Module, ABC):
     def weighted(self, **terms: Term) -> LossOutput:
         """Weighs the terms as the config says and adds them up.
 
-        Nested ones are named ``term_width``.
+        Nested ones are named ``term_width``. A term that is no tensor is returned by itself, which
+        ``__call__`` refuses.
         """
         weighted: dict[str, Tensor] = {}
         for name, term in terms.items():
+            of_term = term.values() if isinstance(term, Mapping) else (term,)
+            if not all(isinstance(value, Tensor) for value in of_term):
+                # A number of Python has no gradient, and nothing to detach below.
+                refused: Any = {name: term}
+                return LossOutput(torch.zeros(()), refused)
             # by the option called after the term; a term without one counts as it is
             weight = getattr(self.config, f"{name}_weight", 1.0)
             if isinstance(term, Mapping):

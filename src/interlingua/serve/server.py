@@ -1,4 +1,10 @@
-"""The processes of a server: one, or several that share a socket and the memory of the weights."""
+"""The processes of a server: one, or several that share a socket and the memory of the weights.
+
+uvicorn starts workers as new processes, each of which loads the model: two with ``mini`` in float32
+take 1,078 MB (proportional set size) and 9.8 s of processor time until they answer. Here they are
+forked after the weights are laid out: 641 MB and 6.1 s, where one process takes 539 MB. So workers
+are supervised here; each of them runs uvicorn's server.
+"""
 
 from __future__ import annotations
 

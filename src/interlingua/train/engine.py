@@ -36,6 +36,12 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from interlingua.batches.seeds import seed_for
+from interlingua.encoder.executors.training_passes import (
+    Executor,
+    Precision,
+    computed_as,
+    fastest_way,
+)
 from interlingua.encoder.layer import Layer
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective, itself
@@ -44,7 +50,6 @@ from interlingua.processes import command_in_place_of_script
 from interlingua.train.config import RunConfig, TrainConfig
 from interlingua.train.launch import find_launch
 from interlingua.train.memory import use_expandable_segments
-from interlingua.train.ways import Executor, Precision, Way, computed_as, fastest_on_cpu
 
 T = TypeVar("T")
 TIMEOUT = datetime.timedelta(hours=6)
@@ -75,7 +80,7 @@ class Engine:
         if self.device_kind == "cuda":
             launch.require_gpus(torch.cuda.device_count())
             use_expandable_segments()  # before anything is on the GPU
-        way = _way(config, self.device_kind)
+        way = fastest_way(config.precision, config.executor, self.device_kind)
         computation = _Computation(way.precision, self.device_kind)
         self.compares_rows = False
         """Whether a loss has requested the embeddings of all processes."""
@@ -482,21 +487,3 @@ class _Computation(FabricPrecision):
 def _in_float32(tensor: Tensor) -> Tensor:
     """The tensor, or a copy if its numbers are of another type."""
     return tensor.float() if tensor.is_floating_point() else tensor
-
-
-def _way(config: RunConfig, device: str) -> Way:
-    """The precision and the executor; "auto" takes the fastest of this machine."""
-    if device == "cpu":
-        return fastest_on_cpu(config.precision, config.executor)
-    # The compiled passes are for CPUs alone.
-    executor: Executor = "torch" if config.executor == "auto" else config.executor
-    if config.precision != "auto":
-        return Way(config.precision, executor)
-    return Way(_fastest_on_gpu(), executor)
-
-
-def _fastest_on_gpu() -> Precision:
-    if torch.cuda.is_bf16_supported(including_emulation=False):
-        return "bf16"
-    # V100 and T4 have fast units for float16 alone, older cards for neither.
-    return "fp16" if torch.cuda.get_device_capability() >= (7, 0) else "fp32"

@@ -69,9 +69,9 @@ def _machine() -> list[str]:
     import torch
 
     from interlingua import __version__
+    from interlingua.encoder.executors.choice import VARIABLE, cache_file, processor
     from interlingua.kernels import SOURCES, variant
     from interlingua.kernels import VARIABLE as KERNELS_VARIABLE
-    from interlingua.kernels.rates import VARIABLE, cache_file, processor
     from interlingua.search.topk.scanner_choice import describe_choices
 
     kernels = ", ".join([f"{name} {variant(name) or 'does not run here'}" for name in SOURCES])
@@ -90,21 +90,26 @@ def _machine() -> list[str]:
 
 
 def _training() -> str:
-    """What "auto" of ``run.precision`` and ``run.executor`` stands for on this CPU, and why."""
-    from interlingua.train.ways import fastest_on_cpu, training_rates
+    """Return what "auto" of ``run.precision`` and ``run.executor`` is on this CPU, and why."""
+    from interlingua.encoder.executors.training_passes import choose_way
 
-    way = fastest_on_cpu()
-    measured = training_rates()
-    if not measured:
-        return f"training on the CPU: {way.name}"
-    rates = ", ".join([f"{name} {rate:,.0f}" for name, rate in measured.items()])
+    choice = choose_way()
+    if not choice.rates:
+        return f"training on the CPU: {choice.executor}"
+    rates = ", ".join([f"{name} {rate:,.0f}" for name, rate in choice.rates.items()])
     return (
-        f"training on the CPU: {way.name} (tokens per second through one layer and back: {rates})"
+        f"training on the CPU: {choice.executor} (tokens per second through one layer and back:"
+        f" {rates})"
     )
 
 
 def _model(encoder: Encoder, name: str) -> Info:
-    from interlingua.encoder.executors import AUTOMATIC, LOWEST_COSINE, MEAN_COSINE, automatic_dtype
+    from interlingua.encoder.executors.layers import (
+        AUTOMATIC,
+        LOWEST_COSINE,
+        MEAN_COSINE,
+        automatic_dtype,
+    )
     from interlingua.encoder.static import StaticBackbone
 
     config = encoder.backbone.config

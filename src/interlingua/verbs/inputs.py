@@ -42,6 +42,11 @@ SUFFIX_PACKAGES = {
     ".zst": ("zstandard", "zstandard", "zst"),
 }
 """Suffix of a file that is read or written -> module, package and extra."""
+WRITTEN_SUFFIX_PACKAGES = {
+    ".po": ("polib", "polib", "gettext"),
+    ".mo": ("polib", "polib", "gettext"),
+}
+"""The same for files that only writing needs a package for."""
 RETRIEVAL = ("ir_measures", "ir-measures", "retrieval")
 CLASSIFICATION = ("sklearn", "scikit-learn", "classification")
 TASK_PACKAGES = {
@@ -80,7 +85,7 @@ def check_inputs(options: Options) -> None:
         elif reads is not None and reads in _CHECKS:
             _CHECKS[reads](value)
         elif field.name == "output":
-            check_package_of(value)
+            check_package_of(value, is_written=True)
 
 
 def _is_in_memory(options: Options) -> bool:
@@ -179,11 +184,12 @@ def check_file(path: PathLike) -> None:
         pass
 
 
-def check_package_of(path: Any) -> None:
+def check_package_of(path: Any, *, is_written: bool = False) -> None:
     """Check the package that reads or writes a file of this suffix, or of this address.
 
     Args:
         path: of a file; what is no path passes.
+        is_written: whether the file is written.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -193,8 +199,11 @@ def check_package_of(path: Any) -> None:
     if is_remote(path):
         filesystem(path)
     suffixes = {Path(path).suffix.lower(), stem_and_suffix(path)[1]}
-    for suffix in suffixes & SUFFIX_PACKAGES.keys():
-        module, package, extra = SUFFIX_PACKAGES[suffix]
+    packages = SUFFIX_PACKAGES
+    if is_written:
+        packages = SUFFIX_PACKAGES | WRITTEN_SUFFIX_PACKAGES
+    for suffix in suffixes & packages.keys():
+        module, package, extra = packages[suffix]
         require_extra(module, package=package, extra=extra)
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from interlingua import kernels
-from interlingua.kernels import rates
+from interlingua.encoder.executors import choice
 from interlingua.search.topk import exact, scanner_choice
 from interlingua.search.topk.bounds import Frame
 from interlingua.search.topk.exact import make_frame, make_scanner, mutual_topk
@@ -38,10 +38,10 @@ class Instant(CompiledScanner):
 @pytest.fixture(autouse=True)
 def _measures(monkeypatch, tmp_path):
     """Nothing remembered, nothing named, and a cache folder of its own."""
-    monkeypatch.delenv(rates.VARIABLE)
+    monkeypatch.delenv(choice.VARIABLE)
     monkeypatch.delenv(kernels.VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(rates, "_MEASURED", {})
+    monkeypatch.setattr(choice, "_MEASURED", {})
 
 
 def with_kernel(monkeypatch, kernel):
@@ -57,7 +57,7 @@ def test_a_slower_kernel_is_not_taken_and_the_results_are_equal(monkeypatch):
     monkeypatch.setattr(scanner_choice, "TRIED_PAIRS", 1)
     frame = make_frame(x, y)
     assert type(make_scanner(frame, pairs=len(x) * len(y))) is TorchScanner
-    [(key, found)] = rates.remembered().items()
+    [(key, found)] = choice.remembered().items()
     assert found["kernel"] < found["torch"]
     assert "width=16" in key
     # From here on a kernel that was called would fail.
@@ -69,14 +69,14 @@ def test_a_slower_kernel_is_not_taken_and_the_results_are_equal(monkeypatch):
 def test_a_faster_kernel_is_taken(monkeypatch):
     with_kernel(monkeypatch, Instant)
     assert isinstance(make_scanner(FRAME, pairs=TRIED_PAIRS), Instant)
-    rates._MEASURED.clear()  # another process
-    monkeypatch.setattr(scanner_choice, "_rates", lambda frame: pytest.fail("measured again"))
+    choice._MEASURED.clear()  # another process
+    monkeypatch.setattr(choice, "trial_rates", lambda trial: pytest.fail("measured again"))
     assert choose_scanner(FRAME, TRIED_PAIRS) == "kernel"
 
 
 @needs_kernel
 def test_a_small_search_has_no_trial(monkeypatch):
-    monkeypatch.setattr(scanner_choice, "_rates", lambda frame: pytest.fail("measured"))
+    monkeypatch.setattr(choice, "trial_rates", lambda trial: pytest.fail("measured"))
     assert choose_scanner(FRAME, TRIED_PAIRS - 1) == "kernel"
     assert isinstance(make_scanner(FRAME), CompiledScanner)
 
@@ -85,15 +85,15 @@ def test_a_small_search_has_no_trial(monkeypatch):
 @pytest.mark.parametrize(
     ("variable", "value", "expected"),
     [
-        (rates.VARIABLE, "first", "kernel"),
-        (rates.VARIABLE, "kernel", "kernel"),
-        (rates.VARIABLE, "torch", "torch"),
+        (choice.VARIABLE, "first", "kernel"),
+        (choice.VARIABLE, "kernel", "kernel"),
+        (choice.VARIABLE, "torch", "torch"),
         (kernels.VARIABLE, "the variant", "kernel"),
         (kernels.VARIABLE, "0", "torch"),
     ],
 )
 def test_variables_decide_without_a_trial(monkeypatch, variable, value, expected):
-    monkeypatch.setattr(scanner_choice, "_rates", lambda frame: pytest.fail("measured"))
+    monkeypatch.setattr(choice, "trial_rates", lambda trial: pytest.fail("measured"))
     if value == "the variant":
         value = kernels.variant("neighbors")
     monkeypatch.setenv(variable, value)
@@ -105,10 +105,9 @@ def test_variables_decide_without_a_trial(monkeypatch, variable, value, expected
 
 
 @needs_kernel
-@pytest.mark.parametrize("value", ["onednn", "no executor"])
-def test_executors_for_encoding_alone_leave_the_trial(monkeypatch, value):
-    monkeypatch.setattr(scanner_choice, "_rates", lambda frame: {"kernel": 1.0, "torch": 2.0})
-    monkeypatch.setenv(rates.VARIABLE, value)
+def test_executors_for_encoding_alone_leave_the_trial(monkeypatch):
+    monkeypatch.setattr(choice, "trial_rates", lambda trial: {"kernel": 1.0, "torch": 2.0})
+    monkeypatch.setenv(choice.VARIABLE, "onednn")
     assert choose_scanner(FRAME, TRIED_PAIRS) == "torch"
 
 
@@ -116,9 +115,9 @@ def test_executors_for_encoding_alone_leave_the_trial(monkeypatch, value):
 def test_widths_and_stages_have_rates_of_their_own(monkeypatch):
     measured = []
     monkeypatch.setattr(
-        scanner_choice,
-        "_rates",
-        lambda frame: measured.append(frame) or {"kernel": 1.0, "torch": 1.0},
+        choice,
+        "trial_rates",
+        lambda trial: measured.append(trial) or {"kernel": 1.0, "torch": 1.0},
     )
     wide = np.zeros(128, np.float32)
     frames = [FRAME, Frame(wide, wide), Frame(wide, wide, np.eye(128, dtype=np.float32)), FRAME]
@@ -132,8 +131,8 @@ def test_the_description_names_choices_and_every_rate(monkeypatch):
     [unmeasured] = describe_choices()
     assert f"{TRIED_PAIRS:,}" in unmeasured
     assert unmeasured.endswith("not measured yet")
-    found = {16: {"kernel": 1000.0, "torch": 2000.0}, 128: {"kernel": 1000.0, "torch": 1049.0}}
-    monkeypatch.setattr(scanner_choice, "_rates", lambda frame: found[len(frame.x)])
+    found = iter([{"kernel": 1000.0, "torch": 2000.0}, {"kernel": 1000.0, "torch": 1049.0}])
+    monkeypatch.setattr(choice, "trial_rates", lambda trial: next(found))
     wide = np.zeros(128, np.float32)
     for frame in (FRAME, Frame(wide, wide)):
         choose_scanner(frame, TRIED_PAIRS)
@@ -142,7 +141,7 @@ def test_the_description_names_choices_and_every_rate(monkeypatch):
         "  width=16 stages=1: torch, measured: kernel 1,000, torch 2,000",
     ]
     assert sorted(describe_choices()[1:]) == expected
-    rates._MEASURED.clear()  # another process
+    choice._MEASURED.clear()  # another process
     assert sorted(describe_choices()[1:]) == expected
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "another machine")
     assert describe_choices() == [unmeasured]
@@ -151,16 +150,16 @@ def test_the_description_names_choices_and_every_rate(monkeypatch):
 @needs_kernel
 def test_the_description_names_the_variable_that_decides(monkeypatch):
     for value, expected in (("torch", "torch"), ("first", "kernel")):
-        monkeypatch.setenv(rates.VARIABLE, value)
+        monkeypatch.setenv(choice.VARIABLE, value)
         [line] = describe_choices()
-        assert f": {expected}, {rates.VARIABLE}" in line
-    monkeypatch.delenv(rates.VARIABLE)
+        assert f": {expected}, {choice.VARIABLE}" in line
+    monkeypatch.delenv(choice.VARIABLE)
     monkeypatch.setenv(kernels.VARIABLE, kernels.variant("neighbors"))
     [line] = describe_choices()
     assert f": kernel, {kernels.VARIABLE}" in line
     monkeypatch.setattr(CompiledScanner, "available", lambda: False)
     [line] = describe_choices()
-    assert ": torch, the kernel" in line
+    assert ": torch, no other one can" in line
 
 
 def test_a_frame_with_axes_is_measured_with_axes(monkeypatch):
@@ -176,6 +175,6 @@ def test_a_frame_with_axes_is_measured_with_axes(monkeypatch):
     monkeypatch.setattr(scanner_choice, "ROWS", 16)
     monkeypatch.setattr(scanner_choice, "COLUMNS", 16)
     axes = np.eye(16, dtype=np.float32)
-    scanner_choice._rates(FRAME)
-    scanner_choice._rates(Frame(FRAME.x, FRAME.y, axes))
+    scanner_choice._trial(FRAME)
+    scanner_choice._trial(Frame(FRAME.x, FRAME.y, axes))
     assert [frame.axes is not None for frame in frames] == [False, True]

@@ -3,6 +3,10 @@
 Each block of x meets each block of y once, and a scanner brings the lists of both up to date, so
 that both directions come from one pass over the similarities. The vectors may be memory maps of any
 length; what is held is a block of each side and the lists themselves.
+
+FAISS searches one direction at a time and knows no bound to pass over a pair: for the neighbors of
+100,000 by 100,000 vectors both ways its flat index takes 154 s, the kernel here 17 s and plain
+torch 49 s, with the same neighbors (``benchmarks/README.md``).
 """
 
 from __future__ import annotations

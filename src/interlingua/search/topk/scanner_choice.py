@@ -1,25 +1,31 @@
-"""Which scanner goes through the pairs on the CPU: the compiled kernel, or plain torch.
+"""Scanners that go through the pairs on the CPU: the compiled kernel, and plain torch.
 
 Both find the same neighbors, so only time matters. Most of the kernel's variants were timed on some
 processor, and none on all processors. So before a large search both scanners go through a tile of
-random vectors of the real width, and their rates are remembered (``kernels/rates.py``). A search
-that takes no longer than this trial is not preceded by one: it uses the kernel where that runs.
+random vectors of the real width (``encoder/executors/choice.py``). A search that takes no longer
+than this trial is not preceded by one: it uses the kernel where that runs.
 """
 
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua import kernels
 from interlingua.arrays import unit_rows
-from interlingua.kernels.rates import FIRST, VARIABLE, fastest, known, least_seconds, measured
+from interlingua.encoder.executors.choice import (
+    Trial,
+    choose_executor,
+    choose_without_trial,
+    fastest,
+    is_variant_forced,
+    known_rates,
+)
+from interlingua.kernels import VARIABLE as KERNELS_VARIABLE
 from interlingua.search.topk.bounds import STAGE, Block, Frame, Scanner
 from interlingua.search.topk.kernel_scanner import CompiledScanner
 from interlingua.search.topk.lists import NeighborLists
@@ -40,53 +46,44 @@ FACT = "neighbors"
 """How what the rates are remembered by begins, but for the machine."""
 
 
-class Decision(NamedTuple):
-    """A choice without a trial, and why."""
-
-    scanner: str
-    reason: str
-
-
 def choose_scanner(frame: Frame, pairs: int) -> str:
-    """The name of the scanner for a search.
+    """Return the name of the scanner for a search.
 
     Args:
         frame: of both sides.
-        pairs: how many there will be.
+        pairs: number of pairs in the search.
     """
-    decided = _decided()
-    if decided is not None:
-        return decided.scanner
-    if pairs < TRIED_PAIRS:
-        return "kernel"
-    facts = [f"{FACT} width={len(frame.x)} stages={len(frame.stages)}"]
-    return fastest(measured("neighbors", facts, list(SCANNERS), lambda: _rates(frame)))
+    scanners, decided = _candidates()
+    if decided is None and pairs < TRIED_PAIRS:
+        decided = f"{pairs:,} pairs take no longer than a trial"
+    choice = choose_executor(
+        scanners,
+        kernel="neighbors",
+        facts=[f"{FACT} width={len(frame.x)} stages={len(frame.stages)}"],
+        trial=functools.partial(_trial, frame),
+        decided=decided,
+    )
+    return choice.executor
 
 
-def _decided() -> Decision | None:
-    """What takes no trial to know, or None."""
+def _candidates() -> tuple[list[str], str | None]:
+    """Return the scanners that run here, and why the first one needs no trial, or None."""
     if not CompiledScanner.available():
-        return Decision("torch", "the kernel does not run here")
-    wanted = os.environ.get(VARIABLE, "")
-    # Other names are of executors for encoding, and say nothing of a search.
-    if wanted in SCANNERS:
-        return Decision(wanted, f"{VARIABLE} names it")
-    if wanted == FIRST:
-        return Decision("kernel", f"{VARIABLE} asks for no measurement")
-    if os.environ.get(kernels.VARIABLE) in kernels.VARIANTS:
-        return Decision("kernel", f"{kernels.VARIABLE} names its variant")
-    return None
+        return ["torch"], None
+    if is_variant_forced():
+        return list(SCANNERS), f"{KERNELS_VARIABLE} names its variant"
+    return list(SCANNERS), None
 
 
 def describe_choices() -> list[str]:
-    """For people: which scanner takes exact searches on this CPU, why, and every measured rate."""
-    decided = _decided()
+    """Describe which scanner does exact searches on this CPU, why, and every measured rate."""
     title = "exact search on the CPU"
-    if decided is not None:
-        return [f"{title}: {decided.scanner}, {decided.reason}"]
+    choice = choose_without_trial(*_candidates())
+    if choice is not None:
+        return [f"{title}: {choice.executor}, {choice.reason}"]
     smaller = f"kernel for fewer than {TRIED_PAIRS:,} pairs, without a trial"
     by_facts = {}
-    for facts, rates in known("neighbors", FACT).items():
+    for facts, rates in known_rates("neighbors", FACT).items():
         # The user can edit the file.
         if rates.keys() == SCANNERS.keys():
             # In the order of the scanners, of which a later one must be faster by a margin.
@@ -100,8 +97,8 @@ def describe_choices() -> list[str]:
     return lines
 
 
-def _rates(frame: Frame) -> dict[str, float]:
-    """Pairs per second on one thread, of each scanner."""
+def _trial(frame: Frame) -> Trial:
+    """Return a scan of a tile by each scanner; a unit of work is a pair."""
     rng = np.random.default_rng(0)
     width = len(frame.x)
     x = _vectors(rng, ROWS, width)
@@ -121,8 +118,7 @@ def _rates(frame: Frame) -> dict[str, float]:
         # The lists are full from here on, as they are in nearly all of a large search.
         scan()
         scans[name] = scan
-    seconds = least_seconds(scans)
-    return {name: round(ROWS * COLUMNS / least, 1) for name, least in seconds.items()}
+    return Trial(scans, work=ROWS * COLUMNS)
 
 
 def _vectors(rng: np.random.Generator, count: int, width: int) -> Float32[ndarray, "count width"]:

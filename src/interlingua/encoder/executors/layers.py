@@ -1,21 +1,16 @@
-"""Which executor encodes, and in which dtype: measured once, and remembered.
+"""Executors that encode, and the dtype that "auto" stands for.
 
-A backbone has up to six forms for inference: the compiled kernel, the same with int16 in place of
-bfloats, a variant of it that no one timed yet, torch with matrices packed for oneDNN, the same in
-float32 where bfloat16 is requested, and plain torch. Which one is fastest depends on the
-processor, the dtype and the widths. So the forms that can be made are tried on the model's
-own first layers, with sentences of a few lengths, and the rates are remembered
-(``kernels/rates.py``). An executor that stands earlier in ``EXECUTORS`` keeps its place unless a
-later one is faster by ``MARGIN``, so that noise does not change the last digits of vectors.
+A backbone has up to four forms for inference: the compiled kernel, the same with int16 in place of
+bfloats, torch with matrices packed for oneDNN, and plain torch. Which one is fastest depends on the
+processor, the dtype and the widths. ``choice.py`` tries those that are possible on the model's own
+first layers, with sentences of a few lengths.
 """
 
 from __future__ import annotations
 
 import functools
-import logging
-import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -24,16 +19,19 @@ from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import Backbone
-from interlingua.encoder.compiled import ByteMatrixBackbone, CompiledBackbone, Int16Backbone
-from interlingua.encoder.inference import FloatFrozenBackbone, FrozenBackbone, PlainBackbone
+from interlingua.encoder.compiled import CompiledBackbone, Int16Backbone
+from interlingua.encoder.executors.choice import (
+    MARGIN,
+    VARIABLE,
+    Choice,
+    Trial,
+    choose_executor,
+    forced_name,
+)
+from interlingua.encoder.inference import FrozenBackbone, PlainBackbone
 from interlingua.encoder.meta_device import meta_device
 from interlingua.encoder.quantize import PRECISE_LAYERS
-from interlingua.errors import ConfigError
-from interlingua.kernels import rates
-from interlingua.kernels.rates import FIRST, MARGIN, VARIABLE, fastest, least_seconds
-from interlingua.registry import did_you_mean
 
-log = logging.getLogger("interlingua")
 TRIAL_LENGTHS = (48, 24, 24, 12, 12, 8)
 """Tokens of the sentences of a trial: some milliseconds for a base model."""
 PROBE_LENGTHS = (48, 32, 24, 24, 16, 16, 12, 12, 8, 8, 6, 6, 4, 4, 3, 3)
@@ -50,29 +48,10 @@ Frozen = FrozenBackbone | CompiledBackbone
 EXECUTORS: dict[str, type[Frozen]] = {
     "kernel": CompiledBackbone,
     "kernel-int16": Int16Backbone,
-    "kernel-i8mm": ByteMatrixBackbone,
     "onednn": FrozenBackbone,
-    "onednn-float32": FloatFrozenBackbone,
     "torch": PlainBackbone,
 }
-"""By name, the preferred ones first; torch can always."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Choice:
-    """An executor, and why it was taken."""
-
-    executor: str
-    reason: str
-    rates: Mapping[str, float] = field(default_factory=dict)
-    """Of each executor that was tried: tokens per second through one layer."""
-    refused: Mapping[str, str] = field(default_factory=dict)
-    """Why others can't be made."""
-
-    @property
-    def rate(self) -> float:
-        """That of the executor; 0 where nothing was measured."""
-        return self.rates.get(self.executor, 0.0)
+"""By name, in order of preference. Plain torch takes every backbone."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,7 +65,7 @@ class AutomaticDtype:
 
 
 def freeze(backbone: Backbone, dtype: torch.dtype) -> Frozen:
-    """The fastest snapshot on this machine for this shape and dtype.
+    """Return the fastest snapshot on this machine for this shape and dtype.
 
     Args:
         backbone: where the weights come from; not changed.
@@ -96,13 +75,12 @@ def freeze(backbone: Backbone, dtype: torch.dtype) -> Frozen:
 
 
 def choose(backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = False) -> Choice:
-    """The executor for a backbone.
+    """Choose the executor for a backbone.
 
     Args:
         backbone: of any shape.
         dtype: to compute in.
-        always_measure: also where there is nothing to choose, for ``interlingua info`` and for
-            "auto".
+        always_measure: also if there is nothing to choose, for ``interlingua info`` and "auto".
 
     Raises:
         ConfigError: ``INTERLINGUA_EXECUTOR`` names no executor.
@@ -110,52 +88,32 @@ def choose(backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = Fal
     refusals = {name: executor.refusal(backbone, dtype) for name, executor in EXECUTORS.items()}
     refused = {name: reason for name, reason in refusals.items() if reason is not None}
     able = [name for name in EXECUTORS if name not in refused]
-    wanted = os.environ.get(VARIABLE, "")
-    names = (*EXECUTORS, FIRST)
-    if wanted and wanted not in names:
-        hint = did_you_mean(wanted, names)
-        raise ConfigError(
-            f"{VARIABLE}: no executor {wanted!r}{hint}; there are: {', '.join(names)}"
-        )
-    # On a GPU plain torch alone can, so that nothing is measured there.
-    has_choice = len(able) > 1 and wanted not in (*able, FIRST)
+    # On a GPU only plain torch can compute, and nothing is measured.
     on_cpu = backbone.word_embeddings.weight.device.type == "cpu"
-    found: dict[str, float] = {}
-    if has_choice or (always_measure and on_cpu):
-        found = measured(backbone, dtype, able)
-    executor = able[0]
-    if wanted in able:
-        executor = wanted
-        reason = f"{VARIABLE} names it"
-    elif wanted == FIRST:
-        reason = f"{VARIABLE} is {FIRST}"
-    elif len(able) == 1:
-        reason = "no other one can"
-    else:
-        executor = fastest(found)
-        reason = f"within {MARGIN - 1:.0%} of the fastest"
-        if found[executor] == max(found.values()):
-            reason = "the fastest"
-        # An executor that can't be made here is not an error: one setting serves several machines.
-        if wanted:
-            reason += f"; {VARIABLE} names {wanted}, which can't: {refused[wanted]}"
-    return Choice(executor=executor, reason=reason, rates=found, refused=refused)
+    choice = choose_executor(
+        able,
+        kernel="layers",
+        facts=[_shape_of(backbone), str(dtype)],
+        trial=functools.partial(_trial, backbone, dtype, able),
+        always_measure=always_measure and on_cpu,
+    )
+    reason = choice.reason
+    wanted = forced_name()
+    # An executor that is not possible here is no error: one setting serves several machines.
+    if wanted in refused:
+        reason += f"; {VARIABLE} names {wanted}, which can't: {refused[wanted]}"
+    return replace(choice, reason=reason, refused=refused)
 
 
-def measured(backbone: Backbone, dtype: torch.dtype, names: list[str]) -> dict[str, float]:
-    """Rates of executors, in the order of the names: remembered, or measured now.
-
-    Args:
-        backbone: its first layers are tried.
-        dtype: to compute in.
-        names: of executors that can be made of it.
-    """
-
-    def measure() -> dict[str, float]:
-        trial = _first_layers(backbone, dtype)
-        return _rates({name: EXECUTORS[name](trial, dtype) for name in names}, trial)
-
-    return rates.measured("layers", [_shape_of(backbone), str(dtype)], names, measure)
+def _trial(backbone: Backbone, dtype: torch.dtype, names: Sequence[str]) -> Trial:
+    """Return a pass through the first layers by each executor; a unit of work is a token."""
+    trial = _first_layers(backbone, dtype)
+    batch = _random_batch(trial, TRIAL_LENGTHS)
+    runs = {}
+    for name in names:
+        frozen = EXECUTORS[name](trial, dtype)
+        runs[name] = functools.partial(frozen, batch.input_ids, batch.cu_seqlens)
+    return Trial(runs, work=len(batch.input_ids) * max(1, len(trial.layers)))
 
 
 def _first_layers(backbone: Backbone, dtype: torch.dtype) -> Backbone:
@@ -172,20 +130,6 @@ def _first_layers(backbone: Backbone, dtype: torch.dtype) -> Backbone:
     weights = backbone.state_dict()
     trial.load_state_dict({name: weights[name] for name in trial.state_dict()}, assign=True)
     return trial.eval()
-
-
-def _rates(frozen: Mapping[str, Frozen], backbone: Backbone) -> dict[str, float]:
-    """Tokens per second through one layer, of each executor.
-
-    That is on one thread, as encode gives each thread its own batches.
-    """
-    batch = _random_batch(backbone, TRIAL_LENGTHS)
-    passes = {
-        name: functools.partial(executor, batch.input_ids, batch.cu_seqlens)
-        for name, executor in frozen.items()
-    }
-    work = len(batch.input_ids) * max(1, len(backbone.layers))
-    return {name: round(work / least, 1) for name, least in least_seconds(passes).items()}
 
 
 def _random_batch(backbone: Backbone, lengths: tuple[int, ...]) -> TokenBatch:

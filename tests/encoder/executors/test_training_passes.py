@@ -6,15 +6,20 @@ import pytest
 import torch
 
 from interlingua import kernels
+from interlingua.encoder.executors import choice, training_passes
+from interlingua.encoder.executors.choice import VARIABLE, remembered
+from interlingua.encoder.executors.training_passes import (
+    Way,
+    choose_way,
+    fastest_on_cpu,
+    fastest_way,
+)
 from interlingua.kernels import calls
-from interlingua.kernels.rates import VARIABLE, remembered
-from interlingua.train import ways
-from interlingua.train.ways import Way, fastest_on_cpu, training_rates
+from tests.encoder.executors.test_choice import keep_busy
 from tests.encoder.test_fused import NoKernel
-from tests.kernels.test_rates import keep_busy
 from tests.verbs.test_info import _own_cache as _own_cache
 
-keeps_float32 = ways.onednn_keeps_float32
+keeps_float32 = training_passes.onednn_keeps_float32
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +44,9 @@ def with_rates(monkeypatch, **rates):
     monkeypatch.delenv(VARIABLE)
     found = {name.replace("_", " "): rate for name, rate in rates.items()}
     monkeypatch.setattr(
-        ways, "_measure", lambda left: {way.name: found.get(way.name, 0.1) for way in left}
+        choice,
+        "trial_rates",
+        lambda trial: {name: found.get(name, 0.1) for name in trial().runs},
     )
 
 
@@ -87,10 +94,10 @@ def test_a_slow_kernel_is_not_taken(monkeypatch, which):
 @pytest.mark.parametrize(("variable", "expected"), [("kernel", "kernel"), ("torch", "torch")])
 def test_a_named_executor_is_not_tried(monkeypatch, variable, expected):
     with_unit(monkeypatch, False)
-    monkeypatch.setattr(ways, "_measure", lambda left: pytest.fail("measured"))
+    monkeypatch.setattr(choice, "trial_rates", lambda trial: pytest.fail("measured"))
     monkeypatch.setenv(VARIABLE, variable)
     assert fastest_on_cpu().executor == expected
-    for named in ways.EXECUTORS:
+    for named in training_passes.EXECUTORS:
         assert fastest_on_cpu(executor=named).executor == named
 
 
@@ -101,14 +108,14 @@ def test_a_named_executor_is_not_tried(monkeypatch, variable, expected):
 def test_the_first_is_a_variant_that_was_measured_or_named(
     monkeypatch, variant, variable, expected
 ):
-    monkeypatch.setattr(ways, "_measure", lambda left: pytest.fail("measured"))
+    monkeypatch.setattr(choice, "trial_rates", lambda trial: pytest.fail("measured"))
     use_kernel(monkeypatch, NoKernel(), variant)
     monkeypatch.setenv(kernels.VARIABLE, variable)
     assert fastest_on_cpu("fp32").executor == expected  # the variable is "first"
 
 
 def test_a_named_variant_is_not_tried(monkeypatch):
-    monkeypatch.setattr(ways, "_measure", lambda left: pytest.fail("measured"))
+    monkeypatch.setattr(choice, "trial_rates", lambda trial: pytest.fail("measured"))
     monkeypatch.delenv(VARIABLE)
     use_kernel(monkeypatch, NoKernel(), "neon")
     monkeypatch.setenv(kernels.VARIABLE, "neon")
@@ -122,7 +129,7 @@ def test_a_variant_that_was_never_measured_is_tried(monkeypatch):
 
 
 def test_nothing_is_measured_without_a_choice(monkeypatch):
-    monkeypatch.setattr(ways, "_measure", lambda left: pytest.fail("measured"))
+    monkeypatch.setattr(choice, "trial_rates", lambda trial: pytest.fail("measured"))
     with_unit(monkeypatch, True)
     assert fastest_on_cpu() == Way("bf16", "kernel")  # the variable is "first"
     monkeypatch.delenv(VARIABLE)
@@ -136,18 +143,18 @@ def test_the_trial_is_remembered_and_draws_no_random_number(monkeypatch):
     monkeypatch.delenv(VARIABLE)
     with_unit(monkeypatch, True)
     state = torch.get_rng_state()
-    rates = training_rates()
+    rates = choose_way().rates
     assert torch.equal(torch.get_rng_state(), state)
     assert list(rates) == ["bf16 kernel", "bf16 torch", "fp32 kernel", "fp32 torch"]
     assert min(rates.values()) > 0
-    of_one = training_rates("fp32")
+    of_one = choose_way("fp32").rates
     assert list(of_one) == ["fp32 kernel", "fp32 torch"]
     assert rates in remembered().values()
     assert of_one in remembered().values()
 
 
 def with_onednn(monkeypatch, is_exact):
-    monkeypatch.setattr(ways, "onednn_keeps_float32", lambda: is_exact)
+    monkeypatch.setattr(training_passes, "onednn_keeps_float32", lambda: is_exact)
 
 
 @pytest.mark.parametrize(
@@ -165,9 +172,9 @@ def test_onednn_is_tried_for_float32_alone_and_where_it_is_exact(monkeypatch):
     with_onednn(monkeypatch, True)
     named = ["bf16 kernel", "bf16 torch", "fp32 kernel", "fp32 torch"]
     products = ["fp32 kernel-onednn", "fp32 torch-onednn"]
-    assert list(training_rates()) == [*named, *products]
+    assert list(choose_way().rates) == [*named, *products]
     with_onednn(monkeypatch, False)
-    assert list(training_rates()) == named
+    assert list(choose_way().rates) == named
 
 
 @pytest.mark.parametrize("variable", ["first", "kernel", "torch"])
@@ -183,7 +190,7 @@ def test_tiles_and_rounded_products_are_not_float32(monkeypatch):
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: True)
     assert not found()
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-    monkeypatch.setattr(ways, "ALLOWED", 0.0)
+    monkeypatch.setattr(training_passes, "ALLOWED", 0.0)
     assert not found()
     assert torch.get_float32_matmul_precision() == before
 
@@ -192,10 +199,10 @@ def test_tiles_and_rounded_products_are_not_float32(monkeypatch):
 def test_the_precision_of_products_is_that_of_the_block(monkeypatch, is_exact):
     with_onednn(monkeypatch, is_exact)
     before = torch.get_float32_matmul_precision()
-    with ways.computed_as("torch-onednn"):
+    with training_passes.computed_as("torch-onednn"):
         assert torch.get_float32_matmul_precision() == ("medium" if is_exact else before)
         assert calls.chosen.executor == "torch"
-    with ways.computed_as("kernel"):
+    with training_passes.computed_as("kernel"):
         assert torch.get_float32_matmul_precision() == before
         assert calls.chosen.executor == "kernel"
     assert calls.chosen.executor is None
@@ -208,6 +215,18 @@ def test_products_of_onednn_are_float32(monkeypatch):
     left = torch.randn(190, 384, generator=generator)
     right = torch.randn(384, 1536, generator=generator)
     exact = left.double() @ right.double()
-    with ways.computed_as("torch-onednn"):
+    with training_passes.computed_as("torch-onednn"):
         found = left @ right
     torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("capability", "has_bf16", "expected"),
+    [((8, 0), True, "bf16"), ((7, 0), False, "fp16"), ((6, 1), False, "fp32")],
+    ids=["A100", "V100", "GTX 1080"],
+)
+def test_auto_takes_the_fast_precision_of_a_gpu(monkeypatch, capability, has_bf16, expected):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bf16)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    assert fastest_way("auto", "auto", "cuda") == (expected, "torch")
+    assert fastest_way("fp32", "auto", "cuda") == ("fp32", "torch")

@@ -1,27 +1,31 @@
-"""In which way training is computed on a CPU: a precision and an executor, measured once.
+"""Executors and precisions of training on a CPU.
 
 That a processor has instructions for bfloat16 does not mean that they are fast: Intel's server
-processors without AMX are slower in bfloat16 than in float32, AMD's are much faster. Nor are the
-compiled passes (``encoder/fused.py``) faster than torch's own only because they run. Products of
-float32 matrices are MKL's, which has AVX2 for processors of AMD, where oneDNN has AVX-512. So where
-there is a choice, one transformer layer is timed forward and backward in each way, and the rates
-are remembered (``kernels/rates.py``).
+processors without AMX are slower in bfloat16 than in float32, AMD's are much faster. The compiled
+passes (``encoder/fused.py``) are not faster than torch's own on every processor either. Products of
+float32 matrices are computed by MKL, which has AVX2 for processors of AMD; oneDNN has AVX-512. So
+``choice.py`` tries one transformer layer, forward and backward, in each way.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import os
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import torch
 
-from interlingua import kernels
 from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.encoder.executors.choice import (
+    FIRST,
+    Choice,
+    Trial,
+    choose_executor,
+    forced_name,
+    is_variant_forced,
+)
 from interlingua.kernels.calls import computed_by, is_kernel_preferred, runs_here
-from interlingua.kernels.rates import FIRST, VARIABLE, fastest, least_seconds, measured
 
 Precision = Literal["fp32", "bf16", "fp16"]
 Executor = Literal["kernel", "torch", "kernel-onednn", "torch-onednn"]
@@ -63,39 +67,62 @@ class Way(NamedTuple):
 def fastest_on_cpu(
     precision: Literal["auto", Precision] = "auto", executor: Literal["auto", Executor] = "auto"
 ) -> Way:
-    """The way that this processor trains fastest in, of those that are left open.
+    """Return the fastest way to train on this processor.
 
     Args:
-        precision: that of the run; auto: bf16, or fp32 where that is faster.
-        executor: that of the run; auto: the kernel, or torch where that is faster.
+        precision: that of the run; auto: bf16, or fp32 if that is faster.
+        executor: that of the run; auto: the kernel, or torch if that is faster.
     """
-    ways = _ways(precision, executor)
-    rates = training_rates(precision, executor)
-    if not rates:
-        return ways[0]
-    best = fastest(rates)
-    return next(way for way in ways if way.name == best)
+    chosen = choose_way(precision, executor).executor
+    return next(way for way in _ways(precision, executor) if way.name == chosen)
 
 
-def training_rates(
+def fastest_way(
+    precision: Literal["auto", Precision], executor: Literal["auto", Executor], device: str
+) -> Way:
+    """Return the fastest way to train on a kind of device.
+
+    Args:
+        precision: that of the run.
+        executor: that of the run; the compiled passes are for CPUs alone.
+        device: cpu or cuda.
+    """
+    if device == "cpu":
+        return fastest_on_cpu(precision, executor)
+    if executor == "auto":
+        executor = "torch"
+    if precision == "auto":
+        precision = _fastest_on_gpu()
+    return Way(precision, executor)
+
+
+def _fastest_on_gpu() -> Precision:
+    if torch.cuda.is_bf16_supported(including_emulation=False):
+        return "bf16"
+    # V100 and T4 have fast units for float16 alone, older cards for neither.
+    return "fp16" if torch.cuda.get_device_capability() >= (7, 0) else "fp32"
+
+
+def choose_way(
     precision: Literal["auto", Precision] = "auto", executor: Literal["auto", Executor] = "auto"
-) -> dict[str, float]:
-    """Tokens per second through one layer, forward and back, in each way that is left open.
+) -> Choice:
+    """Choose a way by its name. See ``fastest_on_cpu``.
 
-    They are empty where there is nothing to choose, and where ``INTERLINGUA_EXECUTOR`` is
-    ``first``, which asks for no measurement.
+    Rates are tokens per second through one layer, forward and backward.
     """
     ways = _ways(precision, executor)
-    if len(ways) == 1 or os.environ.get(VARIABLE) == FIRST:
-        return {}
     names = [way.name for way in ways]
-    # With the names, so that runs that leave different ways open keep each other's rates.
-    facts = [f"a layer of width {SHAPE.hidden_size}", ", ".join(names)]
-    return measured("training", facts, names, lambda: _measure(ways))
+    return choose_executor(
+        names,
+        kernel="training",
+        # With the names, so that runs with other candidates keep each other's rates.
+        facts=[f"a layer of width {SHAPE.hidden_size}", ", ".join(names)],
+        trial=functools.partial(_trial, ways),
+    )
 
 
 def _ways(precision: Literal["auto", Precision], executor: Literal["auto", Executor]) -> list[Way]:
-    """Those that are left open, the preferred ones first."""
+    """Return the candidates that the run leaves open, in order of preference."""
     precisions: Sequence[Precision]
     if precision != "auto":
         precisions = (precision,)
@@ -107,7 +134,7 @@ def _ways(precision: Literal["auto", Precision], executor: Literal["auto", Execu
 
 
 def _executors(executor: Literal["auto", Executor], precision: Precision) -> Sequence[Executor]:
-    """Those that can, or the one that the run or a variable names.
+    """Return the executors to try: all possible ones, or the one that the run or a variable names.
 
     Args:
         executor: that of the run.
@@ -116,7 +143,7 @@ def _executors(executor: Literal["auto", Executor], precision: Precision) -> Seq
     if executor != "auto":
         return (executor,)
     named = _executors_of_passes(has_float16=precision == "fp16")
-    is_open = not os.environ.get(VARIABLE) or os.environ[VARIABLE] not in (*EXECUTORS, FIRST)
+    is_open = forced_name() not in (*EXECUTORS, FIRST)
     if precision == "fp32" and is_open and onednn_keeps_float32():
         return [*named, *[WITH_ONEDNN[name] for name in named]]
     return named
@@ -126,11 +153,11 @@ def _executors_of_passes(*, has_float16: bool) -> Sequence[Executor]:
     """Return the executors that can compute the passes between products, or the named one."""
     if has_float16 or not runs_here():
         return ("torch",)
-    wanted = os.environ.get(VARIABLE, "")
-    # Other names are of executors for encoding, and say nothing of training.
+    wanted = forced_name()
+    # Other names are executors that only encode.
     if wanted in EXECUTORS:
         return [name for name in EXECUTORS if name == wanted]
-    if os.environ.get(kernels.VARIABLE) in kernels.VARIANTS:
+    if is_variant_forced():
         return ("kernel",)
     if wanted == FIRST:
         return ("kernel",) if is_kernel_preferred() else ("torch",)
@@ -142,21 +169,19 @@ def _has_unit() -> bool:
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
-def _measure(ways: Sequence[Way]) -> dict[str, float]:
-    # The run's random numbers must not depend on whether there was a trial.
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        backbone = Backbone(SHAPE)
-        backbone.initialize("bert")
-        backbone.train()
-        input_ids = torch.randint(SHAPE.vocab_size, (sum(LENGTHS),))
-        starts = torch.tensor([0, *LENGTHS]).cumsum(0)
-        passes = {
-            way.name: functools.partial(_forward_and_back, backbone, input_ids, starts, way)
-            for way in ways
-        }
-        seconds = least_seconds(passes, trial_seconds=TRIAL_SECONDS)
-    return {name: round(len(input_ids) / least, 1) for name, least in seconds.items()}
+def _trial(ways: Sequence[Way]) -> Trial:
+    """Return a pass forward and backward in each way; a unit of work is a token."""
+    torch.manual_seed(0)
+    backbone = Backbone(SHAPE)
+    backbone.initialize("bert")
+    backbone.train()
+    input_ids = torch.randint(SHAPE.vocab_size, (sum(LENGTHS),))
+    starts = torch.tensor([0, *LENGTHS]).cumsum(0)
+    runs = {
+        way.name: functools.partial(_forward_and_back, backbone, input_ids, starts, way)
+        for way in ways
+    }
+    return Trial(runs, work=len(input_ids), seconds=TRIAL_SECONDS)
 
 
 def _forward_and_back(

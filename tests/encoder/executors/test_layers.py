@@ -1,20 +1,21 @@
 from __future__ import annotations
 
 import copy
-import ctypes
 import json
 
 import pytest
 import torch
 
-from interlingua.encoder import compiled, executors
+from interlingua.encoder import compiled
 from interlingua.encoder.compiled import Int16Backbone, WeightLayout
 from interlingua.encoder.encode import automatic_dtype_name
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.executors import (
+from interlingua.encoder.executors import choice as choice_module
+from interlingua.encoder.executors import layers
+from interlingua.encoder.executors.choice import NAMES, VARIABLE, Choice, cache_file, remembered
+from interlingua.encoder.executors.layers import (
     EXECUTORS,
     AutomaticDtype,
-    Choice,
     automatic_dtype,
     choose,
     closeness,
@@ -23,8 +24,6 @@ from interlingua.encoder.executors import (
 from interlingua.encoder.inference import PlainBackbone
 from interlingua.encoder.static import StaticBackbone, static_config
 from interlingua.errors import ConfigError
-from interlingua.kernels import rates
-from interlingua.kernels.rates import VARIABLE, cache_file, remembered
 from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT, states_of, tiny_backbone
 
 MULTIPLES_OF_16 = {"hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 112}
@@ -35,8 +34,8 @@ class Slow(PlainBackbone):
     """A kernel that gives right states, late."""
 
     def __call__(self, input_ids, cu_seqlens):
-        end = rates.CLOCK() + 0.05
-        while rates.CLOCK() < end:
+        end = choice_module.CLOCK() + 0.05
+        while choice_module.CLOCK() < end:
             pass
         return super().__call__(input_ids, cu_seqlens)
 
@@ -53,7 +52,7 @@ def _measures(monkeypatch, tmp_path):
     """Nothing remembered, and a cache folder of its own."""
     monkeypatch.delenv(VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(rates, "_MEASURED", {})
+    monkeypatch.setattr(choice_module, "_MEASURED", {})
 
 
 def made(**shape):
@@ -61,7 +60,7 @@ def made(**shape):
 
 
 def with_kernel(monkeypatch, kernel):
-    monkeypatch.setattr(executors, "EXECUTORS", {"kernel": kernel, "torch": PlainBackbone})
+    monkeypatch.setattr(layers, "EXECUTORS", {"kernel": kernel, "torch": PlainBackbone})
 
 
 def test_a_kernel_slower_than_torch_is_not_taken(monkeypatch):
@@ -82,13 +81,13 @@ def test_rates_are_kept_for_the_next_process(monkeypatch):
     with_kernel(monkeypatch, Slow)
     backbone = made()
     first = choose(backbone, torch.float32)
-    rates._MEASURED.clear()  # another process
-    monkeypatch.setattr(executors, "_rates", lambda *_: pytest.fail("measured again"))
+    choice_module._MEASURED.clear()  # another process
+    monkeypatch.setattr(choice_module, "trial_rates", lambda _: pytest.fail("measured again"))
     again = choose(made(), torch.float32)
     assert again.rates == pytest.approx(first.rates, abs=0.1)
     assert cache_file().parent.name == "interlingua"
     [key] = remembered()
-    assert rates.processor() in key
+    assert choice_module.processor() in key
     assert "width=32" in key
 
 
@@ -97,13 +96,16 @@ def test_what_decides_the_speed_is_measured_anew(monkeypatch, change):
     with_kernel(monkeypatch, Slow)
     choose(made(), torch.float32)
     calls = []
-    monkeypatch.setattr(
-        executors, "_rates", lambda frozen, _: calls.extend(frozen) or dict.fromkeys(frozen, 1.0)
-    )
+
+    def measure(trial):
+        calls.extend(trial().runs)
+        return dict.fromkeys(calls, 1.0)
+
+    monkeypatch.setattr(choice_module, "trial_rates", measure)
     if change == "processor":
-        monkeypatch.setattr(rates, "processor", lambda: "another")
+        monkeypatch.setattr(choice_module, "processor", lambda: "another")
     if change == "executors":
-        monkeypatch.setitem(executors.EXECUTORS, "new", PlainBackbone)
+        monkeypatch.setitem(layers.EXECUTORS, "new", PlainBackbone)
     inner = 64 if change == "shape" else 48
     choose(made(intermediate_size=inner), torch.int8 if change == "dtype" else torch.float32)
     assert len(calls) == (3 if change == "executors" else 2)
@@ -149,44 +151,12 @@ def test_a_kernel_that_cannot_is_left_out_and_says_why(monkeypatch):
 
 
 @pytest.fixture
-def untimed(monkeypatch, use_variant, emulated_matrices):
-    """The variant i8mm runs here, and was never timed."""
-    if emulated_matrices is None:
-        pytest.skip("needs a C compiler and AVX2")
-    use_variant("avx2")
-    library = ctypes.CDLL(str(emulated_matrices / "layers.i8mm.so"))
-    monkeypatch.setattr(compiled, "find_unmeasured", lambda name, kind: library)
-    return made(**MULTIPLES_OF_16)
-
-
-def test_an_untimed_kernel_is_tried_where_it_differs(untimed, random_batch):
-    for dtype in (torch.bfloat16, torch.int8):
-        assert {"kernel", "kernel-i8mm"} <= choose(untimed, dtype).rates.keys()
-    assert "float32" in choose(untimed, torch.float32).refused["kernel-i8mm"]
-    forms = [EXECUTORS[name](untimed, torch.int8) for name in ("kernel", "kernel-i8mm")]
-    batch = random_batch([3, 12, 5], high=60)
-    assert torch.equal(*(states_of(form, batch) for form in forms))
-
-
-@pytest.fixture
 def multiplies_int16():
     """A backbone that the kernel takes, where the kernel multiplies int16."""
     backbone = made(**MULTIPLES_OF_16)
     if Int16Backbone.refusal(backbone, torch.int8) is not None:
         pytest.skip("no such kernel here")
     return backbone
-
-
-def test_bfloat16_by_the_float32_executor(random_batch):
-    backbone, batch = made(**MODERNBERT), random_batch([3, 12, 5], high=60)
-    executor = EXECUTORS["onednn-float32"]
-    if executor.refusal(backbone, torch.bfloat16) is not None:
-        pytest.skip("no oneDNN here")
-    assert "float" in executor.refusal(backbone, torch.float32)
-    frozen = executor(backbone, torch.bfloat16)
-    assert frozen.dtype == torch.bfloat16
-    expected = states_of(EXECUTORS["onednn"](copy.deepcopy(backbone), torch.float32), batch)
-    assert torch.equal(states_of(frozen, batch), expected)
 
 
 def test_the_kernel_in_int16_is_tried_where_it_differs(multiplies_int16):
@@ -197,28 +167,19 @@ def test_the_kernel_in_int16_is_tried_where_it_differs(multiplies_int16):
 
 
 @pytest.mark.parametrize("rate", [1.04, 1.06])
-@pytest.mark.parametrize(
-    ("name", "dtype", "fixture"),
-    [
-        ("kernel-i8mm", torch.int8, "untimed"),
-        ("kernel-int16", torch.bfloat16, "multiplies_int16"),
-    ],
-)
-def test_a_later_kernel_has_to_be_faster_by_the_margin(
-    monkeypatch, request, name, dtype, fixture, rate
-):
-    backbone = request.getfixturevalue(fixture)
+def test_a_later_kernel_has_to_be_faster_by_the_margin(monkeypatch, multiplies_int16, rate):
+    name = "kernel-int16"
     monkeypatch.setattr(
-        executors, "_rates", lambda frozen, _: dict.fromkeys(frozen, 1.0) | {name: rate}
+        choice_module, "trial_rates", lambda trial: dict.fromkeys(trial().runs, 1.0) | {name: rate}
     )
     expected = name if rate > 1.05 else "kernel"
-    assert choose(backbone, dtype).executor == expected
-    assert type(freeze(backbone, dtype)) is EXECUTORS[expected]
+    assert choose(multiplies_int16, torch.bfloat16).executor == expected
+    assert type(freeze(multiplies_int16, torch.bfloat16)) is EXECUTORS[expected]
 
 
 def test_tiles_and_kernels_without_int16_refuse_it(monkeypatch):
     backbone = made(hidden_size=128, num_attention_heads=4, intermediate_size=128)
-    monkeypatch.setattr(Int16Backbone, "_library", staticmethod(lambda: object()))
+    monkeypatch.setattr(compiled, "library", lambda name: object())
     layouts = {
         "tiles": WeightLayout(panel=32, bfloats=True, tiles=True, int16s=True),
         "no int16": WeightLayout(panel=16, bfloats=False),
@@ -231,9 +192,13 @@ def test_tiles_and_kernels_without_int16_refuse_it(monkeypatch):
 
 def test_first_measures_nothing(monkeypatch):
     monkeypatch.setenv(VARIABLE, "first")
-    monkeypatch.setattr(executors, "_rates", lambda *_: pytest.fail("measured"))
+    monkeypatch.setattr(choice_module, "trial_rates", lambda _: pytest.fail("measured"))
     with_kernel(monkeypatch, Slow)
     assert choose(made(), torch.float32) == Choice(executor="kernel", reason=f"{VARIABLE} is first")
+
+
+def test_the_variable_can_name_every_executor():
+    assert list(EXECUTORS) == list(NAMES)
 
 
 def test_an_unknown_name_is_an_error(monkeypatch):
@@ -274,8 +239,8 @@ def test_auto_is_the_fastest_that_stays_close(monkeypatch, rates, cosines, expec
     def chosen(backbone, dtype, *, always_measure):
         return Choice(executor="torch", reason="", rates={"torch": rate_of[dtype]})
 
-    monkeypatch.setattr(executors, "choose", chosen)
-    monkeypatch.setattr(executors, "closeness", lambda backbone, dtype: cosines_of[dtype])
+    monkeypatch.setattr(layers, "choose", chosen)
+    monkeypatch.setattr(layers, "closeness", lambda backbone, dtype: cosines_of[dtype])
     found = automatic_dtype(made())
     assert isinstance(found, AutomaticDtype)
     assert found.dtype == expected
