@@ -1,4 +1,4 @@
-"""Word search finds passages of all scripts by other forms of their words, see ``word_probes.tsv``."""
+"""Words of all scripts are found in other forms than they are written, see ``word_probes.tsv``."""
 
 from __future__ import annotations
 
