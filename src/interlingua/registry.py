@@ -113,6 +113,7 @@ TASKS = Registry(
         "mr_tydi": "interlingua.evaluation.tasks.retrieval:MrTyDi",
         "miracl": "interlingua.evaluation.tasks.retrieval:Miracl",
         "beir": "interlingua.evaluation.tasks.retrieval:Beir",
+        "index": "interlingua.evaluation.tasks.index_search:IndexSearch",
         "zero_shot_mldoc": "interlingua.evaluation.tasks.zero_shot:ZeroShotMLDoc",
         "zero_shot_cls_v1": "interlingua.evaluation.tasks.zero_shot:ZeroShotClsV1",
         "zero_shot_cls_v2": "interlingua.evaluation.tasks.zero_shot:ZeroShotClsV2",

@@ -37,17 +37,39 @@ def test_the_first_of_each_language_keep_their_order():
     assert [found.id for found in first_of_each_language(hits, 1)] == ["a", "b"]
 
 
-def test_fusion_adds_reciprocal_ranks():
-    vector = [hit("a", 0.9), hit("b", 0.8), hit("c", 0.7)]
-    words = [hit("c", 12.0), hit("a", 3.0), hit("d", 1.0)]
-    found = fused([vector, words], 3)
-    assert [entry.id for entry in found] == ["a", "c", "b"]
-    scores = [1 / 61 + 1 / 62, 1 / 63 + 1 / 61, 1 / 62]
-    assert [entry.score for entry in found] == pytest.approx(scores)
+def cosines_of(*rankings):
+    return {found.id: found.score for ranking in rankings for found in ranking}
 
 
-def test_fusion_of_equals_goes_by_id():
-    assert [entry.id for entry in fused([[hit("b", 1.0)], [hit("a", 1.0)]], 2)] == ["a", "b"]
+def test_cosines_and_words_are_fused_by_hand():
+    nearest = [hit("a", 0.9), hit("b", 0.78), hit("c", 0.7)]
+    matching = [hit("c", 12.0), hit("a", 3.0)]
+    found = fused(nearest, matching, cosines_of(nearest))
+    # a: 1 + 0.5 / 4, b: 0.4, c: 0 + 0.5
+    assert [(entry.id, entry.score) for entry in found] == [("a", 0.9), ("c", 0.78), ("b", 0.7)]
+
+
+def test_languages_keep_their_places_in_a_fusion():
+    """Words match German passages alone, and change the order of these alone."""
+    nearest = [hit("d1", 0.9, "deu_Latn"), hit("e1", 0.85), hit("d2", 0.8, "deu_Latn")]
+    matching = [hit("d3", 20.0, "deu_Latn"), hit("d2", 5.0, "deu_Latn")]
+    found = fused(nearest, matching, cosines_of(nearest) | {"d3": 0.78})
+    assert [entry.id for entry in found] == ["d1", "e1", "d3", "d2"]
+    assert [entry.score for entry in found] == [0.9, 0.85, 0.8, 0.78]
+    assert [entry.language for entry in found[:3]] == [entry.language for entry in nearest]
+
+
+@pytest.mark.parametrize("matching", [[], [hit("x", 3.0, "tha_Thai")]])
+def test_a_language_without_matches_keeps_its_order(matching):
+    nearest = [hit("b", 0.9), hit("a", 0.8)]
+    found = fused(nearest, matching, cosines_of(nearest) | {"x": 0.1})
+    assert found[:2] == nearest
+
+
+def test_words_alone_are_fused_too():
+    matching = [hit("a", 2.0), hit("b", 1.0)]
+    assert [entry.id for entry in fused([], matching, {"a": 0.2, "b": 0.2})] == ["a", "b"]
+    assert fused([], [], {}) == []
 
 
 def test_shares_of_languages_in_ranking_and_index():

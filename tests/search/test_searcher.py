@@ -181,10 +181,18 @@ def test_only_the_languages_wanted_are_searched(searcher):
         searcher.search("Die Katze", languages=["fr"])
 
 
-def test_hybrid_fuses_both_rankings(searcher):
-    vector = searcher.search("Die Katze", top=15).hits
-    words = searcher.search("Die Katze", top=15, mode="text").hits
-    assert searcher.search("Die Katze", top=3, mode="hybrid").hits == fused([vector, words], 3)
+def test_hybrid_fuses_both_rankings_inside_of_each_language(searcher):
+    vector = searcher.model.embed_question("Die Katze")
+    nearest = searcher.search("Die Katze", top=100).hits
+    matching, cosines = searcher.index.matching_with_cosines("Die Katze", vector, 100)
+    assert cosines == pytest.approx(
+        {hit.id: hit.score for hit in nearest if hit.id in cosines}, abs=1e-6
+    )
+    cosines |= {hit.id: hit.score for hit in nearest}
+    found = searcher.search("Die Katze", top=20, mode="hybrid").hits
+    assert found == fused(nearest, matching, cosines)[:20]
+    assert [hit.language for hit in found] == [hit.language for hit in nearest[:20]]
+    assert ids(found) != ids(nearest[:20])
 
 
 @pytest.mark.parametrize(

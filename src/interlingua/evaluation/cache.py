@@ -121,6 +121,14 @@ class CachedEncoder:
         # after an exception the vectors stay for the next run
         self._store.close(keep=kind is not None)
 
+    @property
+    def own_encoder(self) -> Encoder | None:
+        """The encoder itself if it is one of interlingua's with one tower; else None."""
+        if not self._is_own:
+            return None
+        own: Encoder = getattr(self._encoder, "encoder", self._encoder)
+        return own
+
     def start_counting(self) -> None:
         """Sets all counts to 0, for another task; vectors stay."""
         self._is_requested: Bool[ndarray, " rows"] = np.zeros(0, dtype=bool)

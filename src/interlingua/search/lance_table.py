@@ -17,6 +17,7 @@ from numpy import ndarray
 
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.search.passage_files import Passage
+from interlingua.search.word_forms import word_forms
 
 QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`")
 """A text or a name of SQL in its quotes."""
@@ -35,6 +36,7 @@ def table_schema(width: int) -> Any:
 
     fields = [(name, pyarrow.string()) for name in TEXT_COLUMNS]
     fields += [("metadata", pyarrow.json_())]
+    fields += [("words", pyarrow.string())]
     numbers = ("offset", "content", "checksum")
     fields += [(name, pyarrow.int64()) for name in numbers]
     return pyarrow.schema([*fields, ("vector", pyarrow.list_(pyarrow.float32(), width))])
@@ -49,6 +51,7 @@ def table_rows(passages: Sequence[Passage], vectors: Float32[ndarray, "n d"]) ->
         columns[name] = [getattr(passage, name) for passage in passages]
     columns["metadata"] = pyarrow.array([passage.metadata for passage in passages], pyarrow.json_())
     columns["offset"] = [passage.offset for passage in passages]
+    columns["words"] = [word_forms(passage.embedded_text) for passage in passages]
     columns["content"] = [content_key(passage) for passage in passages]
     # From one flat array: lists of Python floats would take several times the memory.
     flat = pyarrow.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())

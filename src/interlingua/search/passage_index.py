@@ -5,8 +5,9 @@
 commits of some thousand rows: a killed run loses the commit that it was working on, and the same
 command goes on behind the last one. A writer holds the folder's lock and reads the table's newest
 version inside of it. LanceDB merges rows by id, so that no id is stored twice, and each row has a
-checksum, which is compared when the row is read. Full text is split into words by Unicode's rules
-(ICU), which suits an index of many languages; stemming would suit one.
+checksum, which is compared when the row is read. The column ``words`` holds title and text as
+``word_forms`` writes them. It is split into words by Unicode's rules (ICU), which suits an index of
+many languages; stemming would suit one.
 
 ``DIR/scan`` holds the vectors once more, as an array that exact searches map, see ``vector_scan``.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import hashlib
 import json
 import logging
 import math
@@ -68,6 +70,7 @@ from interlingua.search.vector_scan import (
     scan_version,
     write_scan,
 )
+from interlingua.search.word_forms import word_forms
 from interlingua.storage.formats import PASSAGE_INDEX
 from interlingua.storage.json_text import load_json
 from interlingua.storage.record import RecordError
@@ -499,9 +502,11 @@ class PassageIndex:
             )
         with lance_writes(self.folder):
             indexed = self._indexed_columns()
-            if self.count() and "text" not in indexed:
-                words = FTS(base_tokenizer="icu", stem=False, remove_stop_words=False)
-                self._table.create_index("text", config=words)
+            if self.count() and "words" not in indexed:
+                words = FTS(
+                    base_tokenizer="icu", stem=False, remove_stop_words=False, max_token_length=None
+                )
+                self._table.create_index("words", config=words)
             if approximate and "vector" not in indexed:
                 self._table.create_index("vector", config=IvfPq(distance_type="dot"))
             self._table.optimize()
@@ -635,13 +640,47 @@ class PassageIndex:
         """
         if not self.count():
             return []
-        if "text" not in self._indexed_columns():
+        found = self._matching_rows(text, top, languages, where)
+        return _as_hits(found, found.column("_score").to_pylist())
+
+    def matching_with_cosines(
+        self,
+        text: str,
+        vector: Float32[ndarray, " d"],
+        top: int,
+        *,
+        languages: Sequence[str] = (),
+        where: str | None = None,
+    ) -> tuple[list[Hit], dict[str, float]]:
+        """Return the hits of ``matching``, and the cosine of each with a vector by its id.
+
+        Args:
+            text: the question.
+            vector: of the question, of length 1.
+            top: hits at most.
+            languages: see ``nearest``.
+            where: see ``nearest``.
+        """
+        if not self.count():
+            return [], {}
+        found = self._matching_rows(text, top, languages, where)
+        flat = found.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        cosines = np.asarray(flat, np.float32).reshape(-1, len(vector)) @ vector
+        names = found.column("id").to_pylist()
+        hits = _as_hits(found, found.column("_score").to_pylist())
+        return hits, dict(zip(names, cosines.tolist(), strict=True))
+
+    def _matching_rows(
+        self, text: str, top: int, languages: Sequence[str], where: str | None
+    ) -> Any:
+        """Return the rows of ``matching`` with their scores as Arrow's table."""
+        if "words" not in self._indexed_columns():
             raise CheckpointError(
                 f"{self.folder}: the words of its passages are not indexed, as its build did not"
                 " end; run the same index build again"
             )
-        query = self._table.search(text, query_type="fts").select([*ROW, "_score"])
-        return self._hits(query, top, languages, where, lambda row: row["_score"])
+        query = self._table.search(word_forms(text), query_type="fts").select([*ROW, "_score"])
+        return self._rows(query, top, languages, where)
 
     def vectors(self, ids: Sequence[str]) -> Float32[ndarray, "n d"]:
         """The vectors of passages that are in the index, in the order of their ids.
@@ -654,6 +693,25 @@ class PassageIndex:
             found = {row["id"]: row["vector"] for row in query.limit(len(ids)).to_list()}
         return np.array([found[name] for name in ids], dtype=np.float32)
 
+    def present(self, ids: Iterable[str]) -> set[str]:
+        """Return those of the ids that a passage has."""
+        found: set[str] = set()
+        for block in portions(ids, COMMIT_PASSAGES):
+            query = self._table.search().where(f"id IN ({sql_strings(block)})").select(["id"])
+            with lance_reads(self.folder):
+                for batch in query.to_batches():
+                    found.update(batch.column("id").to_pylist())
+        return found
+
+    def digest(self) -> str:
+        """Return a digest of settings and passages, which does not depend on their order."""
+        total = 0
+        with lance_reads(self.folder):
+            for batch in self._table.search().select(["checksum"]).to_batches():
+                total += sum(batch.column("checksum").to_pylist())
+        facts = [*dataclasses.asdict(self.settings).values(), self.count(), total]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
     def _hits(
         self,
         query: Any,
@@ -662,6 +720,12 @@ class PassageIndex:
         where: str | None,
         score: Callable[[Mapping[str, Any]], float],
     ) -> list[Hit]:
+        found = self._rows(query, top, languages, where)
+        scores = map(score, found.drop_columns(["vector"]).to_pylist())
+        return _as_hits(found, [float(one) for one in scores])
+
+    def _rows(self, query: Any, top: int, languages: Sequence[str], where: str | None) -> Any:
+        """Return the rows that a query finds, after their checksums were compared."""
         conditions = [f"language IN ({sql_strings(languages)})"] if languages else []
         if where is not None:
             conditions.append(f"({self._condition(where)})")
@@ -670,9 +734,7 @@ class PassageIndex:
         with lance_reads(self.folder, where):
             found = query.limit(top).to_arrow()
             self._refuse_damaged(found)
-        rows = found.drop_columns(["vector"]).to_pylist()
-        hits = [Hit(score=float(score(row)), **{name: row[name] for name in SHOWN}) for row in rows]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+        return found
 
     def passages(self, where: str | None = None) -> Iterator[Passage]:
         """Yield the stored passages of one state of the index, whatever is written meanwhile.
@@ -802,6 +864,13 @@ class PassageIndex:
             f"{self.folder}: the row of {damaged[0]!r} is damaged on the disk; add its file again,"
             " or delete the row by its id"
         )
+
+
+def _as_hits(rows: Any, scores: Sequence[float]) -> list[Hit]:
+    """Return rows of Arrow's table as hits, best first; equal scores by id."""
+    shown = rows.select(SHOWN).to_pylist()
+    hits = [Hit(score=score, **row) for row, score in zip(shown, scores, strict=True)]
+    return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
 
 def _write_settings(folder: Path, settings: IndexSettings) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from jaxtyping import Float32
 from numpy import ndarray
@@ -43,6 +43,8 @@ SearchMode = Literal["vector", "text", "hybrid", "feedback"]
 MODES: tuple[SearchMode, ...] = ("vector", "text", "hybrid", "feedback")
 FUSED_DEPTH = 5
 """Hits of each ranking that fusion reads, as a multiple of those wanted."""
+LEAST_FUSED = 100
+"""Hits of each ranking that fusion reads at least: the worst of them are its scale."""
 MOST_HITS = 10_000
 MOST_FACTOR = 64
 """Of hits read to those wanted, where copies of texts take the places of others."""
@@ -240,15 +242,12 @@ class _Query:
         """The best hits, of each language no more than ``per_language``."""
         if mode != "hybrid":
             return self._of_one_kind(mode, top, per_language)
-        depth = min(FUSED_DEPTH * top, MOST_HITS)
+        depth = min(max(FUSED_DEPTH * top, LEAST_FUSED), MOST_HITS)
         if per_language is None:
-            return fused([self._of_one_kind(kind, depth) for kind in ("vector", "text")], top)
+            return self._fused(depth)[:top]
         # Words and vectors may find other passages of a language, so that it could have twice as
         # many of the union.
-        deep = FUSED_DEPTH * per_language
-        both = fused(
-            [self._of_one_kind(kind, depth, deep) for kind in ("vector", "text")], 2 * depth
-        )
+        both = self._fused(depth, FUSED_DEPTH * per_language)
         return first_of_each_language(both, per_language)[:top]
 
     def unique_ranking(self, mode: str, top: int, per_language: int | None = None) -> list[Hit]:
@@ -276,6 +275,25 @@ class _Query:
         if per_language is None:
             return self._nearest(kind, top, self.languages if self.is_restricted else ())
         return merged([self._nearest(kind, most, [code]) for code in self.languages], top)
+
+    def _fused(self, depth: int, per_language: int | None = None) -> list[Hit]:
+        """Rankings by vectors and by words in one; of each language up to ``per_language``."""
+        nearest = self._of_one_kind("vector", depth, per_language)
+        cosines = {hit.id: hit.score for hit in nearest}
+        groups: list[Sequence[str]] = [self.languages if self.is_restricted else ()]
+        most = depth
+        if per_language is not None:
+            groups = [[code] for code in self.languages]
+            most = min(per_language, depth)
+        rankings = []
+        for codes in groups:
+            hits, theirs = self.index.matching_with_cosines(
+                self.question, cast(Any, self.vector), most, languages=codes, where=self.where
+            )
+            rankings.append(hits)
+            # A cosine that the scan computed goes before one that is computed again.
+            cosines = theirs | cosines
+        return fused(nearest, merged(rankings, depth), cosines)
 
     def _nearest(self, kind: str, most: int, languages: Sequence[str]) -> list[Hit]:
         if kind == "text" or self.vector is None:
@@ -378,7 +396,7 @@ class Searcher:
             question: its words are read by the modes text and hybrid.
             vector: of length 1; None is for the mode text.
             top: hits at most.
-            mode: by vectors, by the words of the text (BM25), by both with reciprocal rank fusion,
+            mode: by vectors, by the words of the text (BM25), by both, see ``fused``,
                 or by vectors with feedback, see ``rankings_with_feedback``.
             languages: codes of the languages to search in; () = all.
             per_language: begin with the best so many hits of each language, so that none fills the

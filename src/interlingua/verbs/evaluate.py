@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from interlingua.evaluation.task import Task
 
 DATA_VARIABLE = "INTERLINGUA_DATA"
+DEFAULT_SUITE = "standard"
+INDEX_TASK = "index"
+"""Of an index that is given in place of a model."""
 
 
 class Evaluated(list["TaskResult"]):
@@ -148,8 +152,13 @@ def measured_model(
 class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
     """Options of ``evaluate``."""
 
+    model: Model = argument(
+        "Model directory, hf:owner/name, module:function, folder of vectors, an endpoint's model,"
+        " or the folder of an index.",
+        reads="model",
+    )
     suite: str | Sequence[str | Task] = option(
-        "standard",
+        DEFAULT_SUITE,
         "Tasks, with commas: tatoeba, xsim, mteb:STS17; sts, bucc and retrieval stand for several,"
         " standard for tatoeba, xsim and mixed_pool; package.module:Class is one of your own.",
         group=INPUT,
@@ -201,6 +210,43 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
     check: bool = option(True, "Try pooling, prompt and scale first, and warn.")
 
 
+def with_model_of_index(options: EvaluateOptions) -> EvaluateOptions:
+    """Replace the folder of an index, given in place of a model, by its model and the task index.
+
+    Args:
+        options: as given; returned as they are if the model is not the folder of an index.
+
+    Raises:
+        ConfigError: another task is named, which would not read the index.
+        CheckpointError: the index is damaged.
+    """
+    if not isinstance(options.model, str | os.PathLike):
+        return options
+    from interlingua.search.passage_index import SETTINGS_FILE, read_settings
+
+    folder = Path(options.model).expanduser()
+    if not (folder / SETTINGS_FILE).is_file():
+        return options
+    settings = read_settings(folder)
+    if options.suite not in (DEFAULT_SUITE, INDEX_TASK):
+        raise ConfigError(
+            f"{folder} is an index, which the task {INDEX_TASK} alone measures, got the suite"
+            f" {options.suite!r}; leave --suite out, or name a model"
+        )
+    prompt = options.query_prompt
+    if prompt is None:
+        prompt = settings.question_prompt
+    # The value of --set is TOML, of which a string of JSON is a part.
+    own = f"{INDEX_TASK}.folder={json.dumps(str(folder.absolute()))}"
+    return replace(
+        options,
+        model=settings.model,
+        suite=INDEX_TASK,
+        settings=[*(options.settings or ()), own],
+        query_prompt=prompt,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """An evaluation of which the model is loaded and the tasks are built.
@@ -224,6 +270,7 @@ class Evaluation:
     @classmethod
     def of(cls, options: EvaluateOptions) -> Evaluation:
         """Builds the tasks, then loads the model, so that a mistake shows at once."""
+        options = with_model_of_index(options)
         check_encoder(options.model)
         check_inputs(options)
         check_packages_of_tasks(options.suite)

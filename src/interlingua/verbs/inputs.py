@@ -50,7 +50,7 @@ WRITTEN_SUFFIX_PACKAGES = {
 RETRIEVAL = ("ir_measures", "ir-measures", "retrieval")
 CLASSIFICATION = ("sklearn", "scikit-learn", "classification")
 TASK_PACKAGES = {
-    **dict.fromkeys(SUITES["retrieval"], RETRIEVAL),
+    **dict.fromkeys((*SUITES["retrieval"], "index"), RETRIEVAL),
     **dict.fromkeys(SUITES["few_shot_classification"], CLASSIFICATION),
     "senteval": CLASSIFICATION,
     "mteb": ("mteb", "mteb", "mteb"),

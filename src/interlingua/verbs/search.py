@@ -47,7 +47,7 @@ class SearchOptions(Options):
     top: Annotated[int, AtLeast(1)] = option(10, "Passages found at most.", group=SEARCH)
     mode: str = option(
         "vector",
-        "vector, text (words, BM25), hybrid (both, by reciprocal rank fusion), or feedback"
+        "vector, text (words, BM25), hybrid (both, fused inside of each language), or feedback"
         " (vector; other languages are searched with the best passage too).",
         group=SEARCH,
     )

@@ -39,6 +39,8 @@ from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import content_sha256, folders_in, matching_files
 from interlingua.evaluation.metrics.ranking import Qrels
 from interlingua.files import COMPRESSIONS, open_text
+from interlingua.languages import resolve_code
+from interlingua.search.passage_files import LANGUAGE_KEYS
 from interlingua.storage.json_text import json_lines
 
 QUESTIONS_FILE = re.compile(
@@ -200,22 +202,84 @@ def _read_trec(topics_path: Path, qrels_path: Path, corpus: list[Path]) -> Retri
 
 
 def _read_beir(folder: Path, split: str) -> RetrievalSet:
-    queries: dict[str, str] = {}
-    path = _packed(folder / "queries.jsonl")
-    for line, record in json_lines(path):
-        name = text_of(record, ("_id", "id"), (path, line))
-        _add(queries, name, text_of(record, ("text",), (path, line)), path, line)
-    judgments = folder / "qrels" / f"{split}.tsv"
-    qrels = _judged(beir_qrels(judgments), judgments)
+    queries, qrels, _ = _beir_questions(folder, split)
     corpus = [_packed(folder / "corpus.jsonl")]
-    # the file holds the questions of every split
-    questions = {name: text for name, text in queries.items() if name in qrels}
     return RetrievalSet(
-        _filled(questions, judgments),
+        queries,
         qrels,
         lambda: documents(corpus, ("_id", "id")),
         lambda: _line_count(corpus),
     )
+
+
+def _beir_questions(
+    folder: Path, split: str
+) -> tuple[dict[str, str], dict[str, dict[str, int]], dict[str, str]]:
+    """Return the texts of judged questions, the judgments, and the languages that are named."""
+    queries: dict[str, str] = {}
+    languages: dict[str, str] = {}
+    path = _packed(folder / "queries.jsonl")
+    for line, record in json_lines(path):
+        name = text_of(record, ("_id", "id"), (path, line))
+        _add(queries, name, text_of(record, ("text",), (path, line)), path, line)
+        language = next((record[key] for key in LANGUAGE_KEYS if record.get(key)), None)
+        if language is not None:
+            languages[name] = resolve_code(str(language))
+    judgments = folder / "qrels" / f"{split}.tsv"
+    qrels = _judged(beir_qrels(judgments), judgments)
+    # the file holds the questions of every split
+    questions = {name: text for name, text in queries.items() if name in qrels}
+    return _filled(questions, judgments), qrels, languages
+
+
+class JudgedQuestions(NamedTuple):
+    """Questions of one language to passages that are stored elsewhere.
+
+    Attributes:
+        queries: id -> question.
+        qrels: id -> passage id -> relevance, above 0 for those to be found.
+    """
+
+    queries: dict[str, str]
+    qrels: dict[str, dict[str, int]]
+
+
+def questions_by_language(
+    folder: Path, split: str, language: str | None = None
+) -> dict[str, JudgedQuestions]:
+    """Read ``queries.jsonl`` and ``qrels/SPLIT.tsv``, of which each question may name a language.
+
+    Args:
+        folder: of the files.
+        split: the file of ``qrels/``.
+        language: full code of questions that name none.
+
+    Returns:
+        Full code -> its questions with a relevant passage; none if the files are not there.
+
+    Raises:
+        DataError: a file is damaged, or a question names no language and there is no default.
+    """
+    judged = folder / "qrels" / f"{split}.tsv"
+    if not judged.is_file():
+        return {}
+    queries, qrels, languages = _beir_questions(folder, split)
+    found: dict[str, JudgedQuestions] = {}
+    for name, text in queries.items():
+        code = languages.get(name, language)
+        if code is None:
+            raise DataError(
+                f'the question {name!r} names no language; add "language": "de" to its line, or'
+                " name that of all: --languages de",
+                path=folder / "queries.jsonl",
+            )
+        if max(qrels[name].values()) > 0:
+            one = found.setdefault(code, JudgedQuestions({}, {}))
+            one.queries[name] = text
+            one.qrels[name] = qrels[name]
+    if not found:
+        raise DataError("no question has a relevant passage", path=judged)
+    return found
 
 
 def _line_count(files: Iterable[Path]) -> int:
