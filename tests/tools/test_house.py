@@ -110,6 +110,19 @@ VIOLATIONS = {
             "rich.progress is not used here: adapt this rule",
         ],
     ),
+    "JSON read elsewhere": (
+        "json-readers",
+        {f"{SRC}/a.py": "import json\nx = json.loads(t)\ny = map(json.load, files)\n"},
+        [
+            f"{SRC}/a.py:2: json-readers: json.loads is for storage/ alone; use storage.json_text",
+            f"{SRC}/a.py:3: json-readers: json.load is for storage/ alone; use storage.json_text",
+        ],
+    ),
+    "a format elsewhere": (
+        "format-tags",
+        {f"{SRC}/a.py": "x = 1\nA = 'interlingua-thing-3'\n"},
+        [f"{SRC}/a.py:2: format-tags: interlingua-thing-3 belongs in storage/formats.py"],
+    ),
     "dense code": (
         "density",
         {f"{SRC}/search/a.py": "# Why.\na, b = f(x), 3\n", f"{SRC}/a.py": "x = 1\n"},
@@ -192,6 +205,15 @@ CLEAN = {
         f"{SRC}/a.py": "class A: ...\nclass _B: ...\n",
         f"{SRC}/b.py": "class B: ...\nclass _B: ...\n",
         "tests/test_a.py": "class A: ...\n",
+    },
+    "json-readers": {
+        f"{SRC}/a.py": "import json\nx = json.dumps(orjson.loads(t))\n",
+        f"{SRC}/storage/a.py": "import json\nx = json.loads(t)\n",
+        "tests/test_a.py": "import json\nx = json.loads(t)\n",
+    },
+    "format-tags": {
+        f"{SRC}/a.py": "x = 'a text with interlingua-thing-3 in it'\n",
+        f"{SRC}/storage/formats.py": "x = 'interlingua-thing-3'\n",
     },
     "progress-bars": {f"{SRC}/progress_bars.py": "import rich.progress\n"},
     "density": {

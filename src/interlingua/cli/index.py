@@ -10,6 +10,7 @@ from interlingua.cli.common import rate_bar
 from interlingua.cli.options import command
 from interlingua.cli.search import shortened
 from interlingua.errors import count_of
+from interlingua.storage.json_text import parse_json
 from interlingua.verbs.index import READING, IndexOptions, run_index
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _json_line(passage: Passage) -> str:
     record = {"id": passage.id, "text": passage.text, "title": passage.title}
     record["language"] = passage.language
     known = {key: value for key, value in record.items() if value}
-    return json.dumps({**json.loads(passage.metadata), **known}, ensure_ascii=False)
+    return json.dumps({**parse_json(passage.metadata), **known}, ensure_ascii=False)
 
 
 def _table(info: IndexInfo) -> str:

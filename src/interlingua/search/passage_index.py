@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import json
 import logging
 import math
 import os
@@ -31,6 +30,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.config import from_mapping
 from interlingua.errors import (
     CheckpointError,
     ConfigError,
@@ -38,7 +38,7 @@ from interlingua.errors import (
     count_of,
     import_extra,
 )
-from interlingua.files import PathLike, atomic_write, has_format
+from interlingua.files import PathLike
 from interlingua.locks import NAME as LOCK_FILE
 from interlingua.locks import exclusive
 from interlingua.portions import portions
@@ -57,10 +57,10 @@ from interlingua.search.lance_table import (
 )
 from interlingua.search.passage_files import Passage
 from interlingua.search.ranking import Hit
-from interlingua.storage.json_text import load_json
+from interlingua.storage.formats import PASSAGE_INDEX
+from interlingua.storage.record import RecordError, holds_record, read_record, write_record
 
 log = logging.getLogger("interlingua")
-FORMAT = "interlingua-passage-index-3"
 SETTINGS_FILE = "index.json"
 TABLE = "passages"
 COMMIT_PASSAGES = 4096
@@ -124,11 +124,10 @@ def read_settings(folder: PathLike) -> IndexSettings:
         raise ConfigError(
             f"{folder}: no index; make one: interlingua index build MODEL FILES -o {folder}"
         )
-    content = load_json(path)
-    names = {field.name for field in dataclasses.fields(IndexSettings)}
-    if not isinstance(content, dict) or content.get("format") != FORMAT or names - content.keys():
-        raise CheckpointError(f"{path}: damaged, or of another version; build the index again")
-    return IndexSettings(**{name: content[name] for name in names})
+    try:
+        return from_mapping(IndexSettings, read_record(path, PASSAGE_INDEX), where=SETTINGS_FILE)
+    except (RecordError, ConfigError) as error:
+        raise CheckpointError(str(error)) from error
 
 
 def require_same(folder: PathLike, ours: IndexSettings, given: IndexSettings) -> None:
@@ -192,7 +191,7 @@ class PassageIndex:
         # The lock covers the check too: of two builds into one new folder, the second one finds
         # the settings of the first.
         with exclusive(path, remedy=LOCK_REMEDY):
-            if has_format(path, SETTINGS_FILE, FORMAT):
+            if holds_record(path / SETTINGS_FILE, PASSAGE_INDEX):
                 require_same(path, read_settings(path), settings)
             else:
                 if any(file.name != LOCK_FILE for file in path.iterdir()):
@@ -656,6 +655,4 @@ class PassageIndex:
 
 
 def _write_settings(folder: Path, settings: IndexSettings) -> None:
-    content = {"format": FORMAT, **dataclasses.asdict(settings)}
-    with atomic_write(folder / SETTINGS_FILE) as file:
-        json.dump(content, file, ensure_ascii=False, indent=1)
+    write_record(folder / SETTINGS_FILE, PASSAGE_INDEX, dataclasses.asdict(settings))

@@ -7,10 +7,11 @@ vectors, and a ranking that begins with the best passages of every language.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+
+from interlingua.storage.json_text import parse_json
 
 RRF_CONSTANT = 60
 """k of reciprocal rank fusion; the paper's value."""
@@ -51,7 +52,7 @@ def without_copies(hits: Sequence[Hit]) -> list[Hit]:
 
 def hit_record(hit: Hit) -> dict[str, Any]:
     """Return a hit as JSON shows it: with its metadata as an object, and a link if it has one."""
-    metadata = json.loads(hit.metadata)
+    metadata = parse_json(hit.metadata)
     return {**hit._asdict(), "metadata": metadata, "link": _link(metadata)}
 
 

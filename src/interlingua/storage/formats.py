@@ -48,7 +48,7 @@ CORPUS = Format("interlingua-corpus", 2, "prepare the corpus again with interlin
 EXTEND = Format("interlingua-extend", 2, "start over in another folder")
 EMBEDDED = Format("interlingua-embedded", 1, "choose another folder or remove it")
 MINING = Format("interlingua-mining", 2, "choose another --work folder")
-PASSAGE_INDEX = Format("interlingua-passage-index", 3, "build the index again", is_sealed=False)
+PASSAGE_INDEX = Format("interlingua-passage-index", 4, "build the index again")
 QUICKSTART = Format("interlingua-quickstart", 2, "run interlingua quickstart again")
 RUN = Format("interlingua-run", 2, "start over with --resume never")
 SIDE = Format("interlingua-side", 2, "choose another --work folder")
@@ -57,8 +57,8 @@ STAGES = Format("interlingua-stages", 1, "start all over with --resume never")
 TILE_PLAN = Format("interlingua-tiles", 1, "choose another folder or remove it")
 TEACHER_BANK = Format("interlingua-teacher-bank", 2, "remove the folder and run the same command")
 TOKEN_STORE = Format("interlingua-token-store", 1, "prepare the corpus again")
-# Part of every model directory, which other tools read and write too.
 VECTORS = Format("interlingua-vectors", 1, "choose another --work folder or remove it")
+# Part of every model directory, which other tools read and write too.
 VOCABULARY = Format(
     "interlingua-vocabulary", 1, "train or save the vocabulary again", is_sealed=False
 )
