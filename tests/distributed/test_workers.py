@@ -16,11 +16,12 @@ from interlingua.cli import main
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError, MissingExtraError
-from interlingua.mining.pipeline import MineConfig, mine_files
+from interlingua.mining.pipeline import MineConfig
 from interlingua.workers import Workers, connected
 from tests.jobs import embed_job
 from tests.mining.cluster import embed_and_die, embed_or_die, kill_one, square_or_fail, two_workers
 from tests.mining.test_pipeline import SMALL, sides
+from tests.mining.two_sides import mine_files
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),

@@ -84,8 +84,12 @@ class JsonReaders(Rule):
             return
         for node in file.nodes:
             # Calls, and functions that are passed on.
-            is_reader = isinstance(node, ast.Attribute) and node.attr in ("load", "loads")
-            if is_reader and isinstance(node.value, ast.Name) and node.value.id == "json":
+            if (
+                isinstance(node, ast.Attribute)
+                and node.attr in ("load", "loads")
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "json"
+            ):
                 text = f"json.{node.attr} is for storage/ alone; use storage.json_text"
                 yield Finding(file.path, node.lineno, text)
 

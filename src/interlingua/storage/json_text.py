@@ -60,6 +60,11 @@ def parse_json(text: str, decoder: json.JSONDecoder = _DECODER) -> Any:
     return value
 
 
+def as_json(value: Any) -> Any:
+    """Return a value as JSON gives it back, so that it can be compared with one that was read."""
+    return json.loads(json.dumps(value, default=os.fspath))
+
+
 def canonical_json(text: str) -> str:
     """Return a JSON text in one form, whatever its spaces, order of keys and forms of numbers.
 
