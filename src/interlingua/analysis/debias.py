@@ -48,6 +48,8 @@ from interlingua.evaluation.cache import CachedEncoder, kept_folder, unfinished_
 from interlingua.files import PathLike, atomic_directory
 from interlingua.registry import check_choice
 from interlingua.runtime import Progress, silent
+from interlingua.storage.formats import DEBIAS
+from interlingua.storage.record import write_record
 
 RECORD_FILE = "debias.json"
 
@@ -142,12 +144,6 @@ class DebiasReport:
         }
 
 
-def write_record(folder: Path, record: Mapping[str, Any]) -> None:
-    """Writes ``debias.json``."""
-    text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-    (folder / RECORD_FILE).write_text(text, encoding="utf-8")
-
-
 def panel_values(panel: Panel) -> dict[str, float | None]:
     """The measures by name, shares from 0 to 1."""
     pool = panel.pool
@@ -239,7 +235,7 @@ def debias_model(
     ) as folder:
         _write(folder, own, base, report)
         record = {"model": model, "prompts": list(options.prompts), **report.record()}
-        write_record(folder, record)
+        write_record(folder / RECORD_FILE, DEBIAS, record)
     return report
 
 

@@ -39,6 +39,7 @@ from interlingua.files import (
     sha256_file,
     sha256_tree,
 )
+from interlingua.storage.digests import are_digests, file_digests, find_damage
 from interlingua.storage.formats import Format
 from interlingua.storage.json_text import as_json
 from interlingua.storage.record import RecordError, read_record, write_record
@@ -107,7 +108,7 @@ class Workspace:
         if entry is None or "begun" in entry or entry.get("key") != key:
             return False
         if "files" in entry and name not in self._verified:
-            fault = _damage(self.path / name, entry["files"])
+            fault = find_damage(self.path / name, entry["files"])
             if fault:
                 log.warning("%s: %s; this step is done again", self.path / name, fault)
                 return False
@@ -162,7 +163,7 @@ class Workspace:
         ) as folder:
             yield folder
             # Before the rename: a folder that is there without a record would be a user's.
-            entry = {"files": _digests(folder)}
+            entry = {"files": file_digests(folder)}
             if key is not None:
                 entry["key"] = key
             self._finish(name, entry)
@@ -196,7 +197,7 @@ class Workspace:
 
     def finish(self, name: str) -> None:
         """Record the files of a step that ``begin`` began."""
-        self._finish(name, {"files": _digests(self.path / name)})
+        self._finish(name, {"files": file_digests(self.path / name)})
 
     def _finish(self, name: str, entry: dict[str, Any]) -> None:
         """Record a finished step; if it differs from before, later steps are no longer finished."""
@@ -336,13 +337,7 @@ def _is_entry(entry: Any) -> bool:
     """Return whether a step's entry has the types that are written."""
     if not isinstance(entry, dict) or entry.keys() - {"begun", "files", "key", "value"}:
         return False
-    files = entry.get("files", {})
-    return isinstance(files, dict) and all(map(_is_digest, files.values()))
-
-
-def _is_digest(found: Any) -> bool:
-    """Return whether a file's entry is its size and its SHA-256."""
-    return isinstance(found, list) and list(map(type, found)) == [int, str]
+    return are_digests(entry.get("files", {}))
 
 
 def _compare(
@@ -431,26 +426,6 @@ def _fingerprints(inputs: Iterable[PathLike]) -> dict[str, str]:
         elif path.is_dir():
             found[os.fspath(path)] = sha256_tree(path)
     return found
-
-
-def _digests(folder: Path) -> dict[str, list[int | str]]:
-    """Return size and SHA-256 of each file below a folder, by its path there."""
-    return {
-        path.relative_to(folder).as_posix(): [path.stat().st_size, sha256_file(path)]
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.is_symlink()
-    }
-
-
-def _damage(folder: Path, files: Mapping[str, list[int | str]]) -> str:
-    """Return which file is not as it was written; empty if all are."""
-    for name, (size, digest) in files.items():
-        path = folder / name
-        if not path.is_file():
-            return f"{name} is missing"
-        if path.stat().st_size != size or sha256_file(path) != digest:
-            return f"{name} was cut or changed since it was written"
-    return ""
 
 
 def _pattern(files: Iterable[str]) -> str:
