@@ -131,7 +131,8 @@ class Verb:
         for path in sorted(self.out.rglob("*")):
             name = path.relative_to(self.out).as_posix()
             if path.is_file() and not any(part in name for part in LEFT_OUT):
-                found[re.sub(r"[0-9a-f]{12,}", "DIGEST", name)] = summary(path, self.out)
+                content = summary(path, self.out)
+                found[re.sub(r"[0-9a-f]{12,}", "DIGEST", name)] = without_provenance(content)
         return found
 
     def ends_well(self, *, or_refuses=False):
@@ -147,6 +148,13 @@ class Verb:
         assert differences(self.result(), self.whole, 1e-6) == []
 
 
+def without_provenance(value):
+    """The same without how the result was computed, such as how many vectors were known before."""
+    if isinstance(value, dict):
+        return {key: without_provenance(item) for key, item in value.items() if key != "provenance"}
+    return value
+
+
 @pytest.fixture(params=verbs.VERBS)
 def verb(request, world, tmp_path):
     return Verb(request.param, world, tmp_path)
@@ -155,7 +163,8 @@ def verb(request, world, tmp_path):
 def test_a_verb_that_is_killed_ends_with_the_same_result(verb):
     for point in sorted({1, verb.calls // 3, 2 * verb.calls // 3, verb.calls} - {0}):
         shutil.rmtree(verb.out)
-        assert verb.run(point)[0] == -signal.SIGKILL
+        # A later run may need fewer calls than the first one, and end before it is killed.
+        assert verb.run(point)[0] in (-signal.SIGKILL, 0)
         # A verb that does not resume refuses to replace what the killed run has finished.
         verb.ends_well(or_refuses=point == verb.calls)
 
