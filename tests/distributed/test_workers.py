@@ -156,7 +156,8 @@ def test_mining_with_workers_killed_twice_gives_the_same_bytes(cluster, tmp_path
     assert found.pairs.tobytes() == expected.pairs.tobytes()
     for side in "xy":
         one, two = (
-            (tmp_path / work / f"vectors-{side}" / "vectors.npy").read_bytes() for work in ("one", "two")
+            (tmp_path / work / f"vectors-{side}" / "vectors.npy").read_bytes()
+            for work in ("one", "two")
         )
         assert one == two
     tiles = len((tmp_path / "two" / "neighbors-k4" / "journal.txt").read_text().splitlines())

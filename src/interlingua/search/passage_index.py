@@ -59,6 +59,7 @@ from interlingua.search.passage_files import Passage
 from interlingua.search.ranking import Hit
 from interlingua.storage.formats import PASSAGE_INDEX
 from interlingua.storage.record import RecordError, holds_record, read_record, write_record
+from interlingua.temporary import sweep
 
 log = logging.getLogger("interlingua")
 SETTINGS_FILE = "index.json"
@@ -191,6 +192,7 @@ class PassageIndex:
         # The lock covers the check too: of two builds into one new folder, the second one finds
         # the settings of the first.
         with exclusive(path, remedy=LOCK_REMEDY):
+            sweep(path)  # the settings of a build that was killed while it wrote them
             if holds_record(path / SETTINGS_FILE, PASSAGE_INDEX):
                 require_same(path, read_settings(path), settings)
             else:

@@ -53,7 +53,7 @@ PASSAGE_INDEX = Format("interlingua-passage-index", 4, "build the index again")
 QUICKSTART = Format("interlingua-quickstart", 2, "run interlingua quickstart again")
 RUN = Format("interlingua-run", 2, "start over with --resume never")
 SILVER = Format("interlingua-silver", 2, "make the pairs again")
-STAGES = Format("interlingua-stages", 1, "start all over with --resume never")
+STAGES = Format("interlingua-stages", 2, "start all over with --resume never")
 TEACHER_BANK = Format("interlingua-teacher-bank", 3, "remove the folder and run the same command")
 TOKEN_STORE = Format("interlingua-token-store", 1, "prepare the corpus again")
 # Part of every model directory, which other tools read and write too.
