@@ -168,7 +168,7 @@ def test_another_config_of_an_earlier_stage_is_noticed(staged):
 def test_a_changed_model_of_an_earlier_stage_is_noticed(staged):
     output, _ = run(staged)
     (output / "sts" / "best" / "README.md").write_text("changed")
-    with pytest.raises(CheckpointError, match="sts/best: .*--resume never"):
+    with pytest.raises(CheckpointError, match=r"sts/best: .*--resume never"):
         run(staged)
 
 
