@@ -13,6 +13,8 @@ import pytest
 
 from interlingua import files, temporary
 from interlingua.errors import ConfigError, DataError
+from interlingua.storage.formats import Format
+from interlingua.storage.record import holds_record
 
 
 def test_stem_and_suffix_look_through_compression():
@@ -168,7 +170,9 @@ def test_only_what_is_ours_is_overwritten(tmp_path):
     target.mkdir()
 
     def ours(folder):
-        return files.has_format(folder, "manifest.json", "interlingua-thing-2")
+        return holds_record(
+            folder / "manifest.json", Format("interlingua-thing", 2, "make it again")
+        )
 
     def write():
         with files.atomic_directory(target, overwrite=True, ours=ours) as folder:
@@ -180,13 +184,6 @@ def test_only_what_is_ours_is_overwritten(tmp_path):
     with pytest.raises(ConfigError, match="out holds other"):
         write()
     assert (target / "manifest.json").read_text() == '{"format": "other-1"}'
-
-
-@pytest.mark.parametrize("content", ["[]", "no json", '{"format": 3}'])
-def test_what_has_no_format(tmp_path, content):
-    (tmp_path / "a.json").write_text(content)
-    assert not files.has_format(tmp_path, "a.json", "interlingua-thing-1")
-    assert not files.has_format(tmp_path, "absent.json", "interlingua-thing-1")
 
 
 def test_what_could_not_be_put_in_place_leaves_the_old_folder(tmp_path, monkeypatch):

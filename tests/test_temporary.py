@@ -88,6 +88,17 @@ def test_only_the_leftovers_of_a_name(tmp_path):
     assert names[0].startswith(".big.")
 
 
+def test_a_folder_that_was_written_into_another_one_goes_with_it(tmp_path):
+    killed(tmp_path)
+    [outer] = tmp_path.glob(".big.*")
+    inner = tmp_path / f".{outer.name}{outer.name.removeprefix('.big')}"
+    inner.mkdir()
+    inner.with_suffix(".old").mkdir()
+    with files.atomic_directory(tmp_path / "big"):
+        pass
+    assert sorted(path.name[:4] for path in tmp_path.iterdir()) == [".a.t", "big"]
+
+
 def test_without_locks_a_leftover_goes_after_a_day(tmp_path, no_process_seen, monkeypatch):
     killed(tmp_path)
 

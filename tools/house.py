@@ -23,7 +23,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for a run as 
 
 from tools.density import PackageDensity
 from tools.rules.base import Rule, SourceFile
-from tools.rules.definitions import ClassNames, ExecutorChoice, FunctionLength, ProgressBars
+from tools.rules.definitions import (
+    ClassNames,
+    ExecutorChoice,
+    FormatTags,
+    FunctionLength,
+    JsonReaders,
+    ProgressBars,
+)
 from tools.rules.imports import ImportCircle, ImportOrder
 from tools.rules.repository import FileSize, OutsidePaths
 from tools.rules.testing import MatchProse, UntestedModules
@@ -39,6 +46,8 @@ RULES: dict[str, type[Rule]] = {
         ClassNames,
         ProgressBars,
         ExecutorChoice,
+        JsonReaders,
+        FormatTags,
         PackageDensity,
         Words,
         MatchProse,

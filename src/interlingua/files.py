@@ -6,7 +6,6 @@ import contextlib
 import gzip
 import hashlib
 import io
-import json
 import lzma
 import os
 import pickle
@@ -224,24 +223,6 @@ def _link(source: PathLike, target: PathLike) -> None:
         os.link(source, target, follow_symlinks=False)
     except OSError:
         shutil.copy2(source, target, follow_symlinks=False)
-
-
-def has_format(folder: Path, name: str, format: str) -> bool:
-    """Whether a JSON file in a folder says that it is of a format, whatever its version.
-
-    Args:
-        folder: which may be missing.
-        name: of the file.
-        format: what its key ``format`` holds, as ``"interlingua-corpus-1"``.
-    """
-    # RecursionError: JSON of another origin may be nested as deep as it likes.
-    try:
-        found = json.loads((folder / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    # "interlingua-corpus-1" without its version.
-    kind = format.rpartition("-")[0]
-    return isinstance(found, dict) and str(found.get("format")).rpartition("-")[0] == kind
 
 
 def is_below(path: PathLike, folder: PathLike) -> bool:

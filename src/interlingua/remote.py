@@ -110,6 +110,17 @@ def state(path: PathLike) -> str:
         return str(files.ukey(inner))
 
 
+def size_of(path: PathLike) -> int:
+    """Return the bytes of a file.
+
+    Raises:
+        DataError: there is no such file, or it can't be reached.
+    """
+    files, inner = filesystem(path)
+    with _errors_in_one_line(path):
+        return int(files.size(inner))
+
+
 def exists(path: PathLike) -> bool:
     """Whether a file is there."""
     files, inner = filesystem(path)

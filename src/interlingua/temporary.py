@@ -96,7 +96,7 @@ def sweep(folder: Path, name: str | None = None) -> None:
         ]
     for path, match in leftovers:
         pid = int(match["pid"])
-        is_requested = name in (None, match["name"]) and match["host"] == _host()
+        is_requested = name in (None, _final_name(match["name"])) and match["host"] == _host()
         if not is_requested or path in Temporary.here:
             continue
         # A file of this process's number that is not in here was left by a dead one of the same.
@@ -104,10 +104,18 @@ def sweep(folder: Path, name: str | None = None) -> None:
             continue
         target = path.with_name(match["name"])
         # Killed between the two renames of _step_aside, so the old folder is all there is.
-        if match["kind"] == "old" and not target.exists():
+        is_inner = _NAME.fullmatch(match["name"]) is not None
+        if match["kind"] == "old" and not target.exists() and not is_inner:
             _if_abandoned(path, functools.partial(_give_back, target=target))
         else:
             _if_abandoned(path, _remove)
+
+
+def _final_name(name: str) -> str:
+    """Return what a temporary name stands for; a folder may be written inside another's block."""
+    while inner := _NAME.fullmatch(name):
+        name = inner["name"]
+    return name
 
 
 def replace_directory(source: Path, target: Path) -> None:

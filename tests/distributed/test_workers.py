@@ -16,11 +16,12 @@ from interlingua.cli import main
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError, MissingExtraError
-from interlingua.mining.pipeline import MineConfig, mine_files
+from interlingua.mining.pipeline import MineConfig
 from interlingua.workers import Workers, connected
 from tests.jobs import embed_job
 from tests.mining.cluster import embed_and_die, embed_or_die, kill_one, square_or_fail, two_workers
 from tests.mining.test_pipeline import SMALL, sides
+from tests.mining.two_sides import mine_files
 from tests.progress_records import Recorded
 
 pytestmark = [
@@ -159,7 +160,8 @@ def test_mining_with_workers_killed_twice_gives_the_same_bytes(cluster, tmp_path
     assert found.pairs.tobytes() == expected.pairs.tobytes()
     for side in "xy":
         one, two = (
-            (tmp_path / work / side / "vectors.npy").read_bytes() for work in ("one", "two")
+            (tmp_path / work / f"vectors-{side}" / "vectors.npy").read_bytes()
+            for work in ("one", "two")
         )
         assert one == two
     tiles = len((tmp_path / "two" / "neighbors-k4" / "journal.txt").read_text().splitlines())

@@ -97,6 +97,15 @@ def test_files_of_different_lengths_are_an_error(path):
         TeacherBank(path)
 
 
+def test_a_bank_is_compared_with_its_digests_before_it_is_used(path, caplog):
+    assert read_bank_record(path, verify=True) == record()
+    content = bytearray((path / "vectors.npy").read_bytes())
+    content[-1] ^= 1
+    (path / "vectors.npy").write_bytes(content)
+    assert read_bank_record(path, verify=True) is None
+    assert "vectors.npy was cut or changed" in caplog.text
+
+
 def test_only_a_bank_is_replaced(path, tmp_path):
     write_bank(path, record(digest="e"), KEYS, GROUPS, [VECTORS])
     assert read_bank_record(path).digest == "e"

@@ -65,7 +65,7 @@ def test_documents_named_by_their_languages_alone_match(tmp_path):
         path = tmp_path / f"{language}.tsv"
         path.write_text(f"{language}\tone\n{language}\ttwo\n")
         read = reader([path], "documents", match, language=language)
-        sides.append(build_side(tmp_path / language, read, what=""))
+        sides.append(build_side(tmp_path / language, read))
         assert len(sides[-1].documents) == 2
     check_matches(*sides, match)
 
@@ -73,7 +73,7 @@ def test_documents_named_by_their_languages_alone_match(tmp_path):
 def test_a_first_line_without_a_document_is_in_one_of_its_own(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("\tone\nd\ttwo\n")
-    side = build_side(tmp_path / "side", lambda: read_lines([path], "documents"), what="")
+    side = build_side(tmp_path / "side", lambda: read_lines([path], "documents"))
     assert len(set(side.documents.tolist())) == 2
 
 
@@ -91,7 +91,7 @@ def crawl(folder, seed=0):
         for language in sides:
             sides[language].append(Line(text([1, 2, 3], language), "", f"d{document}"))
     return [
-        build_side(folder / language, lambda lines=lines: lines, what="")
+        build_side(folder / language, lambda lines=lines: lines)
         for language, lines in sides.items()
     ]
 
@@ -168,8 +168,8 @@ def test_pairs_within_documents_are_the_oracle(tmp_path, monkeypatch, margin, ba
 def test_a_refused_pair_keeps_no_text_from_another(tmp_path):
     """A sentence that stands on the other side untranslated as well, next to its translation."""
     copied, translation = (Line(one, "", "d") for one in ("a1 a2 a3", "b1 b2 b3 b4"))
-    x = build_side(tmp_path / "x", lambda: [copied], what="")
-    y = build_side(tmp_path / "y", lambda: [copied, translation], what="")
+    x = build_side(tmp_path / "x", lambda: [copied])
+    y = build_side(tmp_path / "y", lambda: [copied, translation])
     assert found(x, y)[0][["x", "y"]].tolist() == [(0, 0)]
     pairs, _ = found(x, y, refuses=lambda xs, ys: (xs == 0) & (ys == 0))
     assert pairs[["x", "y"]].tolist() == [(0, 0), (0, 1)]
@@ -207,9 +207,6 @@ def test_a_notice_in_all_documents_is_one_pair(tmp_path):
 
 
 def test_documents_of_one_side_alone(tmp_path):
-    x, y = (
-        build_side(tmp_path / name, lambda name=name: [Line("de1", "", name)], what="")
-        for name in "xy"
-    )
+    x, y = (build_side(tmp_path / name, lambda name=name: [Line("de1", "", name)]) for name in "xy")
     with pytest.raises(DataError, match="no document of"):
         found(x, y)

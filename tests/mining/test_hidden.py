@@ -8,10 +8,10 @@ import torch
 from interlingua.mining.calibrate import hidden_scores
 from interlingua.mining.candidates import without_partners
 from interlingua.mining.checks import NO_CHECKS, Checker
-from interlingua.mining.pipeline import MineConfig, mine_files
+from interlingua.mining.pipeline import MineConfig
 from interlingua.search.topk.exact import Neighbors
 from tests.mining import two_sides
-from tests.mining.two_sides import as_pairs
+from tests.mining.two_sides import as_pairs, mine_files
 
 
 def test_a_partner_is_taken_out_and_the_last_other_fills_its_place():

@@ -58,7 +58,7 @@ def test_from_texts_to_pairs_with_gold_and_report(tmp_path, sides):
 
 def test_a_folder_that_is_named_is_kept(tmp_path, sides):
     run(mine_job(output=tmp_path / "p.tsv", work=tmp_path / "w"), sides)
-    assert (tmp_path / "w" / "x" / "vectors.npy").is_file()
+    assert (tmp_path / "w" / "vectors-x" / "vectors.npy").is_file()
 
 
 def test_a_calibration_tells_what_to_expect(tmp_path, sides):

@@ -46,8 +46,8 @@ def test_answers_by_hand(tmp_path):
         np.array([0, 2, 3]),
     )
     lines = [[Line("de-a", ""), Line("de-b", "")], [Line("en-a", ""), Line("en-b", "")]]
-    x = build_side(tmp_path / "x", lambda: lines[0] + probes.source, what="")
-    y = build_side(tmp_path / "y", lambda: lines[1] + probes.target, what="")
+    x = build_side(tmp_path / "x", lambda: lines[0] + probes.source)
+    y = build_side(tmp_path / "y", lambda: lines[1] + probes.target)
     found = np.zeros(6, FOUND)
     # the corpora's own; the probe found; a source alone with a text; a text with a target alone;
     # probe 3; mixed probes

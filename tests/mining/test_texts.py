@@ -6,7 +6,7 @@ import random
 import pytest
 
 from interlingua.corpus.keys import text_key
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import DataError
 from interlingua.files import count_lines
 from interlingua.mining import texts
 from interlingua.mining.texts import Line, build_side, exact_keys, guess_layout, read_lines
@@ -42,7 +42,6 @@ def test_each_text_is_there_once_with_all_its_lines(
     side = build_side(
         tmp_path / "side",
         lambda: (Line(text, f"n{number}") for number, text in enumerate(lines)),
-        what="this",
         equal=equal,
         keep_blank=keep_blank,
         memory=memory,
@@ -65,24 +64,10 @@ def test_each_text_is_there_once_with_all_its_lines(
     assert told.counts[-1] == (2 * len(lines), 2 * len(lines))
 
 
-def test_a_side_that_is_there_is_not_read_again(tmp_path):
-    build_side(tmp_path / "side", lambda: [Line("a", "1")], what="this")
-    again = build_side(tmp_path / "side", lambda: pytest.fail("read again"), what="this")
-    assert list(again.texts) == ["a"]
-    with pytest.raises(ConfigError, match="texts or settings"):
-        build_side(tmp_path / "side", list, what="that")
-
-
-def test_what_an_unfinished_run_left_goes(tmp_path):
-    build_side(tmp_path / "side", lambda: [Line("a", "1"), Line("b", "2")], what="this")
-    (tmp_path / "side" / "side.json").unlink()
-    assert list(build_side(tmp_path / "side", lambda: [Line("c", "1")], what="that").texts) == ["c"]
-
-
 @pytest.mark.parametrize("lines", [[], [Line("", "1")]])
 def test_no_text_at_all(tmp_path, lines):
     with pytest.raises(DataError, match=r"^news\.de: holds no text"):
-        build_side(tmp_path / "side", lambda: lines, what="this", path="news.de")
+        build_side(tmp_path / "side", lambda: lines, path="news.de")
 
 
 def test_layouts(tmp_path):

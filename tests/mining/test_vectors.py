@@ -32,7 +32,7 @@ def small_portions(monkeypatch):
 @pytest.fixture
 def side(tmp_path):
     lines = [Line(f"de{n} de{n + 1}", str(n)) for n in range(10)] + [Line("de3 de4", "again")]
-    return build_side(tmp_path / "x", lambda: lines, what="")
+    return build_side(tmp_path / "x", lambda: lines)
 
 
 def embedded_again(side, folder):
@@ -73,7 +73,7 @@ def test_what_is_there_is_not_made_again(tmp_path, side):
         journal.write("8")
     assert finished(tmp_path / "x") == {0, 4}
     assert embedded_again(side, tmp_path / "x") == side.texts[8:10]
-    portions = Journal(tmp_path / "x" / "vectors-1of1.journal").read()
+    _, *portions = Journal(tmp_path / "x" / "vectors-1of1.journal").read()
     assert [values[:2] for values in portions] == [[0, 24], [4, 24], [8, 24]]
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from interlingua.mining import pipeline
 from interlingua.mining.candidates import FOUND
-from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files
+from interlingua.mining.pipeline import MineConfig, Mined, TextFile
 from interlingua.mining.texts import build_side
+from interlingua.mining.work_folder import at_work
 from interlingua.runtime.progress import SILENT
 from tests.mining.invented import corpora, embed, write_lines
 
@@ -22,6 +24,12 @@ def sides(folder, shared=30, alone=40):
 def write_gold(path, pairs):
     """A file of right pairs, by the numbers of their lines from 1."""
     return write_lines(path, [f"{a + 1}\t{b + 1}" for a, b in pairs])
+
+
+def mine_files(source, target, config, folder, *, shard=None, **options):
+    """What ``pipeline.mine_files`` finds in a work folder."""
+    with at_work(folder, shard) as work:
+        return pipeline.mine_files(source, target, config, work, shard=shard, **options)
 
 
 def mine(source, target, work, *, model="m", shard=None, progress=SILENT, **options):
@@ -43,7 +51,7 @@ def rows_of(path):
 def mined_lines(folder, source, target, scores):
     """Lines of two sides as if they were mined: the first of both are the first pair, and so on."""
     x, y = (
-        build_side(folder / name, lambda lines=lines: lines, what="")
+        build_side(folder / name, lambda lines=lines: lines)
         for name, lines in (("x", source), ("y", target))
     )
     pairs = np.zeros(len(scores), FOUND)

@@ -25,6 +25,8 @@ from interlingua.search.searcher import (
     delete_from_index,
     model_of,
 )
+from interlingua.storage.formats import PASSAGE_INDEX
+from interlingua.storage.record import read_record, write_record
 from tests.encoder.conftest import SENTENCES, tiny_vocabulary
 
 pytest.importorskip("lancedb")
@@ -281,8 +283,8 @@ def test_a_map_goes_with_the_index(model, files, tmp_path):
 
 def test_a_model_that_moved_can_be_named(searcher, model, tmp_path):
     path = tmp_path / "index" / "index.json"
-    record = json.loads(path.read_text())
-    path.write_text(json.dumps({**record, "model": str(tmp_path / "gone")}))
+    record = read_record(path, PASSAGE_INDEX)
+    write_record(path, PASSAGE_INDEX, {**record, "model": str(tmp_path / "gone")})
     index = PassageIndex(tmp_path / "index")
     with pytest.raises(CheckpointError, match="gone"):
         model_of(index)

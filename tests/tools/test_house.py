@@ -131,6 +131,19 @@ VIOLATIONS = {
             ),
         ],
     ),
+    "JSON read elsewhere": (
+        "json-readers",
+        {f"{SRC}/a.py": "import json\nx = json.loads(t)\ny = map(json.load, files)\n"},
+        [
+            f"{SRC}/a.py:2: json-readers: json.loads is for storage/ alone; use storage.json_text",
+            f"{SRC}/a.py:3: json-readers: json.load is for storage/ alone; use storage.json_text",
+        ],
+    ),
+    "a format elsewhere": (
+        "format-tags",
+        {f"{SRC}/a.py": "x = 1\nA = 'interlingua-thing-3'\n"},
+        [f"{SRC}/a.py:2: format-tags: interlingua-thing-3 belongs in storage/formats.py"],
+    ),
     "dense code": (
         "density",
         {f"{SRC}/search/a.py": "# Why.\na, b = f(x), 3\n", f"{SRC}/a.py": "x = 1\n"},
@@ -220,6 +233,15 @@ CLEAN = {
         f"{SRC}/mining/plan.py": "import time\nx = time.perf_counter()\n",
         f"{SRC}/a.py": "import time\ntime.sleep(1)\nx = other.time\n",
         "tests/test_a.py": "import time\nx = time.time(), 'INTERLINGUA_EXECUTOR'\n",
+    },
+    "json-readers": {
+        f"{SRC}/a.py": "import json\nx = json.dumps(orjson.loads(t))\n",
+        f"{SRC}/storage/a.py": "import json\nx = json.loads(t)\n",
+        "tests/test_a.py": "import json\nx = json.loads(t)\n",
+    },
+    "format-tags": {
+        f"{SRC}/a.py": "x = 'a text with interlingua-thing-3 in it'\n",
+        f"{SRC}/storage/formats.py": "x = 'interlingua-thing-3'\n",
     },
     "density": {
         f"{SRC}/a/b.py": "# Why.\nx = [1 if y else 2]\n" + "x = '#'  # Why.\n" * 200,

@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from interlingua.errors import CheckpointError
-from interlingua.files import sha256_file
+from interlingua.storage.digests import file_digests
 from interlingua.storage.record import checksum_of
 from interlingua.train import engine
 from interlingua.train.checkpoint import (
@@ -129,7 +129,7 @@ def test_no_bit_of_the_state_can_change_unnoticed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", [{"sha256": {}}, {"sha256": None}, {"checksum": None}, {"state": {}}]
+    "change", [{"files": {}}, {"files": None}, {"checksum": None}, {"state": {}}]
 )
 def test_a_state_without_its_digests_is_refused(tmp_path, change):
     path = save_checkpoint(tmp_path, *trained(), TrainState(step=9)) / "state.json"
@@ -139,9 +139,9 @@ def test_a_state_without_its_digests_is_refused(tmp_path, change):
 
 
 WILD = [
-    {"sha256": None},
-    {"sha256": 5},
-    {"sha256": {}},
+    {"files": None},
+    {"files": 5},
+    {"files": {}},
     {"state": None},
     {"state": []},
     {"state": {"step": 9}},
@@ -177,7 +177,7 @@ def test_wild_tensors_with_right_digests_are_refused(tmp_path, name, content):
     else:
         save_file({"elsewhere.weight/exp_avg": torch.ones(2)}, path / name)
     record = json.loads((path / "state.json").read_text())
-    record["sha256"][name] = sha256_file(path / name)
+    record["files"][name] = file_digests(path)[name]
     (path / "state.json").write_text(json.dumps(record | {"checksum": checksum_of(record)}))
     with pytest.raises(
         CheckpointError, match="not safetensors" if content == "none" else "does not fit the config"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from tools.rules.base import Finding, Rule, SourceFile
@@ -10,6 +11,9 @@ from tools.rules.base import Finding, Rule, SourceFile
 MAX_LINES = 80
 LONGER = {"src/interlingua/train/loop.py": 200}
 """Files with another limit. The training loop is one function that reads from top to bottom."""
+STORAGE = "src/interlingua/storage/"
+TAG = re.compile(r"interlingua-[a-z-]+-\d+")
+"""Name and version of a format, see ``storage/formats.py``."""
 PROGRESS_BARS = "src/interlingua/runtime/progress.py"
 CHOICE = "src/interlingua/encoder/executors/choice.py"
 CHOICE_STRINGS = {"INTERLINGUA_EXECUTOR", "executors.json"}
@@ -136,3 +140,41 @@ def reads_clock(node: ast.AST) -> bool:
         and isinstance(node.value, ast.Name)
         and node.value.id == "time"
     )
+
+
+class JsonReaders(Rule):
+    """Only ``storage/`` parses JSON with Python's parser, which fails at hostile texts."""
+
+    name = "json-readers"
+
+    def check(self, file: SourceFile) -> Iterator[Finding]:
+        """Report other modules that do."""
+        if not file.is_source or file.path.startswith(STORAGE):
+            return
+        for node in file.nodes:
+            # Calls, and functions that are passed on.
+            if (
+                isinstance(node, ast.Attribute)
+                and node.attr in ("load", "loads")
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "json"
+            ):
+                text = f"json.{node.attr} is for storage/ alone; use storage.json_text"
+                yield Finding(file.path, node.lineno, text)
+
+
+class FormatTags(Rule):
+    """Only ``storage/formats.py`` names formats with their version."""
+
+    name = "format-tags"
+
+    def check(self, file: SourceFile) -> Iterator[Finding]:
+        """Report a constant with a version elsewhere."""
+        if not file.is_source or file.path.startswith(STORAGE):
+            return
+        for node in file.nodes:
+            if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
+                value = node.value
+                text = value if isinstance(value, str) else value.decode("latin-1")
+                if TAG.fullmatch(text):
+                    yield Finding(file.path, node.lineno, f"{text} belongs in storage/formats.py")

@@ -49,6 +49,8 @@ from interlingua.evaluation.cache import CachedEncoder, kept_folder, unfinished_
 from interlingua.files import PathLike, atomic_directory
 from interlingua.registry import check_choice
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.formats import DEBIAS
+from interlingua.storage.record import write_record
 
 RECORD_FILE = "debias.json"
 
@@ -133,12 +135,6 @@ class DebiasReport:
             "after": panel_values(found.after),
             "ranks": ranks,
         }
-
-
-def write_record(folder: Path, record: Mapping[str, Any]) -> None:
-    """Writes ``debias.json``."""
-    text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-    (folder / RECORD_FILE).write_text(text, encoding="utf-8")
 
 
 def panel_values(panel: Panel) -> dict[str, float | None]:
@@ -232,7 +228,7 @@ def debias_model(
     ) as folder:
         _write(folder, own, base, report)
         record = {"model": model, "prompts": list(options.prompts), **report.record()}
-        write_record(folder, record)
+        write_record(folder / RECORD_FILE, DEBIAS, record)
     return report
 
 

@@ -21,7 +21,6 @@ from interlingua.analysis.debias import (
     DebiasOptions,
     DebiasReport,
     debias_vectors,
-    write_record,
 )
 from interlingua.arrays import map_array, normalize_rows
 from interlingua.corpus.reservoir import reservoir
@@ -32,6 +31,8 @@ from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.evaluation.data.folders import full_code
 from interlingua.files import PathLike, atomic_directory, open_text
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.formats import DEBIAS
+from interlingua.storage.record import holds_record, write_record
 
 VECTORS_FILE = "vectors.npy"
 BLOCK_ROWS = 65_536
@@ -112,7 +113,7 @@ def debias_index(
             record["map"] = str(language_map)
         if report is not None:
             record |= report.record()
-        write_record(folder, record)
+        write_record(folder / RECORD_FILE, DEBIAS, record)
     return report
 
 
@@ -200,4 +201,4 @@ def _drawn(languages: Sequence[str], options: DebiasOptions) -> list[int]:
 
 
 def _is_ours(folder: Path) -> bool:
-    return (folder / RECORD_FILE).is_file() and (folder / VECTORS_FILE).is_file()
+    return holds_record(folder / RECORD_FILE, DEBIAS)

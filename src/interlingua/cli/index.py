@@ -10,6 +10,7 @@ from interlingua.cli.options import command
 from interlingua.cli.search import shortened
 from interlingua.errors import count_of
 from interlingua.runtime.progress import shown
+from interlingua.storage.json_text import parse_json
 from interlingua.verbs.index import READING, IndexOptions, run_index
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _json_line(passage: Passage) -> str:
     if passage.document != passage.id:
         known |= {"document": passage.document, "offset": passage.offset}
         known |= {"heading": passage.heading} if passage.heading else {}
-    return json.dumps({**json.loads(passage.metadata), **known}, ensure_ascii=False)
+    return json.dumps({**parse_json(passage.metadata), **known}, ensure_ascii=False)
 
 
 def _table(info: IndexInfo) -> str:

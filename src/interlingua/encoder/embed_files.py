@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxtyping import Float32
 from numpy import ndarray
@@ -44,6 +44,7 @@ from interlingua.remote import (
     is_remote,
     keep_inputs,
     name_of,
+    size_of,
     state,
 )
 from interlingua.runtime.progress import SILENT, Progress
@@ -183,7 +184,7 @@ class EmbedJob:
                 for name, vectors in work.files(left, targets):
                     made.append(vectors)
                     if record is not None:
-                        record.add(name)
+                        record.add(name, targets[name])
         return self._summary(made, len(names) - len(left), report, time.perf_counter() - started)
 
     def _workers(self) -> contextlib.AbstractContextManager[OnRay | OnDevices | None]:
@@ -444,7 +445,7 @@ class _Record:
     def __init__(self, folder: str, model: str) -> None:
         self.path = f"{folder.rstrip('/')}/{RECORD}"
         self.model = model
-        self.files: dict[str, str] = {}
+        self.files: dict[str, list[Any]] = {}
         if not exists(self.path):
             return
         with tempfile.TemporaryDirectory() as scratch:
@@ -467,17 +468,23 @@ class _Record:
             )
 
     def has(self, name: str, target: str) -> bool:
-        """Whether a file's vectors are there and the file has not changed since."""
-        return name in self.files and self.files[name] == state(name) and exists(target)
+        """Whether a file's vectors are there as a whole and the file has not changed since."""
+        # A size is known at once, also on another machine; a digest would read all vectors.
+        return name in self.files and exists(target) and self.files[name] == _entry(name, target)
 
-    def add(self, name: str) -> None:
+    def add(self, name: str, target: str) -> None:
         """Takes note of one more."""
-        self.files[name] = state(name)
+        self.files[name] = _entry(name, target)
         with (
             tempfile.TemporaryDirectory() as scratch,
             destination(self.path, Path(scratch)) as path,
         ):
             write_record(path, EMBEDDED, {"model": self.model, "files": self.files})
+
+
+def _entry(name: str, target: str) -> list[Any]:
+    """Return what changes when a file does, and the bytes of its vectors."""
+    return [state(name), size_of(target)]
 
 
 def embed_window(encode: Encode, texts: list[str]) -> tuple[Float32[ndarray, "n d"], EncodeReport]:

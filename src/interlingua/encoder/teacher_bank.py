@@ -9,10 +9,14 @@ is a random order; behind them others that are only looked up (translations, hel
 Which negatives a step sees is a pure function of (seed, step): all of them, or a window of ``size``
 neighbors that moves every ``every`` steps. So a resumed run sees what the first one would have
 seen.
+
+A bank appears whole or not at all, with the digests of its files. It is not a workspace, whose lock
+keeps other runs out: several runs may read one bank.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,9 +32,11 @@ from interlingua.batches.seeds import seed_for
 from interlingua.config import from_mapping
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_directory
+from interlingua.storage.digests import are_digests, file_digests, find_damage
 from interlingua.storage.formats import TEACHER_BANK
 from interlingua.storage.record import holds_record, read_record, write_record
 
+log = logging.getLogger("interlingua")
 RECORD = "bank.json"
 
 
@@ -222,14 +228,27 @@ def write_bank(
             vectors[done : done + len(part)] = part
             done += len(part)
         vectors.flush()
-        write_record(folder / RECORD, TEACHER_BANK, asdict(record))
+        write_record(
+            folder / RECORD, TEACHER_BANK, {**asdict(record), "files": file_digests(folder)}
+        )
 
 
-def read_bank_record(path: Path) -> BankRecord | None:
-    """Return the record of a folder's bank; None if there is none that this version can use."""
+def read_bank_record(path: Path, *, verify: bool = False) -> BankRecord | None:
+    """Return the record of a folder's bank; None if there is none that this version can use.
+
+    Args:
+        path: the folder.
+        verify: compare its files with their digests, which reads all of them.
+    """
     # The checksum does not tell who wrote it.
     try:
         found = read_record(path / RECORD, TEACHER_BANK)
+        files = found.pop("files", None)
+        if not are_digests(files):
+            return None
+        if verify and (fault := find_damage(path, files)):
+            log.warning("%s: %s; the bank is made again", path, fault)
+            return None
         known = {key: value for key, value in found.items() if value is not None}
         return from_mapping(BankRecord, known, where=RECORD)
     except (DataError, ConfigError):

@@ -6,6 +6,9 @@ the end, which the next writes over. In a folder that processes share, each appe
 it has locked, and reads those of the others as they were when it began. So none waits for another
 and none can damage another's vectors.
 
+They are not a workspace, whose lock keeps other runs out: many runs use one cache at a time, and
+none has steps that another could find finished.
+
 Plain files and not SQLite: with 300,000 vectors of width 384, SQLite took 3.7 times the CPU time to
 write and twice the time to read. And its mode for several writers does not work on a network disk,
 which is what machines share when each embeds a part of one collection.
@@ -29,10 +32,10 @@ from numpy import ndarray
 
 from interlingua.errors import DataError
 from interlingua.evaluation.key_index import KEY_BYTES, KeyIndex
+from interlingua.storage.formats import VECTOR_FILE
 
 SUFFIX = ".vectors"
 _HEADER = struct.Struct("<12sI")  # format, width of the vectors
-_FORMAT = b"vectors-2"
 _MARK = 1
 """The lowest bit of a record's number is its mark, the others are those of its vector's
 checksum."""
@@ -255,13 +258,13 @@ class VectorFile:
         self.dim = dim
         self._file.seek(0)
         self._file.truncate()
-        self._file.write(_HEADER.pack(_FORMAT, dim))
+        self._file.write(_HEADER.pack(VECTOR_FILE, dim))
 
     def _read_back(self) -> None:
         """Takes in keys and marks of what is in the file; vectors are read when needed."""
         header = self._file.read(_HEADER.size)
         # empty, or of an earlier format: the first append starts it anew
-        if len(header) < _HEADER.size or not header.startswith(_FORMAT):
+        if len(header) < _HEADER.size or not header.startswith(VECTOR_FILE):
             return
         self.dim = _HEADER.unpack(header)[1]
         # rounded down: a record that a killed process left unfinished does not count

@@ -778,16 +778,11 @@ class AlignJournal:
         self.path = path
         self.journal = Journal(path)
         head = {"settings": settings}
-        found = self.journal.read()
-        if self.journal.is_foreign():
-            raise ConfigError(
-                f"{path} is damaged, or a file of another program; remove it or choose another"
-                " folder"
-            )
-        self.done: set[tuple[str, ...]] = set()
-        if found[:1] == [head]:
-            self.done.update(map(tuple, found[1:]))
-        self.journal.write([head, *sorted(self.done)])
+        # A list is aligned anew after a change of settings: its links are simply written over.
+        if self.journal.head() not in (None, head) and not self.journal.is_foreign():
+            self.journal.write([head])
+        done = self.journal.resume(head, remedy="remove it or choose another folder")
+        self.done: set[tuple[str, ...]] = set(map(tuple, done))
 
     def has(self, pair: DocumentPair) -> bool:
         """Whether these documents were aligned, and neither they nor their links changed since."""

@@ -390,14 +390,14 @@ class CalibrateJob:
         if probes is not None:
             source = source._replace(extra=[*source.extra, *probes.source])
             target = target._replace(extra=[*target.extra, *probes.target])
-        with at_work(self.folder, keep=self.work is not None):
+        with at_work(self.folder, keep=self.work is not None) as work:
             source, target = (with_lines(side, self.folder) for side in (source, target))
             checker = Checker(self.checks, languages, self.folder / "seen")
             mined = mine_files(
                 source,
                 target,
                 self.config,
-                self.folder,
+                work,
                 model=model,
                 refuses=checker.refuses if self.checks.limits else None,
                 progress=progress,

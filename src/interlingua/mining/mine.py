@@ -48,6 +48,7 @@ from interlingua.remote import check_writable, destination, is_remote, keep_inpu
 from interlingua.runtime.progress import Progress
 from interlingua.search.topk.approximate import Approximate
 from interlingua.search.topk.tiles import tiles_for
+from interlingua.storage.workspace import Workspace
 from interlingua.workers import Workers, connected
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -271,13 +272,13 @@ class MineJob:
         gold = read_gold(self.gold) if self.gold else None
         shard = parse_shard(self.shard) if self.shard else None
         with (
-            at_work(self.folder, shard, keep=self.work is not None),
+            at_work(self.folder, shard, keep=self.work is not None) as work,
             self._bad_lines() as bad,
         ):
             source, target = (
                 with_lines(side._replace(bad=bad), self.folder) for side in (source, target)
             )
-            found = self._run(source, target, model, calibration, gold, shard, progress)
+            found = self._run(source, target, model, work, calibration, gold, shard, progress)
             found.lines += bad.lines()
             return found
 
@@ -286,6 +287,7 @@ class MineJob:
         source: TextFile,
         target: TextFile,
         model: str,
+        work: Workspace,
         calibration: Calibration | None,
         gold: Sequence[tuple[str, str]] | None,
         shard: tuple[int, int] | None,
@@ -305,7 +307,7 @@ class MineJob:
                 source,
                 target,
                 self.config,
-                self.folder,
+                work,
                 model=model,
                 shard=shard,
                 workers=workers,

@@ -44,6 +44,7 @@ from interlingua.mining.documents import DocumentMatch, check_matches, document_
 from interlingua.mining.texts import Equal, Layout, Line, NumberedTexts, build_side, mapped
 from interlingua.mining.vectors import (
     PORTION,
+    check_identity,
     check_known,
     count_zeros,
     drop_damaged,
@@ -54,7 +55,6 @@ from interlingua.mining.vectors import (
     no_model,
     open_vectors,
 )
-from interlingua.mining.work_folder import one_at_a_time
 from interlingua.registry import check_choice
 from interlingua.remote import name_of
 from interlingua.runtime.progress import SILENT, Expected, Progress
@@ -70,8 +70,7 @@ from interlingua.search.topk.tiles import (
     search_tiles,
     tiles_for,
 )
-from interlingua.storage.formats import VECTORS
-from interlingua.storage.record import RecordError, read_record, write_record
+from interlingua.storage.workspace import Workspace
 from interlingua.workers import Workers
 
 CHOICE_SECONDS = 5e-6
@@ -260,7 +259,7 @@ def mine_files(
     source: TextFile,
     target: TextFile,
     config: MineConfig,
-    work: Path,
+    work: Workspace,
     *,
     model: str,
     shard: tuple[int, int] | None = None,
@@ -274,7 +273,7 @@ def mine_files(
         source: the one side.
         target: the other.
         config: how.
-        work: folder for all that is made on the way.
+        work: all that is made on the way.
         model: what tells the model and how texts are given to it: vectors of another are refused.
         shard: do one of several parts, ``(2, 8)``, alone.
         workers: who embeds and searches; this process by default.
@@ -291,37 +290,45 @@ def mine_files(
     _check_parts(config, shard, workers)
     files = {"x": source, "y": target}
     # Read. All shards share these files: the first one writes them, the others find them.
-    with one_at_a_time(work, shard):
-        sides = {
-            side: prepare_side(file, config, work / side, progress) for side, file in files.items()
-        }
+    folder = work.path
+    places = {name: vectors_of(folder, name) for name in files}
+    sides: dict[str, NumberedTexts] = {}
+    identities: dict[str, dict[str, Any]] = {}
+    with work.alone():
+        for name, file in files.items():
+            sides[name] = prepare_side(file, config, work, name, progress)
+            identities[name] = vectors_identity(file, model, work.digest(name))
         for name, side in sides.items():
-            drop_damaged(work / name, len(side), shard or (1, 1))
+            check_identity(places[name], identities[name])
+            drop_damaged(places[name], len(side), shard or (1, 1))
     if config.documents is not None:
         check_matches(sides["x"], sides["y"], config.documents)
-    progress.expect(lambda: _outlook(files, sides, config, work, workers))
+    progress.expect(lambda: _outlook(files, sides, config, folder, workers))
     # Embed. A shard makes its own portions; the search needs those of all.
     missing = 0
     for name, file in files.items():
+        identity = identities[name]
         missing += embed_file(
-            file, sides[name], config, work / name, model, shard or (1, 1), workers, progress
+            file, sides[name], config, places[name], identity, shard or (1, 1), workers, progress
         )
     if missing and shard is not None:
         return None
-    one_width(files.values(), [load_vectors(work / side) for side in files])
+    one_width(files.values(), [load_vectors(place) for place in places.values()])
     # Search and choose.
     by_number = _by_number(sides, refuses)
     again = None
     if config.documents is not None:
-        pairs, note = _search_documents(sides, config.documents, work, config, by_number, progress)
+        pairs, note = _search_documents(
+            sides, config.documents, folder, config, by_number, progress
+        )
     else:
-        plan, folder, note = _search(work, config, shard, workers, progress)
+        plan, found, note = _search(folder, config, shard, workers, progress)
         if shard is not None:
             return None
-        pairs = _retrieve(plan, folder, work, config, by_number, progress)
-        again = functools.partial(_retrieve_without, plan, folder, config, by_number)
+        pairs = _retrieve(plan, found, folder, config, by_number, progress)
+        again = functools.partial(_retrieve_without, plan, found, config, by_number)
     notes = [_note(file, sides[side]) for side, file in files.items()]
-    notes += chain.from_iterable(_warnings(file, work / side) for side, file in files.items())
+    notes += chain.from_iterable(_warnings(file, places[side]) for side, file in files.items())
     if note:
         notes.append(note)
     notes += _few_texts(sides, config)
@@ -356,8 +363,8 @@ def _search_documents(
     return document_pairs(
         sides["x"],
         sides["y"],
-        load_vectors(work / "x"),
-        load_vectors(work / "y"),
+        load_vectors(vectors_of(work, "x")),
+        load_vectors(vectors_of(work, "y")),
         match,
         k=config.k,
         margin=config.margin,
@@ -417,7 +424,8 @@ def _outlook(
         found["documents"] = Expected(n + m, DOCUMENT_SECONDS)
     elif config.approximate is None:
         few = [
-            some_vectors(file, sides[side], work / side, workers) for side, file in files.items()
+            some_vectors(file, sides[side], vectors_of(work, side), workers)
+            for side, file in files.items()
         ]
         one_width(files.values(), few)
         rows, _ = block_sizes(n, m, few[0].shape[1], config.k, config.memory, tiles_for(workers))
@@ -495,7 +503,7 @@ def _search(
     Returns:
         How they were cut, the folder of all of them, and what to tell.
     """
-    x, y = load_vectors(work / "x"), load_vectors(work / "y")
+    x, y = (load_vectors(vectors_of(work, side)) for side in ("x", "y"))
     how = config.approximate
     # Another k or another search has another folder; the margin and the retrieval need none.
     name = f"neighbors-k{config.k}"
@@ -529,10 +537,19 @@ def _search(
     return plan, folder, ""
 
 
+def vectors_of(work: Path, side: str) -> Path:
+    """Return the folder of the vectors of a side in a work folder."""
+    return work / f"vectors-{side}"
+
+
 def prepare_side(
-    file: TextFile, config: MineConfig, folder: Path, progress: Progress
+    file: TextFile, config: MineConfig, work: Workspace, name: str, progress: Progress
 ) -> NumberedTexts:
-    """Lays down the texts of a file; see ``build_side``."""
+    """Lay down the texts of a file; see ``build_side``.
+
+    Raises:
+        ConfigError: there are vectors of other texts.
+    """
     strip = not config.like_laser
     read = reader(
         file.files, file.layout, config.documents, language=file.language, strip=strip, bad=file.bad
@@ -544,27 +561,39 @@ def prepare_side(
     if file.bad is not None and file.bad.skips:
         facts.append("skip")
     extra = hashlib.sha256("".join(f"{line.text}\n" for line in file.extra).encode()).hexdigest()
+    key = " ".join([*facts, extra])
+    if work.is_done(name, key):
+        return NumberedTexts.load(work.path / name)
     # Texts of another input are replaced as long as no vectors of them are lost by that.
-    return build_side(
-        folder,
-        lambda: chain(read(), file.extra),
-        what=" ".join([*facts, extra]),
-        path=file.path,
-        equal=config.equal,
-        keep_blank=config.like_laser,
-        memory=config.memory,
-        replace=not finished(folder),
-        label=f"reading {name_of(file.path)}",
-        progress=progress,
-    )
+    if work.key(name) not in (None, key) and finished(vectors_of(work.path, name)):
+        raise ConfigError(
+            f"{work.path / name} holds other texts or settings; choose another --work folder or"
+            " remove it"
+        )
+    with work.step(name, key) as folder:
+        build_side(
+            folder,
+            lambda: chain(read(), file.extra),
+            path=file.path,
+            equal=config.equal,
+            keep_blank=config.like_laser,
+            memory=config.memory,
+            label=f"reading {name_of(file.path)}",
+            progress=progress,
+        )
+    return NumberedTexts.load(work.path / name)
 
 
-def _identity_in(record: Path) -> dict[str, Any] | None:
-    """Return what finished vectors are of; None if their record is missing or damaged."""
-    try:
-        return read_record(record, VECTORS)
-    except RecordError:
-        return None
+def vectors_identity(file: TextFile, model: str, texts: str) -> dict[str, Any]:
+    """Return what decides the vectors of a side: all in a folder have one identity.
+
+    Args:
+        file: the side.
+        model: what tells the model and how texts are given to it.
+        texts: digest of the texts.
+    """
+    digests = " ".join(map(sha256_file, file.vectors)) or None
+    return {"model": model, "portion": PORTION, "vectors": digests, "texts": texts}
 
 
 def embed_file(
@@ -572,31 +601,20 @@ def embed_file(
     side: NumberedTexts,
     config: MineConfig,
     folder: Path,
-    model: str,
+    identity: Mapping[str, Any],
     shard: tuple[int, int],
     workers: Workers | None,
     progress: Progress,
 ) -> int:
     """Makes the vectors of a side; see ``embed_side``."""
-    # What the vectors are of stands next to them: all of a folder are of one model.
-    digests = " ".join(map(sha256_file, file.vectors)) or None
-    identity = {"model": model, "portion": PORTION, "vectors": digests}
-    record = folder / "model.json"
     known = None
     if file.vectors:
         lines = len(side.text_of_line) - len(file.extra)
         known = open_vectors(file.vectors, lines, last=config.like_laser)
     # Known vectors are looked at before anything is written, as a file that is refused may be
     # corrected, and its digest is another one then.
-    if not finished(folder):
-        if known is not None:
-            check_known(side, known)
-    elif _identity_in(record) != identity:
-        raise ConfigError(
-            f"{folder} holds vectors of another model, prompt or file; choose another --work"
-            " folder or remove it"
-        )
-    write_record(record, VECTORS, identity)
+    if known is not None and not finished(folder):
+        check_known(side, known)
     # Where all vectors are known there is nothing for workers to do.
     if not file.encode:
         workers = None
@@ -604,6 +622,7 @@ def embed_file(
         side,
         file.encode or no_model,
         folder,
+        identity=identity,
         known=known,
         path=file.path,
         shard=shard,

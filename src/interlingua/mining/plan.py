@@ -31,6 +31,7 @@ from interlingua.mining.pipeline import (
     MineConfig,
     TextFile,
     one_width,
+    vectors_of,
 )
 from interlingua.mining.texts import read_lines
 from interlingua.mining.vectors import PORTION, finished, open_vectors
@@ -144,7 +145,7 @@ def estimate(
     Raises:
         DataError: a side has no text, or vectors that don't fit it.
     """
-    files = (source, folder / "x"), (target, folder / "y")
+    files = (source, vectors_of(folder, "x")), (target, vectors_of(folder, "y"))
     # Embedding: a known vector costs nothing, its rate is infinite.
     sides = [_measure(file, config, at) for file, at in files]
     vectors = []

@@ -9,9 +9,8 @@ input is read twice: once for the keys, and once for the texts that turned out t
 their kind. ``text_of_line`` maps a line to its text; ``starts`` and ``lines`` map a text to its
 lines, like the compressed rows of a sparse matrix.
 
-``side.json`` is written last, when the files are on the disk, and has the size and the SHA-256 of
-each. A side that was cut or changed since is noticed when it is opened, and read again from its
-input; that takes about as long as the digest of the input, which each run makes anyway.
+A side is a step of a workspace, which notices one that was cut or changed and has it read again;
+that takes about as long as the digest of the input, which each run makes anyway.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import itertools
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Literal, NamedTuple, get_args
@@ -34,12 +33,9 @@ from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.keys import EMPTY_KEY, text_keys
 from interlingua.corpus.sentence_table import is_table
 from interlingua.errors import ConfigError, DamagedFileError, DataError
-from interlingua.files import PathLike, open_text, sha256_file, sync_file
+from interlingua.files import PathLike, open_text
 from interlingua.portions import ceil_div, portions
 from interlingua.runtime.progress import SILENT, Progress
-from interlingua.storage.formats import SIDE
-from interlingua.storage.record import RecordError, read_record, write_record
-from interlingua.temporary import sync_folder
 
 log = logging.getLogger("interlingua")
 Layout = Literal["lines", "ids", "documents"]
@@ -53,22 +49,6 @@ LOOKED_AT = 200
 """Lines that tell the layout."""
 ZEROS = 65_536
 """Numbers written at once."""
-RECORD = "side.json"
-FILES = (
-    "texts.text",
-    "texts.ends",
-    "names.text",
-    "names.ends",
-    "text_of_line.i64",
-    "starts.i64",
-    "lines.i64",
-    "documents.u64",
-)
-SCRATCH = ("keys.u64", "cursor.i64")
-"""That a side is made with."""
-OF_VECTORS = ("model.json", "vectors.npy")
-"""In the same folder, see ``vectors.embed_side``."""
-JOURNALS = "vectors-*of*.journal"
 
 
 class StringsWriter:
@@ -173,89 +153,6 @@ def mapped_zeros(path: Path, dtype: np.dtype[np.generic], size: int) -> np.ndarr
             # The slice is shorter than ``zeros`` in the last round alone.
             file.write(zeros[: size - start].tobytes())
     return mapped(path, dtype, mode="r+")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SideRecord:
-    """What ``side.json`` says.
-
-    Attributes:
-        what: tells the input and the settings from others.
-        lines: of the input.
-        texts: each once.
-        files: name -> its bytes and their SHA-256.
-    """
-
-    what: str
-    lines: int
-    texts: int
-    files: dict[str, list[int | str]]
-
-    @classmethod
-    def read(cls, folder: Path) -> SideRecord | None:
-        """The record of a folder; nothing where no side was finished and nothing depends on one.
-
-        Raises:
-            DataError: it is damaged or missing, and there are vectors of its texts.
-        """
-        path = folder / RECORD
-        # A problem matters only where vectors depend on the texts; else all is simply read again.
-        try:
-            return cls(**read_record(path, SIDE))
-        except RecordError as error:
-            problem = error.fault
-        except TypeError:
-            problem = "damaged"
-        if not has_vectors(folder):
-            return None
-        raise DataError(
-            f"{problem}, so it is not known what texts the vectors are of; remove {folder} or"
-            " choose another --work folder",
-            path=path,
-        )
-
-    def write(self, folder: Path) -> None:
-        """Puts the record into a folder; then the side is finished."""
-        write_record(folder / RECORD, SIDE, asdict(self))
-
-    def damage(self, folder: Path) -> str:
-        """Which file is not what was written; empty if all are."""
-        for name in FILES:
-            path = folder / name
-            if not path.is_file():
-                return f"{name} is missing"
-            if [path.stat().st_size, sha256_file(path)] != self.files.get(name):
-                return f"{name} was cut or changed since it was written"
-        return ""
-
-
-def describe(folder: Path) -> dict[str, list[int | str]]:
-    """Bytes and SHA-256 of each file of a side, which are on the disk when this returns."""
-    found: dict[str, list[int | str]] = {}
-    for name in FILES:
-        sync_file(folder / name)
-        found[name] = [(folder / name).stat().st_size, sha256_file(folder / name)]
-    sync_folder(folder)
-    return found
-
-
-def remove_files(folder: Path) -> None:
-    """Removes the files of a side.
-
-    Its record, and what depends on it, go only if no vectors are finished. Else the record stays
-    until the next one takes its place, so that a run that is killed while it reads damaged texts
-    again does not lose the vectors.
-    """
-    names = [*FILES, *SCRATCH]
-    if not has_vectors(folder):
-        names += [RECORD, *OF_VECTORS, *(path.name for path in folder.glob(JOURNALS))]
-    for name in names:
-        (folder / name).unlink(missing_ok=True)
-
-
-def has_vectors(folder: Path) -> bool:
-    """Whether vectors of a side are finished."""
-    return any(path.stat().st_size for path in folder.glob(JOURNALS))
 
 
 class Line(NamedTuple):
@@ -454,89 +351,33 @@ def build_side(
     folder: Path,
     read: Callable[[], Iterable[Line]],
     *,
-    what: str,
     path: PathLike | None = None,
     equal: Equal = "exact",
     keep_blank: bool = False,
     memory: int = 2**30,
-    replace: bool = False,
     label: str = "reading",
     progress: Progress = SILENT,
 ) -> NumberedTexts:
     """Reads a side twice and lays it down in a folder.
 
-    What an earlier run finished is taken as it is.
-
     Texts are compared by 64-bit keys: ten million differing ones hold two of one key with a
     probability of 3e-6.
 
     Args:
-        folder: made; what an unfinished run left there is removed.
+        folder: made if it is missing; no side is in it.
         read: begins anew with each call.
-        what: tells this side and settings from others, kept with it.
         path: what errors call it by; the folder by default.
         equal: which lines hold the same text: those that are ``exact``-ly equal, or also those that
             differ in case, punctuation or white space (``folded``), or none (``never``).
         keep_blank: take blank lines for texts as well.
         memory: bytes that the comparison may take.
-        replace: another side that is in the folder is removed.
         label: of the progress.
         progress: shows how far the work is.
 
     Raises:
-        ConfigError: the folder holds another side.
-        DataError: there is no text, or the folder holds vectors and no text is known to be theirs.
+        DataError: there is no text.
     """
-    # Is it there already?
-    record = SideRecord.read(folder)
-    is_same = record is not None and record.what == what
-    if record is not None and is_same:
-        damage = record.damage(folder)
-        if not damage:
-            return NumberedTexts.load(folder)
-        log.warning("%s: %s; the texts are read again", folder, damage)
-    elif record is not None and not replace:
-        raise ConfigError(
-            f"{folder} holds other texts or settings; choose another --work folder or remove it"
-        )
-    # It is not, or not as it was written: from its input.
-    rows = _lay_down(
-        folder,
-        read,
-        equal=equal,
-        keep_blank=keep_blank,
-        memory=memory,
-        label=label,
-        progress=progress,
-    )
-    side = NumberedTexts.load(folder)
-    if not len(side):
-        raise DataError("holds no text; expected a sentence per line", path=path or folder)
-    new_record = SideRecord(what=what, lines=rows, texts=len(side), files=describe(folder))
-    # Finished vectors are kept only for texts that came out byte for byte as they were.
-    if record is not None and is_same and new_record != record and has_vectors(folder):
-        raise DataError(
-            "its texts or side.json were damaged, and the texts come out otherwise now, so the"
-            " vectors may not be theirs; remove the folder or choose another --work folder",
-            path=folder,
-        )
-    new_record.write(folder)
-    return side
-
-
-def _lay_down(
-    folder: Path,
-    read: Callable[[], Iterable[Line]],
-    *,
-    equal: Equal,
-    keep_blank: bool,
-    memory: int,
-    label: str,
-    progress: Progress,
-) -> int:
-    """Writes all files of a side but the last one; returns how many lines it has."""
     folder.mkdir(parents=True, exist_ok=True)
-    remove_files(folder)
     # The first reading: how many lines there are is not known yet.
     progress.start(None, "lines", label)
     rows = _write_keys(folder, read(), equal, keep_blank, progress)
@@ -545,7 +386,10 @@ def _lay_down(
     progress.start(2 * rows, "lines", label, done=rows)
     _write_texts(folder, read(), progress)
     (folder / "keys.u64").unlink()
-    return rows
+    side = NumberedTexts.load(folder)
+    if not len(side):
+        raise DataError("holds no text; expected a sentence per line", path=path or folder)
+    return side
 
 
 def exact_keys(texts: Sequence[str]) -> UInt64[ndarray, " n"]:

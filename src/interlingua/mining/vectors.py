@@ -15,7 +15,7 @@ import itertools
 import logging
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,6 +39,9 @@ log = logging.getLogger("interlingua")
 PORTION = 2048
 """Texts embedded together."""
 JOURNALS = "vectors-*of*.journal"
+FILES = r"vectors\.npy|vectors-\d+of\d+\.journal"
+"""Names of the files of a folder of vectors."""
+REMEDY = "choose another --work folder or remove it"
 PART = 1 << 24
 """Bytes read at once."""
 
@@ -129,6 +132,7 @@ def embed_side(
     encode: Encode,
     folder: Path,
     *,
+    identity: Mapping[str, Any] | None = None,
     known: KnownVectors | None = None,
     path: PathLike | None = None,
     shard: tuple[int, int] = (1, 1),
@@ -141,7 +145,8 @@ def embed_side(
     Args:
         side: the texts.
         encode: gives the vectors of a portion.
-        folder: of ``vectors.npy`` and its journals.
+        folder: of ``vectors.npy`` and its journals, made if it is missing.
+        identity: settings that decide the vectors, the head of the journal.
         known: vectors of the first lines of the side, in their order, which are scaled to length 1
             and not computed.
         path: what errors call the side by; nothing by default.
@@ -155,9 +160,11 @@ def embed_side(
 
     Raises:
         DataError: a vector is not finite.
-        ConfigError: the vectors are of another width than those that are there.
+        ConfigError: the vectors are of another width than those that are there, or the journal is
+            that of vectors of another identity.
     """
     number, shards = shard
+    folder.mkdir(parents=True, exist_ok=True)
     portions = range(0, len(side), PORTION)
     own = portions[number - 1 :: shards]
     known = known or KnownVectors([])
@@ -174,7 +181,7 @@ def embed_side(
     # No mode of ``open`` alone makes a missing file and leaves what is in one, and other shards may
     # write to it at this moment.
     with open(os.open(folder / "vectors.npy", os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
-        journal.path.touch()
+        journal.resume(identity or {}, remedy=REMEDY)
         # The names of both files must outlive a power cut too.
         sync_folder(folder)
         for start, new in zip(left, results, strict=True):
@@ -185,6 +192,20 @@ def embed_side(
             journal.add(portion_of(start, vectors))
             progress.advance(len(vectors))
     return len(set(portions) - finished(folder))
+
+
+def check_identity(folder: Path, identity: Mapping[str, Any]) -> None:
+    """Refuse a folder of other vectors.
+
+    Args:
+        folder: see ``embed_side``.
+        identity: settings that decide the vectors.
+
+    Raises:
+        ConfigError: portions of another identity are finished there.
+    """
+    for path in sorted(folder.glob(JOURNALS)):
+        Journal(path).parts(identity, remedy=REMEDY)
 
 
 def finished(folder: Path) -> set[int]:
@@ -236,8 +257,10 @@ def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> No
         )
     for journal, of_journal in found.items():
         if any(portion.start in damaged for portion in of_journal):
-            remaining = [portion for portion in of_journal if portion.start not in damaged]
-            Journal(journal).write(remaining)
+            values = Journal(journal).read()
+            Journal(journal).write(
+                [value for value in values if not _is_portion(value) or value[0] not in damaged]
+            )
 
 
 def load_vectors(folder: Path) -> Float32[ndarray, "n d"]:

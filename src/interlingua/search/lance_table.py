@@ -18,6 +18,7 @@ from numpy import ndarray
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.search.passage_files import Passage
 from interlingua.search.word_forms import word_forms
+from interlingua.storage.json_text import canonical_json
 
 QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`")
 """A text or a name of SQL in its quotes."""
@@ -107,11 +108,7 @@ def _plain_json(text: str) -> str:
     """Write JSON in one form: LanceDB changes its spaces and the form of its numbers."""
     if text == "{}":
         return text
-    # Adding 0.0 turns -0.0 into 0.0.
-    content = json.loads(
-        text, parse_int=lambda digits: float(digits) + 0.0, parse_float=lambda x: float(x) + 0.0
-    )
-    return json.dumps(content, ensure_ascii=False, sort_keys=True)
+    return canonical_json(text)
 
 
 @contextlib.contextmanager

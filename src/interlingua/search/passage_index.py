@@ -18,7 +18,6 @@ import contextlib
 import dataclasses
 import datetime
 import hashlib
-import json
 import logging
 import math
 import os
@@ -35,6 +34,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.config import from_mapping
 from interlingua.errors import (
     CheckpointError,
     ConfigError,
@@ -42,7 +42,7 @@ from interlingua.errors import (
     count_of,
     import_extra,
 )
-from interlingua.files import PathLike, atomic_write, has_format
+from interlingua.files import PathLike
 from interlingua.locks import NAME as LOCK_FILE
 from interlingua.locks import exclusive
 from interlingua.portions import portions
@@ -72,11 +72,10 @@ from interlingua.search.vector_scan import (
 )
 from interlingua.search.word_forms import word_forms
 from interlingua.storage.formats import PASSAGE_INDEX
-from interlingua.storage.json_text import load_json
-from interlingua.storage.record import RecordError
+from interlingua.storage.record import RecordError, holds_record, read_record, write_record
+from interlingua.temporary import sweep
 
 log = logging.getLogger("interlingua")
-FORMAT = PASSAGE_INDEX.tag
 SETTINGS_FILE = "index.json"
 TABLE = "passages"
 COMMIT_PASSAGES = 4096
@@ -146,11 +145,10 @@ def read_settings(folder: PathLike) -> IndexSettings:
         raise ConfigError(
             f"{folder}: no index; make one: interlingua index build MODEL FILES -o {folder}"
         )
-    content = load_json(path)
-    names = {field.name for field in dataclasses.fields(IndexSettings)}
-    if not isinstance(content, dict) or content.get("format") != FORMAT or names - content.keys():
-        raise CheckpointError(f"{path}: damaged, or of another version; build the index again")
-    return IndexSettings(**{name: content[name] for name in names})
+    try:
+        return from_mapping(IndexSettings, read_record(path, PASSAGE_INDEX), where=SETTINGS_FILE)
+    except (RecordError, ConfigError) as error:
+        raise CheckpointError(str(error)) from error
 
 
 def require_same(folder: PathLike, ours: IndexSettings, given: IndexSettings) -> None:
@@ -234,7 +232,8 @@ class PassageIndex:
         # The lock covers the check too: of two builds into one new folder, the second one finds
         # the settings of the first.
         with exclusive(path, remedy=LOCK_REMEDY):
-            if has_format(path, SETTINGS_FILE, FORMAT):
+            sweep(path)  # the settings of a build that was killed while it wrote them
+            if holds_record(path / SETTINGS_FILE, PASSAGE_INDEX):
                 require_same(path, read_settings(path), settings)
             else:
                 if any(file.name != LOCK_FILE for file in path.iterdir()):
@@ -874,6 +873,4 @@ def _as_hits(rows: Any, scores: Sequence[float]) -> list[Hit]:
 
 
 def _write_settings(folder: Path, settings: IndexSettings) -> None:
-    content = {"format": FORMAT, **dataclasses.asdict(settings)}
-    with atomic_write(folder / SETTINGS_FILE) as file:
-        json.dump(content, file, ensure_ascii=False, indent=1)
+    write_record(folder / SETTINGS_FILE, PASSAGE_INDEX, dataclasses.asdict(settings))

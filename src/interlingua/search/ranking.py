@@ -7,12 +7,12 @@ vectors, and a ranking that begins with the best passages of every language.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from interlingua.corpus.sections import joined_headings
+from interlingua.storage.json_text import parse_json
 
 WORDS_WEIGHT = 0.5
 """Of BM25 against cosines, both from 0 to 1; of 0.25 to 1.5 the best on TyDi GoldP."""
@@ -79,7 +79,7 @@ def _overlap(one: Hit, other: Hit) -> bool:
 
 def hit_record(hit: Hit) -> dict[str, Any]:
     """Return a hit as JSON shows it: with its metadata as an object, and a link if it has one."""
-    metadata = json.loads(hit.metadata)
+    metadata = parse_json(hit.metadata)
     return {**hit._asdict(), "metadata": metadata, "link": _link(metadata)}
 
 

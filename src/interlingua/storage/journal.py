@@ -1,5 +1,8 @@
 """Journals: the finished parts of a long step, a line each, after which a killed run resumes.
 
+The first line is the head: the settings that decide what the parts are. Parts of another head are
+never taken for those of this run.
+
 What a part makes is put on the disk before its line is added. A line is the CRC-32 of a JSON value
 and the value. A line that was cut by a kill, or changed since, counts as none: its part is done
 again, and a part that is done twice must change nothing. A journal is only ever appended to by one
@@ -12,12 +15,13 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from interlingua.errors import ConfigError
 from interlingua.files import PathLike, atomic_write
-from interlingua.storage.json_text import parse_json
+from interlingua.storage.json_text import as_json, parse_json
 
 _MARK_BYTES = 9
 """Of the CRC-32 and the space at the beginning of a line."""
@@ -42,6 +46,45 @@ class Journal:
         # After the last line feed is nothing, or a line that was cut.
         lines = content.split("\n")[:-1]
         return [found[0] for found in map(_parse, lines) if found]
+
+    def head(self) -> Any:
+        """Return the first value, or None."""
+        return next(iter(self.read()), None)
+
+    def parts(self, head: Mapping[str, Any], *, remedy: str) -> list[Any]:
+        """Return the finished parts of a journal with a head; none if it was not begun.
+
+        Args:
+            head: settings that decide what the parts are, as JSON has them.
+            remedy: how to use another file, in the imperative.
+
+        Raises:
+            ConfigError: it has parts of another head, or is no journal.
+        """
+        if self.is_foreign():
+            raise ConfigError(f"{self.path} is damaged, or a file of another program; {remedy}")
+        values = self.read()
+        # Without a part nothing is lost by beginning anew.
+        if len(values) < 2 and (not values or isinstance(values[0], dict)):
+            return []
+        begun, *parts = values
+        now = as_json(head)
+        if begun == now:
+            return parts
+        if not isinstance(begun, dict):
+            raise ConfigError(f"{self.path} is damaged: its first line is not whole; {remedy}")
+        key = min(key for key in begun.keys() | now.keys() if begun.get(key) != now.get(key))
+        raise ConfigError(
+            f"{self.path} was begun with another {key} ({str(begun.get(key))[:80]},"
+            f" {str(now.get(key))[:80]}) (then, now); {remedy}"
+        )
+
+    def resume(self, head: Mapping[str, Any], *, remedy: str) -> list[Any]:
+        """Begin a journal, or go on in one of the same head; see ``parts``."""
+        parts = self.parts(head, remedy=remedy)
+        # Without lines that were cut or changed.
+        self.write([head, *parts])
+        return parts
 
     def is_foreign(self) -> bool:
         """Return whether a file of this name holds something else; a cut line does not count."""

@@ -36,7 +36,15 @@ def whole_number(text: str) -> int:
 _DECODER = json.JSONDecoder(parse_int=whole_number)
 
 
-def parse_json(text: str) -> Any:
+def _plain_float(digits: str) -> float:
+    # Adding 0.0 turns -0.0 into 0.0.
+    return float(digits) + 0.0
+
+
+_FLOATS = json.JSONDecoder(parse_int=_plain_float, parse_float=_plain_float)
+
+
+def parse_json(text: str, decoder: json.JSONDecoder = _DECODER) -> Any:
     """The value of a JSON text.
 
     Raises:
@@ -45,11 +53,25 @@ def parse_json(text: str) -> Any:
     """
     # JSON has no byte-order mark, but editors on Windows write one.
     try:
-        value = _DECODER.decode(text.removeprefix("\ufeff"))
+        value = decoder.decode(text.removeprefix("\ufeff"))
     except RecursionError:
         raise ValueError("nested too deeply") from None
     check_value(value, text)
     return value
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as JSON gives it back, so that it can be compared with one that was read."""
+    return json.loads(json.dumps(value, default=os.fspath))
+
+
+def canonical_json(text: str) -> str:
+    """Return a JSON text in one form, whatever its spaces, order of keys and forms of numbers.
+
+    Raises:
+        ValueError: see ``parse_json``.
+    """
+    return json.dumps(parse_json(text, _FLOATS), ensure_ascii=False, sort_keys=True)
 
 
 def parse_json_value(text: str, start: int) -> tuple[Any, int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from interlingua.errors import DataError
 from interlingua.files import PathLike, atomic_write
 from interlingua.storage.formats import Format
-from interlingua.storage.json_text import parse_json, read_json_text
+from interlingua.storage.json_text import as_json, parse_json, read_json_text
 
 CHECKSUM = "checksum"
 FORMAT_KEY = "format"
@@ -61,7 +60,7 @@ def render_record(format: Format, content: Mapping[str, Any]) -> str:
         content: values that JSON has, tuples and paths; without ``format`` and ``checksum``.
     """
     # As it will be read: keys are texts, tuples are lists.
-    record = json.loads(json.dumps({FORMAT_KEY: format.tag, **content}, default=os.fspath))
+    record = as_json({FORMAT_KEY: format.tag, **content})
     if format.is_sealed:
         record[CHECKSUM] = checksum_of(record)
     return json.dumps(record, ensure_ascii=False, indent=1) + "\n"

@@ -7,13 +7,21 @@ killed in between leaves digests of files that are not there, so the step is don
 step is compared with its digests before it is used. If it is damaged, it is done again; if its
 result differs, the steps after it are done again too.
 
-Only files that the record names are replaced or removed. A folder that holds anything and has no
-record is refused, and a user's own files in a step's folder stay there.
+Parts are folders that are written bit by bit, by writers that resume by their own journals. The
+record does not list their files; they are known by name.
+
+Only files that the record names, and those of parts, are replaced or removed. A folder that holds
+anything and has no record is refused, unless it has parts: then a user may keep other files in it,
+under other names. A user's own files in the folder of a step or a part stay there.
+
+Shards of one job, which may be processes on several machines, share a folder. They make the steps
+one at a time (``Workspace.alone``), and each writes files of its own in the parts.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import logging
 import os
@@ -31,7 +39,9 @@ from interlingua.files import (
     sha256_file,
     sha256_tree,
 )
+from interlingua.storage.digests import are_digests, file_digests, find_damage
 from interlingua.storage.formats import Format
+from interlingua.storage.json_text import as_json
 from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.temporary import sweep
 
@@ -39,6 +49,7 @@ log = logging.getLogger("interlingua")
 RECORD = "workspace.json"
 Resume = Literal["auto", "never", "only"]
 _KEYS = {"settings", "inputs", "steps"}
+NO_PARTS: Mapping[str, str] = {}
 
 
 class Workspace:
@@ -49,13 +60,26 @@ class Workspace:
         format: of its record.
         content: of its record.
         remedy: how to use another folder, in the imperative.
+        parts: see ``open_workspace``.
+        is_shared: whether shards share it.
     """
 
-    def __init__(self, path: Path, format: Format, content: dict[str, Any], *, remedy: str) -> None:
+    def __init__(
+        self,
+        path: Path,
+        format: Format,
+        content: dict[str, Any],
+        *,
+        remedy: str,
+        parts: Mapping[str, str] = NO_PARTS,
+        is_shared: bool = False,
+    ) -> None:
         self.path = path
         self.format = format
         self.remedy = remedy
         self._content = content
+        self._parts = parts
+        self._is_shared = is_shared
         self._steps: dict[str, dict[str, Any]] = content["steps"]
         self._verified: set[str] = set()
 
@@ -64,13 +88,27 @@ class Workspace:
         """Names of finished steps, in the order in which they were finished."""
         return tuple(name for name, entry in self._steps.items() if "begun" not in entry)
 
-    def is_done(self, name: str) -> bool:
-        """Return whether a step is finished and its files are as they were written."""
+    def key(self, name: str) -> Any:
+        """Return the key that a step was made with, or None."""
+        return self._steps.get(name, {}).get("key")
+
+    def digest(self, name: str) -> str:
+        """Return the SHA-256 of what the record says of a step: equal files have equal digests."""
+        text = json.dumps(self._steps[name].get("files"), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def is_done(self, name: str, key: Any = None) -> bool:
+        """Return whether a step is finished and its files are as they were written.
+
+        Args:
+            name: of the step.
+            key: settings of this step alone; with another key it is not finished.
+        """
         entry = self._steps.get(name)
-        if entry is None or "begun" in entry:
+        if entry is None or "begun" in entry or entry.get("key") != key:
             return False
         if "files" in entry and name not in self._verified:
-            fault = _damage(self.path / name, entry["files"])
+            fault = find_damage(self.path / name, entry["files"])
             if fault:
                 log.warning("%s: %s; this step is done again", self.path / name, fault)
                 return False
@@ -88,11 +126,31 @@ class Workspace:
             name: of the step.
             value: anything that JSON has, but None.
         """
-        self._finish(name, {"value": _plain(value)})
+        self._finish(name, {"value": as_json(value)})
 
     @contextlib.contextmanager
-    def step(self, name: str) -> Iterator[Path]:
+    def alone(self) -> Iterator[None]:
+        """Let one shard at a time into the block, and read what the others have finished.
+
+        It is for steps that all shards share and each of them would make: the first one makes
+        them, the others wait and find them there.
+        """
+        # A run that is not a shard has the folder to itself.
+        if not self._is_shared:
+            yield
+            return
+        with locks.exclusive(self.path, remedy=self.remedy, name=".shared.lock", wait=True):
+            found = _read(self.path, self.format, self.remedy, self._parts)
+            self._steps.update(found["steps"] if found else {})
+            yield
+
+    @contextlib.contextmanager
+    def step(self, name: str, key: Any = None) -> Iterator[Path]:
         """Yield a temporary folder, which becomes the step's folder when the block ends well.
+
+        Args:
+            name: of the step.
+            key: settings of this step alone, kept with it.
 
         Raises:
             ConfigError: a folder of that name is there that this workspace did not make.
@@ -105,7 +163,22 @@ class Workspace:
         ) as folder:
             yield folder
             # Before the rename: a folder that is there without a record would be a user's.
-            self._finish(name, {"files": _digests(folder)})
+            entry = {"files": file_digests(folder)}
+            if key is not None:
+                entry["key"] = key
+            self._finish(name, entry)
+
+    def clear(self) -> None:
+        """Remove the files of all steps and parts, and the record last."""
+        for part in sorted(_parts_in(self.path, self._parts), reverse=True):
+            if not part.is_symlink() and part.is_dir():
+                sweep(part)
+                for path in _files_in(self.path, part, self._parts):
+                    path.unlink()
+                # A folder with something else in it stays.
+                with contextlib.suppress(OSError):
+                    part.rmdir()
+        _remove(self.path, self._content)
 
     def begin(self, name: str) -> Path:
         """Return the folder of a step that is made by a writer which resumes by itself.
@@ -124,7 +197,7 @@ class Workspace:
 
     def finish(self, name: str) -> None:
         """Record the files of a step that ``begin`` began."""
-        self._finish(name, {"files": _digests(self.path / name)})
+        self._finish(name, {"files": file_digests(self.path / name)})
 
     def _finish(self, name: str, entry: dict[str, Any]) -> None:
         """Record a finished step; if it differs from before, later steps are no longer finished."""
@@ -143,7 +216,8 @@ class Workspace:
 
     def _refuse_foreign(self, name: str) -> None:
         place = self.path / name
-        if os.path.lexists(place) and name not in self._steps:
+        # What a link points at would be written to.
+        if place.is_symlink() or (os.path.lexists(place) and name not in self._steps):
             raise ConfigError(
                 f"{place} was not made by this run; move it elsewhere, or {self.remedy}"
             )
@@ -162,6 +236,9 @@ def open_workspace(
     may_change: Collection[str] = (),
     resume: Resume = "auto",
     remedy: str,
+    parts: Mapping[str, str] = NO_PARTS,
+    shard: tuple[int, int] | None = None,
+    is_private: bool = False,
 ) -> Iterator[Workspace]:
     """Lock a folder, and begin or resume a run in it.
 
@@ -174,20 +251,38 @@ def open_workspace(
         resume: ``auto`` resumes a run that is there and otherwise begins; ``never`` begins anew
             and removes what the run there has made; ``only`` refuses to begin.
         remedy: how to use another folder, in the imperative: ``name another --output``.
+        parts: folders that are written bit by bit, and the names of their files; both are regular
+            expressions. An empty one of files matches none.
+        shard: the part of the job that this run does, ``(2, 8)`` the second of eight.
+        is_private: only its owner can enter the folder, if it is made here.
 
     Raises:
         ConfigError: another process works there, the folder holds other files, or a run with other
-            settings or inputs.
+            settings or inputs; or links in parts.
         RecordError: the record is damaged or of another version.
     """
     place = Path(path)
     if place.exists() and not place.is_dir():
         raise ConfigError(f"{place} is a file; {remedy}")
-    with locks.exclusive(place, remedy=remedy):
+    with contextlib.ExitStack() as stack:
+        is_shared = shard is not None
+        stack.enter_context(
+            locks.exclusive(place, remedy=remedy, shared=is_shared, private=is_private)
+        )
+        # Shards work side by side, but the same shard must not run twice.
+        if shard is not None:
+            name = f".shard-{shard[0]}of{shard[1]}.lock"
+            stack.enter_context(locks.exclusive(place, remedy=remedy, name=name))
+        beginning = stack.enter_context(contextlib.ExitStack())
+        if shard is not None:
+            beginning.enter_context(
+                locks.exclusive(place, remedy=remedy, name=".shared.lock", wait=True)
+            )
         # Under the lock, as digests of large inputs take time in which another run could begin.
-        begun = {"settings": _plain(settings), "inputs": _fingerprints(inputs), "steps": {}}
+        begun = {"settings": as_json(settings), "inputs": _fingerprints(inputs), "steps": {}}
         sweep(place)
-        content = _read(place, format, remedy)
+        _refuse_links(place, parts, remedy)
+        content = _read(place, format, remedy, parts)
         if content is None and resume == "only":
             raise ConfigError(f"{place} holds no run to resume; leave the resume option out")
         if content is not None and resume == "never":
@@ -197,22 +292,35 @@ def open_workspace(
             _compare(place, content, begun, may_change, remedy)
             # Settings that may change are kept as they are now.
             content["settings"] = begun["settings"]
-        workspace = Workspace(place, format, content or begun, remedy=remedy)
+        workspace = Workspace(
+            place, format, content or begun, remedy=remedy, parts=parts, is_shared=is_shared
+        )
         # The first file of the folder: by it a later run knows that the others are ours.
         if content is None:
             workspace._write()
+        beginning.close()
         yield workspace
 
 
-def _read(place: Path, format: Format, remedy: str) -> dict[str, Any] | None:
+def _read(
+    place: Path, format: Format, remedy: str, parts: Mapping[str, str]
+) -> dict[str, Any] | None:
     """Return the content of a workspace's record; None if the folder is empty."""
     try:
         content = read_record(place / RECORD, format, remedy=f"start over: {remedy}")
     except RecordError as error:
         if not error.is_missing:
             raise
-        if any(entry.name != locks.NAME for entry in place.iterdir()):
-            raise ConfigError(f"{place} holds other files; {remedy}") from None
+        others = [path.name for path in sorted(place.iterdir()) if path.name != locks.NAME]
+        if parts:
+            # Empty folders of our names do no harm, and a user may keep files of other names.
+            found = _parts_in(place, parts)
+            others = [path.name for path in found if path.parent == place and _is_filled(path)]
+        if others:
+            raise ConfigError(
+                f"{place} holds {', '.join(sorted(others)[:5])}, which this version of interlingua"
+                f" did not make there; {remedy}"
+            ) from None
         return None
     # The checksum does not tell who wrote the record.
     if content.keys() != _KEYS or not all(isinstance(content[key], dict) for key in _KEYS):
@@ -227,15 +335,9 @@ def _read(place: Path, format: Format, remedy: str) -> dict[str, Any] | None:
 
 def _is_entry(entry: Any) -> bool:
     """Return whether a step's entry has the types that are written."""
-    if not isinstance(entry, dict) or entry.keys() - {"begun", "files", "value"}:
+    if not isinstance(entry, dict) or entry.keys() - {"begun", "files", "key", "value"}:
         return False
-    files = entry.get("files", {})
-    return isinstance(files, dict) and all(map(_is_digest, files.values()))
-
-
-def _is_digest(found: Any) -> bool:
-    """Return whether a file's entry is its size and its SHA-256."""
-    return isinstance(found, list) and list(map(type, found)) == [int, str]
+    return are_digests(entry.get("files", {}))
 
 
 def _compare(
@@ -269,6 +371,52 @@ def _remove(place: Path, content: Mapping[str, Any]) -> None:
     (place / RECORD).unlink()
 
 
+def _refuse_links(place: Path, parts: Mapping[str, str], remedy: str) -> None:
+    """Refuse links that have the name of a part, or of one of its files.
+
+    Raises:
+        ConfigError: there is one; what it points at would be written to.
+    """
+    for part in _parts_in(place, parts):
+        inner = [] if part.is_symlink() or not part.is_dir() else _files_in(place, part, parts)
+        for path in [part, *inner]:
+            if path.is_symlink():
+                raise ConfigError(
+                    f"{path} is a link, and what it points at would be written to; remove it or"
+                    f" {remedy}"
+                )
+
+
+def _parts_in(place: Path, parts: Mapping[str, str]) -> list[Path]:
+    """Return all that has the name of a part; links are not followed."""
+    found = []
+    for folder, folders, files in os.walk(place):
+        for name in [*folders, *files]:
+            path = Path(folder) / name
+            if _files_of(path.relative_to(place).as_posix(), parts) is not None:
+                found.append(path)
+        # ``os.walk`` goes into what is left in this list: a user's folders are not looked into.
+        folders[:] = [name for name in folders if Path(folder) / name in found]
+    return found
+
+
+def _files_in(place: Path, part: Path, parts: Mapping[str, str]) -> list[Path]:
+    """Return what has the name of a file of a part."""
+    pattern = _files_of(part.relative_to(place).as_posix(), parts) or ""
+    found = [path for path in part.iterdir() if re.fullmatch(pattern, path.name)]
+    return [path for path in found if path.is_symlink() or not path.is_dir()]
+
+
+def _files_of(name: str, parts: Mapping[str, str]) -> str | None:
+    """Return how the files of a part are called; None for a folder that is none."""
+    return next((files for own, files in parts.items() if re.fullmatch(own, name)), None)
+
+
+def _is_filled(path: Path) -> bool:
+    """Return whether it is anything but an empty folder."""
+    return path.is_symlink() or not path.is_dir() or any(path.iterdir())
+
+
 def _fingerprints(inputs: Iterable[PathLike]) -> dict[str, str]:
     """Return the SHA-256 of each file and folder."""
     found = {}
@@ -280,31 +428,6 @@ def _fingerprints(inputs: Iterable[PathLike]) -> dict[str, str]:
     return found
 
 
-def _digests(folder: Path) -> dict[str, list[int | str]]:
-    """Return size and SHA-256 of each file below a folder, by its path there."""
-    return {
-        path.relative_to(folder).as_posix(): [path.stat().st_size, sha256_file(path)]
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.is_symlink()
-    }
-
-
-def _damage(folder: Path, files: Mapping[str, list[int | str]]) -> str:
-    """Return which file is not as it was written; empty if all are."""
-    for name, (size, digest) in files.items():
-        path = folder / name
-        if not path.is_file():
-            return f"{name} is missing"
-        if path.stat().st_size != size or sha256_file(path) != digest:
-            return f"{name} was cut or changed since it was written"
-    return ""
-
-
 def _pattern(files: Iterable[str]) -> str:
     """Return a regular expression of some paths; one that matches nothing if there are none."""
     return "|".join(map(re.escape, files)) or r"(?!)"
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON gives it back, so that it can be compared with one that was read."""
-    return json.loads(json.dumps(value, default=os.fspath))

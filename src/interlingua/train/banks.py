@@ -261,7 +261,7 @@ class BankBuilder:
         Raises:
             DataError: ready vectors lack sentences, which are written down, or the disk is full.
         """
-        record = read_bank_record(path)
+        record = read_bank_record(path, verify=True)
         if record is not None and record.digest == self.digest:
             return record
         self._need_all_sentences(path)

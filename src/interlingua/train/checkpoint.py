@@ -20,7 +20,8 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from interlingua.errors import CheckpointError, DataError
-from interlingua.files import atomic_directory, remove_entries, sha256_file
+from interlingua.files import atomic_directory, remove_entries
+from interlingua.storage.digests import are_digests, file_digests, find_damage
 from interlingua.storage.formats import CHECKPOINT
 from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.tensor_files import write_safetensors
@@ -95,7 +96,7 @@ def save_checkpoint(
                 write_safetensors(temporary / name, content)
             record = {
                 "state": dataclasses.asdict(state),
-                "sha256": {name: sha256_file(temporary / name) for name in TENSOR_FILES},
+                "files": file_digests(temporary),
             }
             write_record(temporary / STATE_FILE, CHECKPOINT, record)
     except DataError as error:
@@ -181,17 +182,12 @@ def damage(path: Path) -> str | None:
         record = read_record(path / STATE_FILE, CHECKPOINT)
     except RecordError as error:
         return f"{STATE_FILE}: {error.fault}"
-    digests = record.get("sha256")
-    if not isinstance(digests, dict) or digests.keys() != set(TENSOR_FILES):
+    files = record.get("files")
+    if not are_digests(files) or files.keys() != set(TENSOR_FILES):
         return "state.json lacks digests of its files"
     if not _is_state(record.get("state")):
         return "state.json has another state than the one that is written"
-    for name, expected in record["sha256"].items():
-        if not (path / name).is_file():
-            return f"{name} is missing"
-        if sha256_file(path / name) != expected:
-            return f"{name} is cut short or changed"
-    return None
+    return find_damage(path, files) or None
 
 
 def _is_state(state: Any) -> bool:

@@ -14,8 +14,9 @@ A stage names a run's TOML file, and a later stage may start from its model:
     set.encoder.path = "{nli.best}"                # or {STAGE.model}, {STAGE.silver}
 
 A stage's run lies in ``output/<name>``. ``output/stages.json`` keeps each stage's configuration and
-the digests of what it took from earlier ones: what is done is not repeated, and what has changed
-since is refused.
+the digests of what it took from earlier ones and of what it left: what is done is not repeated, and
+what has changed since is refused. It is a record and not a workspace: a run's folder is locked and
+resumed by the run itself, and all processes of a run read which stages are done.
 """
 
 from __future__ import annotations
@@ -251,6 +252,7 @@ def _run_stages(
                 " with --resume never"
             )
         if before is not None and before["done"]:
+            _refuse_changed(output / stage.name, before.get("products"))
             _tell(f"stage {number} of {len(stages)}: {stage.name} is done", show=progress)
             continue
         _tell(f"stage {number} of {len(stages)}: {stage.name}", show=progress)
@@ -268,7 +270,7 @@ def _run_stages(
             report = silver(stage.run, output / stage.name)
             _tell(f"{report.pairs:,} silver pairs of {report.sentences:,} sentences", show=progress)
         if main:
-            record[stage.name]["done"] = True
+            record[stage.name] |= {"done": True, "products": _products(output / stage.name)}
             _write_record(output, record)
     return results
 
@@ -284,6 +286,30 @@ def _refuse_other_configs(output: Path, stages: Sequence[Stage], record: Mapping
                 f" {', '.join(changes[:3])} (then, now); set output to another folder, or start all"
                 " over with --resume never"
             )
+
+
+def _products(folder: Path) -> dict[str, str]:
+    """Return the digests of what a finished stage has left."""
+    names = ("best", "model", "silver.tsv", "manifest.json")
+    return {name: _digest(folder / name) for name in names if (folder / name).exists()}
+
+
+def _refuse_changed(folder: Path, products: Any) -> None:
+    """Refuse a finished stage that is not as it was finished.
+
+    Raises:
+        CheckpointError: something of it was changed or removed.
+    """
+    if not is_first_process():  # one process looks for all
+        return
+    now = _products(folder)
+    if now != products:
+        then = products if isinstance(products, dict) else {}
+        name = min(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
+        raise CheckpointError(
+            f"{folder / name}: changed or removed since the stage was done; start all over with"
+            " --resume never"
+        )
 
 
 def _changed(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

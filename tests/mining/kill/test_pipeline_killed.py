@@ -44,5 +44,5 @@ def test_a_run_killed_at_three_points_ends_with_the_same_bytes(tmp_path):
     assert (straight / "pairs").stat().st_size > 1000
     tiles = [path.relative_to(straight) for path in straight.glob("work/neighbors-k4/*.npz")]
     assert len(tiles) > 2
-    for path in ("pairs", "work/x/vectors.npy", *tiles):
+    for path in ("pairs", "work/vectors-x/vectors.npy", *tiles):
         assert (killed / path).read_bytes() == (straight / path).read_bytes()

@@ -1,22 +1,29 @@
 from __future__ import annotations
 
+import shutil
+from dataclasses import asdict, replace
+
 import numpy as np
 import pytest
 
-from interlingua.errors import DataError
+from interlingua.errors import ConfigError, DataError
 from interlingua.search.topk.lists import NeighborLists
 from interlingua.search.topk.tiles import (
     JOURNAL,
     BlockLists,
     DoneTiles,
+    TilePlan,
+    neighbor_blocks,
     read_done,
     read_lists,
-    write_done,
+    search_tiles,
     write_lists,
 )
 from interlingua.storage.journal import Journal
+from tests.search.topk.scanners import crowded, small_plan
 
 SHAPE = (5, 3)
+PLAN = TilePlan(rows=50, columns=40, n=100, m=90, width=8, k=3, digest="d")
 DONE = DoneTiles([(0, 0), (0, 40), (50, 0)])
 
 
@@ -90,12 +97,30 @@ def test_no_cut_file_of_lists_is_taken(tmp_path, lists):
 
 
 def test_lines_of_the_journal_that_are_none_name_no_tile(tmp_path):
-    write_done(tmp_path, DONE)
-    Journal(tmp_path / JOURNAL).add((50, 40))
-    with (tmp_path / JOURNAL).open("ab") as journal:
-        journal.write(b"1\n2 x\n\xff 3\n-1 0\n" + b"9" * 30 + b" 0\n0 4")
-    assert read_done(tmp_path).tiles == {*DONE.tiles, (50, 40)}
-    assert read_done(tmp_path / "none").tiles == set()
+    journal = Journal(tmp_path / JOURNAL)
+    journal.write([asdict(PLAN), *DONE.tiles, (50, 40)])
+    with journal.path.open("ab") as file:
+        file.write(b"1\n2 x\n\xff 3\n-1 0\n" + b"9" * 30 + b" 0\n0 4")
+    assert read_done(tmp_path, PLAN).tiles == {*DONE.tiles, (50, 40)}
+    assert read_done(tmp_path / "none", PLAN).tiles == set()
+    with pytest.raises(ConfigError, match="another k "):
+        read_done(tmp_path, replace(PLAN, k=9))
+
+
+def test_lists_of_a_tile_that_was_cut_off_are_not_those_of_another_plan(tmp_path):
+    """Killed in the first tile, after its lists were written and before its line."""
+    x, y = crowded(4, 60, 70, 16)
+    search_tiles(x, y, small_plan(x, y), tmp_path / "whole")
+    shutil.copytree(tmp_path / "whole", tmp_path / "cut")
+    Journal(tmp_path / "cut" / JOURNAL).write([asdict(small_plan(x, y))])
+    search_tiles(x, -y, small_plan(x, -y), tmp_path / "cut")
+    search_tiles(x, -y, small_plan(x, -y), tmp_path / "new")
+    for side in ("x", "y"):
+        [cut], [new] = (
+            [found for _, found in neighbor_blocks(small_plan(x, -y), tmp_path / name, side)][:1]
+            for name in ("cut", "new")
+        )
+        assert (cut.indices == new.indices).all()
 
 
 @pytest.mark.parametrize("other", [("y", 0), ("x", 50)])

@@ -30,6 +30,7 @@ from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.encoder.texts import is_blank
 from interlingua.errors import ConfigError, TaskError, count_of
+from interlingua.storage.json_text import parse_json
 
 DEFAULT_URL = "https://api.openai.com/v1"
 URL_VARIABLE = "OPENAI_BASE_URL"
@@ -198,7 +199,7 @@ class OpenAIEncoder(ForeignEncoder):
     def _vectors(self, content: bytes, count: int) -> Float32[ndarray, "n d"]:
         try:
             # The protocol leaves the order open, and numbers the vectors.
-            data = sorted(json.loads(content)["data"], key=lambda entry: entry["index"])
+            data = sorted(parse_json(content.decode())["data"], key=lambda entry: entry["index"])
             rows = [_vector(entry["embedding"]) for entry in data]
             numbers = [entry["index"] for entry in data]
             if numbers != list(range(count)) or len({len(row) for row in rows}) != 1:
@@ -217,7 +218,7 @@ class OpenAIEncoder(ForeignEncoder):
         answer = error.read(2000).decode("utf-8", "replace")
         # {"error": {"message": TEXT}}, {"error": TEXT}, or a text that is not JSON.
         with contextlib.suppress(ValueError, AttributeError):
-            found = json.loads(answer).get("error", answer)
+            found = parse_json(answer).get("error", answer)
             if isinstance(found, dict):
                 found = found.get("message", answer)
             answer = str(found)

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interlingua.errors import ConfigError, DataError, count_of
-from interlingua.files import PathLike, atomic_write
+from interlingua.files import PathLike, atomic_write, remove_entries
 from interlingua.locks import exclusive
 from interlingua.portions import ceil_div
 from interlingua.runtime.progress import SILENT, Progress
@@ -46,12 +46,9 @@ from interlingua.search.topk.exact import (
     read_block,
 )
 from interlingua.search.topk.lists import NeighborLists
-from interlingua.storage.formats import TILE_PLAN
 from interlingua.storage.journal import Journal
-from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.workers import Workers
 
-PLAN = "plan.json"
 MOST_ROWS = 2**18
 MOST_COLUMNS = 2**16
 """Vectors of a block at most, so that a tile is done within a minute; blocks of y are made ready
@@ -65,6 +62,9 @@ FEW_NEIGHBORS = 64
 TILES_PER_WORKER = 4
 """So that none waits long for the last one."""
 JOURNAL = "journal.txt"
+LISTS = r"[xy]-\d+\.npz"
+"""Names of the files of lists."""
+REMEDY = "choose another folder or remove it"
 Side = Literal["x", "y"]
 Tile = tuple[int, int]
 """Its first row and its first column."""
@@ -129,10 +129,12 @@ class TilePlan:
         for folder in folders:
             # No plan, or none that can be read: whoever begins in that folder says so.
             try:
-                found = TilePlan(**read_record(folder / PLAN, TILE_PLAN))
-            except (DataError, TypeError):
+                found = TilePlan(**Journal(folder / JOURNAL).head())
+                fits = (found.rows + found.columns) * bytes_of_a_vector(
+                    self.width, self.k
+                ) <= memory
+            except TypeError:
                 continue
-            fits = (found.rows + found.columns) * bytes_of_a_vector(self.width, self.k) <= memory
             # The same but for the sizes of its blocks, which follow from the memory of that run.
             if fits and dataclasses.replace(self, rows=found.rows, columns=found.columns) == found:
                 return found
@@ -397,7 +399,7 @@ def neighbor_blocks(
         DataError: some tiles are not done, or lists are gone or damaged.
     """
     folder = Path(folder)
-    done = read_done(folder)
+    done = read_done(folder, plan)
     missing = set(plan.tiles()) - done.tiles
     if missing:
         raise DataError(
@@ -420,9 +422,7 @@ def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
     folder = Path(folder)
     done = _begin(folder, plan, (1, 1))
     # All plans are looked at before any list is joined.
-    for shard in shards:
-        _check_plan(shard, plan)
-    journals = {shard: read_done(shard) for shard in shards}
+    journals = {shard: read_done(shard, plan) for shard in shards}
     sides: tuple[Side, Side] = ("x", "y")
     for side in sides:
         for start in plan.starts(side):
@@ -437,7 +437,7 @@ def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
     for journal in journals.values():
         for tile in journal.tiles:
             done.add(tile)
-    write_done(folder, done)
+    Journal(folder / JOURNAL).write([dataclasses.asdict(plan), *sorted(done.tiles)])
 
 
 def _blocks(tile: Tile) -> tuple[tuple[Side, int], tuple[Side, int]]:
@@ -457,34 +457,13 @@ def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
             f"invalid shard {number}/{shards}: the first number must be from 1 to the second"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    if (folder / PLAN).exists():
-        _check_plan(folder, plan)
-        done = read_done(folder)
-        # Without a line that was cut, to which the next one would be added.
-        write_done(folder, done)
-        return done
-    write_record(folder / PLAN, TILE_PLAN, dataclasses.asdict(plan))
-    return DoneTiles()
-
-
-def _check_plan(folder: Path, plan: TilePlan) -> None:
-    """Refuses a folder of another plan.
-
-    Raises:
-        ConfigError: it is one, or its plan can't be read.
-    """
-    try:
-        found = read_record(folder / PLAN, TILE_PLAN)
-    except RecordError as error:
-        raise ConfigError(str(error)) from error
-    changed = [key for key, value in dataclasses.asdict(plan).items() if found.get(key) != value]
-    if changed:
-        what = f"another {', '.join(changed)}"
-        if changed == ["digest"]:
-            what = "other vectors"
-        raise ConfigError(
-            f"{folder} holds the neighbors of a run with {what}; choose another folder or remove it"
-        )
+    done = read_done(folder, plan)
+    # Lists of a tile that was cut off before its line may be those of another plan.
+    if not done.tiles:
+        remove_entries(folder, LISTS)
+    # The next line must not be added to one that was cut.
+    Journal(folder / JOURNAL).write([dataclasses.asdict(plan), *sorted(done.tiles)])
+    return done
 
 
 class DoneTiles:
@@ -579,21 +558,21 @@ def write_lists(folder: Path, side: Side, start: int, block: BlockLists) -> None
         )
 
 
-def read_done(folder: Path) -> DoneTiles:
+def read_done(folder: Path, plan: TilePlan) -> DoneTiles:
     """The finished tiles of a folder.
 
     A line that was cut or changed names none, so its tile is done again.
+
+    Raises:
+        ConfigError: they are of another plan.
     """
-    done = DoneTiles()
-    for values in Journal(folder / JOURNAL).read():
-        if isinstance(values, list) and [type(value) for value in values] == [int, int]:
-            done.add((values[0], values[1]))
-    return done
+    parts = Journal(folder / JOURNAL).parts(dataclasses.asdict(plan), remedy=REMEDY)
+    return DoneTiles((part[0], part[1]) for part in parts if _is_tile(part))
 
 
-def write_done(folder: Path, done: DoneTiles) -> None:
-    """Writes the journal anew."""
-    Journal(folder / JOURNAL).write(sorted(done.tiles))
+def _is_tile(part: Any) -> bool:
+    """Return whether a part of a journal has the types of a tile."""
+    return isinstance(part, list) and list(map(type, part)) == [int, int]
 
 
 def _block_name(side: Side, start: int) -> str:
