@@ -22,12 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
-from interlingua.arrays import unit_rows
 from interlingua.mining.mine import parse_size
 from interlingua.mining.plan import TRIED_TEXTS
 from interlingua.runtime import duration, size_text
 from interlingua.search.topk.speed import search_speed
 from interlingua.search.topk.tiles import TilePlan, neighbor_blocks, search_tiles
+from interlingua.storage.arrays import unit_rows
 
 CHUNK = 65_536
 CHECKED = 200

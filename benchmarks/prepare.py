@@ -27,7 +27,6 @@ import unittest.mock
 from itertools import count
 from pathlib import Path
 
-from interlingua.files import PathLike
 from interlingua.prepare.config import (
     DeduplicateConfig,
     PrepareConfig,
@@ -35,6 +34,7 @@ from interlingua.prepare.config import (
     SplitConfig,
     VocabularyConfig,
 )
+from interlingua.storage.files import PathLike
 
 MEBIBYTE = 1024  # ru_maxrss is in KiB
 EVERY = 16

@@ -39,7 +39,7 @@ from typing import Any
 from interlingua.config import PathText, from_mapping, load_toml
 from interlingua.errors import ConfigError
 from interlingua.evaluation.results import TABLE_SUFFIX, read_results, result_path, write_table
-from interlingua.locks import exclusive
+from interlingua.storage.locks import exclusive
 
 Run = Callable[[Sequence[str]], bool]
 """Is given a command line of interlingua; tells whether it was run."""

@@ -11,7 +11,6 @@ import pytest
 
 from interlingua.config import Between
 from interlingua.errors import ConfigError
-from interlingua.limits import max_line_characters
 from interlingua.options import (
     INPUT,
     OUTPUT,
@@ -22,6 +21,7 @@ from interlingua.options import (
     function_of,
     option,
 )
+from interlingua.storage.limits import max_line_characters
 
 
 @dataclasses.dataclass(frozen=True)

@@ -35,7 +35,7 @@ from interlingua.encoder.locate import locate
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.weights import huggingface_name
 from interlingua.errors import CheckpointError, InterlinguaError
-from interlingua.files import atomic_directory, sha256_file
+from interlingua.storage.files import atomic_directory, sha256_file
 
 Array = Float32[np.ndarray, " n"]
 

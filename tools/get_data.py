@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from interlingua.errors import DataError, InterlinguaError
-from interlingua.files import atomic_directory
+from interlingua.storage.files import atomic_directory
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for a run as a script
 from tools.published_files import FILES, fetch_files

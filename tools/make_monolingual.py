@@ -27,8 +27,8 @@ from interlingua.corpus.keys import text_keys
 from interlingua.corpus.reservoir import reservoir
 from interlingua.errors import DataError, InterlinguaError
 from interlingua.evaluation.data.retrieval import mr_tydi_sets
-from interlingua.files import atomic_write
 from interlingua.languages import resolve
+from interlingua.storage.files import atomic_write
 
 CHUNK = 10_000
 

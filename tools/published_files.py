@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from interlingua.errors import DataError
-from interlingua.files import atomic_directory, atomic_write, sha256_file
+from interlingua.storage.files import atomic_directory, atomic_write, sha256_file
 
 MR_TYDI = [
     "arabic", "bengali", "english", "finnish", "indonesian", "japanese", "korean", "russian",

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from interlingua.arrays import normalize_rows
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.language_map_files import read_map
 from interlingua.encoder.language_maps import LanguageMap
@@ -32,6 +31,7 @@ from interlingua.evaluation.cache import CachedEncoder, kept_folder
 from interlingua.evaluation.results import result_path
 from interlingua.evaluation.scores import SubsetScores, mean_scores
 from interlingua.evaluation.suite import evaluate
+from interlingua.storage.arrays import normalize_rows
 
 
 class MappedFromCache:

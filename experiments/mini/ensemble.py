@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import interlingua
-from interlingua.files import atomic_write
+from interlingua.storage.files import atomic_write
 
 
 def main() -> None:

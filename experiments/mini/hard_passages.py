@@ -26,7 +26,7 @@ import numpy as np
 
 import interlingua
 from interlingua.encoder.dual_encoder import with_title
-from interlingua.files import atomic_write
+from interlingua.storage.files import atomic_write
 
 PASSAGES = 4
 """A question's hard negatives: another of them in each pass."""

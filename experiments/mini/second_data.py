@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.errors import DataError, InterlinguaError
-from interlingua.files import atomic_write
 from interlingua.languages import resolve
+from interlingua.storage.files import atomic_write
 
 SEED = 0
 ACROSS = 0.3

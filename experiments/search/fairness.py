@@ -30,7 +30,6 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.language_map_files import read_map
 from interlingua.encoder.language_maps import LanguageMap
@@ -41,6 +40,7 @@ from interlingua.search.passage_files import Passage
 from interlingua.search.passage_index import IndexSettings, PassageIndex
 from interlingua.search.ranking import Hit
 from interlingua.search.searcher import Searcher
+from interlingua.storage.arrays import normalize_rows
 
 DEPTH = 20
 """Hits to read the languages of, as in the task lareqa."""

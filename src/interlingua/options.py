@@ -21,7 +21,7 @@ from typing import Any, ParamSpec, TypeVar
 from interlingua.config import CheckedSettings
 from interlingua.config.bounds import bounds_of
 from interlingua.errors import ConfigError, count_of, did_you_mean
-from interlingua.limits import MAX_LINE_CHARACTERS, line_limit
+from interlingua.storage.limits import MAX_LINE_CHARACTERS, line_limit
 
 INPUT = "Input"
 MODEL = "Model"

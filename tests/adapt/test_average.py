@@ -16,7 +16,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_shift import LanguageShift
 from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.errors import CheckpointError, ConfigError, DataError, InterlinguaError
-from interlingua.files import sha256_file
+from interlingua.storage.files import sha256_file
 from interlingua.verbs.average import AverageOptions, average, run_average
 from tests.adapt.conftest import word_encoder
 from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM

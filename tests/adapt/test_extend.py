@@ -19,8 +19,8 @@ from interlingua.adapt.settings import ExtendSettings
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary_growth import Fragmentation
 from interlingua.errors import ConfigError, DataError, InterlinguaError
-from interlingua.locks import exclusive
 from interlingua.storage.formats import EXTEND
+from interlingua.storage.locks import exclusive
 from interlingua.storage.record import read_record, write_record
 from interlingua.storage.workspace import RECORD
 from interlingua.train.config import load_train_config

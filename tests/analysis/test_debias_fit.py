@@ -5,8 +5,8 @@ import pytest
 
 from interlingua.analysis import debias_fit
 from interlingua.analysis.debias_fit import LabeledVectors, fit_and_measure, panel, ranks_to_try
-from interlingua.arrays import normalize_rows
 from interlingua.errors import DataError
+from interlingua.storage.arrays import normalize_rows
 
 LANGUAGES = ("deu_Latn", "eng_Latn", "jpn_Jpan", "tha_Thai")
 

@@ -8,9 +8,9 @@ import pytest
 from interlingua.analysis import debias_index as module
 from interlingua.analysis.debias import DebiasOptions
 from interlingua.analysis.debias_index import debias_index
-from interlingua.arrays import normalize_rows
 from interlingua.encoder.language_map_files import read_map
 from interlingua.errors import ConfigError, DataError
+from interlingua.storage.arrays import normalize_rows
 from tests.hostile import others
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from interlingua.batches.records import TokenStore, TokenStoreWriter
 from interlingua.errors import DataError
-from interlingua.files import sha256_file
+from interlingua.storage.files import sha256_file
 
 from .conftest import rewrite_header
 

@@ -195,7 +195,7 @@ def test_a_missing_or_surplus_argument_is_still_one_line(refused, mini, line):
 
 
 def test_a_line_limit_ends_with_the_command(refused, tmp_path):
-    from interlingua.limits import max_line_characters
+    from interlingua.storage.limits import max_line_characters
 
     (tmp_path / "a.tsv").write_text("long line\tlong line\n")
     before = max_line_characters()

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.arrays import normalize_rows
 from interlingua.evaluation.metrics.retrieval import weighted_scores
 from interlingua.functional.margin import MARGINS
 from interlingua.mining.candidates import best_both_ways, retrieve
 from interlingua.mining.gold import at_threshold, best_threshold
+from interlingua.storage.arrays import normalize_rows
 
 FOLDER = Path(__file__).parent
 CASES = json.loads((FOLDER / "bucc.json").read_text())

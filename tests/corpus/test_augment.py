@@ -7,7 +7,7 @@ from interlingua.corpus.augment import candidates, make_silver, nearest_others
 from interlingua.corpus.formats.labeled_pairs import read_labeled
 from interlingua.corpus.keys import text_keys
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import sha256_file
+from interlingua.storage.files import sha256_file
 
 from .conftest import write
 

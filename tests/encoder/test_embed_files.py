@@ -13,13 +13,13 @@ import pytest
 
 from interlingua.encoder.embed_files import RECORD
 from interlingua.errors import ConfigError, DataError
-from interlingua.locks import exclusive
 from interlingua.runtime.progress import SILENT
+from interlingua.storage.locks import exclusive
 from tests.jobs import embed_job
 from tests.mining.invented import embed
 from tests.progress_records import Recorded
-from tests.test_remote import refuses
-from tests.test_remote import store as store
+from tests.storage.test_remote import refuses
+from tests.storage.test_remote import store as store
 
 
 def encode(texts, out=None, report=None, progress=SILENT):

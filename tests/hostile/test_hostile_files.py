@@ -54,7 +54,7 @@ def small_limits(monkeypatch):
     """So that small files are too large."""
     monkeypatch.setenv("INTERLINGUA_MAX_LINE", "1000000")
     monkeypatch.setenv("INTERLINGUA_MAX_EXPANSION", "50")
-    monkeypatch.setattr("interlingua.limits.FREE_EXPANSION_BYTES", 1 << 17)
+    monkeypatch.setattr("interlingua.storage.limits.FREE_EXPANSION_BYTES", 1 << 17)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.arrays import unit_rows
 from interlingua.errors import DataError
 from interlingua.mining.align import (
     Aligner,
@@ -19,6 +18,7 @@ from interlingua.mining.align import (
     with_blank_lines,
 )
 from interlingua.mining.alignment import AlignConfig, Link, LinkCounts
+from interlingua.storage.arrays import unit_rows
 from tests.mining.invented import write_lines
 from tests.mining.words import encode
 from tests.progress_records import Recorded

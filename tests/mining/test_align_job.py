@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.locks import exclusive
 from interlingua.mining.align import (
     JOURNAL,
     LOCK,
@@ -16,6 +15,7 @@ from interlingua.mining.align import (
     read_list,
 )
 from interlingua.mining.alignment import AlignConfig
+from interlingua.storage.locks import exclusive
 from tests.mining.test_align import written
 from tests.mining.words import encode
 

@@ -18,7 +18,7 @@ from tests.mining.curves import calibration
 from tests.mining.invented import embed, write_lines
 from tests.mining.two_sides import rows_of
 from tests.progress_records import Recorded
-from tests.test_remote import store as store
+from tests.storage.test_remote import store as store
 
 
 @pytest.fixture

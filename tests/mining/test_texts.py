@@ -7,9 +7,9 @@ import pytest
 
 from interlingua.corpus.keys import text_key
 from interlingua.errors import DataError
-from interlingua.files import count_lines
 from interlingua.mining import texts
 from interlingua.mining.texts import Line, build_side, exact_keys, guess_layout, read_lines
+from interlingua.storage.files import count_lines
 from tests.progress_records import Recorded
 
 SEVERAL = ["", "a", "b", "c d", "C d!", "..", "!!", *(f"e{n}" for n in range(9))]

@@ -5,7 +5,6 @@ import os
 import numpy as np
 import pytest
 
-from interlingua.arrays import unit_rows
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining import vectors
 from interlingua.mining.texts import Line, build_side
@@ -19,6 +18,7 @@ from interlingua.mining.vectors import (
     load_vectors,
     open_vectors,
 )
+from interlingua.storage.arrays import unit_rows
 from interlingua.storage.journal import Journal
 from tests.mining.invented import embed
 from tests.progress_records import Recorded

@@ -6,12 +6,12 @@ import shutil
 import pytest
 
 from interlingua.errors import ConfigError, InterlinguaError
-from interlingua.locks import exclusive
 from interlingua.mining import vectors
 from interlingua.mining.calibrate import CalibrateJob
 from interlingua.mining.pipeline import MineConfig, mine_files
 from interlingua.mining.work_folder import at_work
 from interlingua.runtime.progress import SILENT
+from interlingua.storage.locks import exclusive
 from tests.jobs import mine_job
 from tests.mining.two_sides import sides, write_gold
 

@@ -10,10 +10,10 @@ from interlingua.batches.records import TokenStore
 from interlingua.corpus.manifest import ENTRIES, Manifest
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import sha256_file, sha256_tree
-from interlingua.locks import exclusive
 from interlingua.prepare.config import SourceConfig, VocabularyConfig
 from interlingua.prepare.pipeline import prepare
+from interlingua.storage.files import sha256_file, sha256_tree
+from interlingua.storage.locks import exclusive
 
 from .conftest import config_for, sentences, write_tsv
 

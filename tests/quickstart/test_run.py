@@ -11,9 +11,9 @@ from rich.console import Console
 
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
-from interlingua.locks import exclusive
 from interlingua.quickstart.run import COLLECTED, HELDOUT, Settings, _errors_only, quickstart
 from interlingua.registry import DEFAULT_MODEL
+from interlingua.storage.locks import exclusive
 from interlingua.train.budget import FittedSteps
 from interlingua.train.config import load_train_config
 from interlingua.train.result import Clock

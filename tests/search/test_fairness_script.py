@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.arrays import normalize_rows
 from interlingua.search.passage_files import Passage
 from interlingua.search.passage_index import IndexSettings
 from interlingua.search.ranking import Hit
+from interlingua.storage.arrays import normalize_rows
 
 SCRIPT = Path(__file__).resolve().parents[2] / "experiments" / "search" / "fairness.py"
 CODES = ("deu_Latn", "eng_Latn", "tha_Thai")

@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.arrays import normalize_rows
 from interlingua.search.feedback import rankings_with_feedback
 from interlingua.search.passage_files import Passage
 from interlingua.search.passage_index import IndexSettings, PassageIndex
+from interlingua.storage.arrays import normalize_rows
 
 pytest.importorskip("lancedb")
 LANGUAGES = ("deu_Latn", "eng_Latn", "tha_Thai")

@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from interlingua.arrays import unit_rows
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.search import passage_index
 from interlingua.search.passage_files import Passage
 from interlingua.search.passage_index import Added, IndexSettings, PassageIndex
+from interlingua.storage.arrays import unit_rows
 
 pytest.importorskip("lancedb")
 WIDTH = 8

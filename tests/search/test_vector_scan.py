@@ -7,11 +7,11 @@ import mmap
 import numpy as np
 import pytest
 
-from interlingua.arrays import unit_rows
 from interlingua.search import passage_index
 from interlingua.search.passage_files import Passage
 from interlingua.search.passage_index import IndexSettings, PassageIndex
 from interlingua.search.vector_scan import SCAN_FOLDER, VectorScan, open_scan
+from interlingua.storage.arrays import unit_rows
 
 pytest.importorskip("lancedb")
 WIDTH = 48

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from interlingua import limits
 from interlingua.errors import DataError
+from interlingua.storage import limits
 from interlingua.storage.json_text import (
     MAX_DEPTH,
     MAX_DIGITS,

@@ -7,9 +7,9 @@ import os
 
 import pytest
 
-from interlingua import locks
 from interlingua.errors import ConfigError
-from interlingua.files import sha256_tree
+from interlingua.storage import locks
+from interlingua.storage.files import sha256_tree
 from interlingua.storage.formats import Format
 from interlingua.storage.record import RecordError, write_record
 from interlingua.storage.workspace import RECORD, open_workspace

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from interlingua.files import sha256_file
+from interlingua.storage.files import sha256_file
 from interlingua.train.checkpoint import checkpoints_in
 from interlingua.train.config import TrainConfig
 

@@ -15,7 +15,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.teacher_bank import read_bank_record
 from interlingua.encoder.teachers import ModelTeacher
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import sha256_file, sha256_tree
+from interlingua.storage.files import sha256_file, sha256_tree
 from interlingua.train import banks
 from interlingua.train.banks import fill_banks
 from interlingua.train.build import MicroBatches, build_objective

@@ -6,8 +6,8 @@ import shutil
 import pytest
 import torch
 
-from interlingua import locks
 from interlingua.errors import CheckpointError, ConfigError, DataError
+from interlingua.storage import locks
 from interlingua.train import run_folder
 from interlingua.train.checkpoint import TrainState, checkpoints_in, save_checkpoint
 from interlingua.train.run_folder import RunFolder, Start, versions
@@ -210,7 +210,7 @@ def test_another_runs_checkpoint_in_the_folder_of_a_third(begun, tiny_config, tm
 
 def left_by_a_killed_process(folder):
     code = (
-        "import os, sys; from interlingua.files import atomic_write\nwith"
+        "import os, sys; from interlingua.storage.files import atomic_write\nwith"
         " atomic_write(sys.argv[1]): os._exit(1)"
     )
     run_python("-c", code, folder / "some.file", check=False)

@@ -4,7 +4,7 @@ import pytest
 
 from interlingua.encoder.pair_scorer import PairScorer
 from interlingua.errors import CheckpointError
-from interlingua.files import sha256_tree
+from interlingua.storage.files import sha256_tree
 from interlingua.train.silver import SilverConfig, silver
 from tests.methods.conftest import tiny_encoder
 

@@ -11,9 +11,9 @@ from interlingua.config import load_toml
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pair_scorer import PairScorer
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.files import sha256_tree
-from interlingua.locks import exclusive
 from interlingua.storage import formats
+from interlingua.storage.files import sha256_tree
+from interlingua.storage.locks import exclusive
 from interlingua.storage.record import render_record
 from interlingua.train.stages import is_staged, load_stages, run_stages
 from tests.conftest import translate

@@ -8,7 +8,7 @@ import pytest
 
 import interlingua
 from interlingua.errors import ConfigError, DataError
-from interlingua.limits import MAX_LINE_CHARACTERS, max_line_characters
+from interlingua.storage.limits import MAX_LINE_CHARACTERS, max_line_characters
 from tests.mining.invented import write_lines
 from tests.mining.test_score import bitext
 from tests.mining.words import embed

@@ -9,7 +9,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.verbs.shared import ModelOptions, TwoTextsOptions
 from interlingua.verbs.sources import open_model, two_texts
 from tests.mining.invented import embed, write_lines
-from tests.test_remote import store as store
+from tests.storage.test_remote import store as store
 from tests.tiny import tiny_encoder
 
 FUNCTION = "tests.mining.invented:embed"

@@ -40,7 +40,7 @@ CLOCK_READERS = {
     "serve/guards.py": "report",
     "serve/ollama_routes.py": "report",
     "serve/text_routes.py": "deadline of a request",
-    "temporary.py": "age of files",
+    "storage/temporary.py": "age of files",
     "train/banks.py": "report",
     "train/budget.py": "estimate",
     "train/loop.py": "budget",

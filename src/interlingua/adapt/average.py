@@ -52,10 +52,10 @@ from interlingua.encoder.post_pooling_files import check_cut, read_post_pooling
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.export.sentence_transformers import find_model
-from interlingua.files import PathLike, atomic_directory, sha256_file
+from interlingua.storage.files import PathLike, atomic_directory, sha256_file
 from interlingua.storage.formats import AVERAGE
 from interlingua.storage.record import write_record
-from interlingua.tensor_files import write_safetensors
+from interlingua.storage.tensor_files import write_safetensors
 
 RECORD = "average.json"
 DEFAULT_GRID = tuple(step / 10 for step in range(11))

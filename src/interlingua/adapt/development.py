@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from interlingua.arrays import row_cosines
 from interlingua.corpus.evaluation_sets import aligned_files, pair_files
 from interlingua.corpus.formats import languages_from_name, read_pairs
 from interlingua.corpus.formats.labeled_pairs import LabeledPair, read_labeled
@@ -24,9 +23,10 @@ from interlingua.evaluation.data.folders import choose_languages
 from interlingua.evaluation.metrics.correlation import spearman
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 from interlingua.evaluation.tasks.translations import translation_pairs
-from interlingua.files import PathLike
 from interlingua.languages import resolve
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.arrays import row_cosines
+from interlingua.storage.files import PathLike
 
 
 class TranslationSet(NamedTuple):

@@ -14,9 +14,9 @@ from interlingua.corpus.keys import text_keys
 from interlingua.corpus.monolingual import find_language, language_of, read_sentences
 from interlingua.corpus.sentence_table import has_sentences
 from interlingua.errors import DataError
-from interlingua.files import PathLike, stem_and_suffix
 from interlingua.languages import resolve
 from interlingua.prepare.config import PrepareConfig, SourceConfig, SplitConfig, VocabularyConfig
+from interlingua.storage.files import PathLike, stem_and_suffix
 
 SELF_DESCRIBING = ("tmx", "jsonl", "huggingface", "gettext")
 """Formats in which pairs carry their languages."""

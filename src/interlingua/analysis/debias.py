@@ -32,7 +32,6 @@ from interlingua import __version__
 from interlingua.analysis import debias_defaults
 from interlingua.analysis.debias_fit import FittedMap, LabeledVectors, Panel, fit_and_measure
 from interlingua.analysis.debias_texts import LanguageTexts, read_language_texts
-from interlingua.arrays import normalize_rows
 from interlingua.config import Above, AtLeast, CheckedSettings
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.backends.mapped import MAPPED_FILE, described_base
@@ -46,9 +45,10 @@ from interlingua.encoder.model_info import prompt_text
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.evaluation.cache import CachedEncoder, kept_folder, unfinished_file
-from interlingua.files import PathLike, atomic_directory
 from interlingua.registry import check_choice
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.arrays import normalize_rows
+from interlingua.storage.files import PathLike, atomic_directory
 from interlingua.storage.formats import DEBIAS
 from interlingua.storage.record import write_record
 

@@ -16,7 +16,6 @@ from jaxtyping import Bool, Float32, Float64, Int64
 from numpy import ndarray
 
 from interlingua.analysis.grouped_pool import PoolMeasures, measure_pool
-from interlingua.arrays import normalize_rows
 from interlingua.encoder.language_maps import (
     LanguageMap,
     MapMethod,
@@ -24,6 +23,7 @@ from interlingua.encoder.language_maps import (
     language_statistics,
 )
 from interlingua.errors import DataError, count_of
+from interlingua.storage.arrays import normalize_rows
 
 MOST_RANKS = 24
 """Ranks that are tried; of more possible ones an even choice is."""

@@ -22,15 +22,15 @@ from interlingua.analysis.debias import (
     DebiasReport,
     debias_vectors,
 )
-from interlingua.arrays import map_array, normalize_rows
 from interlingua.corpus.reservoir import reservoir
 from interlingua.encoder.encode import collect
 from interlingua.encoder.language_map_files import MAP_FILE, read_map, write_map
 from interlingua.encoder.language_maps import LanguageMap
 from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.evaluation.data.folders import full_code
-from interlingua.files import PathLike, atomic_directory, open_text
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.arrays import map_array, normalize_rows
+from interlingua.storage.files import PathLike, atomic_directory, open_text
 from interlingua.storage.formats import DEBIAS
 from interlingua.storage.record import holds_record, write_record
 

@@ -34,7 +34,7 @@ from interlingua.corpus.sentence_table import has_sentences, is_table, refuse_co
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code
-from interlingua.files import open_text, stem_and_suffix
+from interlingua.storage.files import open_text, stem_and_suffix
 
 Group = tuple[tuple[str, str], ...]
 """Language and text of sentences that mean the same."""

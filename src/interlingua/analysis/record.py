@@ -17,7 +17,6 @@ import numpy as np
 from jaxtyping import Float, Float64
 from numpy import ndarray
 
-from interlingua.arrays import arrays_of
 from interlingua.errors import DataError
 from interlingua.evaluation.metrics.correlation import interval
 from interlingua.evaluation.results import (
@@ -32,7 +31,8 @@ from interlingua.evaluation.results import (
     without_folders,
     write_together,
 )
-from interlingua.files import PathLike, atomic_write
+from interlingua.storage.arrays import arrays_of
+from interlingua.storage.files import PathLike, atomic_write
 from interlingua.storage.formats import ANALYSIS as ANALYSIS_FORMAT
 from interlingua.storage.json_text import parse_json, read_json_text
 from interlingua.storage.record import fault_of

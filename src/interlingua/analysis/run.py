@@ -22,9 +22,9 @@ from interlingua.evaluation.build import settings_table
 from interlingua.evaluation.cache import CachedEncoder, kept_folder, unfinished_file
 from interlingua.evaluation.provenance import provenance
 from interlingua.evaluation.sanity import cut_note
-from interlingua.files import PathLike
 from interlingua.registry import ANALYSES, did_you_mean, resolve
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import PathLike
 
 log = logging.getLogger("interlingua")
 DEFAULT = ("agnosticism", "token_matching", "attention_entropy", "word_order")

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 from interlingua.analysis.record import Analysis, Measure
 from interlingua.analysis.subject import Subject
-from interlingua.arrays import normalize_rows
 from interlingua.config import CheckedSettings
 from interlingua.evaluation.data.folders import content_sha256
 from interlingua.evaluation.task import options
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.arrays import normalize_rows
 
 SENTENCES = (
     "can you believe that what he actually did was steal the money she saved for the children?",

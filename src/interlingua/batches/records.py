@@ -26,7 +26,7 @@ from jaxtyping import Int, Int64
 
 from interlingua.batches.store_header import FILES, id_dtype, read_header
 from interlingua.errors import DataError
-from interlingua.files import PathLike, atomic_directory, open_raw, sha256_file
+from interlingua.storage.files import PathLike, atomic_directory, open_raw, sha256_file
 from interlingua.storage.formats import TOKEN_STORE
 from interlingua.storage.record import record_checksum, write_record
 

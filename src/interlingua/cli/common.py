@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from interlingua.files import PathLike
+from interlingua.storage.files import PathLike
 
 
 @contextlib.contextmanager

@@ -18,8 +18,8 @@ from typer.core import TyperCommand
 
 from interlingua.config import AtLeast, Between
 from interlingua.config.bounds import bounds_of
-from interlingua.limits import MAX_LINE_CHARACTERS, line_limit
 from interlingua.options import GENERAL, GROUPS, KINDS, Declaration, declared, kinds_of
+from interlingua.storage.limits import MAX_LINE_CHARACTERS, line_limit
 
 T = TypeVar("T")
 READ = (bool, int, float, str, Path)

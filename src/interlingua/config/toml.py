@@ -18,7 +18,7 @@ from typing import Any
 
 from interlingua.config.paths import FileText
 from interlingua.errors import ConfigError, DataError
-from interlingua.limits import MAX_CONFIG_BYTES, read_document
+from interlingua.storage.limits import MAX_CONFIG_BYTES, read_document
 
 MAX_KEY_PARTS = 100
 """Of a dotted key; Python's parser takes time that grows with their square."""

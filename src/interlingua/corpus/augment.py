@@ -20,11 +20,11 @@ import numpy as np
 from jaxtyping import Float, Float32, Int64
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.corpus.formats.labeled_pairs import MAX_SCORE, LabeledPair, read_labeled
 from interlingua.corpus.keys import text_keys
 from interlingua.errors import DataError
-from interlingua.files import atomic_directory, sha256_file, stem_and_suffix
+from interlingua.storage.arrays import normalize_rows
+from interlingua.storage.files import atomic_directory, sha256_file, stem_and_suffix
 from interlingua.storage.formats import SILVER
 from interlingua.storage.record import holds_record, write_record
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TextIO, get_args
 
 from interlingua.errors import ConfigError, DamagedFileError, DataError
-from interlingua.files import PathLike, open_text_writer
+from interlingua.storage.files import PathLike, open_text_writer
 
 OnError = Literal["stop", "skip"]
 SHOWN = 10

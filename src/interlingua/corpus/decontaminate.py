@@ -16,8 +16,8 @@ from interlingua.corpus.dedup import is_in
 from interlingua.corpus.keys import EMPTY_KEY, text_keys
 from interlingua.corpus.normalize import Markup, normalize_texts
 from interlingua.errors import DataError
-from interlingua.files import open_text, stem_and_suffix
 from interlingua.portions import portions
+from interlingua.storage.files import open_text, stem_and_suffix
 from interlingua.storage.json_text import json_values, load_json
 
 _NOTES = frozenset((".md", ".rst", ".py", ".toml", ".yaml", ".yml"))

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from interlingua.corpus.monolingual import find_language
 from interlingua.corpus.sentence_table import is_table, read_column
 from interlingua.errors import DataError, count_of
-from interlingua.files import files_in, open_text, tab_rows
+from interlingua.storage.files import files_in, open_text, tab_rows
 
 # A language is two or three letters, maybe with a script: "de", "deu", "zho_Hans".
 PAIR_FILE = re.compile(

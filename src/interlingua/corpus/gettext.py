@@ -35,8 +35,8 @@ from interlingua.corpus.formats import (
     uncompressed_name,
 )
 from interlingua.errors import DataError, import_extra
-from interlingua.files import atomic_write, open_bytes, open_text_writer
-from interlingua.limits import read_document
+from interlingua.storage.files import atomic_write, open_bytes, open_text_writer
+from interlingua.storage.limits import read_document
 
 ENGLISH = "eng_Latn"
 MAGIC = {b"\xde\x12\x04\x95": "<", b"\x95\x04\x12\xde": ">"}

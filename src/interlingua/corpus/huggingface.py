@@ -26,7 +26,7 @@ from interlingua.corpus.formats import (
 )
 from interlingua.corpus.tabular import pair_of_object
 from interlingua.errors import DataError, import_extra
-from interlingua.files import atomic_write, stem_and_suffix
+from interlingua.storage.files import atomic_write, stem_and_suffix
 
 ROWS_WRITTEN = 10_000  # at a time
 BUILDERS = {".parquet": "parquet", ".arrow": "arrow", ".json": "json", ".jsonl": "json"}

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from interlingua.errors import DataError
-from interlingua.files import PathLike, open_text
-from interlingua.limits import refuse_long
+from interlingua.storage.files import PathLike, open_text
 from interlingua.storage.json_text import parse_json_value
+from interlingua.storage.limits import refuse_long
 
 CHUNK_CHARACTERS = 1 << 20
 DELIMITERS = (",", "]", " ", "\t", "\r", "\n")

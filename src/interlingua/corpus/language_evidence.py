@@ -22,7 +22,6 @@ from interlingua.corpus.codepoints import encode, join_lines
 from interlingua.corpus.named_languages import is_contradicted, is_supported, is_word
 from interlingua.corpus.scripts import BLOCKS, OTHER, letter_widths, script_numbers, scripts_of
 from interlingua.errors import LanguageError
-from interlingua.files import PathLike
 from interlingua.languages import (
     Language,
     LanguageCode,
@@ -31,6 +30,7 @@ from interlingua.languages import (
     region_of,
     resolve,
 )
+from interlingua.storage.files import PathLike
 
 log = logging.getLogger("interlingua")
 SUPPORTING_TEXTS = 1000

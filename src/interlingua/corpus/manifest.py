@@ -11,7 +11,7 @@ from typing import Any
 
 from interlingua.config import from_mapping, to_mapping
 from interlingua.errors import DataError
-from interlingua.files import PathLike
+from interlingua.storage.files import PathLike
 from interlingua.storage.formats import CORPUS
 from interlingua.storage.record import RecordError, holds_record, read_record, write_record
 

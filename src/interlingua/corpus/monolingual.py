@@ -11,7 +11,6 @@ from pathlib import Path
 from interlingua.corpus.named_languages import is_word
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.errors import DataError, InterlinguaError, LanguageError
-from interlingua.files import PathLike, open_text, stem_and_suffix
 from interlingua.languages import (
     LanguageCode,
     find_in_name,
@@ -19,6 +18,7 @@ from interlingua.languages import (
     resolve,
     resolve_code,
 )
+from interlingua.storage.files import PathLike, open_text, stem_and_suffix
 
 log = logging.getLogger("interlingua")
 OPTIONS = "--source-language, --target-language or --language"

@@ -26,9 +26,9 @@ from interlingua.corpus.formats import (
     written_codes,
 )
 from interlingua.errors import DamagedFileError, DataError, InterlinguaError, count_of
-from interlingua.files import PathLike, atomic_write, open_text, open_text_writer
 from interlingua.languages import LanguageCode
-from interlingua.limits import MAX_MEMBERS, guard_expansion, guard_lines
+from interlingua.storage.files import PathLike, atomic_write, open_text, open_text_writer
+from interlingua.storage.limits import MAX_MEMBERS, guard_expansion, guard_lines
 
 NAMED_MEMBERS = 10
 """Of an archive in an error."""

@@ -15,7 +15,7 @@ from html.parser import HTMLParser
 from typing import NamedTuple
 
 from interlingua.errors import DataError
-from interlingua.files import PathLike, open_text, stem_and_suffix
+from interlingua.storage.files import PathLike, open_text, stem_and_suffix
 
 MARKDOWN_SUFFIXES = (".md", ".markdown")
 HTML_SUFFIXES = (".html", ".htm", ".xhtml")

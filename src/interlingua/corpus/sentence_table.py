@@ -16,7 +16,7 @@ from interlingua.corpus.formats import one_line, resolved_code
 from interlingua.corpus.spreadsheet import csv_rows
 from interlingua.corpus.table_columns import folded_name, has_width
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, open_text, stem_and_suffix
+from interlingua.storage.files import PathLike, open_text, stem_and_suffix
 
 SUFFIXES = (".csv", ".xlsx", ".xlsm")
 NAMES = ("text", "sentence", "sentences", "texts")

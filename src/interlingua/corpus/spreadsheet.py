@@ -24,7 +24,7 @@ from interlingua.corpus.formats import SCORE, ChosenColumns, TextPair, fields_of
 from interlingua.corpus.table_columns import pairs_of_rows
 from interlingua.corpus.workbook import Cell, WriteCells
 from interlingua.errors import DataError
-from interlingua.files import PathLike, open_text, open_text_writer
+from interlingua.storage.files import PathLike, open_text, open_text_writer
 
 DELIMITERS = ",;\t"
 LOOKED_AT = 50

@@ -26,7 +26,7 @@ from interlingua.corpus.formats import (
     requested_pair,
 )
 from interlingua.errors import DataError, count_of
-from interlingua.files import PathLike
+from interlingua.storage.files import PathLike
 
 NAMES = {
     "source": ("source", "src", "source text", "source segment", "original", "sentence1", "anchor"),

@@ -42,7 +42,7 @@ from interlingua.corpus.table_columns import (
     shown_cells,
 )
 from interlingua.errors import DataError, count_of
-from interlingua.files import open_text, open_text_writer, stem_and_suffix
+from interlingua.storage.files import open_text, open_text_writer, stem_and_suffix
 from interlingua.storage.json_text import parse_json
 
 

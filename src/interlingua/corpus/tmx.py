@@ -23,8 +23,8 @@ from interlingua.corpus.formats import PairWithOrigin, TextPair, fields_of, peek
 from interlingua.corpus.table_columns import score_of_cell
 from interlingua.corpus.xml_stream import xml_events
 from interlingua.errors import DataError
-from interlingua.files import open_text_writer
 from interlingua.languages import LanguageCode, choose_code, region_of, written_tag
+from interlingua.storage.files import open_text_writer
 
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 NATIVE_CODE = {"bpt", "ept", "it", "ph", "ut"}

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from interlingua.errors import DataError, InterlinguaError, import_extra
-from interlingua.files import PathLike, atomic_write, open_raw
-from interlingua.limits import FREE_EXPANSION_BYTES, max_expansion
+from interlingua.storage.files import PathLike, atomic_write, open_raw
+from interlingua.storage.limits import FREE_EXPANSION_BYTES, max_expansion
 
 Cell = str | float | int
 WriteCells = Callable[[Sequence[Cell]], None]

@@ -21,8 +21,8 @@ from xml.etree.ElementTree import Element
 
 from interlingua.corpus.charsets import decoded, is_decoded, known_charset
 from interlingua.errors import DamagedFileError, DataError
-from interlingua.files import PathLike, open_bytes
-from interlingua.limits import refuse_long
+from interlingua.storage.files import PathLike, open_bytes
+from interlingua.storage.limits import refuse_long
 
 BLOCK_BYTES = 1 << 16
 MAX_DEPTH = 100

@@ -43,9 +43,9 @@ from interlingua.encoder.pooling import POOLING_MODES, PoolingMode
 from interlingua.encoder.vector_format import Int8Ranges, ranges_by_width
 from interlingua.encoder.weights import from_huggingface_names, read_weights, to_huggingface_names
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.limits import MAX_CONFIG_BYTES, read_document
 from interlingua.storage.json_text import parse_json
-from interlingua.tensor_files import write_safetensors
+from interlingua.storage.limits import MAX_CONFIG_BYTES, read_document
+from interlingua.storage.tensor_files import write_safetensors
 
 MODEL_TYPES = tuple([name for name, family in FAMILIES.items() if "model_type" not in family.fixed])
 """What ``config.json`` may say; JinaBERT's families have BERT's, see ``family_of``."""

@@ -14,7 +14,7 @@ from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.locate import best_of_run
 from interlingua.encoder.vocabulary import Vocabulary
-from interlingua.files import PathLike, atomic_directory
+from interlingua.storage.files import PathLike, atomic_directory
 
 QUESTION_FOLDER = "question_encoder"
 """Where a model directory keeps the question tower, if that is another than the passage tower."""

@@ -32,10 +32,13 @@ from interlingua.encoder.finite import check_finite
 from interlingua.encoder.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DamagedFileError, DataError, count_of
-from interlingua.files import PathLike, count_lines, open_text, stem_and_suffix
-from interlingua.limits import guard_lines
-from interlingua.locks import exclusive
-from interlingua.remote import (
+from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import PathLike, count_lines, open_text, stem_and_suffix
+from interlingua.storage.formats import EMBEDDED
+from interlingua.storage.limits import guard_lines
+from interlingua.storage.locks import exclusive
+from interlingua.storage.record import RecordError, read_record, write_record
+from interlingua.storage.remote import (
     check_writable,
     destination,
     exists,
@@ -47,9 +50,6 @@ from interlingua.remote import (
     size_of,
     state,
 )
-from interlingua.runtime.progress import SILENT, Progress
-from interlingua.storage.formats import EMBEDDED
-from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.workers import OnRay, connected
 
 STANDARD_INPUT = "-"

@@ -40,10 +40,10 @@ from interlingua.encoder.texts import checked_texts, is_blank
 from interlingua.encoder.vector_format import Precision, VectorFormat
 from interlingua.encoder.vocabulary import Vocabulary, truncate
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, atomic_write, is_special
 from interlingua.languages import resolve
 from interlingua.registry import check_choice
 from interlingua.runtime.progress import SILENT, Progress, progress_of
+from interlingua.storage.files import PathLike, atomic_write, is_special
 
 log = logging.getLogger("interlingua")
 WINDOW_TEXTS = 16_384

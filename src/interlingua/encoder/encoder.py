@@ -43,8 +43,8 @@ from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_trimming import trim_vocabulary
 from interlingua.encoder.weights import weights_digest
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.files import PathLike, atomic_directory
 from interlingua.registry import DEFAULT_MODEL
+from interlingua.storage.files import PathLike, atomic_directory
 
 __all__ = ["Encoder", "HiddenStates"]
 

@@ -15,7 +15,7 @@ from typing import Any
 from interlingua.encoder.locate import hub_hint, hub_name, hub_snapshot
 from interlingua.encoder.model_files import ROLES, TokenizerFile, read_file
 from interlingua.errors import CheckpointError, DataError
-from interlingua.files import PathLike
+from interlingua.storage.files import PathLike
 from interlingua.storage.json_text import parse_json, read_json_text
 
 HUB_FILES = ["*.json", "*.model", "*.txt"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from interlingua.encoder.language_maps import MAP_METHODS, LanguageMap
 from interlingua.errors import CheckpointError
-from interlingua.files import PathLike, atomic_write
+from interlingua.storage.files import PathLike, atomic_write
 from interlingua.storage.json_text import parse_json
 
 MAP_FILE = "language_map.safetensors"

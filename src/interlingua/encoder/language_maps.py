@@ -25,8 +25,8 @@ import numpy as np
 from jaxtyping import Float, Float32, Float64
 from numpy import ndarray
 
-from interlingua.arrays import unit_rows
 from interlingua.errors import DataError, count_of
+from interlingua.storage.arrays import unit_rows
 
 MapMethod = Literal["project", "erase", "shift", "center"]
 MAP_METHODS: tuple[MapMethod, ...] = ("project", "erase", "shift", "center")

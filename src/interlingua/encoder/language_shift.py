@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.registry import did_you_mean
 from interlingua.storage.json_text import parse_json
-from interlingua.tensor_files import write_safetensors
+from interlingua.storage.tensor_files import write_safetensors
 
 SHIFT_FILE = "language_shift.safetensors"
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from interlingua.config import HUB_PREFIX
 from interlingua.errors import CheckpointError
-from interlingua.files import PathLike
 from interlingua.registry import OWN_MODELS, installed_model_entry
+from interlingua.storage.files import PathLike
 
 log = logging.getLogger("interlingua")
 RUN_CONFIG = "config.toml"

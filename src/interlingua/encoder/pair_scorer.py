@@ -21,8 +21,8 @@ from interlingua.encoder.inference import FrozenBackbone
 from interlingua.encoder.pooling import HiddenStates
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.files import PathLike, atomic_directory
-from interlingua.tensor_files import write_safetensors
+from interlingua.storage.files import PathLike, atomic_directory
+from interlingua.storage.tensor_files import write_safetensors
 
 HEAD_FILE = "pair_head.safetensors"
 PairPooling = Literal["cls", "mean"]

@@ -16,7 +16,7 @@ from jaxtyping import Num
 from numpy import ndarray
 
 from interlingua.errors import DataError, import_extra
-from interlingua.files import PathLike, atomic_write, is_special
+from interlingua.storage.files import PathLike, atomic_write, is_special
 
 SUFFIX = ".parquet"
 COMPRESSION = {"text": "zstd", "vector.list.element": "none"}

@@ -12,7 +12,7 @@ from interlingua.encoder.model_files import DenseFile
 from interlingua.encoder.post_pooling import Activation, Dense, Normalize, PostPooling
 from interlingua.encoder.weights import read_weights
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.tensor_files import write_safetensors
+from interlingua.storage.tensor_files import write_safetensors
 
 ACTIVATION_CLASSES: dict[Activation, str] = {
     "identity": "torch.nn.modules.linear.Identity",

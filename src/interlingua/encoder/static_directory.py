@@ -28,7 +28,7 @@ from interlingua.encoder.model_files import AnyModelFile, BackboneFile, Modules
 from interlingua.encoder.static import MAX_TOKENS, static_config
 from interlingua.encoder.weights import read_weights
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.tensor_files import write_safetensors
+from interlingua.storage.tensor_files import write_safetensors
 
 MODULE = "StaticEmbedding"
 TABLES = ("embedding.weight", "embeddings")

@@ -31,8 +31,8 @@ from torch.nn import functional as F
 from interlingua.batches.seeds import seed_for
 from interlingua.config import from_mapping
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, atomic_directory
 from interlingua.storage.digests import are_digests, file_digests, find_damage
+from interlingua.storage.files import PathLike, atomic_directory
 from interlingua.storage.formats import TEACHER_BANK
 from interlingua.storage.record import holds_record, read_record, write_record
 

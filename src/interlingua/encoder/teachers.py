@@ -22,7 +22,7 @@ from interlingua.encoder.encode import Dtype, encode_tokens
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary, truncate
 from interlingua.errors import ConfigError, DataError, count_of
-from interlingua.files import open_text, sha256_file
+from interlingua.storage.files import open_text, sha256_file
 
 Sentences = Sequence[Sequence[int]]
 PROBE = "The mayor of Bonn (67) says: it's 7 o'clock - why don't we start?"

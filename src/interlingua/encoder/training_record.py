@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from interlingua.files import PathLike
+from interlingua.storage.files import PathLike
 from interlingua.storage.json_text import parse_json
 
 NOT_OF_THE_ARM = {

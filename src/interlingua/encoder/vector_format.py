@@ -17,11 +17,11 @@ import numpy as np
 from jaxtyping import Float32, Num
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.encoder.finite import check_finite
 from interlingua.errors import ConfigError, DataError
 from interlingua.portions import ceil_div
 from interlingua.registry import check_choice
+from interlingua.storage.arrays import normalize_rows
 
 Precision = Literal["float32", "int8", "binary", "ubinary"]
 """binary is ubinary minus 128, as signed bytes; both hold one bit per dimension."""

@@ -25,8 +25,8 @@ from interlingua.encoder.locate import best_of_run, installed_model
 from interlingua.encoder.model_files import VocabularyFile, read_file
 from interlingua.encoder.tokenizer_checks import check_definition
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, atomic_write
 from interlingua.languages import resolve
+from interlingua.storage.files import PathLike, atomic_write
 from interlingua.storage.formats import VOCABULARY as VOCABULARY_FORMAT
 from interlingua.storage.json_text import parse_json, read_json_text, refuse_surrogates
 from interlingua.storage.record import fault_of, write_record

@@ -21,8 +21,8 @@ from interlingua.config import (
 )
 from interlingua.errors import ConfigError, DataError, LanguageAbsentError
 from interlingua.evaluation.task import Task
-from interlingua.files import PathLike
 from interlingua.registry import SUITES, TASKS, check_choice, did_you_mean, resolve
+from interlingua.storage.files import PathLike
 
 log = logging.getLogger("interlingua")
 

@@ -34,7 +34,7 @@ from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.key_index import KEY_BYTES
 from interlingua.evaluation.results import model_folder
 from interlingua.evaluation.vector_files import VectorFiles
-from interlingua.files import PathLike, atomic_write
+from interlingua.storage.files import PathLike, atomic_write
 
 COUNTED_AT_ONCE = 2**20
 """Rows to look up marks of at a time."""

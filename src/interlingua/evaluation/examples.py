@@ -14,7 +14,7 @@ from numpy import ndarray
 
 from interlingua.errors import DataError
 from interlingua.evaluation.scores import Example
-from interlingua.files import atomic_write
+from interlingua.storage.files import atomic_write
 from interlingua.storage.json_text import parse_json
 
 PER_SUBSET = 20

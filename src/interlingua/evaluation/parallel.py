@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.corpus.evaluation_sets import aligned_files, one_each, read_lines
 from interlingua.errors import DataError, count_of
 from interlingua.evaluation.cache import CachedEncoder
@@ -32,6 +31,7 @@ from interlingua.evaluation.tasks.flores import LANGUAGE_GROUPS, FloresP1
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
 from interlingua.languages import parse
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.arrays import normalize_rows
 
 GROUPS: dict[str, tuple[str, ...]] = {
     name: (*codes, ENGLISH) for name, codes in {**LANGUAGE_GROUPS, **FLORES_GROUPS}.items()

@@ -18,10 +18,10 @@ from interlingua.evaluation.comparison import (
 )
 from interlingua.evaluation.results import TABLE_SUFFIX
 from interlingua.evaluation.scores import SubsetScores, TaskResult
-from interlingua.files import PathLike
 from interlingua.languages import Language, resolve
 from interlingua.registry import check_choice
 from interlingua.report.tables import Table, escape_latex, escape_markdown
+from interlingua.storage.files import PathLike
 
 if TYPE_CHECKING:
     import rich.table

@@ -24,13 +24,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from interlingua.arrays import arrays_of
 from interlingua.errors import DataError
 from interlingua.evaluation.examples import examples_path, read_examples, write_examples
 from interlingua.evaluation.scores import Items, SubsetScores, TaskResult
-from interlingua.files import PathLike, atomic_write, sha256_file
-from interlingua.locks import exclusive
+from interlingua.storage.arrays import arrays_of
+from interlingua.storage.files import PathLike, atomic_write, sha256_file
 from interlingua.storage.json_text import json_lines, parse_json, read_json_text
+from interlingua.storage.locks import exclusive
 
 ANALYSIS_SUFFIX = ".analysis.json"  # of what `interlingua analyse` leaves in the same folders
 T = TypeVar("T")

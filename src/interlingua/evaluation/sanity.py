@@ -19,7 +19,6 @@ import torch
 from jaxtyping import Bool, Float32
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
@@ -27,6 +26,7 @@ from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.encoder.pooling import POOLING_MODES, HiddenStates
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
+from interlingua.storage.arrays import normalize_rows
 
 COMMON_PROMPT = "query: "
 """Tried on a model that names no prompts of its own; many were trained with it."""

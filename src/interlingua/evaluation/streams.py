@@ -15,9 +15,9 @@ import numpy as np
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.errors import DataError
 from interlingua.portions import portions
+from interlingua.storage.arrays import normalize_rows
 
 T = TypeVar("T")
 PORTION_TEXTS = 8192

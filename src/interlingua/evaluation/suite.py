@@ -35,9 +35,9 @@ from interlingua.evaluation.results import write_result
 from interlingua.evaluation.sanity import check_encoder, cut_note
 from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.task import Task
-from interlingua.files import PathLike
 from interlingua.mining.mine import parse_shard
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import PathLike
 
 log = logging.getLogger("interlingua")
 ORDER = "the order is evaluate(encoder, suite, data)"

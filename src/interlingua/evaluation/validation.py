@@ -22,7 +22,7 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import choose_languages, full_code, pair_files_by_key
 from interlingua.evaluation.metrics.correlation import spearman
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
-from interlingua.files import PathLike
+from interlingua.storage.files import PathLike
 
 log = logging.getLogger("interlingua")
 

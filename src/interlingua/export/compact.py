@@ -47,7 +47,7 @@ from interlingua.export.graph_weights import (
 )
 from interlingua.export.runtimes import ONNX_FILES
 from interlingua.storage.json_text import parse_json
-from interlingua.tensor_files import write_safetensors
+from interlingua.storage.tensor_files import write_safetensors
 
 FLOAT8 = torch.float8_e4m3fn
 NAME = "float8"

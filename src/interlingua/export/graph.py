@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 from torch import Tensor, nn
 
-from interlingua.arrays import SMALLEST_LENGTH
 from interlingua.encoder.alibi import alibi_slopes
 from interlingua.encoder.attention import inverse_frequencies
 from interlingua.encoder.backbone import Backbone
@@ -27,6 +26,7 @@ from interlingua.encoder.post_pooling import Dense
 from interlingua.encoder.static import StaticBackbone
 from interlingua.export.graph_nodes import OUTPUT, Graph
 from interlingua.export.graph_weights import FLOAT, FloatWeights, Matrix, Weights
+from interlingua.storage.arrays import SMALLEST_LENGTH
 
 BOOL = 9
 """ONNX's number of the type."""

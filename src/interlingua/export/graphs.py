@@ -25,7 +25,7 @@ from interlingua.export.sentence_transformers import (
     write_checked,
 )
 from interlingua.export.verify import Verification
-from interlingua.files import PathLike
+from interlingua.storage.files import PathLike
 
 Kind = Literal["onnx", "int8", "openvino", "compact", "gguf"]
 DTYPES = ("float32", "float16")

@@ -16,9 +16,9 @@ import numpy as np
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.encoder.directory import EncodingSettings, read_json
 from interlingua.errors import CheckpointError, ConfigError, import_extra
+from interlingua.storage.arrays import normalize_rows
 
 Vectors = Float32[ndarray, "n d"]
 ROUNDING = {"float32": 1e-5, "float16": 1e-4, "bfloat16": 1e-2, "int8": 5e-3, "float8": 2e-2}

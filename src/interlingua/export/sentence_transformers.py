@@ -17,7 +17,7 @@ from interlingua.errors import CheckpointError, ConfigError
 from interlingua.export.card import Provenance, model_card, read_provenance, stock_usage
 from interlingua.export.shrink import WHOLE, ShrinkOptions, shrink
 from interlingua.export.verify import SAMPLES, Verification, check_model, verify
-from interlingua.files import PathLike, atomic_directory
+from interlingua.storage.files import PathLike, atomic_directory
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

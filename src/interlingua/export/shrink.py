@@ -17,7 +17,7 @@ from interlingua.encoder.meta_device import meta_device
 from interlingua.encoder.vocabulary_trimming import ids_in_use
 from interlingua.errors import ConfigError, DataError
 from interlingua.export.components import in_components
-from interlingua.files import PathLike, stem_and_suffix
+from interlingua.storage.files import PathLike, stem_and_suffix
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

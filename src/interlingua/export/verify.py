@@ -27,8 +27,8 @@ from interlingua.encoder.static import StaticBackbone
 from interlingua.encoder.texts import is_blank
 from interlingua.errors import CheckpointError
 from interlingua.export.runtimes import Runtime, StockRuntime, runtimes
-from interlingua.files import PathLike, stem_and_suffix
 from interlingua.report.tables import Table
+from interlingua.storage.files import PathLike, stem_and_suffix
 
 MOST_TEXTS = 1000
 """Texts of a language that are taken from a user's file."""

@@ -22,10 +22,10 @@ from interlingua.config import CheckedSettings, to_mapping, with_absolute_paths
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.shared_passes import SharedPasses
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike
 from interlingua.methods.objective import LabelKind, LossOutput, Objective
 from interlingua.methods.options import read_options
 from interlingua.registry import METHODS, resolve
+from interlingua.storage.files import PathLike
 
 
 class Term(NamedTuple):

@@ -20,9 +20,9 @@ from interlingua.config import CheckedSettings
 from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pair_scorer import PairPooling, PairScorer
-from interlingua.files import PathLike
 from interlingua.methods.objective import LossOutput, Objective
 from interlingua.methods.options import Dropout
+from interlingua.storage.files import PathLike
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -27,10 +27,10 @@ from interlingua.config import CheckedSettings, refuse_unread
 from interlingua.devices import on_device
 from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encoder import Encoder
-from interlingua.files import PathLike
 from interlingua.functional.contrastive import infonce, language_contrastive, semantic_contrastive
 from interlingua.methods.objective import LossOutput, Objective, Term
 from interlingua.methods.options import Temperature, Weight
+from interlingua.storage.files import PathLike
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

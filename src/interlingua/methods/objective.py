@@ -28,9 +28,9 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.encoder.written_forms import FormsRequest, WrittenForms
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike
 from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.methods.matryoshka import Matryoshka
+from interlingua.storage.files import PathLike
 
 LabelKind = Literal["nli", "sts"]
 Term = Float[Tensor, ""] | Mapping[int, Float[Tensor, ""]]

@@ -32,7 +32,10 @@ from interlingua.corpus.sentence_table import is_table, read_column, refuse_colu
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError, count_of
-from interlingua.files import (
+from interlingua.mining.alignment import AlignConfig, Alignment, Link, LinkCounts, align_blocks
+from interlingua.mining.vectors import embed_texts
+from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import (
     PathLike,
     atomic_write,
     is_below,
@@ -40,12 +43,9 @@ from interlingua.files import (
     sha256_file,
     stem_and_suffix,
 )
-from interlingua.locks import exclusive
-from interlingua.mining.alignment import AlignConfig, Alignment, Link, LinkCounts, align_blocks
-from interlingua.mining.vectors import embed_texts
-from interlingua.remote import keep_inputs
-from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.journal import Journal
+from interlingua.storage.locks import exclusive
+from interlingua.storage.remote import keep_inputs
 
 BITEXT_SUFFIXES = (".csv", ".xlsx", ".xlsm", ".tmx", ".jsonl", ".ndjson")
 """Of files that hold the linked sentences, and not the links."""

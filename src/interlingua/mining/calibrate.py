@@ -76,8 +76,8 @@ from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files,
 from interlingua.mining.score import BitextScorer, ScoreConfig, Stream
 from interlingua.mining.texts import Line, NumberedTexts
 from interlingua.mining.work_folder import at_work
-from interlingua.remote import check_writable
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.remote import check_writable
 
 LEAST = 80
 """Pairs of held-out text, so that there is something in every quarter."""

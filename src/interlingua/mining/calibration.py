@@ -28,11 +28,11 @@ from numpy.typing import ArrayLike
 
 from interlingua.config import from_mapping
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, is_special
 from interlingua.languages import resolve
-from interlingua.locks import exclusive
 from interlingua.mining.mixture import move_scores
+from interlingua.storage.files import PathLike, is_special
 from interlingua.storage.formats import CALIBRATION
+from interlingua.storage.locks import exclusive
 from interlingua.storage.record import read_record, write_record
 
 Shape = Literal["logistic", "isotonic"]

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, tab_rows
 from interlingua.functional.margin import Margin
 from interlingua.languages import resolve
 from interlingua.mining.candidates import FOUND, CandidatePairs, Refuses, Retrieval
@@ -37,6 +36,7 @@ from interlingua.mining.texts import (
 )
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.topk.exact import Neighbors, exact_topk, mutual_topk
+from interlingua.storage.files import PathLike, tab_rows
 
 GROUP = 8192
 """Texts of a side to look up neighbors of in the background at a time."""

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from interlingua.config import Above, CheckedSettings
 from interlingua.corpus.formats import TextPair, fields_of, guess_format
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike
 from interlingua.mining.calibration import (
     PRECISIONS,
     Calibration,
@@ -50,6 +49,7 @@ from interlingua.mining.writer import (
 )
 from interlingua.portions import ceil_div
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import PathLike
 
 SCORE_COLUMNS = (*DEFAULT_COLUMNS, "probability", "cosine", "reasons")
 MINE_COLUMNS = (*SCORE_COLUMNS, "source_origins", "target_origins", "source_hub", "target_hub")

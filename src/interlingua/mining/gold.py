@@ -11,9 +11,9 @@ from jaxtyping import Bool, Float, Int64
 from numpy import ndarray
 
 from interlingua.errors import DataError, count_of
-from interlingua.files import tab_rows
 from interlingua.mining.pipeline import Mined
 from interlingua.mining.texts import NumberedTexts
+from interlingua.storage.files import tab_rows
 
 
 class Extraction(NamedTuple):

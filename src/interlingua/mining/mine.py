@@ -19,7 +19,6 @@ import numpy as np
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.encoder.encoder import choose_device
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike
 from interlingua.mining.calibration import Calibration, load_calibration
 from interlingua.mining.checks import Checker, CheckPlan
 from interlingua.mining.defaults import CHEAP, DROPPED
@@ -44,10 +43,11 @@ from interlingua.mining.pipeline import (
 from interlingua.mining.plan import estimate
 from interlingua.mining.work_folder import at_work
 from interlingua.options import Options, filled
-from interlingua.remote import check_writable, destination, is_remote, keep_inputs, name_of
 from interlingua.runtime.progress import Progress
 from interlingua.search.topk.approximate import Approximate
 from interlingua.search.topk.tiles import tiles_for
+from interlingua.storage.files import PathLike
+from interlingua.storage.remote import check_writable, destination, is_remote, keep_inputs, name_of
 from interlingua.storage.workspace import Workspace
 from interlingua.workers import Workers, connected
 

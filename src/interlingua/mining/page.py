@@ -14,7 +14,6 @@ from jaxtyping import Float64
 from numpy import ndarray
 
 from interlingua import __version__
-from interlingua.files import PathLike, atomic_write
 from interlingua.languages import resolve
 from interlingua.mining.calibration import Calibration
 from interlingua.mining.checks import find_check
@@ -23,6 +22,7 @@ from interlingua.mining.pipeline import Mined
 from interlingua.registry import CHECKS
 from interlingua.report.pages import render_page
 from interlingua.report.tables import Table
+from interlingua.storage.files import PathLike, atomic_write
 
 BARS = 60
 """Of the histogram of the scores, each 10 units wide in the drawing."""

@@ -29,7 +29,6 @@ from interlingua.corpus.sentence_table import is_table, read_column, refuse_colu
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import checked_texts
 from interlingua.errors import ConfigError, DataError, count_of
-from interlingua.files import PathLike, atomic_write, sha256_file
 from interlingua.functional.margin import MARGINS, Margin
 from interlingua.languages import resolve
 from interlingua.mining import defaults
@@ -56,7 +55,6 @@ from interlingua.mining.vectors import (
     open_vectors,
 )
 from interlingua.registry import check_choice
-from interlingua.remote import name_of
 from interlingua.runtime.progress import SILENT, Expected, Progress
 from interlingua.search.topk.approximate import Approximate, find_approximately
 from interlingua.search.topk.exact import Neighbors
@@ -70,6 +68,8 @@ from interlingua.search.topk.tiles import (
     search_tiles,
     tiles_for,
 )
+from interlingua.storage.files import PathLike, atomic_write, sha256_file
+from interlingua.storage.remote import name_of
 from interlingua.storage.workspace import Workspace
 from interlingua.workers import Workers
 

@@ -36,7 +36,6 @@ from interlingua.corpus.moses import moses_files
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import PAIRS, check_text, refuse_container
 from interlingua.errors import ConfigError, DataError, InterlinguaError
-from interlingua.files import count_lines
 from interlingua.functional.margin import MARGINS, Margin, margin_score
 from interlingua.languages import resolve
 from interlingua.mining import defaults
@@ -54,9 +53,10 @@ from interlingua.mining.filter import (
 from interlingua.mining.vectors import embed_texts
 from interlingua.mining.writer import PairRow, check_columns, format_with_columns
 from interlingua.registry import check_choice
-from interlingua.remote import keep_inputs
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.topk.exact import exact_topk
+from interlingua.storage.files import count_lines
+from interlingua.storage.remote import keep_inputs
 
 LEAST_PAIRS = 10
 """Pairs per neighbor of k; with fewer, a warning says that margins mean little."""

@@ -24,15 +24,15 @@ from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.arrays import map_array, unit_rows
 from interlingua.encoder.finite import check_finite, warn_of_zeros
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError, count_of
-from interlingua.files import PathLike
 from interlingua.mining.texts import NumberedTexts
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.arrays import map_array, unit_rows
+from interlingua.storage.files import PathLike
 from interlingua.storage.journal import Journal
-from interlingua.temporary import sync_folder
+from interlingua.storage.temporary import sync_folder
 from interlingua.workers import Workers
 
 log = logging.getLogger("interlingua")

@@ -25,10 +25,10 @@ from interlingua.corpus.formats import (
 from interlingua.corpus.spreadsheet import csv_writer, open_sheet
 from interlingua.corpus.workbook import Cell, WriteCells
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike, Spool, open_text_writer
 from interlingua.languages import written_code
 from interlingua.mining.checks import CheckPlan
 from interlingua.registry import CHECKS, did_you_mean
+from interlingua.storage.files import PathLike, Spool, open_text_writer
 
 log = logging.getLogger("interlingua")
 DEFAULT_COLUMNS = ("score", "source", "target")

@@ -12,8 +12,8 @@ from interlingua.corpus.clean import CleanConfig
 from interlingua.corpus.segmentation import PreTokenizer
 from interlingua.errors import ConfigError, DataError
 from interlingua.languages import resolve
-from interlingua.limits import MAX_LINE_CHARACTERS
 from interlingua.processes import usable_cores
+from interlingua.storage.limits import MAX_LINE_CHARACTERS
 
 MOST_CLEANING = 4
 """Cleaning processes by default: one process reads, and keeps no more of them busy."""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from interlingua import languages
 from interlingua.errors import DataError
-from interlingua.files import open_text_writer
 from interlingua.prepare.config import PrepareConfig
 from interlingua.prepare.progress import StageProgress
 from interlingua.prepare.shards import Fate, Shard, total
 from interlingua.prepare.sources import ENGLISH, LanguagePair
+from interlingua.storage.files import open_text_writer
 
 if TYPE_CHECKING:
     from interlingua.encoder.vocabulary import Vocabulary

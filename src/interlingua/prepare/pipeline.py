@@ -29,9 +29,6 @@ from interlingua.corpus.manifest import (
     is_corpus,
 )
 from interlingua.encoder.vocabulary import Vocabulary
-from interlingua.files import atomic_directory
-from interlingua.limits import line_limit
-from interlingua.locks import exclusive
 from interlingua.prepare.config import PrepareConfig, known_languages
 from interlingua.prepare.ingest import SourceCounts, ingest
 from interlingua.prepare.output import check_not_empty, write_store, write_texts
@@ -42,6 +39,9 @@ from interlingua.prepare.shards import DROPPED, Fate, Shard, total
 from interlingua.prepare.sources import check_sources
 from interlingua.prepare.vocabulary import make_vocabulary
 from interlingua.runtime.progress import Progress, progress_of
+from interlingua.storage.files import atomic_directory
+from interlingua.storage.limits import line_limit
+from interlingua.storage.locks import exclusive
 
 REJECTED_LINES = "rejected_lines.tsv"
 log = logging.getLogger("interlingua")

@@ -14,8 +14,8 @@ from interlingua.corpus.formats import TextPair, guess_format, read_pairs
 from interlingua.corpus.manifest import SourceFile
 from interlingua.corpus.moses import moses_files
 from interlingua.errors import DataError
-from interlingua.files import sha256_file
 from interlingua.prepare.config import PrepareConfig, SourceConfig
+from interlingua.storage.files import sha256_file
 
 CHUNK_PAIRS = 10_000
 ENGLISH = "eng_Latn"

@@ -26,8 +26,8 @@ from interlingua import languages
 from interlingua.config import from_mapping, load_toml
 from interlingua.corpus.formats import TextPair, read_pairs
 from interlingua.errors import DataError, LanguageError
-from interlingua.files import atomic_directory, sha256_file
 from interlingua.runtime.progress import Progress
+from interlingua.storage.files import atomic_directory, sha256_file
 
 log = logging.getLogger("interlingua")
 ENGLISH = "eng_Latn"

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from interlingua.arrays import normalize_rows
 from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.evaluation.metrics.retrieval import nearest_both_ways
 from interlingua.languages import resolve
+from interlingua.storage.arrays import normalize_rows
 
 SHOWN_LANGUAGES = (
     "rus_Cyrl", "jpn_Jpan", "arb_Arab", "zho_Hans", "hin_Deva", "kor_Hang", "ell_Grek", "ukr_Cyrl",

@@ -9,12 +9,12 @@ from typing import Any
 
 from interlingua.config import to_mapping
 from interlingua.errors import TaskError
-from interlingua.files import atomic_write
 from interlingua.quickstart.catalogues import Source
 from interlingua.quickstart.demo import Demonstration
 from interlingua.quickstart.scores import MIN_MESSAGES, Average, LanguageScore, Script
 from interlingua.report.pages import render_page
 from interlingua.report.tables import Table
+from interlingua.storage.files import atomic_write
 from interlingua.storage.formats import QUICKSTART
 from interlingua.storage.record import write_record
 

@@ -22,8 +22,6 @@ from interlingua.encoder.backends.load import model_name
 from interlingua.encoder.directory import MODEL_ENTRIES, is_ours
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError
-from interlingua.files import atomic_directory, remove_entries
-from interlingua.locks import exclusive
 from interlingua.prepare.pipeline import prepare
 from interlingua.quickstart import tables
 from interlingua.quickstart.catalogues import Package, Source, fetch, packages
@@ -34,8 +32,10 @@ from interlingua.quickstart.scores import Kind, LanguageScore, averages, score
 from interlingua.quickstart.training import MAX_TOKENS, VOCABULARY_SIZE, recipe
 from interlingua.registry import DEFAULT_MODEL
 from interlingua.runtime.progress import shown
+from interlingua.storage.files import atomic_directory, remove_entries
 from interlingua.storage.formats import QUICKSTART
 from interlingua.storage.json_text import json_lines
+from interlingua.storage.locks import exclusive
 from interlingua.storage.record import holds_record, write_record
 from interlingua.train.budget import BudgetError
 from interlingua.train.loop import train

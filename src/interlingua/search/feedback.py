@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.search.passage_index import PassageIndex
 from interlingua.search.ranking import Hit
+from interlingua.storage.arrays import normalize_rows
 
 
 def rankings_with_feedback(

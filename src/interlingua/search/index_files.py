@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from interlingua.encoder.texts import check_text
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, is_special
 from interlingua.search.lance_table import text_key
 from interlingua.search.passage_files import Passage, read_passages
+from interlingua.storage.files import PathLike, is_special
 
 
 class IndexFile(NamedTuple):

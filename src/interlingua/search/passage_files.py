@@ -24,8 +24,8 @@ from interlingua.corpus.sections import is_document, joined_headings, read_secti
 from interlingua.corpus.sentence_table import is_table, table_records
 from interlingua.encoder.texts import check_text, is_blank
 from interlingua.errors import DataError, MissingExtraError
-from interlingua.files import PathLike, open_text, stem_and_suffix, tab_rows
 from interlingua.languages import resolve_code
+from interlingua.storage.files import PathLike, open_text, stem_and_suffix, tab_rows
 from interlingua.storage.json_text import json_lines
 
 ID_KEYS = ("id", "_id", "docid")

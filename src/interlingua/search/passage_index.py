@@ -42,9 +42,6 @@ from interlingua.errors import (
     count_of,
     import_extra,
 )
-from interlingua.files import PathLike
-from interlingua.locks import NAME as LOCK_FILE
-from interlingua.locks import exclusive
 from interlingua.portions import portions
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.conditions import with_metadata
@@ -71,9 +68,12 @@ from interlingua.search.vector_scan import (
     write_scan,
 )
 from interlingua.search.word_forms import word_forms
+from interlingua.storage.files import PathLike
 from interlingua.storage.formats import PASSAGE_INDEX
+from interlingua.storage.locks import NAME as LOCK_FILE
+from interlingua.storage.locks import exclusive
 from interlingua.storage.record import RecordError, holds_record, read_record, write_record
-from interlingua.temporary import sweep
+from interlingua.storage.temporary import sweep
 
 log = logging.getLogger("interlingua")
 SETTINGS_FILE = "index.json"

@@ -18,7 +18,6 @@ from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_map_files import MAP_FILE, read_map
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike
 from interlingua.languages import resolve
 from interlingua.registry import check_choice
 from interlingua.runtime.progress import SILENT, Progress
@@ -38,6 +37,7 @@ from interlingua.search.ranking import (
     merged,
     without_copies,
 )
+from interlingua.storage.files import PathLike
 
 SearchMode = Literal["vector", "text", "hybrid", "feedback"]
 MODES: tuple[SearchMode, ...] = ("vector", "text", "hybrid", "feedback")

@@ -27,9 +27,9 @@ import numpy as np
 from jaxtyping import Float32, Int64, UInt64
 from numpy import ndarray
 
-from interlingua.arrays import map_array
-from interlingua.files import PathLike, atomic_directory
 from interlingua.search.topk.bounds import dot_float64, product_error
+from interlingua.storage.arrays import map_array
+from interlingua.storage.files import PathLike, atomic_directory
 from interlingua.storage.formats import VECTOR_SCAN
 from interlingua.storage.record import RecordError, read_record, write_record
 

@@ -18,10 +18,10 @@ from interlingua.corpus.formats import TextPair
 from interlingua.encoder.locate import hub_name, locate
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, InterlinguaError
-from interlingua.files import PathLike
 from interlingua.mining.calibration import Calibration, choose_calibration, load_calibrations
 from interlingua.mining.score import LEAST_PAIRS, BitextScorer, ScoreConfig
 from interlingua.serve.model import ServedModel
+from interlingua.storage.files import PathLike
 
 OWN_FILE = "calibration.json"
 """In a model's folder; it is read where no other file is named."""

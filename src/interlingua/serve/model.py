@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.encoder.encode import Dtype, automatic_dtype_name, encode_tokens
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.texts import check_text, is_blank
@@ -17,6 +16,7 @@ from interlingua.encoder.vector_format import VectorFormat
 from interlingua.encoder.vocabulary import truncate
 from interlingua.errors import ConfigError, DataError
 from interlingua.languages import resolve
+from interlingua.storage.arrays import normalize_rows
 
 
 @dataclass(frozen=True, slots=True)

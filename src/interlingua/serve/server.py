@@ -28,12 +28,12 @@ import torch
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, InterlinguaError, require_extra
-from interlingua.files import PathLike
 from interlingua.registry import check_choice
 from interlingua.serve.hosts import accepted_hosts
 from interlingua.serve.json_log import log_libraries_as_json, write_message
 from interlingua.serve.model import ServedModel
 from interlingua.serve.settings import PACKAGES, ServeSettings
+from interlingua.storage.files import PathLike
 
 if TYPE_CHECKING:
     from interlingua.search.indexed_model import IndexedModel

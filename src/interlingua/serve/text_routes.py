@@ -18,7 +18,6 @@ from pydantic import ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 from starlette.requests import Request
 from starlette.responses import Response
 
-from interlingua.arrays import unit_rows
 from interlingua.corpus.sentence_splitting import split_text
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.texts import is_blank
@@ -43,6 +42,7 @@ from interlingua.serve.link_probabilities import (
 from interlingua.serve.model import language_code
 from interlingua.serve.service import Service, refuse_not_finite
 from interlingua.serve.token_matches import token_cosines, tokenized_pair
+from interlingua.storage.arrays import unit_rows
 
 CHARACTERS_PER_TOKEN = 8
 """A text of more than so many for each token of a request is too long, and is not split."""

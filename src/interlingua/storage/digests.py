@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from interlingua.files import sha256_file
+from interlingua.storage.files import sha256_file
 
 FileDigests = dict[str, list[int | str]]
 """Size and SHA-256 of each file, by its path below the folder."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike, atomic_write
+from interlingua.storage.files import PathLike, atomic_write
 from interlingua.storage.json_text import as_json, parse_json
 
 _MARK_BYTES = 9

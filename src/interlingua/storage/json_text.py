@@ -14,8 +14,8 @@ from itertools import chain
 from typing import Any
 
 from interlingua.errors import DataError
-from interlingua.files import open_bytes, open_text
-from interlingua.limits import read_document
+from interlingua.storage.files import open_bytes, open_text
+from interlingua.storage.limits import read_document
 
 MAX_DIGITS = 300
 MAX_DEPTH = 200

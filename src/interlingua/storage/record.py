@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.errors import DataError
-from interlingua.files import PathLike, atomic_write
+from interlingua.storage.files import PathLike, atomic_write
 from interlingua.storage.formats import Format
 from interlingua.storage.json_text import as_json, parse_json, read_json_text
 

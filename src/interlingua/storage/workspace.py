@@ -30,20 +30,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from interlingua import locks
 from interlingua.errors import ConfigError
-from interlingua.files import (
+from interlingua.storage import locks
+from interlingua.storage.digests import are_digests, file_digests, find_damage
+from interlingua.storage.files import (
     PathLike,
     atomic_directory,
     remove_entries,
     sha256_file,
     sha256_tree,
 )
-from interlingua.storage.digests import are_digests, file_digests, find_damage
 from interlingua.storage.formats import Format
 from interlingua.storage.json_text import as_json
 from interlingua.storage.record import RecordError, read_record, write_record
-from interlingua.temporary import sweep
+from interlingua.storage.temporary import sweep
 
 log = logging.getLogger("interlingua")
 RECORD = "workspace.json"

@@ -20,7 +20,6 @@ import torch
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.batches.mixture import ParallelPlan
 from interlingua.batches.sentences import by_pivot, meaning_groups, sentence_keys
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
@@ -35,9 +34,10 @@ from interlingua.encoder.teacher_bank import (
 )
 from interlingua.encoder.teachers import Teacher, VectorTeacher
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import atomic_write, remove_entries
 from interlingua.functional.anchoring import principal_components
 from interlingua.methods.objective import Objective
+from interlingua.storage.arrays import normalize_rows
+from interlingua.storage.files import atomic_write, remove_entries
 from interlingua.train.build import MicroBatches
 from interlingua.train.dense_start import fit_dense
 from interlingua.train.engine import Engine

@@ -20,11 +20,11 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from interlingua.errors import CheckpointError, DataError
-from interlingua.files import atomic_directory, remove_entries
 from interlingua.storage.digests import are_digests, file_digests, find_damage
+from interlingua.storage.files import atomic_directory, remove_entries
 from interlingua.storage.formats import CHECKPOINT
 from interlingua.storage.record import RecordError, read_record, write_record
-from interlingua.tensor_files import write_safetensors
+from interlingua.storage.tensor_files import write_safetensors
 from interlingua.train.engine import gathered
 
 STATE_FILE = "state.json"

@@ -39,10 +39,10 @@ from interlingua.encoder.model_files import (
     NumPositions,
 )
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike
 from interlingua.methods.matryoshka import Matryoshka
 from interlingua.methods.options import read_options
 from interlingua.registry import METHODS, resolve
+from interlingua.storage.files import PathLike
 from interlingua.train.data_config import DataConfig
 
 FOR_ALL_METHODS = ("matryoshka", "matryoshka_weights")

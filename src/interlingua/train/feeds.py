@@ -22,9 +22,9 @@ from interlingua.batches.table import LabeledPlan, LabeledRows, SentencePlan, To
 from interlingua.corpus.formats.labeled_pairs import read_labeled
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import sha256_file, sha256_tree
 from interlingua.languages import resolve as language
 from interlingua.registry import METHODS, resolve
+from interlingua.storage.files import sha256_file, sha256_tree
 from interlingua.train.columns import token_column
 from interlingua.train.config import TrainConfig
 from interlingua.train.data_config import DataConfig, LabeledConfig

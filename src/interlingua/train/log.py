@@ -20,10 +20,10 @@ from rich.console import Console
 from torch import Tensor, nn
 
 from interlingua.errors import DataError, InterlinguaError, import_extra
-from interlingua.files import atomic_write
 from interlingua.processes import is_first_process
 from interlingua.runtime import duration
 from interlingua.runtime.progress import Progress, TerminalProgress, TimeLeft
+from interlingua.storage.files import atomic_write
 from interlingua.storage.json_text import parse_json
 from interlingua.train.checkpoint import TrainState, checkpoints_in
 from interlingua.train.config import TrainConfig

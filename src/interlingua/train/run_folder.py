@@ -14,11 +14,11 @@ import torch
 from interlingua import __version__
 from interlingua.encoder.directory import MODEL_ENTRIES
 from interlingua.errors import CheckpointError, ConfigError, DataError
-from interlingua.files import atomic_write, other_entries, remove_entries
-from interlingua.locks import exclusive
+from interlingua.storage.files import atomic_write, other_entries, remove_entries
 from interlingua.storage.formats import CHECKPOINT, RUN
+from interlingua.storage.locks import exclusive
 from interlingua.storage.record import RecordError, holds_record, read_record, write_record
-from interlingua.temporary import sweep
+from interlingua.storage.temporary import sweep
 from interlingua.train.checkpoint import (
     ENTRIES,
     STATE_FILE,

@@ -18,7 +18,7 @@ from interlingua.config import Between, CheckedSettings, PathText
 from interlingua.corpus.augment import SilverReport, make_silver
 from interlingua.encoder.encoder import Encoder, choose_device
 from interlingua.encoder.pair_scorer import PairScorer
-from interlingua.files import sha256_tree
+from interlingua.storage.files import sha256_tree
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

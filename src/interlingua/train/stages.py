@@ -37,11 +37,11 @@ from interlingua.config import (
     with_absolute_paths,
 )
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.files import PathLike, sha256_file, sha256_tree
-from interlingua.locks import exclusive
 from interlingua.processes import is_first_process
 from interlingua.registry import did_you_mean
+from interlingua.storage.files import PathLike, sha256_file, sha256_tree
 from interlingua.storage.formats import STAGES
+from interlingua.storage.locks import exclusive
 from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.train.config import LENGTHS, TrainConfig, differences, train_config_from
 from interlingua.train.log import say

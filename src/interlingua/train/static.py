@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from interlingua.arrays import normalize_rows
 from interlingua.batches.records import TokenStore
 from interlingua.config import apply_override
 from interlingua.encoder.dual_encoder import QUERY_PROMPT
@@ -20,7 +19,8 @@ from interlingua.encoder.static_start import static_start
 from interlingua.encoder.texts import is_blank
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike
+from interlingua.storage.arrays import normalize_rows
+from interlingua.storage.files import PathLike
 from interlingua.train.config import LENGTHS, TrainConfig, train_config_from
 from interlingua.train.loop import train
 from interlingua.train.result import TrainResult

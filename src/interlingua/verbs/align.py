@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike
 from interlingua.mining import defaults
 from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, argument, filled, function_of, option
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import PathLike
 from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import ColumnOptions, ModelOptions, as_path, output_option
 

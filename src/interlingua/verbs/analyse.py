@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike
 from interlingua.options import (
     FILTERING,
     INPUT,
@@ -20,6 +19,7 @@ from interlingua.options import (
     option,
 )
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import PathLike
 from interlingua.verbs.evaluate import (
     MeasuredModelOptions,
     check_encoder,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from interlingua.config import AtLeast, refuse_without
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike
 from interlingua.options import (
     INPUT,
     MODEL,
@@ -20,6 +19,7 @@ from interlingua.options import (
     listed,
     option,
 )
+from interlingua.storage.files import PathLike
 from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import REQUIRED, output_option
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from interlingua.config import AtLeast
-from interlingua.files import PathLike
 from interlingua.mining import defaults
 from interlingua.options import FILTERING, INPUT, Names, filled, function_of, option
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import PathLike
 from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import REQUIRED, TwoTextsOptions, as_text, joined, output_option
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike
 from interlingua.options import FILTERING, OUTPUT, Options, argument, function_of, option
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import PathLike
 from interlingua.verbs.shared import as_path, output_option
 
 
@@ -92,7 +92,7 @@ def run_compare(options: CompareOptions, progress: Progress = SILENT) -> Compari
         DataError: a result can't be read.
     """
     from interlingua.evaluation import rendering
-    from interlingua.files import atomic_write
+    from interlingua.storage.files import atomic_write
 
     if isinstance(options.result, str | os.PathLike):
         paths = [Path(options.result)]

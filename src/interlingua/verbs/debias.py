@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from interlingua.analysis import debias_defaults
 from interlingua.config import AtLeast, refuse_unread, train_key_hint_of
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike
 from interlingua.options import (
     INPUT,
     MODEL,
@@ -27,6 +26,7 @@ from interlingua.options import (
     option,
 )
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import PathLike
 from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import BackendOptions, CacheOptions, DtypeOptions, output_option
 

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 from interlingua.config import AtLeast
 from interlingua.errors import ConfigError, require_extra
-from interlingua.files import PathLike, check_content
 from interlingua.options import INPUT, OUTPUT, argument, filled, function_of, option
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import PathLike, check_content
 from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import (
     REQUIRED,

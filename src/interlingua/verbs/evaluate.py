@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from interlingua.config import AtLeast
 from interlingua.errors import ConfigError, DataError, with_article
-from interlingua.files import PathLike
 from interlingua.options import (
     FILTERING,
     INPUT,
@@ -24,6 +23,7 @@ from interlingua.options import (
     option,
 )
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import PathLike
 from interlingua.verbs.inputs import check_folder, check_inputs, check_packages_of_tasks
 from interlingua.verbs.shared import (
     BatchOptions,

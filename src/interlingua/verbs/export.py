@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlingua.errors import ConfigError, require_extra
-from interlingua.files import PathLike
 from interlingua.options import MODEL, OUTPUT, Options, argument, function_of, option
+from interlingua.storage.files import PathLike
 from interlingua.verbs.inputs import check_folder, check_inputs
 from interlingua.verbs.shared import REQUIRED, output_option
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlingua.errors import ConfigError, require_extra
-from interlingua.files import PathLike
 from interlingua.options import INPUT, MODEL, SEARCH, Options, argument, function_of, option
 from interlingua.registry import DEFAULT_MODEL, did_you_mean
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.chunks import OVERLAP, TOKENS, ChunkSettings
 from interlingua.search.index_files import named_files
+from interlingua.storage.files import PathLike
 from interlingua.verbs.inputs import check_files, check_index, check_inputs, check_model
 from interlingua.verbs.shared import is_file_name, output_option
 

@@ -9,8 +9,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from interlingua.files import PathLike
 from interlingua.options import Options, argument, function_of
+from interlingua.storage.files import PathLike
 from interlingua.verbs.inputs import check_inputs
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from typing import Any
 
 from interlingua.config import HUB_PREFIX, PathText, from_mapping, load_toml
 from interlingua.errors import CheckpointError, ConfigError, DataError, require_extra
-from interlingua.files import PathLike, is_special, open_raw, stem_and_suffix, tab_rows
 from interlingua.options import Names, Options, declared, listed
 from interlingua.registry import SUITES, load
-from interlingua.remote import WILD, expand, filesystem, is_remote, state
+from interlingua.storage.files import PathLike, is_special, open_raw, stem_and_suffix, tab_rows
+from interlingua.storage.remote import WILD, expand, filesystem, is_remote, state
 from interlingua.verbs.shared import BACKEND, STANDARD_INPUT, joined
 
 MODEL_FILES = ("config.json", "modules.json")

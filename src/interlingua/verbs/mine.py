@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.errors import require_extra
-from interlingua.files import PathLike
 from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.options import (
     FILTERING,
@@ -24,6 +23,7 @@ from interlingua.options import (
 )
 from interlingua.registry import CHECKS
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import PathLike
 from interlingua.verbs.inputs import check_inputs, check_packages_of_checks
 from interlingua.verbs.shared import (
     BadLineOptions,

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlingua.config import HUB_PREFIX
-from interlingua.files import PathLike
 from interlingua.options import OUTPUT, Options, argument, function_of, option
+from interlingua.storage.files import PathLike
 from interlingua.verbs.inputs import check_model, check_package_of_bitext
 from interlingua.verbs.shared import output_option, overridden
 

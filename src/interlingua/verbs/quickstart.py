@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from interlingua.config import AtLeast
 from interlingua.errors import require_extra
-from interlingua.files import PathLike
 from interlingua.options import INPUT, Options, filled, function_of, option
+from interlingua.storage.files import PathLike
 from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import output_option
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from interlingua.files import PathLike
-from interlingua.limits import in_line_limit
 from interlingua.mining import defaults
 from interlingua.options import (
     FILTERING,
@@ -25,6 +23,8 @@ from interlingua.options import (
 )
 from interlingua.registry import CHECKS
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import PathLike
+from interlingua.storage.limits import in_line_limit
 from interlingua.verbs.inputs import check_bitext, check_inputs, check_packages_of_checks
 from interlingua.verbs.shared import (
     BadLineOptions,

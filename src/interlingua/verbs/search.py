@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from interlingua.config import AtLeast
 from interlingua.encoder.texts import is_blank
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike
 from interlingua.options import (
     INPUT,
     MODEL,
@@ -22,6 +21,7 @@ from interlingua.options import (
     listed,
     option,
 )
+from interlingua.storage.files import PathLike
 from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import STANDARD_INPUT
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from interlingua.config import Between
 from interlingua.errors import require_extra
-from interlingua.files import PathLike
 from interlingua.options import MODEL, SEARCH, argument, function_of, option
 from interlingua.registry import DEFAULT_MODEL
 from interlingua.serve.settings import PACKAGES, ServeSettings
+from interlingua.storage.files import PathLike
 from interlingua.verbs.inputs import check_inputs
 
 

@@ -13,12 +13,12 @@ from typing import Annotated, Any
 from interlingua.config import AtLeast, apply_override
 from interlingua.corpus.formats import FORMAT_OF_SUFFIX, is_moses_name
 from interlingua.errors import ConfigError, with_article
-from interlingua.files import COMPRESSIONS, PathLike, stem_and_suffix
-from interlingua.limits import MAX_LINE_CHARACTERS
 from interlingua.mining import defaults
 from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, Names, Options, argument, option
 from interlingua.registry import BACKENDS, DEFAULT_MODEL, installed_model_entry
-from interlingua.remote import WILD, is_remote
+from interlingua.storage.files import COMPRESSIONS, PathLike, stem_and_suffix
+from interlingua.storage.limits import MAX_LINE_CHARACTERS
+from interlingua.storage.remote import WILD, is_remote
 
 Model = Any
 """A model directory, a run, ``hf:owner/name`` or the name of an installed model.

@@ -19,7 +19,7 @@ from interlingua.errors import ConfigError
 from interlingua.mining.pipeline import TextFile, text_side
 from interlingua.mining.texts import LAYOUTS, guess_layout
 from interlingua.registry import check_choice
-from interlingua.remote import expand, fetch
+from interlingua.storage.remote import expand, fetch
 from interlingua.verbs.shared import ModelOptions, TwoTextsOptions, embedding_function
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from interlingua.config import AtLeast, with_absolute_paths
 from interlingua.errors import ConfigError, InterlinguaError
-from interlingua.files import PathLike
 from interlingua.options import INPUT, Options, argument, function_of, option
 from interlingua.processes import others_run
+from interlingua.storage.files import PathLike
 from interlingua.verbs.inputs import check_training
 from interlingua.verbs.shared import as_path, output_option, overridden
 
@@ -181,7 +181,7 @@ def _output(options: TrainOptions, key: str) -> list[str]:
 
 
 def _write_template(recipe: str, config: Any) -> Path:
-    from interlingua.files import atomic_write
+    from interlingua.storage.files import atomic_write
     from interlingua.train.template import template
 
     path = Path(config or "train.toml")

@@ -11,7 +11,7 @@ import time
 import torch
 
 from interlingua.encoder.encoder import Encoder
-from interlingua.files import sha256_tree
+from interlingua.storage.files import sha256_tree
 from tests.adapt.invented import write_lines
 from tests.adapt.test_extend import done as done
 from tests.adapt.test_extend import place as place

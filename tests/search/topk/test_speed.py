@@ -7,10 +7,10 @@ import time
 import numpy as np
 import pytest
 
-from interlingua.arrays import unit_rows
 from interlingua.errors import DataError
 from interlingua.search.topk import speed
 from interlingua.search.topk.speed import SearchSpeed, _kth_best, search_speed
+from interlingua.storage.arrays import unit_rows
 
 
 def test_seconds_by_hand():

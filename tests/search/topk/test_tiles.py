@@ -10,7 +10,6 @@ import pytest
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.kernels import library
-from interlingua.locks import exclusive
 from interlingua.search.topk import tiles
 from interlingua.search.topk.exact import mutual_topk
 from interlingua.search.topk.tiles import (
@@ -21,6 +20,7 @@ from interlingua.search.topk.tiles import (
     search_tiles,
 )
 from interlingua.search.topk.torch_scanner import TILE_COLUMNS, TILE_ROWS
+from interlingua.storage.locks import exclusive
 from tests.progress_records import Recorded
 from tests.search.topk.scanners import assert_equal, crowded, read_neighbors, small_plan
 

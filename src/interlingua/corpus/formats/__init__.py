@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol, Self, cast
 from interlingua import languages, registry
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.errors import ConfigError, DamagedFileError, DataError
-from interlingua.files import COMPRESSIONS, PathLike, Spool, check_content, stem_and_suffix
+from interlingua.storage.files import COMPRESSIONS, PathLike, Spool, check_content, stem_and_suffix
 
 log = logging.getLogger("interlingua")
 FORMAT_OF_SUFFIX = {

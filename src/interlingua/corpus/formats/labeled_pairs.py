@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from interlingua.errors import DataError, count_of
-from interlingua.files import open_text, stem_and_suffix, tab_rows
 from interlingua.languages import find_code, resolve
+from interlingua.storage.files import open_text, stem_and_suffix, tab_rows
 from interlingua.storage.json_text import json_lines
 
 log = logging.getLogger("interlingua")

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from interlingua.corpus.xml_stream import xml_events
 from interlingua.errors import DataError, count_of
-from interlingua.files import tab_rows
+from interlingua.storage.files import tab_rows
 from interlingua.storage.json_text import json_lines
 
 _PYTHON_BYTES = re.compile(r"b(['\"]).*\1")

@@ -34,8 +34,8 @@ from typing import Any, NamedTuple
 from interlingua.corpus.formats import uncompressed_name
 from interlingua.corpus.json_stream import is_json_array, json_array_items
 from interlingua.errors import DataError, count_of
-from interlingua.files import COMPRESSIONS, open_text, stem_and_suffix, tab_rows
 from interlingua.languages import find_in_name, resolve
+from interlingua.storage.files import COMPRESSIONS, open_text, stem_and_suffix, tab_rows
 from interlingua.storage.json_text import json_lines, load_json
 
 NO_POSITIVE = "question without a passage that answers it"

@@ -17,7 +17,6 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.config import CheckedSettings, from_mapping
 from interlingua.encoder.encode import Dtype, EncodeReport, collect
 from interlingua.encoder.finite import check_finite, warn_of_zeros
@@ -25,9 +24,10 @@ from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.encoder.texts import checked_texts
 from interlingua.errors import TaskError
-from interlingua.files import PathLike
 from interlingua.portions import portions
 from interlingua.runtime.progress import Progress, progress_of
+from interlingua.storage.arrays import normalize_rows
+from interlingua.storage.files import PathLike
 
 PORTION_TEXTS = 4096
 """Texts given to an encoder at once."""

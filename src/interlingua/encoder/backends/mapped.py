@@ -14,7 +14,6 @@ from typing import Any
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.config import CheckedSettings, shown
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.directory import read_json
@@ -23,6 +22,7 @@ from interlingua.encoder.language_map_files import MAP_FILE, read_map
 from interlingua.encoder.language_maps import LanguageMap
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.registry import BACKENDS
+from interlingua.storage.arrays import normalize_rows
 
 MAPPED_FILE = "mapped_encoder.json"
 

@@ -14,7 +14,6 @@ import torch
 from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.config import CheckedSettings
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.directory import (
@@ -36,7 +35,8 @@ from interlingua.encoder.pooling import POOLING_MODES, HiddenStates, PoolingMode
 from interlingua.encoder.static_directory import static_folder, static_settings
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError, TaskError, import_extra
-from interlingua.files import sha256_file
+from interlingua.storage.arrays import normalize_rows
+from interlingua.storage.files import sha256_file
 
 GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx")
 POOLED = ("sentence_embedding", "sentence_embeddings")

@@ -12,12 +12,12 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.arrays import arrays_of, map_array
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.errors import ConfigError, DataError, count_of
-from interlingua.files import COMPRESSIONS, open_text, sha256_file
+from interlingua.storage.arrays import arrays_of, map_array
+from interlingua.storage.files import COMPRESSIONS, open_text, sha256_file
 
 log = logging.getLogger("interlingua")
 PRECOMPUTED = "precomputed vectors"

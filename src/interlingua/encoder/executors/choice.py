@@ -32,8 +32,8 @@ import torch
 
 from interlingua import __version__, kernels
 from interlingua.errors import ConfigError, InterlinguaError
-from interlingua.files import atomic_write
 from interlingua.registry import did_you_mean
+from interlingua.storage.files import atomic_write
 from interlingua.storage.json_text import parse_json
 
 VARIABLE = "INTERLINGUA_EXECUTOR"

@@ -18,8 +18,8 @@ from typing import Any
 from interlingua.corpus.evaluation_sets import read_lines
 from interlingua.corpus.hard_negatives import Altered
 from interlingua.errors import DataError
-from interlingua.files import atomic_write
 from interlingua.languages import resolve
+from interlingua.storage.files import atomic_write
 from interlingua.storage.json_text import parse_json, read_json_text
 
 MISALIGNED = "misaligned"

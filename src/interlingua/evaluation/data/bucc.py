@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from interlingua.errors import DataError, count_of
 from interlingua.evaluation.data.folders import full_code
-from interlingua.files import tab_rows
+from interlingua.storage.files import tab_rows
 
 _FILE = re.compile(
     r"(?:[a-z]{2,3}-[a-z]{2,3}\.)?(training|train|test|sample|dev)\.([a-z]{2,3})(?:\.gz|\.xz|\.zst)?"

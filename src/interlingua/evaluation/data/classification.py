@@ -31,8 +31,8 @@ from interlingua.corpus.formats.labeled_texts import (
 )
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import PACKED, folders_in, matching_files
-from interlingua.files import files_in, tab_rows
 from interlingua.languages import find_code
+from interlingua.storage.files import files_in, tab_rows
 
 Domain = Literal["books", "dvd", "music"]
 DOMAINS: tuple[Domain, ...] = ("books", "dvd", "music")

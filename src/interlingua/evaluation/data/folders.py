@@ -11,8 +11,8 @@ from pathlib import Path
 
 from interlingua.corpus.evaluation_sets import PairFile, one_each, pair_files
 from interlingua.errors import DataError, LanguageAbsentError
-from interlingua.files import files_in
 from interlingua.languages import find_code, resolve
+from interlingua.storage.files import files_in
 from interlingua.storage.json_text import parse_json
 
 ENGLISH = "eng_Latn"

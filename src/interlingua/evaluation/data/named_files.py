@@ -11,8 +11,8 @@ from interlingua.corpus.evaluation_sets import one_each
 from interlingua.corpus.formats import uncompressed_name
 from interlingua.corpus.sentence_table import is_table
 from interlingua.errors import DataError
-from interlingua.files import files_in
 from interlingua.languages import find_code
+from interlingua.storage.files import files_in
 
 
 def named_files(folder: Path, *, tables: bool = False) -> dict[str, Path]:

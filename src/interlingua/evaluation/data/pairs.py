@@ -24,7 +24,7 @@ from interlingua.corpus.formats.labeled_pairs import (
     read_labeled,
 )
 from interlingua.evaluation.data.folders import PACKED, folders_in, matching_files
-from interlingua.files import files_in
+from interlingua.storage.files import files_in
 
 Split = Literal["train", "dev", "test"]
 Neutral = Literal["negative", "left_out"]

@@ -38,9 +38,9 @@ from interlingua.corpus.formats.questions import (
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import content_sha256, folders_in, matching_files
 from interlingua.evaluation.metrics.ranking import Qrels
-from interlingua.files import COMPRESSIONS, open_text
 from interlingua.languages import resolve_code
 from interlingua.search.passage_files import LANGUAGE_KEYS
+from interlingua.storage.files import COMPRESSIONS, open_text
 from interlingua.storage.json_text import json_lines
 
 QUESTIONS_FILE = re.compile(

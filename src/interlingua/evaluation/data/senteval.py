@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from interlingua.errors import DataError
 from interlingua.evaluation.data.pairs import mrpc_file, read_mrpc
-from interlingua.files import open_bytes
+from interlingua.storage.files import open_bytes
 
 _BINARY = {
     "MR": ("rt-polarity.pos", "rt-polarity.neg", "rt-polarity.all"),

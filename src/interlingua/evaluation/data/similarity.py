@@ -26,7 +26,7 @@ from interlingua.corpus.formats.labeled_pairs import (
 )
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import PACKED, folders_in, matching_files
-from interlingua.files import files_in
+from interlingua.storage.files import files_in
 
 Split = Literal["train", "dev", "test"]
 _TRACK = re.compile(rf"(?:STS\.input\.)?track\d([ab]?)\.{CODE}-{CODE}\.(?:tsv|txt){PACKED}")

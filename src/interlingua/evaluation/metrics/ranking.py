@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from interlingua.errors import DataError, import_extra
-from interlingua.files import atomic_write
+from interlingua.storage.files import atomic_write
 
 Run = Mapping[str, Mapping[str, float]]
 Qrels = Mapping[str, Mapping[str, int]]

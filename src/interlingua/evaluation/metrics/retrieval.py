@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.search.topk.exact import mutual_topk
+from interlingua.storage.arrays import normalize_rows
 
 
 def nearest_both_ways(

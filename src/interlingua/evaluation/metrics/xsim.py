@@ -10,7 +10,6 @@ from jaxtyping import Bool, Float, Float32, Int64
 from numpy import ndarray
 from torch import Tensor
 
-from interlingua.arrays import normalize_rows
 from interlingua.corpus.hard_negatives import Altered
 from interlingua.evaluation.data.augmented_sets import MISALIGNED
 from interlingua.functional.margin import (
@@ -21,6 +20,7 @@ from interlingua.functional.margin import (
     score_neighbors,
 )
 from interlingua.search.topk.exact import mutual_topk
+from interlingua.storage.arrays import normalize_rows
 
 
 class XSimSearch(NamedTuple):

@@ -27,10 +27,10 @@ from interlingua.evaluation.metrics.retrieval import is_right
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.streams import stream_vectors
 from interlingua.evaluation.task import Findings, Scored, StreamedTask, Unit
-from interlingua.files import files_in
 from interlingua.languages import find_code
 from interlingua.mining.candidates import best_both_ways
 from interlingua.search.topk.exact import exact_topk
+from interlingua.storage.files import files_in
 
 Direction = Literal["en-x", "x-en"]
 LANGUAGES = "bg cs da de el es et fi fr hr hu it lt lv nl pl pt ro sk sl sv"

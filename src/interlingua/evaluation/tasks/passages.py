@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
-from interlingua.arrays import normalize_rows
 from interlingua.corpus.formats.questions import PoolPassage
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
@@ -34,6 +33,7 @@ from interlingua.evaluation.tasks.passage_ids import PassageIds
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, Questions
 from interlingua.portions import portions
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.arrays import normalize_rows
 
 T = TypeVar("T")
 OF_ALL = "_all_languages"

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple
 
-from interlingua.arrays import row_cosines
 from interlingua.config import AtLeast
 from interlingua.corpus.evaluation_sets import read_lines
 from interlingua.corpus.variants import VARIANTS, check_variants
@@ -26,6 +25,7 @@ from interlingua.evaluation.parallel import language_files
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.task import Findings, LanguageTask, Scored, Unit
 from interlingua.evaluation.tasks.flores import FloresP1
+from interlingua.storage.arrays import row_cosines
 
 DEFAULT_LANGUAGES = (
     *(ENGLISH, "deu_Latn", "tur_Latn", "vie_Latn", "rus_Cyrl"),

@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Float32, Float64
 from numpy import ndarray
 
-from interlingua.arrays import row_cosines
 from interlingua.config import AtLeast
 from interlingua.errors import DataError, LanguageAbsentError
 from interlingua.evaluation.cache import CachedEncoder
@@ -26,6 +25,7 @@ from interlingua.evaluation.metrics.correlation import (
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
 from interlingua.evaluation.task import Findings, LanguageTask, Scored, Unit
 from interlingua.evaluation.tasks.groups import present_members
+from interlingua.storage.arrays import row_cosines
 
 DECIMALS = 12
 """Cosines are rounded to so many, or equal pairs would be ranked by the last bit of a sum."""

@@ -16,7 +16,6 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.arrays import unit_rows
 from interlingua.encoder.executors.choice import (
     Trial,
     choose_executor,
@@ -30,6 +29,7 @@ from interlingua.search.topk.bounds import STAGE, Block, Frame, Scanner
 from interlingua.search.topk.kernel_scanner import CompiledScanner
 from interlingua.search.topk.lists import NeighborLists
 from interlingua.search.topk.torch_scanner import TorchScanner
+from interlingua.storage.arrays import unit_rows
 
 SCANNERS: dict[str, Callable[[Frame], Scanner[Any]]] = {
     "kernel": CompiledScanner,

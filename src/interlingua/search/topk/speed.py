@@ -17,7 +17,6 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.arrays import unit_rows
 from interlingua.portions import ceil_div
 from interlingua.search.topk.bounds import Block
 from interlingua.search.topk.exact import (
@@ -28,6 +27,7 @@ from interlingua.search.topk.exact import (
     read_block,
 )
 from interlingua.search.topk.lists import NeighborLists
+from interlingua.storage.arrays import unit_rows
 
 TRIED_VECTORS = 4096
 """Vectors of a side in the largest trial."""

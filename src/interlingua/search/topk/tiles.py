@@ -31,8 +31,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interlingua.errors import ConfigError, DataError, count_of
-from interlingua.files import PathLike, atomic_write, remove_entries
-from interlingua.locks import exclusive
 from interlingua.portions import ceil_div
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.topk.bounds import Block, Frame
@@ -46,7 +44,9 @@ from interlingua.search.topk.exact import (
     read_block,
 )
 from interlingua.search.topk.lists import NeighborLists
+from interlingua.storage.files import PathLike, atomic_write, remove_entries
 from interlingua.storage.journal import Journal
+from interlingua.storage.locks import exclusive
 from interlingua.workers import Workers
 
 MOST_ROWS = 2**18

@@ -7,12 +7,12 @@ import sys
 import numpy as np
 import pytest
 
-from interlingua.arrays import normalize_rows
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.backends.sentence_transformers import check_version
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.model_info import prompt_text
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
+from interlingua.storage.arrays import normalize_rows
 
 
 @pytest.mark.parametrize("prompt", [None, "passage", "en3 ", ""])

@@ -7,7 +7,7 @@ import fsspec
 import pytest
 
 from interlingua.errors import ConfigError, DataError, InterlinguaError, MissingExtraError
-from interlingua.remote import (
+from interlingua.storage.remote import (
     check_writable,
     destination,
     exists,
@@ -141,7 +141,7 @@ def test_places_that_can_be_written_to_are_left_as_they_are(tmp_path, monkeypatc
     def refused(**_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("interlingua.remote.tempfile.TemporaryFile", refused)
+    monkeypatch.setattr("interlingua.storage.remote.tempfile.TemporaryFile", refused)
     with pytest.raises(DataError, match=r"^a\.txt: .*Permission denied"):
         check_writable("a.txt")
 

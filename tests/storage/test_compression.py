@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from interlingua.compression import ZstandardReader, zstandard_library
 from interlingua.errors import MissingExtraError
+from interlingua.storage.compression import ZstandardReader, zstandard_library
 
 
 def test_frames_are_read_and_a_cut_one_is_noticed(tmp_path):

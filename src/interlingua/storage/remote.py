@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.errors import ConfigError, DataError, InterlinguaError, MissingExtraError
-from interlingua.files import PathLike, atomic_write, is_special
+from interlingua.storage.files import PathLike, atomic_write, is_special
 
 EXTRAS = {"s3fs": "s3", "gcsfs": "gcs"}
 """Packages that fsspec needs, and our extras that bring them."""

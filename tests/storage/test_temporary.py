@@ -10,12 +10,12 @@ import time
 
 import pytest
 
-from interlingua import files, temporary
 from interlingua.errors import DataError
+from interlingua.storage import files, temporary
 
 WRITER = """
 import sys
-from interlingua.files import atomic_directory, atomic_write
+from interlingua.storage.files import atomic_directory, atomic_write
 with atomic_directory(sys.argv[1] + "/big") as folder, atomic_write(sys.argv[1] + "/a.txt") as file:
     print("open", flush=True)
     sys.stdin.read()
@@ -161,8 +161,8 @@ def test_names_are_exchanged_in_one_step(tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from interlingua import temporary
-from interlingua.files import atomic_directory
+from interlingua.storage import temporary
+from interlingua.storage.files import atomic_directory
 
 rename, moment, calls = os.rename, int(sys.argv[2]), []
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interlingua.files import usual_mode
+from interlingua.storage.files import usual_mode
 
 if TYPE_CHECKING:
     from torch import Tensor

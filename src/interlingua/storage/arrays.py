@@ -16,9 +16,9 @@ from jaxtyping import Float32, Float64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua import limits
 from interlingua.errors import DataError, InterlinguaError
-from interlingua.files import PathLike
+from interlingua.storage import limits
+from interlingua.storage.files import PathLike
 
 ARCHIVE = b"PK"
 """How a ``.npz`` file begins."""

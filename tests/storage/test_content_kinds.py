@@ -11,11 +11,11 @@ import zipfile
 
 import pytest
 
-from interlingua.content_kinds import find_kind
 from interlingua.corpus.formats import guess_format
 from interlingua.corpus.monolingual import read_sentences
 from interlingua.errors import DataError
-from interlingua.files import open_text
+from interlingua.storage.content_kinds import find_kind
+from interlingua.storage.files import open_text
 
 SOURCES = {
     "a.bib": (

@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Generic, TextIO, TypeVar
 
-from interlingua.compression import ZstandardReader, zstandard_library
-from interlingua.content_kinds import find_kind
 from interlingua.errors import ConfigError, DamagedFileError, DataError
-from interlingua.limits import guard_expansion, guard_lines
-from interlingua.temporary import Temporary, replace_directory, sweep, sync_folder
+from interlingua.storage.compression import ZstandardReader, zstandard_library
+from interlingua.storage.content_kinds import find_kind
+from interlingua.storage.limits import guard_expansion, guard_lines
+from interlingua.storage.temporary import Temporary, replace_directory, sweep, sync_folder
 
 T = TypeVar("T")
 PathLike = str | os.PathLike[str]

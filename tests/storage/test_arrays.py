@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua import limits
-from interlingua.arrays import arrays_of, map_array, normalize_rows, row_cosines, unit_rows
 from interlingua.errors import DataError
+from interlingua.storage import limits
+from interlingua.storage.arrays import arrays_of, map_array, normalize_rows, row_cosines, unit_rows
 
 
 def test_arrays_are_read_back(tmp_path):

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike
 from interlingua.processes import is_alive
+from interlingua.storage.files import PathLike
 
 log = logging.getLogger("interlingua")
 NAME = ".interlingua.lock"

@@ -12,13 +12,13 @@ import threading
 
 import pytest
 
-from interlingua import locks
 from interlingua.errors import ConfigError, DataError
+from interlingua.storage import locks
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from interlingua.locks import exclusive
+from interlingua.storage.locks import exclusive
 with exclusive(Path(sys.argv[1]), remedy="go", shared=len(sys.argv) > 2):
     print("held", flush=True)
     sys.stdin.read()

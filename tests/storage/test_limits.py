@@ -8,9 +8,9 @@ import zlib
 
 import pytest
 
-from interlingua import limits
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import open_bytes, open_text
+from interlingua.storage import limits
+from interlingua.storage.files import open_bytes, open_text
 
 
 @pytest.mark.parametrize("block", [1, 3, 7, 64])
@@ -84,7 +84,7 @@ def test_three_gigabytes_in_one_line_need_little_memory(tmp_path):
     (tmp_path / "a.txt.gz").write_bytes(b"".join([*packed, packer.flush()]))
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))\n"
-        "from interlingua.files import open_text\n"
+        "from interlingua.storage.files import open_text\n"
         "from interlingua.errors import DataError\n"
         f"path = {str(tmp_path / 'a.txt.gz')!r}\n"
         "try:\n    with open_text(path) as file:\n        next(file)\n"

@@ -11,8 +11,8 @@ import zipfile
 
 import pytest
 
-from interlingua import files, temporary
 from interlingua.errors import ConfigError, DataError
+from interlingua.storage import files, temporary
 from interlingua.storage.formats import Format
 from interlingua.storage.record import holds_record
 

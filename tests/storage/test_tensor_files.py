@@ -10,8 +10,8 @@ import torch
 from safetensors.torch import load_file
 
 from interlingua.errors import DataError
-from interlingua.files import atomic_directory
-from interlingua.tensor_files import write_safetensors
+from interlingua.storage.files import atomic_directory
+from interlingua.storage.tensor_files import write_safetensors
 
 
 @contextlib.contextmanager
