@@ -10,8 +10,8 @@ Which negatives a step sees is a pure function of (seed, step): all of them, or 
 neighbors that moves every ``every`` steps. So a resumed run sees what the first one would have
 seen.
 
-A bank appears whole or not at all, with the digests of its files. It is not a workspace, whose lock
-keeps other runs out: several runs may read one bank.
+A bank appears whole or not at all, with the digests of its files. It is not a workspace: the lock
+of that keeps other runs out, and several runs may read one bank.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ the end, which the next writes over. In a folder that processes share, each appe
 it has locked, and reads those of the others as they were when it began. So none waits for another
 and none can damage another's vectors.
 
-They are not a workspace, whose lock keeps other runs out: many runs use one cache at a time, and
-none has steps that another could find finished.
+They are not a workspace: the lock of that keeps other runs out, while many runs use one cache at a
+time, and none has steps that another could find finished.
 
 Plain files and not SQLite: with 300,000 vectors of width 384, SQLite took 3.7 times the CPU time to
 write and twice the time to read. And its mode for several writers does not work on a network disk,

@@ -22,7 +22,7 @@ def file_digests(folder: Path) -> FileDigests:
 
 
 def are_digests(found: Any) -> bool:
-    """Return whether a value of a record, whose checksum names no writer, has the right types."""
+    """Return whether a value has the right types: a record's checksum does not name its writer."""
     return isinstance(found, dict) and all(map(_is_digest, found.values()))
 
 
