@@ -18,6 +18,7 @@ import contextlib
 import dataclasses
 import datetime
 import hashlib
+import json
 import logging
 import math
 import os
