@@ -176,7 +176,7 @@ def test_a_missing_model_of_an_earlier_stage(staged):
     output, _ = run(staged)
     for file in (output / "silver").iterdir():
         file.unlink()
-    with pytest.raises(CheckpointError, match=r"silver\.tsv: .*--resume never"):
+    with pytest.raises(CheckpointError, match=r"silver/manifest\.json: .*--resume never"):
         run(staged)
 
 

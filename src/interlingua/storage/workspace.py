@@ -318,8 +318,8 @@ def _read(
             others = [path.name for path in found if path.parent == place and _is_filled(path)]
         if others:
             raise ConfigError(
-                f"{place} holds other files ({', '.join(sorted(others)[:5])}), which this version of"
-                f" interlingua did not make there; {remedy}"
+                f"{place} holds other files ({', '.join(sorted(others)[:5])}), which this version"
+                f" of interlingua did not make there; {remedy}"
             ) from None
         return None
     # The checksum does not tell who wrote the record.
