@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from interlingua.errors import ConfigError
 from interlingua.storage.journal import Journal
 
 
@@ -51,3 +52,36 @@ def test_no_flipped_bit_gives_another_value(journal):
             changed = bytes([content[place] ^ bit])
             journal.path.write_bytes(content[:place] + changed + content[place + 1 :])
             assert all(value in ([0, 1], [17, 384, 99], "end") for value in journal.read())
+
+
+HEAD = {"model": "m", "k": 4}
+
+
+def test_parts_belong_to_a_head(journal):
+    assert journal.resume(HEAD, remedy="name another") == []
+    journal.add([0, 1])
+    with journal.path.open("ab") as file:
+        file.write(b"12345678 cut")
+    assert journal.resume(HEAD, remedy="name another") == [[0, 1]]
+    assert journal.read() == [HEAD, [0, 1]]
+    with pytest.raises(ConfigError, match=r"a\.journal .*another k \(4, 5\).*; name another"):
+        journal.parts({**HEAD, "k": 5}, remedy="name another")
+    assert journal.read() == [HEAD, [0, 1]]
+
+
+def test_a_journal_without_parts_is_begun_anew(journal):
+    journal.resume(HEAD, remedy="name another")
+    assert journal.resume({"k": 5}, remedy="name another") == []
+    assert journal.head() == {"k": 5}
+
+
+def test_a_damaged_head_is_no_head(journal):
+    journal.resume(HEAD, remedy="name another")
+    journal.add([0, 1])
+    content = journal.path.read_bytes()
+    journal.path.write_bytes(b"0" * 8 + content[8:])
+    with pytest.raises(ConfigError, match="damaged"):
+        journal.parts(HEAD, remedy="name another")
+    journal.path.write_text("a thesis")
+    with pytest.raises(ConfigError, match="another program"):
+        journal.resume(HEAD, remedy="name another")

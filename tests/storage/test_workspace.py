@@ -225,3 +225,72 @@ def test_a_run_that_ends_at_any_rename_or_sync_ends_with_the_same_files(place, m
             "second",
             "third",
         }
+
+
+PARTS = {r"part-\d": r"[a-z]\.bin", r"step": r""}
+
+
+def test_a_step_of_another_key_is_not_done(place):
+    with opened(place) as work:
+        with work.step("step", key="one") as folder:
+            (folder / "a.txt").write_text("a")
+        digest = work.digest("step")
+        assert work.is_done("step", "one")
+        assert not work.is_done("step", "two")
+        assert not work.is_done("step")
+        with work.step("step", key="two") as folder:
+            (folder / "a.txt").write_text("a")
+        assert work.key("step") == "two"
+        assert work.digest("step") == digest
+
+
+def test_shards_find_the_steps_of_one_another(place):
+    with (
+        opened(place, parts=PARTS, shard=(1, 2)) as one,
+        opened(place, parts=PARTS, shard=(2, 2)) as two,
+    ):
+        with one.alone(), one.step("step") as folder:
+            (folder / "a.txt").write_text("a")
+        assert not two.is_done("step")
+        with two.alone():
+            assert two.is_done("step")
+        with pytest.raises(ConfigError, match="in use"), opened(place, shard=(2, 2)):
+            pass
+
+
+@pytest.mark.parametrize("resume", ["never", "clear"])
+def test_parts_go_by_their_names_and_other_files_stay(place, resume):
+    place.mkdir()
+    (place / "notes.txt").write_text("mine")
+    (place / "part-1").mkdir()
+    with opened(place, parts=PARTS) as work:
+        (place / "part-1" / "a.bin").write_text("ours")
+        (place / "part-1" / "thesis.txt").write_text("mine")
+        with work.step("step") as folder:
+            (folder / "a.txt").write_text("a")
+        if resume == "clear":
+            work.clear()
+    if resume == "never":
+        with opened(place, parts=PARTS, resume="never") as work:
+            assert work.steps == ()
+    left = {path.name for path in place.rglob("*") if path.is_file()}
+    assert left - {RECORD} == {"notes.txt", "thesis.txt"}
+
+
+@pytest.mark.parametrize("name", ["part-2/b.bin", "part-3", "step/x"])
+def test_parts_of_others_are_refused(place, name):
+    (place / name).parent.mkdir(parents=True)
+    (place / name).write_text("mine")
+    with pytest.raises(ConfigError, match=name.split("/")[0]), opened(place, parts=PARTS):
+        pass
+    assert not (place / RECORD).exists()
+
+
+@pytest.mark.parametrize("name", ["part-2/b.bin", "part-3"])
+def test_links_in_parts_are_refused(place, name):
+    with opened(place, parts=PARTS):
+        pass
+    (place / name).parent.mkdir(exist_ok=True)
+    (place / name).symlink_to(place.parent)
+    with pytest.raises(ConfigError, match="is a link"), opened(place, parts=PARTS):
+        pass

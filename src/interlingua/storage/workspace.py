@@ -170,15 +170,7 @@ class Workspace:
 
     def clear(self) -> None:
         """Remove the files of all steps and parts, and the record last."""
-        for part in sorted(_parts_in(self.path, self._parts), reverse=True):
-            if not part.is_symlink() and part.is_dir():
-                sweep(part)
-                for path in _files_in(self.path, part, self._parts):
-                    path.unlink()
-                # A folder with something else in it stays.
-                with contextlib.suppress(OSError):
-                    part.rmdir()
-        _remove(self.path, self._content)
+        _remove(self.path, self._content, self._parts)
 
     def begin(self, name: str) -> Path:
         """Return the folder of a step that is made by a writer which resumes by itself.
@@ -286,7 +278,7 @@ def open_workspace(
         if content is None and resume == "only":
             raise ConfigError(f"{place} holds no run to resume; leave the resume option out")
         if content is not None and resume == "never":
-            _remove(place, content)
+            _remove(place, content, parts)
             content = None
         if content is not None:
             _compare(place, content, begun, may_change, remedy)
@@ -364,8 +356,18 @@ def _compare(
             )
 
 
-def _remove(place: Path, content: Mapping[str, Any]) -> None:
-    """Remove the files of all steps, and the record last."""
+def _remove(place: Path, content: Mapping[str, Any], parts: Mapping[str, str]) -> None:
+    """Remove the files of all steps and parts, and the record last."""
+    # Descending order of the paths: a folder inside another one is emptied and removed first.
+    for part in sorted(_parts_in(place, parts), reverse=True):
+        if part.is_symlink() or not part.is_dir():
+            continue
+        sweep(part)
+        for path in _files_in(place, part, parts):
+            path.unlink()
+        # A folder with something else in it stays.
+        with contextlib.suppress(OSError):
+            part.rmdir()
     for name, entry in content["steps"].items():
         remove_entries(place / name, _pattern(entry.get("files", {})))
     (place / RECORD).unlink()
