@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from interlingua.storage.files import sha256_file
 
@@ -21,7 +21,7 @@ def file_digests(folder: Path) -> FileDigests:
     }
 
 
-def are_digests(found: Any) -> bool:
+def are_digests(found: Any) -> TypeGuard[FileDigests]:
     """Return whether a value has the right types: a record's checksum does not name its writer."""
     return isinstance(found, dict) and all(map(_is_digest, found.values()))
 
