@@ -97,7 +97,7 @@ def test_quiet(done, config):
         ("-o {this_file}/x", "test_train.py is a file; name another folder"),
         (
             "--set optimizer.learning_rate=0",
-            "config.toml: optimizer: learning_rate is 0, expected",
+            "config.toml: optimizer.learning_rate is 0, expected",
         ),
     ],
 )

@@ -287,7 +287,7 @@ def test_what_has_no_vector_is_named(tmp_path):
         ({"margin": "ratios"}, "margin 'ratios' .*ratio, distance, absolute"),
         ({"retrieval": "fwd"}, "retrieval 'fwd' is unknown"),
         ({"equal": "yes"}, "equal 'yes' is unknown"),
-        ({"k": 0}, "k = 0"),
+        ({"k": 0}, "k is 0"),
         ({"like_laser": True, "documents": DocumentMatch(how="equal")}, "knows no documents"),
         (
             {"approximate": Approximate("ivf", 1), "documents": DocumentMatch(how="equal")},

@@ -81,7 +81,7 @@ def test_a_warm_up_from_a_share_of_the_peak():
 
 @pytest.mark.parametrize("start", [-0.1, 1.5])
 def test_a_start_that_is_no_share(start):
-    with pytest.raises(ConfigError, match=r"warmup_start is .*, expected 0 to 1"):
+    with pytest.raises(ConfigError, match=r"warmup_start is .* from 0 to 1"):
         ScheduleConfig(warmup_start=start)
 
 

@@ -27,7 +27,6 @@ import numpy as np
 from jaxtyping import Float32, Int64, UInt64
 from numpy import ndarray
 
-from interlingua.search.topk.bounds import dot_float64, product_error
 from interlingua.storage.arrays import map_array
 from interlingua.storage.files import PathLike, atomic_directory
 from interlingua.storage.formats import VECTOR_SCAN
@@ -90,6 +89,9 @@ class VectorScan:
             top: hits at most.
             languages: codes to search in; () = all.
         """
+        # Here, as it imports torch: errors about an index's path and options come before that.
+        from interlingua.search.topk.bounds import dot_float64, product_error
+
         question = np.ascontiguousarray(question, dtype=np.float32)
         positions, products = self._products(question, languages)
         if len(products) > top:

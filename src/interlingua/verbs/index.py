@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from interlingua.config import AtLeast
 from interlingua.errors import ConfigError, require_extra
 from interlingua.options import INPUT, MODEL, SEARCH, Options, argument, function_of, option
 from interlingua.registry import DEFAULT_MODEL, did_you_mean
@@ -80,19 +81,17 @@ class IndexOptions(Options):
     documents: bool = option(
         False, "A text file is one document, in place of a passage a line; build, add.", group=INPUT
     )
-    chunk_tokens: int = option(
+    chunk_tokens: Annotated[int, AtLeast(0)] = option(
         TOKENS,
         "Longer passages and sections are cut at the ends of sentences; 0 = never; build.",
         group=INPUT,
         unit="tokens",
-        minimum=0,
     )
-    chunk_overlap: int = option(
+    chunk_overlap: Annotated[int, AtLeast(0)] = option(
         OVERLAP,
         "Shared by a chunk and the one before it, at most; build.",
         group=INPUT,
         unit="tokens",
-        minimum=0,
     )
     prompt: str | None = option(
         None,

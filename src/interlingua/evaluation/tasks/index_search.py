@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.config import AtLeast
 from interlingua.errors import ConfigError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import choose_languages, content_sha256, full_code
@@ -60,7 +61,7 @@ class IndexSearch(LanguageTask):
     modes: tuple[str, ...] = field(default=("text", "hybrid"), metadata={"adds": True})
     pool: Literal["all", "own"] = "all"
     where: str = ""
-    per_language: int = field(default=0, metadata={"at_least": 0})
+    per_language: Annotated[int, AtLeast(0)] = 0
     exact: bool = False
     split: str = "test"
     runs: Path | None = field(default=None, metadata={"output": True})
