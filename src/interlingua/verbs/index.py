@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from interlingua.search.passage_files import Passage
     from interlingua.search.passage_index import Added
 
+COLUMNS = ("text_column", "title_column", "id_column", "language_column")
 READ = {
     "build": (
         "output",
@@ -35,11 +36,12 @@ READ = {
         "chunk_tokens",
         "chunk_overlap",
         "documents",
+        *COLUMNS,
         "language",
         "dtype",
         "device",
     ),
-    "add": ("documents", "language", "dtype", "device"),
+    "add": ("documents", *COLUMNS, "language", "dtype", "device"),
     "delete": ("where",),
     "info": (),
     "list": ("where",),
@@ -77,6 +79,21 @@ class IndexOptions(Options):
     )
     language: str | None = option(
         None, "Of passages that name none; any code; build, add.", group=INPUT
+    )
+    text_column: str | None = option(
+        None,
+        "Column of the texts in .csv, .tsv, .xlsx, .parquet or key in .json, .jsonl; text,"
+        " contents or sentence by default; build, add.",
+        group=INPUT,
+    )
+    title_column: str | None = option(
+        None, "Column of the titles; title by default; build, add.", group=INPUT
+    )
+    id_column: str | None = option(
+        None, "Column of the ids; id, _id or docid by default; build, add.", group=INPUT
+    )
+    language_column: str | None = option(
+        None, "Column of the languages; language or lang by default; build, add.", group=INPUT
     )
     documents: bool = option(
         False, "A text file is one document, in place of a passage a line; build, add.", group=INPUT
@@ -142,6 +159,7 @@ def run_index(options: IndexOptions, progress: Progress = SILENT) -> Indexed:
     if options.action == "build":
         arguments = _build_arguments(options, arguments)
     _check_arguments(options, arguments)
+    from interlingua.search.passage_files import PassageColumns
     from interlingua.search.searcher import add_to_index, build_index
 
     if options.action == "delete":
@@ -153,6 +171,9 @@ def run_index(options: IndexOptions, progress: Progress = SILENT) -> Indexed:
         "progress": progress,
         "language": options.language,
         "documents": options.documents,
+        "columns": PassageColumns(
+            options.text_column, options.title_column, options.id_column, options.language_column
+        ),
         "dtype": options.dtype,
         "device": options.device,
     }
