@@ -310,7 +310,10 @@ def passage_of(
     parts = _take_parts(fields, columns)
     text = parts["text"]
     if not isinstance(text, str) or is_blank(text):
-        raise _no_text(record, text, columns)
+        called = columns.text or ", ".join(TEXT_KEYS)
+        there = ", ".join(str(key)[:30] for key in [*record][:SHOWN])
+        got = "" if text is None or isinstance(text, str) else f", but {type(text).__name__}"
+        raise DataError(f"no text{got}; expected a string called {called}; there are: {there}")
     own_id = parts["id"]
     if own_id is not None and (isinstance(own_id, bool) or not isinstance(own_id, str | int)):
         raise DataError(
@@ -334,16 +337,6 @@ def passage_of(
         language = str(resolve_code(str(own_language)))
     metadata = json.dumps(_plain(fields), ensure_ascii=False, sort_keys=True)
     return Passage(id=name, text=text, title=title, language=language, metadata=metadata, file=file)
-
-
-def _no_text(record: Mapping[str, Any], text: Any, columns: PassageColumns) -> DataError:
-    """Return the error of a record without a text."""
-    called = columns.text or ", ".join(TEXT_KEYS)
-    problem = "no text"
-    if text is not None and not isinstance(text, str):
-        problem = f"no text: its value is of type {type(text).__name__}"
-    there = ", ".join(str(key)[:30] for key in [*record][:SHOWN])
-    return DataError(f"{problem}; expected a string called {called}; there are: {there}")
 
 
 def _take_parts(fields: dict[str, Any], columns: PassageColumns) -> dict[str, Any]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from interlingua.search.passage_index import Added
 
 COLUMNS = ("text_column", "title_column", "id_column", "language_column")
+"""Options that name the columns of files."""
 READ = {
     "build": (
         "output",
@@ -171,6 +172,7 @@ def run_index(options: IndexOptions, progress: Progress = SILENT) -> Indexed:
         "progress": progress,
         "language": options.language,
         "documents": options.documents,
+        # Files of one index may have different columns, so an index does not store their names.
         "columns": PassageColumns(
             options.text_column, options.title_column, options.id_column, options.language_column
         ),
