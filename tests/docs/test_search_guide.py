@@ -69,7 +69,7 @@ def done(workplace):
 
 
 def test_every_command_ends_well(done):
-    assert len(done) == 21
+    assert len(done) == 22
 
 
 def test_a_balanced_search_finds_every_language(done):
