@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from interlingua.evaluation.mteb_encoder import MTEBEncoder
+from tests.progress_records import Recorded
 
 mteb = pytest.importorskip("mteb")
 
@@ -102,8 +103,8 @@ def test_similarities_are_cosines_or_inner_products_of_two_towers(task):
 
 
 def test_progress(task):
-    seen = []
-    encoder = MTEBEncoder(Asked(), task, lambda *now: seen.append(now))
+    seen = Recorded()
+    encoder = MTEBEncoder(Asked(), task, seen)
     for texts in (["a", "b"], ["c"]):
         encode(encoder, [{"text": texts}], "fr")
-    assert seen == [("fr", 2, 2), ("fr", 3, 3)]
+    assert seen.states == [("fr", 2, None), ("fr", 3, None)]

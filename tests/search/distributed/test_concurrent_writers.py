@@ -113,7 +113,7 @@ def test_of_two_builds_into_one_new_folder_one_is_refused(tmp_path, processes, m
     other = meanwhile(
         monkeypatch,
         passage_index,
-        "atomic_write",
+        "write_record",
         lambda: in_a_process(processes, build, folder, "other"),
     )
     build(folder, "one")

@@ -122,8 +122,10 @@ class Verb:
         self.whole = self.result()
 
     def run(self, kill_at=0):
-        command = verbs.command_of(self.verb, self.world, self.out)
-        return verbs.run(lambda: verbs.call([*command, "--quiet"]), self.log, kill_at=kill_at)
+        command = [*verbs.command_of(self.verb, self.world, self.out), "--quiet"]
+        if self.verb.startswith("index"):
+            return verbs.run_alone(command, self.log, kill_at=kill_at)
+        return verbs.run(lambda: verbs.call(command), self.log, kill_at=kill_at)
 
     def result(self):
         """The summaries of all files besides those of the resuming itself."""

@@ -6,6 +6,7 @@ import functools
 import os
 import shlex
 import signal
+import subprocess
 import sys
 import traceback
 import warnings
@@ -180,6 +181,15 @@ def run(action, log, *, kill_at=0):
     return os.waitstatus_to_exitcode(status), int(calls or 0)
 
 
+def run_alone(command, log, *, kill_at=0):
+    """Run a command line in a new process, as ``run`` does; a fork would lose LanceDB's threads."""
+    program = [sys.executable, "-m", "tests.storage.kill.verbs", str(kill_at), *command]
+    with open(log, "w") as stderr:
+        done = subprocess.run(program, stdout=subprocess.PIPE, stderr=stderr, check=False)
+    calls = done.stdout.rsplit(b" ", 1)[-1]
+    return done.returncode, int(calls) if calls.strip().isdigit() else 0
+
+
 def count_calls(kill_at):
     """Count the calls of this process, and kill it in one of them; return the counter."""
     count = [0]
@@ -193,3 +203,10 @@ def count_calls(kill_at):
     for name in CALLS:
         setattr(os, name, functools.partial(counted, getattr(os, name)))
     return count
+
+
+if __name__ == "__main__":
+    counter = count_calls(int(sys.argv[1]))
+    exit_status = call(sys.argv[2:])
+    print(f" {counter[0]}")
+    sys.exit(exit_status)

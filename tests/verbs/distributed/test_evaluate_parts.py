@@ -12,9 +12,11 @@ import torch
 import interlingua
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, TaskError
+from interlingua.runtime.progress import SILENT
 from interlingua.verbs import evaluate_parts
 from interlingua.verbs.evaluate import EvaluateOptions, run_evaluate
 from tests.cli.test_evaluate import model as model
+from tests.progress_records import Recorded
 
 
 @pytest.fixture
@@ -32,17 +34,17 @@ def passages(tmp_path):
 def test_two_processes_score_as_one_and_leave_nothing_to_embed(model, passages, tmp_path):
     how = {"data": passages, "output": None, "languages": "de", "device": "cpu"}
     [alone] = interlingua.evaluate(model, "beir", **how)
-    seen = []
+    seen = Recorded()
     options = EvaluateOptions(
         model=model, suite="beir", devices=2, cache=tmp_path / "cache", check=False, **how
     )
-    [together] = run_evaluate(options, lambda *now: seen.append(now))
+    [together] = run_evaluate(options, seen)
     assert [subset.scores for subset in together.subsets] == [
         subset.scores for subset in alone.subsets
     ]
     assert alone.provenance["encoded_texts"] == 13
     assert together.provenance["encoded_texts"] == 4  # the questions alone
-    assert seen
+    assert seen.states
     assert multiprocessing.active_children() == []
 
 
@@ -51,7 +53,7 @@ def test_error_of_a_process_is_one_line(model, passages, tmp_path):
     options = EvaluateOptions(model=model, suite="beir", devices=1, languages="de", **how)
     shutil.rmtree(model)
     with pytest.raises(TaskError, match="model"):
-        evaluate_parts.embed_parts(options, run_evaluate, lambda *_: None)
+        evaluate_parts.embed_parts(options, run_evaluate, SILENT)
     assert multiprocessing.active_children() == []
 
 
