@@ -119,3 +119,19 @@ def test_compaction_frees_the_disk(done, model, files, tmp_path):  # noqa: F811
 def test_wrong_uses_of_the_actions_that_read(refused, arguments, match, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert match in refused(f"index {arguments}").err
+
+
+def test_columns_are_named_for_the_build_and_for_added_files(done, refused, model, files, tmp_path):  # noqa: F811
+    folder = tmp_path / "index"
+    (tmp_path / "a.csv").write_text("Key,Body,Head,tongue,year\nr1,Eins.,Zahl,de,2024\n")
+    (tmp_path / "b.jsonl").write_text('{"Key": "r2", "Body": "Two.", "tongue": "en"}\n')
+    columns = "--text-column body --id-column key --language-column tongue"
+    done(f"index build {model} {tmp_path}/a.csv {columns} --title-column head -o {folder}")
+    done(f"index add {folder} {tmp_path}/b.jsonl {columns}")
+    printed = done(f"index list {folder} --json")
+    records = sorted(map(json.loads, printed.out.splitlines()), key=lambda record: record["id"])
+    first = {"id": "r1", "text": "Eins.", "title": "Zahl", "language": "deu_Latn", "year": "2024"}
+    assert records == [first, {"id": "r2", "text": "Two.", "language": "eng_Latn"}]
+    printed = refused(f"index add {folder} {tmp_path}/a.csv --text-column Boddy")
+    assert "a.csv:1: " in printed.err
+    assert "Key, Body, Head, tongue, year" in printed.err

@@ -67,7 +67,7 @@ def test_column_by_name_then_language_then_text(header, column, language, found)
         (["a", "b"], None, "--column"),
         (["Der erste Satz."], None, "--column"),
         (["a", "b"], "c", "no column"),
-        (["a", "A"], "a", "2 columns"),
+        (["A", "A"], "a", "2 columns"),
     ],
 )
 def test_an_unknown_column_is_one_line(header, column, part):

@@ -35,6 +35,8 @@ def workplace(tmp_path_factory, word_vocabulary):
         for n, (year, topic) in enumerate(((1999, "sports"), (2024, "science")))
     ]
     (folder / "news.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    article = "key,headline,body,tongue,year\nk1,en1 en2,en3 en4,en,2024\n"
+    (folder / "articles.csv").write_text(article)
     (folder / "docs").mkdir()
     ferry = "The ferry to Bergen leaves at seven o'clock."
     (folder / "docs" / "guide.md").write_text(f"# A guide\n\n## Ferries\n\n{ferry}\n")
@@ -67,7 +69,7 @@ def done(workplace):
 
 
 def test_every_command_ends_well(done):
-    assert len(done) == 21
+    assert len(done) == 22
 
 
 def test_a_balanced_search_finds_every_language(done):
@@ -90,6 +92,12 @@ def test_words_and_conditions_find_what_they_name(done):
     assert len(conditions) == 1
     for output in conditions.values():
         assert [line.split()[3] for line in output.splitlines()] == ["n1"]
+
+
+def test_named_columns_are_the_parts_of_a_passage(done, workplace):
+    (found,) = PassageIndex(workplace / "articles-index").passages()
+    assert (found.id, found.title, found.text) == ("k1", "en1 en2", "en3 en4")
+    assert (found.language, json.loads(found.metadata)) == ("eng_Latn", {"year": "2024"})
 
 
 def test_what_was_deleted_is_gone(done, workplace):

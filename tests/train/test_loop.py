@@ -13,13 +13,14 @@ import torch
 from safetensors.torch import load_file
 
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.executors import training_passes
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.kernels import calls
 from interlingua.methods.ems import EMS
 from interlingua.storage.formats import RUN
 from interlingua.storage.record import read_record, write_record
 from interlingua.train import config as configs
-from interlingua.train import memory, ways
+from interlingua.train import memory
 from interlingua.train.build import build_objective
 from interlingua.train.checkpoint import checkpoints_in
 from interlingua.train.config import load_train_config, train_config_from
@@ -136,12 +137,12 @@ def test_a_resumed_run_keeps_the_executor_of_its_first_trial(tiny_config, monkey
         used.append(calls.chosen.executor)
         return stop_at(6)(encoder, step)
 
-    monkeypatch.setattr(ways, "runs_here", lambda: True)
-    monkeypatch.setattr(ways, "is_kernel_preferred", lambda: False)
+    monkeypatch.setattr(training_passes, "runs_here", lambda: True)
+    monkeypatch.setattr(training_passes, "is_kernel_preferred", lambda: False)
     config = tiny_config()
     assert config.run.executor == "auto"
     assert train(config, evaluate=interrupt, progress=False).interrupted
-    monkeypatch.setattr(ways, "is_kernel_preferred", lambda: True)
+    monkeypatch.setattr(training_passes, "is_kernel_preferred", lambda: True)
     for same in (config, load_train_config(config.run.output / "config.toml")):
         assert not train(same, evaluate=interrupt, progress=False).interrupted
     assert set(used) == {"torch"}

@@ -21,9 +21,9 @@ EPILOG = (
     "build MODEL FILES -o DIR makes an index, or goes on with one; left out before a file, MODEL"
     " is mini; add DIR FILES adds passages, and replaces those of the same file or id; delete DIR"
     " IDS removes some; info DIR shows what is in it, list DIR the passages, and compact DIR frees"
-    " the disk of what was deleted. FILES: .jsonl or .parquet (text, id, title, language; all else"
-    " is metadata), .md or .html (a section is a passage), or text with a passage a line and its"
-    " language in the file's name."
+    " the disk of what was deleted. FILES: .jsonl or .parquet (text, id, title, language, or"
+    " columns that options name; all else is metadata), .md or .html (a section is a passage), or"
+    " text with a passage a line and its language in the file's name."
 )
 
 

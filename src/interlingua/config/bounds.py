@@ -26,7 +26,7 @@ class Rule(Protocol):
     """What a value has to fulfil besides its type."""
 
     def holds(self, value: Any) -> bool:
-        """Whether a value does."""
+        """Return whether a value follows the rule."""
         ...
 
     def describe(self, kind: str) -> str:
@@ -42,7 +42,7 @@ class Between:
     high: float
 
     def holds(self, value: Any) -> bool:
-        """Whether a number is in the range; NaN is not."""
+        """Return whether a number is in the range; NaN is not."""
         return bool(self.low <= value <= self.high)
 
     def describe(self, kind: str) -> str:
@@ -62,7 +62,7 @@ class AtLeast:
     below: float | None = None
 
     def holds(self, value: Any) -> bool:
-        """Whether a number is in the range; NaN is not."""
+        """Return whether a number is in the range; NaN is not."""
         return bool(value >= self.low and (self.below is None or value < self.below))
 
     def describe(self, kind: str) -> str:
@@ -81,7 +81,7 @@ class Above:
     below: float | None = None
 
     def holds(self, value: Any) -> bool:
-        """Whether a number is in the range; NaN is not."""
+        """Return whether a number is in the range; NaN is not."""
         is_within = self.high is None or value <= self.high
         return bool(value > self.low and is_within and (self.below is None or value < self.below))
 
@@ -102,7 +102,7 @@ class Longest:
     items: int
 
     def holds(self, value: Any) -> bool:
-        """Whether a list is no longer."""
+        """Return whether a list is within the length."""
         return len(value) <= self.items
 
     def describe(self, kind: str) -> str:
@@ -115,7 +115,7 @@ class InsideFolder:
     """Paths of files below a folder; the empty text is the folder itself."""
 
     def holds(self, value: str) -> bool:
-        """Whether a path is neither absolute nor upwards, by the rules of any system."""
+        """Return whether a path stays inside its folder, by the rules of any system."""
         # A backslash is Windows' slash, and a path ends at a zero byte.
         is_plain = "\\" not in value and "\0" not in value
         return is_plain and not value.startswith("/") and ".." not in value.split("/")
@@ -131,7 +131,7 @@ NumberRule = Between | AtLeast | Above
 
 @functools.cache
 def hints_of(cls: Any) -> dict[str, Any]:
-    """The types of a dataclass's fields, with what ``Annotated`` adds."""
+    """Return the types of a dataclass's fields, with the rules that ``Annotated`` adds."""
     return typing.get_type_hints(cls, include_extras=True)
 
 
@@ -145,7 +145,7 @@ class Bounded(NamedTuple):
 
 @functools.cache
 def bounds_of(cls: Any) -> Mapping[str, Bounded]:
-    """The bounds of the fields of a class that are numbers, or lists of numbers.
+    """Return the bounds of all fields that are numbers or lists of numbers.
 
     Names that only type checkers import are skipped: no bound is in those types.
     """
@@ -162,7 +162,7 @@ def bounds_of(cls: Any) -> Mapping[str, Bounded]:
 
 
 def _evaluated(annotation: Any, scope: dict[str, Any]) -> Any:
-    """What an annotation means; None where a part of it exists for type checkers alone."""
+    """Evaluate an annotation; return None if a part of it exists for type checkers only."""
     if not isinstance(annotation, str):
         return annotation
     try:
@@ -174,7 +174,7 @@ def _evaluated(annotation: Any, scope: dict[str, Any]) -> Any:
 
 
 def _bounded_in(hint: Any) -> Bounded | None:
-    """The number with a bound in a type: itself, an alternative, or the items of a list."""
+    """Return the bounded number in a type: the type, an alternative, or a list's items."""
     for part in getattr(hint, "__metadata__", ()):
         if isinstance(part, NUMBER_RULES):
             return Bounded(typing.get_args(hint)[0], part)
@@ -185,7 +185,7 @@ def _bounded_in(hint: Any) -> Bounded | None:
 
 
 def _written(number: float) -> str:
-    """A bound as a message shows it."""
+    """Format a bound for a message."""
     if isinstance(number, int):
         return str(number)
     return f"{number:.15g}"

@@ -65,7 +65,7 @@ class MisfitError(Exception):
 
 
 def load_config(cls: type[T], path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) -> T:
-    """Reads a TOML file into a (nested) frozen dataclass.
+    """Read a TOML file into a (nested) frozen dataclass.
 
     Args:
         cls: the dataclass.
@@ -81,7 +81,7 @@ def load_config(cls: type[T], path: str | os.PathLike[str], *, overrides: Sequen
 
 
 def from_mapping(cls: type[T], table: Mapping[str, Any], *, where: str = "config") -> T:
-    """Builds a dataclass from nested mappings, checking every key, type and bound.
+    """Build a dataclass from nested mappings, and check every key, type and bound.
 
     Args:
         cls: the dataclass.
@@ -95,7 +95,7 @@ def from_mapping(cls: type[T], table: Mapping[str, Any], *, where: str = "config
 
 
 def fill(kind: type[T], content: Any, origin: ValueOrigin) -> T:
-    """Converts plain values to a type: a dataclass, or any type that a field may have.
+    """Convert plain values to a type: a dataclass, or any type that a field may have.
 
     Raises:
         InterlinguaError: ``origin.error``: the content does not fit.
@@ -146,7 +146,7 @@ def _check_numbers(name: str, value: Any, bounded: Bounded) -> None:
 
 
 def shown(value: Any) -> str:
-    """How a value stands in an error: in short, and with nothing that a terminal would obey."""
+    """Format a value for an error: shortened, without control characters."""
     # Python refuses to write a whole number of more than 4,300 digits: they are counted.
     if isinstance(value, int) and value.bit_length() > 128:
         return f"a number of about {int(value.bit_length() * math.log10(2)) + 1} digits"
@@ -161,7 +161,7 @@ def shown(value: Any) -> str:
 
 
 def _fill(cls: Any, table: Mapping[str, Any], key: str, origin: ValueOrigin) -> Any:
-    """A dataclass of a mapping."""
+    """Fill a dataclass from a mapping."""
     hints = hints_of(cls)
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
     values: dict[str, Any] = {}
@@ -190,7 +190,7 @@ def _is_required(field: dataclasses.Field[Any]) -> bool:
 
 
 def _nearest(cls: Any, name: str, fields: Mapping[str, Any]) -> str:
-    """The key that an unknown one stands for: by the class's own table, or else by its letters."""
+    """Suggest a key for an unknown one, from the class's own table or by spelling."""
     meant = getattr(cls, "MEANT_BY", {}).get(name)
     if meant is None:
         return did_you_mean(str(name), list(fields))
@@ -198,13 +198,13 @@ def _nearest(cls: Any, name: str, fields: Mapping[str, Any]) -> str:
 
 
 def _below(key: str, name: str) -> str:
-    """The key of a value within a section, with nothing that a terminal would obey."""
+    """Return the full key of a value in a section, without control characters."""
     bare_name = shown(name)[1:-1]
     return f"{key}.{bare_name}" if key else bare_name
 
 
 def _without_place(message: str, where: str) -> str:
-    """A section's message without the section's name, which ``where`` already ends with."""
+    """Remove the section's name from a message if ``where`` already ends with it."""
     sections = where.replace(".", ": ").split(": ")
     # A section may call itself by its own name or with those around it: "optim", "train.optim".
     names = {".".join(sections[start:]) for start in range(len(sections))}
@@ -215,7 +215,7 @@ def _without_place(message: str, where: str) -> str:
 
 
 def _convert(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
-    """A plain value as what a type asks for.
+    """Convert a plain value to a type.
 
     Raises:
         MisfitError: it does not fit.
@@ -262,12 +262,12 @@ def _unfit(hint: Any, value: Any, key: str, origin: ValueOrigin, got: str = "") 
 
 
 def _misfit(key: str, got: str, expected: str) -> str:
-    """The one sentence of all errors about a value."""
+    """Return the sentence of every error about a value."""
     return f"{key or 'the content'} is {got}, expected {expected}"
 
 
 def _convert_ruled(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
-    """A value of a type with rules; a list that is too long is not walked."""
+    """Convert a value to a type with rules; do not walk a list that is too long."""
     kind, *_ = typing.get_args(hint)
     rules = [rule for rule in hint.__metadata__ if hasattr(rule, "holds")]
     is_list = typing.get_origin(kind) is tuple
@@ -291,7 +291,7 @@ def _convert_ruled(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
 
 
 def _convert_union(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
-    """As the first type of the union that takes the value."""
+    """Convert a value to the first type of a union that accepts it."""
     alternatives = [argument for argument in typing.get_args(hint) if argument is not type(None)]
     # TOML has no null, so no value of a file of ours is None.
     if value is None and origin.is_foreign and len(alternatives) < len(typing.get_args(hint)):
@@ -361,7 +361,7 @@ def _text(hint: Any, value: Any, key: str, origin: ValueOrigin) -> str | Path:
 
 
 def _is_text(value: str) -> bool:
-    """Whether it has no half of a pair of UTF-16, which can't be written as UTF-8."""
+    """Return whether a text has no unpaired surrogate, which UTF-8 cannot encode."""
     return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
@@ -407,13 +407,13 @@ def describe(hint: Any, origin: ValueOrigin) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Alternatives in words: ``auto, cpu or cuda``."""
+    """Join alternatives in words: ``auto, cpu or cuda``."""
     *before, last = words
     return " or ".join([", ".join(before), last] if before else [last])
 
 
 def _descriptions(hint: Any, origin: ValueOrigin) -> Iterator[str]:
-    """What the alternatives of a type expect."""
+    """Return the descriptions of a type's alternatives."""
     arguments = typing.get_args(hint)
     kind = typing.get_origin(hint)
     if kind is Annotated:

@@ -25,14 +25,14 @@ class FileText(str):
 
     @classmethod
     def in_folder(cls, text: str, folder: Path) -> FileText:
-        """The text as one of a file in this folder."""
+        """Mark a text as one of a file in this folder."""
         made = cls(text)
         made.folder = folder
         return made
 
 
 def with_absolute_paths(config: T) -> T:
-    """The same dataclass with absolute paths.
+    """Return a copy of a dataclass with absolute paths.
 
     So it means the same from any working directory and in any file. A ``PathText`` that names a
     model of a hub or of a package, or an address, stays as it is.
@@ -64,7 +64,7 @@ def _absolute(hint: Any, value: Any) -> Any:
 
 
 def from_folder(path: str, value: str) -> str:
-    """The path, from the folder of the file that it stands in.
+    """Resolve a path against the folder of the file that contains it.
 
     What is not a path of this machine stays.
     """
@@ -80,7 +80,7 @@ def from_folder(path: str, value: str) -> str:
 
 
 def is_installed_model(name: str, here: str) -> bool:
-    """Whether it names a model of an installed package, such as mini.
+    """Return whether a text names a model of an installed package, such as mini.
 
     A folder of that name comes first.
     """
@@ -88,7 +88,7 @@ def is_installed_model(name: str, here: str) -> bool:
 
 
 def _is_elsewhere(path: str) -> bool:
-    """Whether it names a model of a hub, an address, or {stage.best}, which is filled in later."""
+    """Return whether a text names a model of a hub, an address, or a later {stage.best}."""
     return path.startswith((HUB_PREFIX, "{")) or "://" in path
 
 

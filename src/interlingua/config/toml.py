@@ -29,7 +29,7 @@ _LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_KEY
 
 
 def load_toml(path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """Reads a TOML file and applies ``section.key=value`` overrides.
+    """Read a TOML file and apply ``section.key=value`` overrides.
 
     Raises:
         ConfigError: the file is missing or is not TOML, or an override is not ``key=value``.
@@ -56,7 +56,7 @@ def load_toml(path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) ->
 
 
 def _with_folder(value: Any, folder: Path) -> Any:
-    """The same tables, in which every text knows the folder of its file."""
+    """Return the same tables with texts that know the folder of their file."""
     if isinstance(value, str):
         return FileText.in_folder(value, folder)
     if isinstance(value, dict):
@@ -67,7 +67,7 @@ def _with_folder(value: Any, folder: Path) -> Any:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text.
+    """Parse a TOML text.
 
     Raises:
         ValueError: it is not TOML, or nested too deeply.
@@ -81,7 +81,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def config_to_toml(config: Any) -> str:
-    """Writes a dataclass as TOML that ``load_config`` reads back to an equal one.
+    """Write a dataclass as TOML that ``load_config`` reads back to an equal one.
 
     ``None`` is left out.
     """
@@ -91,14 +91,14 @@ def config_to_toml(config: Any) -> str:
 
 
 def to_mapping(config: Any) -> dict[str, Any]:
-    """A dataclass as plain nested dictionaries, lists and scalars; ``None`` fields are left out."""
+    """Convert a dataclass to nested dictionaries, lists and scalars, without ``None`` fields."""
     plain = _plain(config)
     assert isinstance(plain, dict)
     return plain
 
 
 def apply_override(table: dict[str, Any], override: str) -> None:
-    """Sets a key of nested tables as ``"section.key=value"`` says.
+    """Set a key of nested tables by ``"section.key=value"``.
 
     Raises:
         ConfigError: it is not ``key=value``, or goes through something that is not a section.
@@ -120,7 +120,7 @@ def apply_override(table: dict[str, Any], override: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value as TOML can hold it, which has no null: what is None is left out."""
+    """Convert a value to TOML's types; leave None out, because TOML has no null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         pairs = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
         return {name: _plain(item) for name, item in pairs if item is not None}
@@ -134,7 +134,7 @@ def _plain(value: Any) -> Any:
 
 
 def _write_table(table: Mapping[str, Any], path: tuple[str, ...], lines: list[str]) -> None:
-    """Adds the lines of a table: its values first, as in TOML a header ends the table before it."""
+    """Add the lines of a table, values first, because a header ends the table before it."""
     sections = {key: value for key, value in table.items() if isinstance(value, Mapping)}
     lists = {key: value for key, value in table.items() if _is_list_of_tables(value)}
     values = {k: v for k, v in table.items() if k not in sections and k not in lists}
@@ -158,14 +158,14 @@ def _is_list_of_tables(value: Any) -> bool:
 
 
 def _key(key: str) -> str:
-    """A key, in quotes unless TOML takes it bare: ASCII letters, digits, dashes, underscores."""
+    """Quote a key, unless it has only ASCII letters, digits, dashes and underscores."""
     if key.replace("_", "").replace("-", "").isalnum() and key.isascii():
         return key
     return _literal(key)
 
 
 def _literal(value: Any) -> str:
-    """A value as it is written in TOML, on one line."""
+    """Format a value as TOML on one line."""
     # Before int, of which bool is a subclass.
     if isinstance(value, bool):
         return str(value).lower()
@@ -184,7 +184,7 @@ def _literal(value: Any) -> str:
 
 
 def _escape_control(character: str) -> str:
-    """A control character as its code, as TOML allows none of them in a text."""
+    """Escape a control character, because TOML allows none in a text."""
     if character >= " " and character != "\x7f":
         return character
     return f"\\u{ord(character):04x}"

@@ -13,7 +13,7 @@ TRAIN_SECTIONS = ("data", "encoder", "method", "optimizer", "run", "schedule")
 
 
 def refuse_unread(config: Any, *names: str, reason: str, when: bool) -> None:
-    """Refuses an option that was changed from its default though nothing would read it.
+    """Refuse an option that was changed from its default though nothing would read it.
 
     Args:
         config: a dataclass.
@@ -31,7 +31,7 @@ def refuse_unread(config: Any, *names: str, reason: str, when: bool) -> None:
 
 
 def refuse_without(config: Any, *names: str, needs: str, when: bool) -> None:
-    """Refuses an option that was changed from its default though what it is for is not there.
+    """Refuse an option that was changed from its default though the option it needs is missing.
 
     Args:
         config: a dataclass.

@@ -64,10 +64,10 @@ def find_language(path: Path, *, column: str | None = None) -> LanguageCode | No
     return None
 
 
-def tell_words(path: Path, option: str) -> None:
+def tell_words(path: Path, option: str, *, column: str | None = None) -> None:
     """Log once which words in a file's name could be languages, but are not taken for them."""
     words = [code for code in _codes_in_name(path) if is_word(code)]
-    if words and find_language(path) is None:
+    if words and find_language(path, column=column) is None:
         _tell_words_once(os.fspath(path), tuple(words), option)
 
 

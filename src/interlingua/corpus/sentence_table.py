@@ -14,15 +14,19 @@ from interlingua.corpus import workbook
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import one_line, resolved_code
 from interlingua.corpus.spreadsheet import csv_rows
-from interlingua.corpus.table_columns import folded_name, has_width
+from interlingua.corpus.table_columns import (
+    SHOWN,
+    distinct_names,
+    folded_name,
+    has_width,
+    named_column,
+)
 from interlingua.errors import ConfigError, DataError
 from interlingua.storage.files import PathLike, open_text, stem_and_suffix
 
 SUFFIXES = (".csv", ".xlsx", ".xlsm")
 NAMES = ("text", "sentence", "sentences", "texts")
 """Columns that are taken where none is named, in this order."""
-SHOWN = 8
-"""Columns that an error names."""
 
 
 def is_table(path: PathLike) -> bool:
@@ -67,19 +71,31 @@ def read_column(
         yield one_line(cells[place]).strip()
 
 
-def table_records(path: PathLike) -> Iterator[tuple[int, dict[str, str]]]:
+def table_records(
+    path: PathLike, columns: Sequence[str] = ()
+) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the rows of a table by the names in its first row, each with its number.
 
+    Args:
+        path: a file for which ``is_table`` holds.
+        columns: names that the first row must have.
+
     Raises:
-        DataError: a row has other columns than the first, or the file can't be read.
+        DataError: a column is not there, two have the same name, a row has other columns than the
+            first, or the file can't be read.
     """
     bad = BadLines()
     rows = _rows(path, bad)
-    _, names = next(rows, (0, []))
+    number, cells = next(rows, (0, []))
+    if not number:
+        return
+    names = distinct_names(cells, path)
+    for column in columns:
+        named_column(column, names, path=path, line=number)
     for number, cells in rows:
         if has_width(cells, len(names), path, number, bad) and any(cells):
             record = zip(names, cells, strict=True)
-            yield number, {name.strip(): cell for name, cell in record if cell}
+            yield number, {name: cell for name, cell in record if cell}
 
 
 def has_sentences(path: PathLike, *, language: str | None = None) -> bool:
@@ -119,17 +135,8 @@ def find_column(
         DataError: there is none, or several are called so.
     """
     names = [folded_name(cell) for cell in cells]
-    shown = ", ".join(cell.strip()[:30] or "(no name)" for cell in cells[:SHOWN])
     if column is not None:
-        found = [number for number, name in enumerate(names) if name == folded_name(column)]
-        if len(found) != 1:
-            count = "no column is"
-            if found:
-                count = f"{len(found)} columns are"
-            raise DataError(
-                f"{count} called {column!r}; its first row is: {shown}", path=path, line=1
-            )
-        return found[0]
+        return named_column(column, cells, path=path, line=1)
     code = resolved_code(language)
     if code is not None:
         codes = [languages.find_code(cell.strip()) for cell in cells]
@@ -140,6 +147,7 @@ def find_column(
     for name in NAMES:
         if names.count(name) == 1:
             return names.index(name)
+    shown = ", ".join(cell.strip()[:30] or "(no name)" for cell in cells[:SHOWN])
     raise DataError(
         "a table, and which column holds the sentences is not known; name one of its first row"
         f" ({shown}) with --column (mine, align: --source-column, --target-column; in a config"

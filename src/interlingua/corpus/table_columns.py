@@ -41,6 +41,8 @@ NAMES = {
 """What the columns are called, see ``folded_name``."""
 NON_ENGLISH = "non english"
 """Column of sentence-transformers' parallel sentences, next to one called ``english``."""
+SHOWN = 20
+"""Columns that an error names."""
 OPTION = (
     "name two by --source-column and --target-column, or count them from 1 (in a config columns ="
     ' ["3", "4"])'
@@ -261,6 +263,63 @@ def chosen_place(name: str, names: Sequence[str]) -> int:
     if name.strip().isdecimal() and 1 <= int(name) <= len(names):
         return int(name) - 1
     return -1
+
+
+def places_called(name: str, names: Sequence[str]) -> list[int]:
+    """Return the numbers of the columns with a name.
+
+    The name as it is written goes before the same in other letters, see ``folded_name``.
+    """
+    exact = [place for place, other in enumerate(names) if other.strip() == name.strip()]
+    if exact:
+        return exact
+    folded = folded_name(name)
+    return [place for place, other in enumerate(names) if folded_name(other) == folded]
+
+
+def named_column(
+    name: str,
+    names: Sequence[str],
+    *,
+    kind: str = "column",
+    path: PathLike | None = None,
+    line: int | None = None,
+) -> int:
+    """Return the number of the column that the user names, see ``places_called``.
+
+    Args:
+        name: of the column.
+        names: of all columns.
+        kind: what an error calls a column.
+        path: which an error names.
+        line: which an error names.
+
+    Raises:
+        DataError: there is none, or several are called so.
+    """
+    found = places_called(name, names)
+    if len(found) == 1:
+        return found[0]
+    count = f"no {kind} is"
+    if found:
+        count = f"{len(found)} {kind}s are"
+    shown = ", ".join(other.strip()[:30] or "(no name)" for other in names[:SHOWN])
+    if len(names) > SHOWN:
+        shown += f" and {len(names) - SHOWN} more"
+    raise DataError(f"{count} called {name!r}; there are: {shown}", path=path, line=line)
+
+
+def distinct_names(cells: Sequence[str], path: PathLike) -> list[str]:
+    """Return the names in a first row; a column without one is called by its number.
+
+    Raises:
+        DataError: two columns have the same name, so that one of them would be lost.
+    """
+    names = [cell.strip() for cell in cells]
+    for name in names:
+        if name and names.count(name) > 1:
+            named_column(name, names, path=path, line=1)  # which refuses it
+    return [name or f"column {number}" for number, name in enumerate(names, 1)]
 
 
 def _extra_columns(columns: Columns, names: Sequence[str]) -> list[tuple[str, int]]:

@@ -9,6 +9,7 @@ its middle, else between two characters: never before a mark.
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -147,7 +148,7 @@ def sentence_spans(text: str, language: str) -> list[Span]:
 
 def _cut_of_word(text: str, start: int, middle: int, stop: int) -> int:
     """Return the first place from the middle of a word where no character loses its marks."""
-    for cut in (*range(middle, stop), *range(middle - 1, start, -1)):
+    for cut in itertools.chain(range(middle, stop), range(middle - 1, start, -1)):
         if not (_continues(text[cut]) or text[cut - 1] in JOINS_NEXT):
             return cut
     return middle  # one character with more marks than a chunk has tokens

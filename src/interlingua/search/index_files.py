@@ -15,7 +15,12 @@ from typing import NamedTuple
 from interlingua.encoder.texts import check_text
 from interlingua.errors import ConfigError, DataError
 from interlingua.search.lance_table import text_key
-from interlingua.search.passage_files import Passage, read_passages
+from interlingua.search.passage_files import (
+    USUAL_COLUMNS,
+    Passage,
+    PassageColumns,
+    read_passages,
+)
 from interlingua.storage.files import PathLike, is_special
 
 
@@ -84,15 +89,25 @@ def named_files(paths: Sequence[PathLike], folder: PathLike) -> list[IndexFile]:
 
 
 def read_files(
-    files: Sequence[IndexFile], *, language: str | None = None, documents: bool = False
+    files: Sequence[IndexFile],
+    *,
+    language: str | None = None,
+    documents: bool = False,
+    columns: PassageColumns = USUAL_COLUMNS,
 ) -> Iterator[Passage]:
     """The passages of all files; see ``read_passages``."""
     for file in files:
-        yield from read_passages(file.path, language=language, name=file.name, documents=documents)
+        yield from read_passages(
+            file.path, language=language, name=file.name, documents=documents, columns=columns
+        )
 
 
 def check_files(
-    files: Sequence[IndexFile], *, language: str | None = None, documents: bool = False
+    files: Sequence[IndexFile],
+    *,
+    language: str | None = None,
+    documents: bool = False,
+    columns: PassageColumns = USUAL_COLUMNS,
 ) -> None:
     """Reads all files and refuses what can't go into one index.
 
@@ -103,6 +118,7 @@ def check_files(
         files: any number.
         language: see ``read_passages``.
         documents: see ``read_passages``.
+        columns: see ``read_passages``.
 
     Raises:
         DataError: a file can't be read or has no passage, or an id occurs twice, in one file or in
@@ -112,7 +128,7 @@ def check_files(
     file_of: dict[int, int] = {}
     for number, file in enumerate(files):
         passage = None
-        for passage in read_files([file], language=language, documents=documents):
+        for passage in read_files([file], language=language, documents=documents, columns=columns):
             key = text_key(passage.id)
             if key in file_of:
                 raise DataError(_twice(passage.id, files[file_of[key]].path, file.path))

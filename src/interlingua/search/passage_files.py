@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,8 +22,14 @@ from interlingua.corpus.language_evidence import LOOKED_AT, checked_language
 from interlingua.corpus.monolingual import find_language, tell_words
 from interlingua.corpus.sections import is_document, joined_headings, read_sections
 from interlingua.corpus.sentence_table import is_table, table_records
+from interlingua.corpus.table_columns import (
+    SHOWN,
+    distinct_names,
+    named_column,
+    places_called,
+)
 from interlingua.encoder.texts import check_text, is_blank
-from interlingua.errors import DataError, MissingExtraError
+from interlingua.errors import ConfigError, DataError, MissingExtraError, count_of
 from interlingua.languages import resolve_code
 from interlingua.storage.files import PathLike, open_text, stem_and_suffix, tab_rows
 from interlingua.storage.json_text import json_lines
@@ -31,8 +37,30 @@ from interlingua.storage.json_text import json_lines
 ID_KEYS = ("id", "_id", "docid")
 TEXT_KEYS = ("text", "contents", "sentence")
 LANGUAGE_KEYS = ("language", "lang")
+USUAL_KEYS = {"text": TEXT_KEYS, "title": ("title",), "id": ID_KEYS, "language": LANGUAGE_KEYS}
+"""What the parts of a passage are called in a record if the user does not say so."""
 PARQUET_ROWS = 1024
 """Rows of a Parquet file that are in memory at a time."""
+
+
+class PassageColumns(NamedTuple):
+    """Columns of a table, or keys of objects, that hold the parts of a passage.
+
+    A name counts in capitals or small letters, and with ``_`` for a space. None stands for the
+    usual names, see ``USUAL_KEYS``.
+    """
+
+    text: str | None = None
+    title: str | None = None
+    id: str | None = None
+    language: str | None = None
+
+    def named(self) -> list[str]:
+        """Return the names that the user gave."""
+        return [name for name in self if name is not None]
+
+
+USUAL_COLUMNS = PassageColumns()
 
 
 class Passage(NamedTuple):
@@ -74,6 +102,7 @@ def read_passages(
     language: str | None = None,
     name: str | None = None,
     documents: bool = False,
+    columns: PassageColumns = USUAL_COLUMNS,
 ) -> Iterator[Passage]:
     """The passages of a file.
 
@@ -85,20 +114,22 @@ def read_passages(
             (``de.txt``), if any.
         name: of the file, which the ids of its passages begin with; by default without its folder.
         documents: a file of text is one passage.
+        columns: of tables, Parquet and JSON.
 
     Raises:
-        DataError: the file is missing or damaged, a record has no text, or the texts are in
-            another script than the language.
+        ConfigError: columns are named, and the file has none.
+        DataError: the file is missing or damaged, a column is not there, a record has no text, or
+            the texts are in another script than the language.
         MissingExtraError: Parquet without the extra ``search``.
     """
-    code = find_language(Path(path)) or ""
+    code = find_language(Path(path), column=columns.text) or ""
     if language:
         code = resolve_code(language)
     if name is None:
         name = Path(path).name
-    passages = _passages(path, name, code, documents)
+    passages = _passages(path, name, code, documents, columns)
     if not code:
-        tell_words(Path(path), "--language")
+        tell_words(Path(path), "--language", column=columns.text)
         yield from passages
         return
     # Passages that name no language have that of the file, which their texts must fit.
@@ -111,41 +142,71 @@ def read_passages(
         yield passage
 
 
-def _passages(path: PathLike, name: str, code: str, documents: bool) -> Iterator[Passage]:
+def _passages(
+    path: PathLike, name: str, code: str, documents: bool, columns: PassageColumns
+) -> Iterator[Passage]:
     """Yield the passages of a file, those without a language in that of a code."""
-    if is_document(path):
-        yield from _document_sections(path, name, code)
-        return
-    records = _records(path)
-    if records is None and documents:
-        yield from _document_sections(path, name, code)
-        return
+    is_sections = is_document(path)
+    records = None if is_sections else _records(path, columns.named())
     if records is None:
-        yield from _lines(path, name, code)
+        if named := columns.named():
+            raise ConfigError(
+                f"{path}: the column {named[0]!r} is named, but only tables, Parquet and JSON have"
+                " columns; drop it, or index the file on its own"
+            )
+        read = _document_sections if is_sections or documents else _lines
+        yield from read(path, name, code)
         return
     for number, record in records:
         try:
-            yield passage_of(record, name, number, code)
+            yield passage_of(record, name, number, code, columns)
         except DataError as error:
             # What is wrong with a record is found where its file and line are not known.
             raise DataError(str(error), path=path, line=number) from error
 
 
-def _records(path: PathLike) -> Iterator[tuple[int, Any]] | None:
-    """Return the numbered records of a file; None if it is text, a passage a line."""
+def _records(path: PathLike, columns: Sequence[str]) -> Iterator[tuple[int, Any]] | None:
+    """Return the numbered records of a file; None if it is text, a passage a line.
+
+    Args:
+        path: of the file.
+        columns: names that it must have.
+    """
     suffix = stem_and_suffix(path)[1]
     if suffix == ".json" and is_json_array(path):
         # Several items may begin in one line.
-        return enumerate((item for _, item in json_array_items(Path(path))), 1)
+        items = enumerate((item for _, item in json_array_items(Path(path))), 1)
+        return _objects_with_keys(items, path, columns)
     if suffix in (".jsonl", ".ndjson", ".json"):
-        return json_lines(path)
+        return _objects_with_keys(json_lines(path), path, columns)
     if suffix == ".parquet":
-        return _parquet_records(path)
+        return _parquet_records(path, columns)
     if is_table(path):
-        return table_records(path)
-    if suffix == ".tsv" and _has_header(path):
-        return _tsv_records(path)
+        return table_records(path, columns)
+    if suffix == ".tsv" and (columns or _has_header(path)):
+        return _tsv_records(path, columns)
     return None
+
+
+def _objects_with_keys(
+    items: Iterable[tuple[int, Any]], path: PathLike, keys: Sequence[str]
+) -> Iterator[tuple[int, Any]]:
+    """Yield objects of JSON as they are.
+
+    Raises:
+        DataError: none of them had one of the keys.
+    """
+    missing = set(keys)
+    seen: dict[str, None] = {}
+    number = 0
+    for number, item in items:
+        if missing and isinstance(item, Mapping):
+            seen |= dict.fromkeys(item)
+            missing -= {key for key in missing if places_called(key, [*item])}
+        yield number, item
+    for key in keys:
+        if number and key in missing:
+            named_column(key, [*seen], kind="key", path=path)  # which refuses it
 
 
 def _has_header(path: PathLike) -> bool:
@@ -154,12 +215,24 @@ def _has_header(path: PathLike) -> bool:
     return len(cells) > 1 and bool({cell.strip() for cell in cells} & set(TEXT_KEYS))
 
 
-def _tsv_records(path: PathLike) -> Iterator[tuple[int, dict[str, str]]]:
+def _tsv_records(path: PathLike, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the lines behind the first, by the names in it."""
     rows = tab_rows(path)
-    _, names = next(rows)
+    number, cells = next(rows, (0, []))
+    if not number:
+        return
+    names = distinct_names(cells, path)
+    for column in columns:
+        named_column(column, names, path=path, line=number)
     for number, cells in rows:
-        if cells != [""]:
+        if len(cells) > len(names):
+            raise DataError(
+                f"{count_of(len(cells), 'columns')}, expected {len(names)}; tabs inside a text must"
+                " go",
+                path=path,
+                line=number,
+            )
+        if any(cells):
             record = zip(names, cells, strict=False)
             yield number, {key: cell for key, cell in record if cell}
 
@@ -192,7 +265,9 @@ def _document_sections(path: PathLike, name: str, language: str) -> Iterator[Pas
         )
 
 
-def _parquet_records(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
+def _parquet_records(
+    path: PathLike, columns: Sequence[str]
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of Parquet, each with its number, from 1."""
     try:
         from pyarrow import ArrowException
@@ -204,6 +279,9 @@ def _parquet_records(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
     number = 0
     try:
         with ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            for column in (*columns, *names):
+                named_column(column, names, path=path)
             for batch in file.iter_batches(PARQUET_ROWS):
                 for record in batch.to_pylist():
                     number += 1
@@ -212,27 +290,39 @@ def _parquet_records(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
         raise DataError(f"not a readable Parquet file: {error}", path=path) from error
 
 
-def passage_of(record: Any, file: str, number: int, default_language: str) -> Passage:
+def passage_of(
+    record: Any,
+    file: str,
+    number: int,
+    default_language: str,
+    columns: PassageColumns = USUAL_COLUMNS,
+) -> Passage:
     """A record as a passage; ``file`` and ``number`` name one without an id.
 
     Raises:
-        DataError: it has no text, or a field of another type.
+        DataError: it has no text, a field of another type, or two keys of one name.
     """
     if not isinstance(record, Mapping):
         raise DataError(f"expected an object with a text, got {type(record).__name__}")
     # An empty cell of a table counts as a field that is not there. Each field is taken out; what is
     # left in the end is metadata.
     fields = {key: value for key, value in record.items() if value is not None}
-    text = _take_first(fields, TEXT_KEYS)
+    parts = _take_parts(fields, columns)
+    text = parts["text"]
     if not isinstance(text, str) or is_blank(text):
-        raise DataError(f"no text; expected a string called {', '.join(TEXT_KEYS)}")
-    own_id = _take_first(fields, ID_KEYS)
+        called = columns.text or ", ".join(TEXT_KEYS)
+        there = ", ".join(str(key)[:30] for key in [*record][:SHOWN])
+        got = "" if text is None or isinstance(text, str) else f", but {type(text).__name__}"
+        raise DataError(f"no text{got}; expected a string called {called}; there are: {there}")
+    own_id = parts["id"]
     if own_id is not None and (isinstance(own_id, bool) or not isinstance(own_id, str | int)):
         raise DataError(
             f"its id is of type {type(own_id).__name__}; expected a string or a whole number"
         )
-    own_language = _take_first(fields, LANGUAGE_KEYS)
-    title = fields.pop("title", "")
+    own_language = parts["language"]
+    title = parts["title"]
+    if title is None:
+        title = ""
     if not isinstance(title, str):
         raise DataError(f"its title is of type {type(title).__name__}; expected a string")
     # A passage with an id of its own belongs to no file: it is the same in any other.
@@ -247,6 +337,34 @@ def passage_of(record: Any, file: str, number: int, default_language: str) -> Pa
         language = str(resolve_code(str(own_language)))
     metadata = json.dumps(_plain(fields), ensure_ascii=False, sort_keys=True)
     return Passage(id=name, text=text, title=title, language=language, metadata=metadata, file=file)
+
+
+def _take_parts(fields: dict[str, Any], columns: PassageColumns) -> dict[str, Any]:
+    """Remove the parts of a passage from the fields of its record, and return them; None: missing.
+
+    One column may be named for two parts, such as id and title.
+
+    Raises:
+        DataError: several keys are called by the name of a column.
+    """
+    parts: dict[str, Any] = {}
+    used: set[str] = set()
+    for part, name in columns._asdict().items():
+        if name is None:
+            continue
+        keys = [*fields]
+        parts[part] = None
+        # An empty cell, or a key that other records have.
+        if places_called(name, keys):
+            key = keys[named_column(name, keys, kind="key")]
+            parts[part] = fields[key]
+            used.add(key)
+    for key in used:
+        del fields[key]
+    for part, usual in USUAL_KEYS.items():
+        if part not in parts:
+            parts[part] = _take_first(fields, usual)
+    return parts
 
 
 def _take_first(fields: dict[str, Any], keys: tuple[str, ...]) -> Any:

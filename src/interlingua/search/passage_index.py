@@ -693,14 +693,16 @@ class PassageIndex:
             found = {row["id"]: row["vector"] for row in query.limit(len(ids)).to_list()}
         return np.array([found[name] for name in ids], dtype=np.float32)
 
-    def present(self, ids: Iterable[str]) -> set[str]:
-        """Return those of the ids that a passage has."""
-        found: set[str] = set()
+    def present(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the languages of those of the ids that a passage has, by the ids."""
+        found: dict[str, str] = {}
         for block in portions(ids, COMMIT_PASSAGES):
-            query = self._table.search().where(f"id IN ({sql_strings(block)})").select(["id"])
+            query = self._table.search().where(f"id IN ({sql_strings(block)})")
             with lance_reads(self.folder):
-                for batch in query.to_batches():
-                    found.update(batch.column("id").to_pylist())
+                for batch in query.select(["id", "language"]).to_batches():
+                    names = batch.column("id").to_pylist()
+                    codes = batch.column("language").to_pylist()
+                    found.update(zip(names, codes, strict=True))
         return found
 
     def digest(self) -> str:

@@ -25,7 +25,7 @@ from interlingua.search.chunks import DEFAULT_CHUNKS, ChunkSettings
 from interlingua.search.feedback import rankings_with_feedback
 from interlingua.search.index_files import IndexFile, check_files, named_files, read_files
 from interlingua.search.indexed_model import IndexedModel
-from interlingua.search.passage_files import Passage
+from interlingua.search.passage_files import USUAL_COLUMNS, Passage, PassageColumns
 from interlingua.search.passage_index import Added, PassageIndex, read_settings, require_same
 from interlingua.search.ranking import (
     Hit,
@@ -74,6 +74,7 @@ def build_index(
     approximate: bool = False,
     chunks: ChunkSettings = DEFAULT_CHUNKS,
     documents: bool = False,
+    columns: PassageColumns = USUAL_COLUMNS,
     dtype: Dtype = "float32",
     device: str | None = None,
     progress: Progress = SILENT,
@@ -92,6 +93,7 @@ def build_index(
         approximate: make an index of vectors too, see ``PassageIndex.finish``.
         chunks: how long passages are cut.
         documents: a file of text is one passage, in place of one a line.
+        columns: names of columns and keys of tables, Parquet and JSON.
         dtype: to compute in.
         device: cpu, cuda, cuda:1.
         progress: counts the passages that are committed.
@@ -113,13 +115,13 @@ def build_index(
         chunks=chunks,
         dtype=dtype,
     )
-    check_files(named, language=language, documents=documents)
+    check_files(named, language=language, documents=documents, columns=columns)
     index = PassageIndex.create(folder, embedder.settings)
     with index.writing():
         if language_map is not None:
             path = Path(language_map)
             shutil.copyfile(path / MAP_FILE if path.is_dir() else path, index.folder / MAP_FILE)
-        passages = read_files(named, language=language, documents=documents)
+        passages = read_files(named, language=language, documents=documents, columns=columns)
         added = _add(index, named, passages, embedder, progress)
         index.finish(approximate=approximate)
     return added
@@ -131,6 +133,7 @@ def add_to_index(
     *,
     language: str | None = None,
     documents: bool = False,
+    columns: PassageColumns = USUAL_COLUMNS,
     dtype: Dtype = "float32",
     device: str | None = None,
     progress: Progress = SILENT,
@@ -143,9 +146,9 @@ def add_to_index(
     index = PassageIndex(folder)
     named = named_files(files, folder)
     embedder = model_of(index, dtype=dtype, device=device)
-    check_files(named, language=language, documents=documents)
+    check_files(named, language=language, documents=documents, columns=columns)
     with index.writing():
-        passages = read_files(named, language=language, documents=documents)
+        passages = read_files(named, language=language, documents=documents, columns=columns)
         added = _add(index, named, passages, embedder, progress)
         index.finish()
     return added

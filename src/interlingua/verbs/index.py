@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from interlingua.search.passage_files import Passage
     from interlingua.search.passage_index import Added
 
+COLUMNS = ("text_column", "title_column", "id_column", "language_column")
+"""Options that name the columns of files."""
 READ = {
     "build": (
         "output",
@@ -35,11 +37,12 @@ READ = {
         "chunk_tokens",
         "chunk_overlap",
         "documents",
+        *COLUMNS,
         "language",
         "dtype",
         "device",
     ),
-    "add": ("documents", "language", "dtype", "device"),
+    "add": ("documents", *COLUMNS, "language", "dtype", "device"),
     "delete": ("where",),
     "info": (),
     "list": ("where",),
@@ -77,6 +80,21 @@ class IndexOptions(Options):
     )
     language: str | None = option(
         None, "Of passages that name none; any code; build, add.", group=INPUT
+    )
+    text_column: str | None = option(
+        None,
+        "Column of the texts in .csv, .tsv, .xlsx, .parquet or key in .json, .jsonl; text,"
+        " contents or sentence by default; build, add.",
+        group=INPUT,
+    )
+    title_column: str | None = option(
+        None, "Column of the titles; title by default; build, add.", group=INPUT
+    )
+    id_column: str | None = option(
+        None, "Column of the ids; id, _id or docid by default; build, add.", group=INPUT
+    )
+    language_column: str | None = option(
+        None, "Column of the languages; language or lang by default; build, add.", group=INPUT
     )
     documents: bool = option(
         False, "A text file is one document, in place of a passage a line; build, add.", group=INPUT
@@ -142,6 +160,7 @@ def run_index(options: IndexOptions, progress: Progress = SILENT) -> Indexed:
     if options.action == "build":
         arguments = _build_arguments(options, arguments)
     _check_arguments(options, arguments)
+    from interlingua.search.passage_files import PassageColumns
     from interlingua.search.searcher import add_to_index, build_index
 
     if options.action == "delete":
@@ -153,6 +172,10 @@ def run_index(options: IndexOptions, progress: Progress = SILENT) -> Indexed:
         "progress": progress,
         "language": options.language,
         "documents": options.documents,
+        # Files of one index may have different columns, so an index does not store their names.
+        "columns": PassageColumns(
+            options.text_column, options.title_column, options.id_column, options.language_column
+        ),
         "dtype": options.dtype,
         "device": options.device,
     }

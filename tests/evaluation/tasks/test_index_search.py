@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -88,12 +90,51 @@ def test_the_pool_and_a_filter_leave_other_passages_out(index, tmp_path):
     data = write_questions(tmp_path / "q")
     own = measured(index, data, settings=["index.pool=own", "index.modes=[]"])
     assert own.task.endswith("_own")
-    assert [subset.scores["recall_at_100"] for subset in own.subsets] == [0.5, 0.5]
+    assert [subset.scores["recall_at_100"] for subset in own.subsets] == [1.0, 1.0]
     german = measured(index, data, settings=["index.where=language = 'deu_Latn'"])
     assert [subset.scores["recall_at_100"] for subset in german.subsets] == [0.5, 0.5]
     assert german.data_sha256 == own.data_sha256
     none = measured(index, data, settings=["index.where=kind = 'plant'"])
     assert none.main_score == 0.0
+
+
+def test_own_pool_judges_passages_of_the_questions_language_alone(index, tmp_path, monkeypatch):
+    """The right passages of a German question are ranked 2 of 2, of an English one 1 and 2 of 2."""
+    ranked = {"deu_Latn": ["d", "a"], "eng_Latn": ["c", "b"]}
+
+    def rank(self, text, vector, *, languages, **options):
+        hits = {hit.id: hit for hit in self.index.nearest(vector, 9, languages=languages)}
+        return SimpleNamespace(hits=[hits[name] for name in ranked[languages[0]]])
+
+    monkeypatch.setattr(Searcher, "rank", rank)
+    relevant = "q1 a 1\nq1 b 3\nq1 c 1\nq2 b 2\nq2 c 1\nq2 a 3\nq2 gone 3\n"
+    data = write_questions(tmp_path / "q", relevant=relevant)
+    own = measured(index, data, settings=["index.pool=own", "index.modes=[]"])
+    german, english = (subset.scores for subset in own.subsets)
+    # One right passage, at rank 2: 1 / log2(3).
+    assert german["ndcg_at_10"] == pytest.approx(1 / math.log2(3))
+    assert (german["mrr_at_100"], german["recall_at_100"]) == (0.5, 1.0)
+    # Grades 1 and 2 at ranks 1 and 2, where 2 and 1 would be best.
+    ideal = 2 + 1 / math.log2(3)
+    assert english["ndcg_at_10"] == pytest.approx((1 + 2 / math.log2(3)) / ideal)
+    assert (english["mrr_at_100"], english["recall_at_100"]) == (1.0, 1.0)
+    assert own.notes == ("eng_Latn: 1 relevant passages are not in the index",)
+
+
+def test_own_pool_leaves_out_questions_without_an_answer_in_their_language(index, tmp_path):
+    data = write_questions(tmp_path / "q", relevant="q1 b 1\nq2 c 1\n")
+    options = ["index.pool=own", "index.modes=[]"]
+    with pytest.raises(DataError, match=r"deu_Latn.*--languages"):
+        measured(index, data, settings=options)
+    assert measured(index, data, settings=options, languages="en").subsets[0].pairs == 1
+    record = {"_id": "q3", "text": "Wo schläft der Hund?", "language": "de"}
+    with (data / "queries.jsonl").open("a", encoding="utf-8") as file:
+        file.write("\n" + json.dumps(record))
+    with (data / "qrels" / "test.tsv").open("a", encoding="utf-8") as file:
+        file.write("q3\td\t1\n")
+    found = measured(index, data, settings=options)
+    assert [subset.pairs for subset in found.subsets] == [1, 1]
+    assert [note[:11] for note in found.notes] == ["deu_Latn: 1"]
 
 
 def test_a_language_is_chosen_and_is_that_of_questions_that_name_none(index, tmp_path):

@@ -17,7 +17,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import AtLeast
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import choose_languages, content_sha256, full_code
 from interlingua.evaluation.data.retrieval import JudgedQuestions, questions_by_language
@@ -44,7 +44,9 @@ class IndexSearch(LanguageTask):
     Attributes:
         folder: of the index.
         modes: searches to measure besides that by vectors; their names stand before the metrics.
-        pool: all passages, or those in the question's own language.
+        pool: all passages, or those in the question's own language; then the judgments are those
+            of passages in that language that are in the index, and questions that have no relevant
+            one among them are left out.
         where: a condition in SQL; only passages that fulfill it are searched.
         per_language: begin rankings with so many passages of each language; 0 for plain rankings.
         exact: compare with all vectors, also where the index is approximate.
@@ -96,7 +98,7 @@ class IndexSearch(LanguageTask):
         found.added.append(searcher.index.digest())
         for code in chosen:
             progress.note(code)
-            one = questions[code]
+            one, notes = self._judged(searcher.index, questions[code], code)
             vectors = self._embed(encoder, searcher, one, code)
             values: dict[str, dict[str, float]] = {}
             for mode in dict.fromkeys((VECTOR, *self.modes)):
@@ -109,11 +111,10 @@ class IndexSearch(LanguageTask):
                     write_trec_run(path, run, tag=mode)
             means = {metric: float(np.mean([*values[metric].values()])) for metric in values}
             items = Items(np.array([*values[self.main_metric].values()]))
-            notes = _absent_passages(searcher.index, one)
             scored = Scored(means, items, notes=notes)
             found.add_scores(code, (code, code), len(one.queries), scored)
-            found.digests[code] = _digest(one)
-            progress.advance(len(one.queries))
+            found.digests[code] = _digest(questions[code])
+            progress.advance(len(questions[code].queries))
         return found
 
     def _searcher(self, encoder: CachedEncoder) -> Searcher:
@@ -135,6 +136,40 @@ class IndexSearch(LanguageTask):
             )
         index = PassageIndex(self.folder)
         return Searcher(index, model_for(self.folder, own, index.settings.model))
+
+    def _judged(
+        self, index: PassageIndex, one: JudgedQuestions, code: str
+    ) -> tuple[JudgedQuestions, list[str]]:
+        """Return the questions with the judgments of passages in the pool, and notes on the rest.
+
+        Raises:
+            DataError: the pool has a relevant passage of no question.
+        """
+        language_of = index.present(_relevant(one))
+        notes = []
+        if absent := len(_relevant(one)) - len(language_of):
+            notes.append(f"{absent:,} relevant passages are not in the index")
+        if self.pool == "all":
+            return one, notes
+        in_pool = {passage for passage, language in language_of.items() if language == code}
+        qrels = {}
+        for name, grades in one.qrels.items():
+            judged = {passage: grade for passage, grade in grades.items() if passage in in_pool}
+            if judged:
+                qrels[name] = judged
+        if not qrels:
+            raise DataError(
+                f"no question in {code} has a relevant passage in its own language; leave the"
+                " language out with --languages, or leave index.pool=own out",
+                path=self.folder,
+            )
+        if left_out := len(one.qrels) - len(qrels):
+            notes.append(
+                f"{count_of(left_out, 'questions')} left out, without a relevant passage in their"
+                " own language"
+            )
+        queries = {name: one.queries[name] for name in qrels}
+        return JudgedQuestions(queries, qrels), notes
 
     def _embed(
         self, encoder: CachedEncoder, searcher: Searcher, one: JudgedQuestions, code: str
@@ -182,13 +217,11 @@ def _scores(hits: Sequence[Hit], relevant: Mapping[str, int]) -> dict[str, float
     return scores
 
 
-def _absent_passages(index: PassageIndex, one: JudgedQuestions) -> list[str]:
-    """Return a note of relevant passages that the index does not have."""
-    relevant = {
+def _relevant(one: JudgedQuestions) -> set[str]:
+    """Return the ids of all passages that are relevant to a question."""
+    return {
         passage for grades in one.qrels.values() for passage, grade in grades.items() if grade > 0
     }
-    absent = len(relevant) - len(index.present(relevant))
-    return [f"{absent:,} relevant passages are not in the index"] if absent else []
 
 
 def _digest(one: JudgedQuestions) -> str:
