@@ -95,6 +95,18 @@ def test_a_text_without_sentences_is_cut_all_the_same(text):
     )
 
 
+@pytest.mark.parametrize("cluster", ["e\u0301", "กี่", "👩\u200d👩", "☺\ufe0f", "👍🏽", "เก", "น้ำ"])
+def test_a_long_word_is_not_cut_inside_a_character_with_its_marks(cluster):
+    def count_characters(texts, language):
+        return [len(text) for text in texts]
+
+    passage = Passage("d", "x" + 100 * cluster)
+    found = chunked([passage], ChunkSettings(16, 0), count_characters, 1000)
+    texts = [chunk.text for chunk in found]
+    assert "".join(texts) == passage.text
+    assert all(text.removeprefix("x").replace(cluster, "") == "" for text in texts)
+
+
 def test_title_and_headings_take_room():
     text = " ".join(sentences(40))
     plain = cut(text, 60, most=60)

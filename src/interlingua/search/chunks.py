@@ -4,11 +4,13 @@ A vector says little of a text of thousands of tokens, and an encoder reads only
 hundred. So a passage of more than ``tokens`` is cut into chunks of nearly equal size at the ends of
 its sentences. The last sentences of a chunk, up to ``overlap`` tokens, begin the next one too, so
 that what belongs together is found together. A sentence that is too long is cut at white space near
-its middle.
+its middle, else between two characters: never before a mark.
 """
 
 from __future__ import annotations
 
+import itertools
+import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -21,6 +23,11 @@ from interlingua.search.passage_files import Passage
 TOKENS = 256
 OVERLAP = 32
 LEAST_TOKENS = 16
+SPACES = " \n\t\u3000"
+JOINS_NEXT = "\u200d\u0e40\u0e41\u0e42\u0e43\u0e44\u0ec0\u0ec1\u0ec2\u0ec3\u0ec4"
+"""Joiner of emoji, and vowels of Thai and Lao that are written before their consonant."""
+JOINS_PREVIOUS = "\u200d\u0e33\u0eb3\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+"""Joiner of emoji, the vowel am of Thai and Lao, and tones of skin."""
 CountTokens = Callable[[Sequence[str], str], Sequence[int]]
 """Numbers of tokens of texts of a language, without special ones."""
 Span = tuple[int, int]
@@ -139,6 +146,19 @@ def sentence_spans(text: str, language: str) -> list[Span]:
     return spans
 
 
+def _cut_of_word(text: str, start: int, middle: int, stop: int) -> int:
+    """Return the first place from the middle of a word where no character loses its marks."""
+    for cut in itertools.chain(range(middle, stop), range(middle - 1, start, -1)):
+        if not (_continues(text[cut]) or text[cut - 1] in JOINS_NEXT):
+            return cut
+    return middle  # one character with more marks than a chunk has tokens
+
+
+def _continues(character: str) -> bool:
+    """Whether a character belongs to the one before it: a mark, a joiner or a skin tone."""
+    return unicodedata.category(character)[0] == "M" or character in JOINS_PREVIOUS
+
+
 def _shorter(
     text: str, span: Span, tokens: int, size: int, language: str, count: CountTokens
 ) -> list[tuple[Span, int]]:
@@ -153,8 +173,8 @@ def _shorter(
         middle = (start + stop) // 2
         quarter = (stop - start) // 4
         # White space in the second or third quarter, else the middle of a word.
-        space = max(text.rfind(mark, middle - quarter, middle + quarter) for mark in " \n")
-        cut = space + 1 if space >= start else middle
+        space = max(text.rfind(mark, middle - quarter, middle + quarter) for mark in SPACES)
+        cut = space + 1 if space >= start else _cut_of_word(text, start, middle, stop)
         halves = [(start, cut), (cut, stop)]
         counts = count([text[one:other] for one, other in halves], language)
         pending += reversed(list(zip(halves, counts, strict=True)))

@@ -13,6 +13,7 @@ import torch
 from interlingua.corpus.formats import read_pairs
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_shift import LanguageShift, write_shift
+from interlingua.search.chunks import ChunkSettings
 from interlingua.search.passage_index import PassageIndex
 from interlingua.search.searcher import Searcher, build_index, model_for
 from interlingua.serve.app import make_app
@@ -37,6 +38,29 @@ def address(encoder, searcher, calibrated):
     )
     with served(app) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def documents_address(encoder, tmp_path_factory):
+    """A server with an index of a section, of a record that was cut, and of one with a link."""
+    folder = tmp_path_factory.mktemp("documents")
+    encoder.save(folder / "model")
+    (folder / "en.guide.md").write_text("# Guide\n\n## Boats\n\nen1 en2 en3\n")
+    cut = {"id": "r1", "title": "Cut", "text": " ".join(f"en{n} en5 en6." for n in range(9))}
+    linked = {"id": "r2", "title": "عنوان", "text": "en4", "language": "ar", "year": 2024}
+    linked["url"] = "https://example.org/" + 90 * "a"
+    bare = {"id": "r3", "text": "en7", "href": "https://example.org/" + 90 * "b"}
+    lines = [json.dumps(record) for record in (cut, linked, bare)]
+    (folder / "en.jsonl").write_text("\n".join(lines))
+    files = [folder / "en.guide.md", folder / "en.jsonl"]
+    chunks = ChunkSettings(16, 0)
+    build_index(str(folder / "model"), files, folder / "index", chunks=chunks)
+    found = Searcher(PassageIndex(folder / "index"), model_for(folder / "index", encoder, "tiny"))
+    app = make_app(
+        ServedModel(encoder, "tiny"), ServeSettings(), write_line=lambda _: None, searcher=found
+    )
+    with served(app) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -195,6 +219,26 @@ def test_passages_are_found(page):
     assert page.locator("#search tbody td").all_inner_texts() == ["eng_Latn", "100 %", "100 %"]
     assert page.locator("#search li [lang]").first.get_attribute("lang") == "en"
     assert fits(page)
+
+
+def test_hits_show_headings_offsets_metadata_and_links(browser, documents_address):
+    with opened(browser, documents_address, width=390) as page:
+        page.click("#tab-search")
+        page.fill("#question", "en1 en2 en3")
+        page.press("#question", "Enter")
+        hits = page.locator("#search li")
+        section = hits.filter(has_text="Guide › Boats")
+        assert section.locator(".context").inner_text() == "Guide › Boats"
+        assert section.locator("p").nth(1).inner_text() == "en1 en2 en3"
+        chunk = hits.filter(has_text="r1#2").locator(".origin").first
+        assert re.search(r"r1#2 \(offset [1-9]\d*\)", chunk.inner_text())
+        linked = hits.filter(has_text="عنوان")
+        assert linked.locator("a").get_attribute("href").startswith("https://example.org/a")
+        assert linked.locator(".context").evaluate("e => getComputedStyle(e).direction") == "rtl"
+        assert linked.locator(".origin").last.inner_text() == "year: 2024"
+        bare = hits.filter(has_text="r3")
+        assert bare.inner_text().count("https://example.org/b") == 1
+        assert fits(page)
 
 
 def test_tabs_by_keyboard(page):

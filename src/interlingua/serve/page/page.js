@@ -252,6 +252,32 @@ onSubmit(byId("tokens"), async (signal) => {
 
 const percent = (share) => `${Math.round(100 * share)} %`;
 
+// The title and the headings are a line of their own, which is the link; the link's field is not repeated in the metadata.
+function hitItem(hit) {
+  const item = element("li");
+  const context = [hit.title, hit.heading].filter(Boolean).join(" › ");
+  if (context || hit.link) {
+    const line = written("p", hit.link ? "" : context, hit.language, { class: "context" });
+    if (hit.link) line.append(element("a", context || hit.link, { href: hit.link, rel: "noopener noreferrer" }));
+    item.append(line);
+  }
+  item.append(written("p", hit.text, hit.language));
+  // The id of a chunk ends with its number; that of a section with its offset already.
+  const isChunk = hit.id.startsWith(hit.document) && /#\d+$/.test(hit.id.slice(hit.document.length));
+  const places = [isChunk ? `${hit.id} (offset ${hit.offset})` : hit.id, ...hit.places].join(", ");
+  item.append(element("p", `${hit.language || "language unknown"} · ${places} · ${hit.score.toFixed(3)}`, { class: "origin" }));
+  const fields = Object.entries(hit.metadata).filter(([, value]) => value !== hit.link);
+  if (fields.length) {
+    const line = element("p", "", { class: "origin" });
+    for (const [name, value] of fields) {
+      if (line.firstChild) line.append(" · ");
+      line.append(element("bdi", `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`));
+    }
+    item.append(line);
+  }
+  return item;
+}
+
 onSubmit(byId("search"), async (signal) => {
   const language = byId("in-language").value;
   const most = byId("per-language").value;
@@ -260,16 +286,7 @@ onSubmit(byId("search"), async (signal) => {
   if (codeIn("question-code")) body.language = codeIn("question-code");
   const found = await call("search", body, signal);
   const list = element("ol", "", { class: "hits" });
-  for (const hit of found.hits) {
-    const item = element("li");
-    const context = [hit.title, hit.heading].filter(Boolean).join(" › ");
-    item.append(written("p", (context && `${context}: `) + hit.text, hit.language));
-    item.append(element("p", `${hit.language || "language unknown"} · ${[hit.id, ...hit.places].join(", ")} · ${hit.score.toFixed(3)}`, { class: "origin" }));
-    const fields = Object.entries(hit.metadata).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
-    if (fields.length) item.append(element("p", fields.join(" · "), { class: "origin" }));
-    if (hit.link) item.append(element("a", hit.link, { href: hit.link, rel: "noopener noreferrer" }));
-    list.append(item);
-  }
+  for (const hit of found.hits) list.append(hitItem(hit));
   const table = tableWith("Languages of the passages", columnHeads(["Language", "Of the passages found", "Of the index"]));
   const rows = table.createTBody();
   for (const share of found.languages) {
