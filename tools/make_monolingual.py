@@ -82,7 +82,7 @@ def write_language(
     seed: int,
     min_score: float | None = None,
 ) -> int:
-    """Draws the texts of a language and writes ``<language>.txt``.
+    """Draw the texts of a language and write ``<language>.txt``.
 
     Returns:
         How many there are; without any, no file is written.
@@ -100,7 +100,7 @@ def write_language(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Parses the command line and writes; one line on standard error and exit code 2 on failure."""
+    """Parse the command line and write; one line on standard error and exit code 2 on failure."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

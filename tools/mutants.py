@@ -121,7 +121,7 @@ def code(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def is_message(node: ast.AST) -> bool:
-    """Whether it is a statement that calls a function which only informs."""
+    """Return whether it is a statement that calls a function which only informs."""
     match node:
         case ast.Expr(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))):
             return name in MESSAGES
@@ -129,7 +129,7 @@ def is_message(node: ast.AST) -> bool:
 
 
 def is_dimension(node: ast.AST) -> bool:
-    """Whether it is an argument that names a dimension."""
+    """Return whether it is an argument that names a dimension."""
     return isinstance(node, ast.keyword) and node.arg in ("dim", "axis")
 
 
@@ -158,7 +158,7 @@ def changes(node: Any) -> Iterator[tuple[Any, str]]:
 
 
 def swap(node: ast.AST) -> bool:
-    """Puts the counterpart in place of an operator or a function; whether it has one."""
+    """Put the counterpart in place of an operator or a function; whether it has one."""
     match node:
         case ast.Compare(ops=[operator]) if type(operator) in OPERATORS:
             node.ops = [OPERATORS[type(operator)]()]
@@ -190,7 +190,7 @@ class Trial:
         shutil.copytree(tree, copied, ignore=ignored, symlinks=True)
 
     def kills(self, mutant: Mutant, tests: tuple[str, ...]) -> bool:
-        """Whether these tests fail with the mutant; without it they have to pass."""
+        """Return whether these tests fail with the mutant; without it they have to pass."""
         path = self.tree / mutant.file
         text = path.read_bytes()
         path.write_bytes(mutant.apply(text))
@@ -205,7 +205,7 @@ class Trial:
         return not passed
 
     def passes(self, tests: tuple[str, ...]) -> bool:
-        """Whether the tests end in time and well."""
+        """Return whether the tests end in time and well."""
         process = multiprocessing.get_context("fork").Process(target=self.run, args=[tests])
         process.start()
         process.join(timeout=10 * self.limit)
@@ -255,7 +255,7 @@ def outcomes(journal: Path) -> dict[str, bool]:
 
 
 def main() -> None:
-    """Draws mutants, prints what becomes of each, and last the share that was killed."""
+    """Draw mutants, print what becomes of each, and last the share that was killed."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("paths", nargs="+", help="files and folders, from the root of the tree")
     parser.add_argument("--tree", type=Path, default=ROOT, help="the root of the code")

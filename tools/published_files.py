@@ -158,7 +158,7 @@ FILES = {
 
 
 def fetch_files(one: Files, out: Path, *, server: str = "") -> tuple[int, int]:
-    """Fetches what is not there yet; each file lands whole or not at all.
+    """Fetch what is not there yet; each file lands whole or not at all.
 
     Args:
         one: the set.
@@ -196,7 +196,7 @@ def _server_of(remote: Remote, server: str) -> str:
 
 
 def _download(address: str, path: Path, *, may_lack: bool) -> bool:
-    """Whether the server has the file, which is then at ``path``."""
+    """Return whether the server has the file, which is then at ``path``."""
     try:
         with (
             urllib.request.urlopen(address, timeout=60) as response,
@@ -217,7 +217,7 @@ def _download(address: str, path: Path, *, may_lack: bool) -> bool:
 
 
 def _unpack(path: Path) -> None:
-    """Unpacks an archive into the folder named, without the one of that name inside."""
+    """Unpack an archive into the folder named, without the one of that name inside."""
     name = path.name.removesuffix(".zip").removesuffix(".tar.gz")
     with atomic_directory(path.parent / name, overwrite=True) as folder:
         try:

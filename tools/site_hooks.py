@@ -25,7 +25,7 @@ LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages that are written at the top of the repository; called by mkdocs."""
+    """Add the pages that are written at the top of the repository; called by mkdocs."""
     from mkdocs.structure.files import File
 
     for page, name in TOP_LEVEL.items():
@@ -35,7 +35,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Points the links of a page to what the site has; called by mkdocs."""
+    """Point the links of a page to what the site has; called by mkdocs."""
     return with_site_links(markdown, page.file.src_uri)
 
 

@@ -18,7 +18,7 @@ class CallablePackage(ModuleType):
     """A package that calls the function of its name in ``interlingua.verbs``."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """Runs the verb; see ``interlingua.verbs``."""
+        """Run the verb; see ``interlingua.verbs``."""
         return self.verb(*arguments, **options)
 
     @property
@@ -34,7 +34,7 @@ class CallablePackage(ModuleType):
 
 
 def make_callable(package: str) -> None:
-    """Lets a package be called as its verb.
+    """Let a package be called as its verb.
 
     Args:
         package: full name of a package that is being imported.

@@ -94,7 +94,7 @@ class LanguageTag(NamedTuple):
 
 
 def resolve(code_or_name: str) -> Language:
-    """Finds a language by any usual name for it.
+    """Find a language by any usual name for it.
 
     Args:
         code_or_name: a FLORES code (``eng_Latn``), ISO 639-1/-2/-3 (``en``, ``ger``, ``deu``),
@@ -232,7 +232,7 @@ def choose_code(requested: str, codes: Sequence[str | None]) -> int | None:
 
 
 def accepts(requested: str | None, code: str) -> bool:
-    """Whether a text's language is the requested one, if any; see ``choose_code``."""
+    """Return whether a text's language is the requested one, if any; see ``choose_code``."""
     return requested is None or choose_code(requested, [code]) is not None
 
 
@@ -264,7 +264,7 @@ def languages_of_region(code: str) -> tuple[Language, ...]:
 
 
 def is_locale(first: str, second: str) -> bool:
-    """Whether two parts of a file's name are a language and its region, not two languages.
+    """Return whether two parts of a file's name are a language and its region, not two languages.
 
     ``pt-br`` is the Portuguese of Brazil, although ``br`` is also Breton; ``ca-es`` is Catalan and
     Spanish.
@@ -374,7 +374,7 @@ def _key(name: str) -> str:
 
 
 def _subtags(key: str) -> tuple[str, str | None, str | None, list[str]]:
-    """Splits a BCP-47 tag or a locale; what is not a script, region or variant comes back last."""
+    """Split a BCP-47 tag or a locale; what is not a script, region or variant comes back last."""
     # A locale puts the script behind an @, as in sr@latin; BCP-47 among the subtags.
     tag, _, modifier = key.partition("@")
     base, *rest = tag.split("-")
@@ -394,7 +394,7 @@ def _subtags(key: str) -> tuple[str, str | None, str | None, list[str]]:
 
 
 def _is_variant(part: str) -> bool:
-    """Whether a subtag has the form of a BCP-47 variant, as nedis and 1996 have."""
+    """Return whether a subtag has the form of a BCP-47 variant, as nedis and 1996 have."""
     return 5 <= len(part) <= 8 or (len(part) == 4 and part[0].isdigit())
 
 

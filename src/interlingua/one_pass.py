@@ -32,7 +32,7 @@ class Switch:
         self.is_on = False
 
     def set(self, *, on: bool, device: torch.device) -> None:
-        """Turns it on or off for all that this process does from now on.
+        """Turn it on or off for all that this process does from now on.
 
         Args:
             on: compile.
@@ -68,7 +68,7 @@ switch = Switch()
 
 
 def one_pass(*, rows: int = 0) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Marks a function of tensors: its operations may run as one, in other roundings.
+    """Mark a function of tensors: its operations may run as one, in other roundings.
 
     Args:
         rows: how many of its arguments, from the first on, are tensors with a row for each token.

@@ -335,7 +335,7 @@ def kinds_of(options: Any, field: dataclasses.Field[Any]) -> list[str]:
 
 
 def _has_kind(value: Any, kind: str) -> bool:
-    """Whether a value has one type of an annotation, spelled as in ``PathLike | None``."""
+    """Return whether a value has one type of an annotation, spelled as in ``PathLike | None``."""
     # numpy's own bool is no bool to Python, and its numbers have one of Python's abstract types.
     if kind == "bool" and type(value).__name__ == "bool":
         return True

@@ -20,7 +20,7 @@ _MAIN_LOCK = threading.Lock()
 
 
 def is_first_process(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether this process is the one that talks.
+    """Return whether this process is the one that talks.
 
     The processes may be started by torchrun, by srun or by training itself.
     """
@@ -47,7 +47,7 @@ def _number_by_launcher(environ: Mapping[str, str], *, slurm: str) -> str:
 
 
 def is_task_of_srun(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether this is one of several tasks that srun started.
+    """Return whether this is one of several tasks that srun started.
 
     The script of a job has a step's variables but for its number, and starts one process. A task in
     which torchrun starts the processes has their rank.
@@ -157,7 +157,7 @@ def _wait_for_parent() -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of this machine has not ended, of whatever user it is."""
+    """Return whether a process of this machine has not ended, of whatever user it is."""
     # Signal 0 is not sent; only whether it could be is checked.
     try:
         os.kill(pid, 0)

@@ -47,7 +47,7 @@ class Registry(dict[str, str]):
         return list(dict.fromkeys([*self, *(entry.name for entry in installed(self.group))]))
 
     def is_place(self, name: str) -> bool:
-        """Whether it is ``package.module:Class``, and not a known name with an argument.
+        """Return whether it is ``package.module:Class``, and not a known name with an argument.
 
         Such a one is ``mteb:STS17``.
         """
@@ -264,7 +264,7 @@ def installed_model_entry(name: str) -> EntryPoint | None:
 
 
 def resolve(registry: Registry, name: str) -> Any:
-    """Imports what ``name`` stands for.
+    """Import what ``name`` stands for.
 
     Args:
         registry: one of the tables of this module.
@@ -322,7 +322,7 @@ def _installed_place(registry: Registry, name: str) -> str:
 
 
 def load(place: str) -> Any:
-    """Imports what is at ``package.module:Class`` or ``module:function``.
+    """Import what is at ``package.module:Class`` or ``module:function``.
 
     A module in the working directory is found too.
 
@@ -360,7 +360,7 @@ def load(place: str) -> Any:
 
 
 def check_choice(option: str, value: str, choices: Collection[str]) -> None:
-    """Says what an option may be.
+    """Say what an option may be.
 
     Raises:
         ConfigError: the value is not among the choices.

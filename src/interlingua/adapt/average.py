@@ -105,7 +105,7 @@ def average_models(
     overwrite: bool,
     on_point: OnPoint,
 ) -> AverageResult:
-    """Does what ``verbs.average.AverageOptions`` describes; ``max_pairs`` is None for all."""
+    """Do what ``verbs.average.AverageOptions`` describes; ``max_pairs`` is None for all."""
     folders = [Path(locate(find_model(model)[0])) for model in models]
     fixed = _checked_weights(weights, len(folders))
     shares = _checked_grid(grid, fixed is not None, bool(pairs or sts))
@@ -143,7 +143,7 @@ def measure_grid(
     prompt: str | None = None,
     on_point: OnPoint = lambda point: None,
 ) -> list[GridPoint]:
-    """Writes and measures each mixture in turn, so that what is measured is what would be stored.
+    """Write and measure each mixture in turn, so that what is measured is what would be stored.
 
     Args:
         folders: models that ``check_shapes`` has passed.
@@ -193,7 +193,7 @@ def choose(points: Sequence[GridPoint], *, max_loss: float) -> tuple[GridPoint, 
 
 
 def check_shapes(folders: Sequence[Path]) -> None:
-    """Makes sure that models can be averaged.
+    """Make sure that models can be averaged.
 
     Raises:
         ConfigError: they differ in tensors, vocabulary or in what is done with the token states;
@@ -235,7 +235,7 @@ def check_shapes(folders: Sequence[Path]) -> None:
 
 
 def _check_settings(first: Path, other: Path) -> None:
-    """Refuses two models that do different things with the token states.
+    """Refuse two models that do different things with the token states.
 
     Raises:
         ConfigError: they do; the first difference is named.
@@ -248,7 +248,7 @@ def _check_settings(first: Path, other: Path) -> None:
 
 
 def write_average(folders: Sequence[Path], weights: Sequence[float], output: Path) -> None:
-    """Writes a model directory with mean weights; all else is as in the first model.
+    """Write a model directory with mean weights; all else is as in the first model.
 
     Only the ranges of int8 vectors are left out: they are of the first model's vectors, and have to
     be measured anew. Sums are in float64 and stored in the first model's dtype. A tensor of share 1
@@ -285,7 +285,7 @@ def _write_place(
     named: dict[str, StoredTensor],
     folder: Path,
 ) -> None:
-    """Writes one folder's tensors; their names in the file are without the folder."""
+    """Write one folder's tensors; their names in the file are without the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     # A sharded model becomes one file; all others keep their names.
     names = {tensor.file.name for tensor in named.values()}

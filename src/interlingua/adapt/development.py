@@ -76,7 +76,7 @@ class Development:
     def measure(
         self, encoder: TextEncoder, *, prompt: str | None = None, progress: Progress = SILENT
     ) -> Scores:
-        """Embeds each sentence once and scores all sets.
+        """Embed each sentence once and score all sets.
 
         Args:
             encoder: the model.
@@ -103,7 +103,7 @@ def read_translations(
     languages: Sequence[str] | None = None,
     max_pairs: int | None = None,
 ) -> list[TranslationSet]:
-    """Reads one bitext, or a folder of them: ``<a>-<b>.tsv`` pairs or line-aligned ``<lang>.txt``.
+    """Read one bitext, or a folder of them: ``<a>-<b>.tsv`` pairs or line-aligned ``<lang>.txt``.
 
     Args:
         path: a file in any format of ``read_pairs``, or a folder.
@@ -148,7 +148,7 @@ def _of_file(path: PathLike) -> list[TranslationSet]:
 
 
 def read_similarity(path: PathLike) -> ScoredSet:
-    """Reads scored pairs; see ``corpus.formats.labeled_pairs`` for the formats.
+    """Read scored pairs; see ``corpus.formats.labeled_pairs`` for the formats.
 
     Of a file with splits the rows of dev are taken.
 
@@ -169,7 +169,7 @@ def read_development(
     languages: Sequence[str] | None = None,
     max_pairs: int | None = None,
 ) -> Development:
-    """Reads all development data; see ``read_translations`` and ``read_similarity``.
+    """Read all development data; see ``read_translations`` and ``read_similarity``.
 
     Raises:
         DataError: a file is missing or broken, or two sets have one name.

@@ -130,7 +130,7 @@ class Extension:
         self.output = Path(settings.output)
 
     def run(self) -> ExtendResult:
-        """Do all stages; those that an earlier call finished are not done again.
+        """Run all stages that no earlier call finished.
 
         Raises:
             ConfigError: another process is at work in the folder, or it holds something else.
@@ -173,7 +173,7 @@ class Extension:
     def grow(
         self, work: Workspace, encoder: Encoder, replay: dict[str, list[str]]
     ) -> tuple[VocabularyReport, Path | str]:
-        """Gives the vocabulary new pieces where the language needs them.
+        """Give the vocabulary new pieces where the language needs them.
 
         Returns:
             what was measured, and the model to begin with: ``start/``, or the user's where nothing

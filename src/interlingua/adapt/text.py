@@ -153,7 +153,7 @@ def _sentences(path: Path) -> list[tuple[str, str]]:
 
 
 def write_replay(folder: Path, replay: dict[str, list[str]], prompt: str) -> list[Path]:
-    """Writes ``<code>.txt`` files as the monolingual feed reads them.
+    """Write ``<code>.txt`` files as the monolingual feed reads them.
 
     A line holds a sentence, with the prompt in front.
 

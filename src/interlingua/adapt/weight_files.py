@@ -79,7 +79,7 @@ class WeightFiles:
         self._exit = contextlib.ExitStack()
 
     def close(self) -> None:
-        """Lets go of the files; reading opens them again."""
+        """Let go of the files; reading opens them again."""
         self._exit.close()
         self._open.clear()
 
@@ -141,7 +141,7 @@ def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTenso
 def _check_backbone(
     stored: dict[str, StoredTensor], config: BackboneConfig, prefix: str, place: Path
 ) -> None:
-    """Refuses tensors that are not those of the config, without reading them.
+    """Refuse tensors that are not those of the config, without reading them.
 
     Loading the model would refuse the same.
 

@@ -82,7 +82,7 @@ class DebiasOptions(CheckedSettings):
         check_choice("method", self.method, MAP_METHODS)
 
     def fit(self, data: LabeledVectors, also: Sequence[LabeledVectors] = ()) -> FittedMap:
-        """Estimates and measures a map; see ``fit_and_measure``."""
+        """Estimate and measure a map; see ``fit_and_measure``."""
         return fit_and_measure(
             data,
             also=also,
@@ -165,7 +165,7 @@ def debias_model(
     overwrite: bool = False,
     progress: Progress = SILENT,
 ) -> DebiasReport:
-    """Estimates a map from texts and writes the encoder with it.
+    """Estimate a map from texts and write the encoder with it.
 
     Args:
         model: see ``encoder.backends.load.load_encoder``.
@@ -238,7 +238,7 @@ def debias_vectors(
     *,
     options: DebiasOptions | None = None,
 ) -> FittedMap:
-    """Estimates a map from vectors of known languages; ``fitted.language_map.apply`` maps them.
+    """Estimate a map from vectors of known languages; ``fitted.language_map.apply`` maps them.
 
     Args:
         vectors: any lengths; they are scaled to 1.
@@ -297,7 +297,7 @@ def with_map(encoder: Encoder, language_map: LanguageMap) -> Encoder:
 
 
 def _write(folder: Path, own: Encoder | None, base: dict[str, Any], report: DebiasReport) -> None:
-    """Writes our own encoder with the map in it, or where to find a foreign one, and the map."""
+    """Write our own encoder with the map in it, or where to find a foreign one, and the map."""
     if own is None:
         (folder / MAPPED_FILE).write_text(json.dumps(base, indent=2) + "\n", encoding="utf-8")
     else:

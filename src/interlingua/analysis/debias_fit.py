@@ -118,7 +118,7 @@ def fit_and_measure(
     held_out_share: float = 0.25,
     seed: int = 0,
 ) -> FittedMap:
-    """Estimates a map on a part of the vectors and measures it on the rest.
+    """Estimate a map on a part of the vectors and measure it on the rest.
 
     Args:
         data: the vectors.
@@ -171,7 +171,7 @@ def fit_and_measure(
 
 
 def panel(data: LabeledVectors, means: Float64[ndarray, "l d"]) -> Panel:
-    """Measures held-out vectors.
+    """Measure held-out vectors.
 
     Args:
         data: the vectors.

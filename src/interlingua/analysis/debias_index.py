@@ -48,7 +48,7 @@ def debias_index(
     overwrite: bool = False,
     progress: Progress = SILENT,
 ) -> DebiasReport | None:
-    """Maps a file of vectors.
+    """Map a file of vectors.
 
     Args:
         vectors: a ``.npy`` file of shape (N, D).

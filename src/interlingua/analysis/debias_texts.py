@@ -72,7 +72,7 @@ def read_language_texts(
     seed: int = 0,
     column: str | None = None,
 ) -> LanguageTexts:
-    """Draws sentences from all sources.
+    """Draw sentences from all sources.
 
     Args:
         paths: folders and files, see the module.

@@ -47,7 +47,7 @@ class PoolMeasures(NamedTuple):
 def measure_pool(
     vectors: Float32[ndarray, "n d"], languages: Int64[ndarray, " n"], groups: Int64[ndarray, " n"]
 ) -> PoolMeasures:
-    """Runs all sentences against the pool of all sentences.
+    """Run all sentences against the pool of all sentences.
 
     Args:
         vectors: of length 1.

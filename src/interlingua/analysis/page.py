@@ -83,7 +83,7 @@ class Marked(NamedTuple):
 def write_page(
     found: Sequence[Sequence[Analysis]], folder: PathLike, *, only: Sequence[str] = ()
 ) -> Path:
-    """Writes ``analysis-MODEL.html`` or ``analysis-MODEL-MODEL2.html``.
+    """Write ``analysis-MODEL.html`` or ``analysis-MODEL-MODEL2.html``.
 
     The names of chosen analyses come behind.
 

@@ -185,7 +185,7 @@ def bootstrap_mean(items: Float64[ndarray, " n"]) -> tuple[float, float]:
 
 
 def write_analysis(analysis: Analysis, folder: PathLike) -> Path:
-    """Writes an analysis and its items, both at once; see ``evaluation.results``.
+    """Write an analysis and its items, both at once; see ``evaluation.results``.
 
     Args:
         analysis: with its provenance.
@@ -241,7 +241,7 @@ def table_text(analyses: Iterable[Analysis]) -> str:
 
 
 def read_analyses(paths: Iterable[PathLike]) -> list[Analysis]:
-    """Reads analysis files, those in tables of results, and every one below a folder.
+    """Read analysis files, those in tables of results, and every one below a folder.
 
     A folder or a table may hold none.
 
@@ -262,7 +262,7 @@ def read_analyses(paths: Iterable[PathLike]) -> list[Analysis]:
 
 
 def read_analysis(path: PathLike) -> Analysis:
-    """Reads one file.
+    """Read one file.
 
     Raises:
         DataError: it is missing, or is not an analysis.

@@ -79,7 +79,7 @@ def analyse(
     skip_unfit: bool = False,
     progress: Progress = SILENT,
 ) -> list[Analysis]:
-    """Analyses an encoder on local line-aligned texts.
+    """Analyze an encoder on local line-aligned texts.
 
     Args:
         encoder: what to analyse; hidden states are read from ours alone.

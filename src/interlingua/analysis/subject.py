@@ -68,7 +68,7 @@ class Analyser(Protocol):
         ...
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = SILENT) -> Analysis:
-        """Analyses a model.
+        """Analyze a model.
 
         Args:
             subject: the model.

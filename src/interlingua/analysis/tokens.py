@@ -110,7 +110,7 @@ def token_windows(
 
 
 def check_finite(values: Float32[ndarray, "*shape"], line: int) -> None:
-    """Refuses what can't be counted or averaged.
+    """Refuse what can't be counted or averaged.
 
     Args:
         values: that a model gave.

@@ -63,7 +63,7 @@ def mlm_mask(
     replace: Literal["80-10-10", "always"] = "80-10-10",
     random_specials: bool = True,
 ) -> MaskedTokens:
-    """Masks tokens for masked language modeling, MEXMA (Janeiro et al. 2024) and its code.
+    """Mask tokens for masked language modeling, MEXMA (Janeiro et al. 2024) and its code.
 
     Each token that is not special is chosen with probability ``ratio``; if the whole batch has none
     chosen, all are drawn again. Of the chosen, 80 % become the mask, 10 % an id drawn uniformly,
@@ -118,7 +118,7 @@ def one_token_mask(
     special_ids: Sequence[int] = (),
     where: Bool[Tensor, " b"] | None = None,
 ) -> tuple[TokenBatch, Int64[Tensor, " b"]]:
-    """Hides one token of each sentence: the unified generative task of EMS's authors.
+    """Hide one token of each sentence: the unified generative task of EMS's authors.
 
     Each place is as likely as any other.
 

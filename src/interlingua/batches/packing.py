@@ -59,7 +59,7 @@ class LengthGroups(NamedTuple):
 
 
 def length_groups(cu_seqlens: Int32[Tensor, " b+1"]) -> LengthGroups:
-    """Groups the sequences of a packed batch by equal length.
+    """Group the sequences of a packed batch by equal length.
 
     Sequences of one length keep their order.
     """

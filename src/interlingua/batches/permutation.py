@@ -18,7 +18,7 @@ ROUNDS = 6
 
 
 def keys(base: int, *parts: Int64[np.ndarray, " n"]) -> UInt64[np.ndarray, " n"]:
-    """Derives one key an element from a base key and integers, e.g. a language pair and a pass."""
+    """Derive one key an element from a base key and integers, e.g. a language pair and a pass."""
     key = np.full(parts[0].shape, base & (2**64 - 1), dtype=np.uint64)
     for part in parts:
         key = splitmix64(key ^ splitmix64(part.astype(np.uint64)))

@@ -56,7 +56,7 @@ class Prefetcher(Generic[BatchT]):
         self.close()
 
     def close(self) -> None:
-        """Stops the thread and waits for it; twice does no harm."""
+        """Stop the thread and wait for it; twice does no harm."""
         self._closed.set()
         while self._thread.is_alive():
             # A thread that waits to put its batch down needs room to notice.

@@ -89,7 +89,7 @@ class TokenStoreWriter:
         sources: Sequence[Sequence[int]],
         targets: Sequence[Sequence[int]],
     ) -> None:
-        """Adds rows of one language pair.
+        """Add rows of one language pair.
 
         Raises:
             DataError: the sides differ in number, a sequence is empty, or an id is not in the
@@ -141,7 +141,7 @@ class TokenStoreWriter:
         return self._folder / f"{'-'.join(language_pair)}.{kind}.spool"
 
     def _spill(self) -> None:
-        """Writes what is held in memory behind what has been spooled already."""
+        """Write what is held in memory behind what has been spooled already."""
         for kind, buffers in (("ids", self._ids), ("lengths", self._lengths)):
             for language_pair, arrays in buffers.items():
                 with self._spool(language_pair, kind).open("ab") as file:
@@ -150,7 +150,7 @@ class TokenStoreWriter:
         self._buffered = 0
 
     def _finish(self) -> None:
-        """Puts the spools behind one another, and writes the header last."""
+        """Put the spools behind one another, and write the header last."""
         self._spill()
         pairs = sorted(self._rows)
         with (
@@ -204,7 +204,7 @@ class TokenStore:
 
     @classmethod
     def open(cls, path: PathLike) -> TokenStore:
-        """Opens a store after checking the header's checksum and the sizes of its files.
+        """Open a store after checking the header's checksum and the sizes of its files.
 
         Raises:
             DataError: there is no store, or it is damaged or cut short.
@@ -221,7 +221,7 @@ class TokenStore:
         return cls(path, header)
 
     def verify(self) -> None:
-        """Reads both files whole and compares their SHA-256, ids and offsets.
+        """Read both files whole and compare their SHA-256, ids and offsets.
 
         The digests find damage; a store that was made wrong has right digests, so its numbers are
         looked at as well.
@@ -283,7 +283,7 @@ class TokenStore:
     def read(
         self, pair_index: int, rows: Int[np.ndarray, " n"]
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Reads rows of one language pair.
+        """Read rows of one language pair.
 
         Returns:
             the source and the target sequences, each int64.
@@ -315,7 +315,7 @@ class TokenStore:
         *,
         max_tokens: int | None = None,
     ) -> TokenRows:
-        """Reads rows of any language pairs at once.
+        """Read rows of any language pairs at once.
 
         Args:
             pair_indices: the language pair of each row.

@@ -106,7 +106,7 @@ class Tails(NamedTuple):
 
     @classmethod
     def of(cls, cu_seqlens: Int[Tensor, " b+1"], skip: int) -> Tails:
-        """Leaves out the first ``skip`` tokens of each sentence; none is shorter."""
+        """Leave out the first ``skip`` tokens of each sentence; none is shorter."""
         count = len(cu_seqlens) - 1
         sentences = torch.arange(count, device=cu_seqlens.device)
         rows = torch.repeat_interleave(sentences, cu_seqlens.diff())

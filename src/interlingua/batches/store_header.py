@@ -89,7 +89,7 @@ def _is_pair_record(record: Any) -> bool:
 
 
 def _is_count(value: Any, most: int) -> bool:
-    """Whether it is a whole number from 0 to ``most``; bool is an int in Python."""
+    """Return whether it is a whole number from 0 to ``most``; bool is an int in Python."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
 
 

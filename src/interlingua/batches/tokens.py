@@ -34,7 +34,7 @@ class TokenBatch(NamedTuple):
     def from_lists(
         cls, sequences: Sequence[Sequence[int] | np.ndarray], languages: Sequence[str]
     ) -> TokenBatch:
-        """Packs token id sequences.
+        """Pack token id sequences.
 
         Raises:
             DataError: there is no sequence, one is empty, or the languages are not as many.
@@ -55,7 +55,7 @@ class TokenBatch(NamedTuple):
         lengths: Int[np.ndarray, " b"],
         languages: Sequence[str],
     ) -> TokenBatch:
-        """Packs sequences that already stand behind one another.
+        """Pack sequences that already stand behind one another.
 
         Raises:
             DataError: a sequence is empty, or ids, lengths and languages do not belong together.

@@ -12,7 +12,7 @@ from interlingua.verbs.align import AlignOptions, run_align
 
 @command(AlignOptions, quiet="No progress bar and no closing lines.")
 def align(options: AlignOptions, quiet: bool) -> None:
-    """Links the sentences of two documents that are translations of each other."""
+    """Link the sentences of two documents that are translations of each other."""
     with shown(quiet) as progress:
         found = run_align(options, progress, sys.stdout)
     for line in found.report.lines(quiet=quiet):

@@ -9,7 +9,7 @@ from interlingua.verbs.calibrate import CalibrateOptions, run_calibrate
 
 @command(CalibrateOptions)
 def calibrate(options: CalibrateOptions, quiet: bool) -> None:
-    """Learns what a mining score is worth: the probability that a pair is a translation."""
+    """Learn what a mining score is worth: the probability that a pair is a translation."""
     with shown(quiet) as progress:
         result = run_calibrate(options, progress)
     print("\n".join(result.lines))

@@ -9,7 +9,7 @@ from interlingua.verbs.compare import CompareOptions, run_compare
 
 @command(CompareOptions)
 def compare(options: CompareOptions, quiet: bool) -> None:
-    """Prints or writes tables of results, or one HTML page of everything."""
+    """Print or write tables of results, or one HTML page of everything."""
     with shown(quiet) as progress:
         found = run_compare(options, progress)
     if found.output is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @command(DebiasSettings, quiet="Only the table.")
 def debias(options: DebiasSettings, quiet: bool) -> None:
-    """Writes the model with a map that takes the language out of its vectors.
+    """Write the model with a map that takes the language out of its vectors.
 
     Prints the panel before and after.
     """

@@ -11,7 +11,7 @@ from interlingua.verbs.embed import EmbedOptions, run_embed
 
 @command(EmbedOptions, quiet="No progress bar and no closing line.")
 def embed(options: EmbedOptions, quiet: bool) -> None:
-    """Writes one vector per line of FILE; memory stays bounded whatever its length."""
+    """Write one vector per line of FILE; memory stays bounded whatever its length."""
     with shown(quiet) as progress:
         lines = run_embed(options, progress)
     if quiet:

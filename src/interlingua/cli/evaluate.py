@@ -14,7 +14,7 @@ from interlingua.verbs.evaluate import Evaluated, EvaluateOptions, Evaluation
 
 @command(EvaluateOptions, quiet="Only the tables.")
 def evaluate(options: EvaluateOptions, quiet: bool) -> None:
-    """Runs the tasks, prints their tables and writes their result files."""
+    """Run the tasks, print their tables and write their result files."""
     output = Path(options.output or ".")
     # Before the bar begins, so that a mistake shows alone.
     evaluation = Evaluation.of(options)

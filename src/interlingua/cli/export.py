@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @command(ExportOptions, quiet=None)
 def export(options: ExportOptions, quiet: bool) -> None:
-    """Writes a model for other libraries, and checks that its vectors stay."""
+    """Write a model for other libraries, and check that its vectors stay."""
     done = run_export(options, _print_verification)
     for line in done.lines:
         print(line)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @command(ExtendSettings, quiet="No progress; the tables alone.")
 def extend(options: ExtendSettings, quiet: bool) -> None:
-    """Teaches a model another language, and prints what it gained and what the others lost."""
+    """Teach a model another language, and print what it gained and what the others lost."""
     result = run_extend(options, progress=not quiet)
     for line in table(result):
         print(line)

@@ -8,6 +8,6 @@ from interlingua.verbs.info import InfoOptions, run_info
 
 @command(InfoOptions, quiet=None)
 def info(options: InfoOptions, _: bool) -> None:
-    """Says what this machine has, and how it encodes with a model."""
+    """Say what this machine has, and how it encodes with a model."""
     for line in run_info(options).lines:
         print(line)

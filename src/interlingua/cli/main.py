@@ -122,7 +122,7 @@ def _tell(text: str) -> None:
 
 
 def _stop_at_sigterm() -> Any:
-    """Makes SIGTERM as good as Ctrl-C, so that temporary files are removed.
+    """Make SIGTERM as good as Ctrl-C, so that temporary files are removed.
 
     Returns the handler before.
     """

@@ -9,7 +9,7 @@ from interlingua.verbs.mine import MineOptions, run_mine
 
 @command(MineOptions)
 def mine(options: MineOptions, quiet: bool) -> None:
-    """Finds translations in two texts; a run that was stopped goes on where it was."""
+    """Find translations in two texts; a run that was stopped goes on where it was."""
     with shown(quiet or options.plan) as progress:
         result = run_mine(options, progress)
     print("\n".join(result.lines))

@@ -33,7 +33,7 @@ def command(
     json: str | None = None,
     variables: str | None = None,
 ) -> Callable[[Callable[..., None]], Any]:
-    """Makes a function of options a function that typer can run.
+    """Make a function of options a function that typer can run.
 
     Args:
         options: the dataclass of the verb.
@@ -141,7 +141,7 @@ class GroupedCommand(TyperCommand):
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads the command line, with the first argument where it was left out."""
+        """Read the command line, with the first argument where it was left out."""
         options = getattr(self.callback, "options", None)
         if options is not None:
             in_front = options.left_out(*self._first_and_named(ctx, options, list(args)))
@@ -165,7 +165,7 @@ class GroupedCommand(TyperCommand):
         return first, {name: value for name, value in found.items() if name not in names}
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Writes the arguments and the options of ``--help``."""
+        """Write the arguments and the options of ``--help``."""
         options = getattr(self.callback, "options", None)
         may_be_left_out = options is not None and options.left_out(None, {}) is not None
         sections: dict[str, list[tuple[str, str]]] = {}

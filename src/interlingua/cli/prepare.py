@@ -8,7 +8,7 @@ from interlingua.verbs.prepare import PrepareOptions, run_prepare
 
 @command(PrepareOptions, quiet="No progress bars, no table.")
 def prepare(options: PrepareOptions, quiet: bool) -> None:
-    """Cleans, deduplicates, splits and tokenizes parallel text into a folder to train on."""
+    """Clean, deduplicate, split and tokenize parallel text into a folder to train on."""
     from interlingua.prepare.report import summary
 
     made = run_prepare(options, progress=not quiet)

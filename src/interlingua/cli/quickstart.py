@@ -8,5 +8,5 @@ from interlingua.verbs.quickstart import QuickstartOptions, run_quickstart
 
 @command(QuickstartOptions, quiet=None)
 def quickstart(options: QuickstartOptions, quiet: bool) -> None:
-    """Collects translations, trains an encoder on them, measures it and shows what it can do."""
+    """Collect translations, train an encoder on them, measure it and show what it can do."""
     run_quickstart(options)

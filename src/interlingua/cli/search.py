@@ -24,7 +24,7 @@ SHOWN_CHARACTERS = 160
     json="Write JSON, a line for each question.",
 )
 def search(options: SearchOptions, quiet: bool, as_json: bool) -> None:
-    """Finds the passages that answer a question, in whatever language they are."""
+    """Find the passages that answer a question, in whatever language they are."""
     for question, ranking in rankings(options):
         if as_json:
             print(json.dumps(_record(question, ranking), ensure_ascii=False), flush=True)

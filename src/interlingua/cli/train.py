@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @command(TrainOptions, quiet="No progress, no summary; warnings still show.")
 def train(options: TrainOptions, quiet: bool) -> None:
-    """Trains, saves checkpoints on the way, and writes RUN/model and RUN/best.
+    """Train, save checkpoints on the way, and write RUN/model and RUN/best.
 
     Of a file of stages it runs all.
     """

@@ -13,7 +13,7 @@ from interlingua.errors import InterlinguaError
 
 
 def call(verb: str, summary: str, arguments: Sequence[str]) -> None:
-    """Runs a verb and ends the process.
+    """Run a verb and end the process.
 
     Raises:
         InterlinguaError: an option is unknown, or its value can't be.
@@ -33,7 +33,7 @@ def call(verb: str, summary: str, arguments: Sequence[str]) -> None:
 
 
 def command(verb: str, summary: str) -> Any:
-    """Imports ``interlingua.cli.<verb>`` and makes a typer command of the function of that name."""
+    """Import ``interlingua.cli.<verb>`` and make a typer command of the function of that name."""
     import typer
 
     from interlingua.cli.options import GroupedCommand
@@ -50,7 +50,7 @@ def command(verb: str, summary: str) -> Any:
 
 
 def completion(verbs: Mapping[str, str], arguments: Sequence[str]) -> None:
-    """Completes a command line for the shell, or installs that.
+    """Complete a command line for the shell, or installs that.
 
     It is the part of typer that needs all verbs at once.
     """
@@ -64,7 +64,7 @@ def completion(verbs: Mapping[str, str], arguments: Sequence[str]) -> None:
 
 
 def reader_has_left() -> None:
-    """Ends quietly: `head`, say, has seen enough."""
+    """End quietly: `head`, say, has seen enough."""
     # What is still in the buffer goes to nowhere, or Python would complain at its end.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)

@@ -154,7 +154,7 @@ def bounds_of(cls: Any) -> Mapping[str, Bounded]:
         scope = vars(sys.modules[owner.__module__])
         for name, annotation in vars(owner).get("__annotations__", {}).items():
             bounded = _bounded_in(_evaluated(annotation, scope))
-            # A field of a subclass stands in place of that of its base.
+            # A field of a subclass replaces the field of its base.
             found.pop(name, None)
             if bounded is not None:
                 found[name] = bounded

@@ -275,7 +275,7 @@ def _convert_ruled(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any:
         for rule in rules:
             if not rule.holds(value):
                 raise _unfit(hint, value, key, origin, got=f"a list of {len(value)}")
-    # The bound of its own stands in place of that of all numbers.
+    # A bound of the type replaces the bound for all numbers.
     if any(isinstance(rule, NUMBER_RULES) for rule in rules):
         origin = dataclasses.replace(origin, numbers=None)
     try:

@@ -102,7 +102,7 @@ def word_like(text: str, script: str) -> list[Span]:
 
 @functools.lru_cache(maxsize=8192)
 def in_word(character: str) -> bool:
-    """Whether it is a letter, a mark that belongs to one, or a digit."""
+    """Return whether it is a letter, a mark that belongs to one, or a digit."""
     return unicodedata.category(character)[0] in "LMN"
 
 
@@ -150,7 +150,7 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 
 def _put(text: str, start: int, end: int, other: str) -> str:
-    """Puts ``other`` for a span in the case of what was there.
+    """Put ``other`` for a span in the case of what was there.
 
     Where ``other`` is empty, the spaces after the span go with it.
     """

@@ -80,7 +80,7 @@ def make_silver(
     exclude: Sequence[Path] = (),
     models: Mapping[str, Any],
 ) -> SilverReport:
-    """Finds pairs among the sentences of gold pairs and writes them with their scores.
+    """Find pairs among the sentences of gold pairs and write them with their scores.
 
     The folder then holds ``silver.tsv`` next to ``manifest.json``.
 

@@ -67,7 +67,7 @@ class BadLines:
         return "surrogateescape" if self.skips else "strict"
 
     def reject(self, error: DataError, content: str = "") -> None:
-        """Raises the error, or takes note of the line; one that is read again counts once."""
+        """Raise the error, or take note of the line; one that is read again counts once."""
         if not self.skips:
             raise error
         self.leave_out(error, content)
@@ -89,7 +89,7 @@ class BadLines:
             self._write(error, content)
 
     def damaged(self, error: DamagedFileError, read: str, *, is_empty: bool) -> None:
-        """Raises the error, or takes note that a file ends where it is damaged.
+        """Raise the error, or take note that a file ends where it is damaged.
 
         One that is read again counts once.
 
@@ -115,7 +115,7 @@ class BadLines:
                 yield number, line
 
     def is_text(self, line: str, path: PathLike, number: int) -> bool:
-        """Whether a line was UTF-8; one that was not is rejected."""
+        """Return whether a line was UTF-8; one that was not is rejected."""
         # The cheap tests first: most lines of most files are ASCII or whole UTF-8.
         if not self.skips or line.isascii():
             return True

@@ -45,7 +45,7 @@ def decoded(content: bytes, charset: str) -> str:
 
 
 def is_decoded(text: str) -> bool:
-    """Whether all bytes of a text were in its character set."""
+    """Return whether all bytes of a text were in its character set."""
     if text.isascii():
         return True
     try:

@@ -114,7 +114,7 @@ class Cleaner:
             self._wrong_language = LanguageCheck(self.config.min_language_confidence).is_wrong
 
     def clean(self, pairs: Sequence[TextPair]) -> list[TextPair]:
-        """Cleans a chunk of pairs; the kept ones, in order."""
+        """Clean a chunk of pairs; the kept ones, in order."""
         if not pairs:
             return []
         source_languages = [pair.source_language for pair in pairs]
@@ -199,7 +199,7 @@ def _sums(widths: Float32[ndarray, " c"], points: CodePoints) -> Float64[ndarray
 def _expected(
     numbers: UInt8[ndarray, " c"], points: CodePoints, text_languages: list[str]
 ) -> Bool[ndarray, " c"]:
-    """Marks the code points that are in the script of their text's language."""
+    """Mark the code points that are in the script of their text's language."""
     known = list(dict.fromkeys(text_languages))
     # Row = language, column = script number: whether the language is written in the script.
     table = np.stack([scripts_of(languages.resolve(code).code) for code in known])

@@ -34,7 +34,7 @@ class CodePoints(NamedTuple):
 
 
 def join_lines(texts: Sequence[str]) -> str:
-    """Joins texts with a line feed after each; a line feed inside a text becomes a space."""
+    """Join texts with a line feed after each; a line feed inside a text becomes a space."""
     if not texts:
         return ""
     joined = "\n".join(texts)
@@ -45,17 +45,17 @@ def join_lines(texts: Sequence[str]) -> str:
 
 
 def encode(joined: str) -> UInt32[ndarray, " c"]:
-    """Turns a string into its code points; lone surrogates pass through."""
+    """Turn a string into its code points; lone surrogates pass through."""
     return np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.dtype("<u4"))
 
 
 def decode(codes: UInt32[ndarray, " c"]) -> str:
-    """Turns code points into a string, the inverse of `encode`."""
+    """Turn code points into a string, the inverse of `encode`."""
     return codes.astype("<u4", copy=False).tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def segment(codes: UInt32[ndarray, " c"]) -> CodePoints:
-    """Finds the texts in code points that end with a separator."""
+    """Find the texts in code points that end with a separator."""
     ends = np.flatnonzero(codes == SEPARATOR)
     starts = np.empty_like(ends)
     starts[:1] = 0
@@ -65,7 +65,7 @@ def segment(codes: UInt32[ndarray, " c"]) -> CodePoints:
 
 @functools.cache
 def in_categories(prefixes: tuple[str, ...]) -> Bool[ndarray, " planes"]:
-    """Marks the code points of which the Unicode general category starts with a prefix.
+    """Mark the code points of which the Unicode general category starts with a prefix.
 
     Args:
         prefixes: whole categories (``"Sk"``) or their first letters (``"L"``).

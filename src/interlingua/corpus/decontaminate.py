@@ -52,7 +52,7 @@ class EvaluationKeys:
     def from_folders(
         cls, folders: Iterable[str | os.PathLike[str]], *, markup: Markup = "keep"
     ) -> EvaluationKeys:
-        """Reads every text file of each folder, at any depth; a folder's name is its set's.
+        """Read every text file of each folder, at any depth; a folder's name is its set's.
 
         Lines are split at tabs, ``.csv`` and ``.json``/``.jsonl`` are parsed (every string of a
         JSON document counts, keys too), anything else is read line by line, so the original layouts
@@ -89,7 +89,7 @@ class EvaluationKeys:
         return sum(map(len, self._sets))
 
     def contaminated_keys(self, *sides: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
-        """Marks the rows of which any side's text key is in any set.
+        """Mark the rows of which any side's text key is in any set.
 
         Each row counts once per set.
         """

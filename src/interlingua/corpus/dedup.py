@@ -37,7 +37,7 @@ class ExactDeduplicator:
         self._recent: list[UInt64[ndarray, " k"]] = []
 
     def first_seen(self, keys: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
-        """Marks the keys that occur for the first time, and remembers them.
+        """Mark the keys that occur for the first time, and remembers them.
 
         The first time within this chunk and all before it.
         """
@@ -70,7 +70,7 @@ class ExactDeduplicator:
 
 
 def is_in(ordered: UInt64[ndarray, " m"], keys: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
-    """Marks the ``keys`` that are among the sorted keys ``ordered``.
+    """Mark the ``keys`` that are among the sorted keys ``ordered``.
 
     Quick where ``keys`` are sorted too.
     """

@@ -142,7 +142,7 @@ def _words(text: str) -> list[_Word]:
 
 
 def _runs(text: str, words: Sequence[_Word]) -> list[Name]:
-    """Joins words with one space between them, up to three."""
+    """Join words with one space between them, up to three."""
     runs: list[list[_Word]] = []
     for word in words:
         if runs and len(runs[-1]) < MOST_WORDS and text[runs[-1][-1].end : word.start] == " ":

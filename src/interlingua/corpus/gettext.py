@@ -133,7 +133,7 @@ class Gettext:
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Reads one catalogue."""
+        """Read one catalogue."""
         with open_bytes(path) as file:
             content = read_document(file, path, MAX_CATALOGUE_BYTES)
         if uncompressed_name(path).lower().endswith(".mo"):
@@ -157,7 +157,7 @@ class Gettext:
                     yield GettextPair.of(pair, origin)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes a catalogue in memory first.
+        """Write a catalogue in memory first.
 
         Pairs of a catalogue keep their entries; one of which a plural form is missing is marked as
         fuzzy. Of other pairs an equal source that comes again gets a numbered context.
@@ -536,7 +536,7 @@ def _plural_forms(header: dict[str, str], path: str) -> tuple[int, int]:
 
 
 def _check_strings(from_: tuple[int, ...], to: tuple[int, ...], size: int, path: str) -> None:
-    """Looks at the tables of a compiled catalogue: length and place of each string.
+    """Look at the tables of a compiled catalogue: length and place of each string.
 
     Raises:
         DataError: a string lies beyond the end, or strings overlap so much that a small file

@@ -136,7 +136,7 @@ class Alterer:
 
 
 def check_request(kinds: Sequence[str], per_sentence: int) -> None:
-    """Checks the kinds and the number per sentence.
+    """Check the kinds and the number per sentence.
 
     Raises:
         ConfigError: see ``hard_negatives``.

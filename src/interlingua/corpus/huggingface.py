@@ -48,7 +48,7 @@ class HuggingFace:
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Streams the rows; a row with an empty side counts as untranslated."""
+        """Stream the rows; a row with an empty side counts as untranslated."""
         for number, row in enumerate(_rows(path), 1):
             translation = row.get("translation")
             if isinstance(translation, dict):
@@ -75,7 +75,7 @@ class HuggingFace:
                 yield requested
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes a .parquet file with a ``translation`` column, of one language pair.
+        """Write a .parquet file with a ``translation`` column, of one language pair.
 
         The score and what the pairs have besides are further columns: numbers and truth values if
         all are of one kind, else text.

@@ -42,7 +42,7 @@ def json_array_items(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def is_json_array(path: PathLike) -> bool:
-    """Whether a file begins as a list of JSON does."""
+    """Return whether a file begins as a list of JSON does."""
     # Not by lines: the list may be a single line that is longer than the limit.
     with open_text(path, in_lines=False, is_json=True) as file:
         while chunk := file.read(4096):
@@ -82,13 +82,13 @@ class _Window:
                 self._fail("it ends in the middle of the list; fetch it again")
 
     def expect(self, character: str, what: str) -> None:
-        """Passes over one character."""
+        """Pass over one character."""
         if (found := self.next_character()) != character:
             self._fail(f"{found!r}, expected {what}")
         self._at += 1
 
     def value(self) -> Any:
-        """Parses one value, reading as much as it needs.
+        """Parse one value, reading as much as it needs.
 
         Each try has twice as much text as the one before, so that all tries together cost about
         twice the last one.
@@ -117,7 +117,7 @@ class _Window:
             return value
 
     def _read(self, at_least: int = 0) -> bool:
-        """Adds text to the window, without what is parsed; false at the file's end."""
+        """Add text to the window, without what is parsed; false at the file's end."""
         more = self._file.read(max(CHUNK_CHARACTERS, at_least))
         self._newlines += self._text.count("\n", 0, self._at)
         self._text = self._text[self._at :] + more

@@ -31,7 +31,7 @@ ENTRIES = (
 
 
 def is_corpus(folder: Path) -> bool:
-    """Whether a folder holds a prepared corpus, so that another may take its place."""
+    """Return whether a folder holds a prepared corpus, so that another may take its place."""
     return holds_record(folder / NAME, CORPUS)
 
 
@@ -113,12 +113,12 @@ class Manifest:
         return sum(pair.train for pair in self.language_pairs)
 
     def save(self, folder: PathLike) -> None:
-        """Writes ``manifest.json``."""
+        """Write ``manifest.json``."""
         write_record(Path(folder) / NAME, CORPUS, to_mapping(self))
 
     @classmethod
     def load(cls, folder: PathLike) -> Manifest:
-        """Reads ``manifest.json``.
+        """Read ``manifest.json``.
 
         Raises:
             DataError: it is missing, damaged, or of another format.

@@ -50,7 +50,7 @@ def shingle_codes(
 def shingle_hashes(
     codes: UInt16[ndarray, " c"], starts: Int64[ndarray, " n"], size: int
 ) -> UInt32[ndarray, " c"]:
-    """Hashes of all runs of ``size`` characters, as many as there are codes.
+    """Hash of all runs of ``size`` characters, as many as there are codes.
 
     Text i has those from ``starts[i]`` on. Where a run would leave its text, the text's first
     shingle is repeated: sets of shingles, and minima over them, are the same with or without the

@@ -55,13 +55,13 @@ class Moses:
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Streams both files; refuses files of unequal length."""
+        """Stream both files; refuses files of unequal length."""
         paths, codes = moses_files(path, source_language, target_language)
         lines = [_lines(file, bad.errors) for file in paths]
         yield from _aligned(lines, [str(file) for file in paths], codes, bad)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes ``path.<source>`` and ``path.<target>``, or the files of ``a,b``.
+        """Write ``path.<source>`` and ``path.<target>``, or the files of ``a,b``.
 
         Line ends in texts become spaces.
         """
@@ -103,7 +103,7 @@ class OpusZip:
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Streams both members; refuses members of unequal length."""
+        """Stream both members; refuses members of unequal length."""
         with open_archive(path) as archive:
             members, codes = _members(archive, path, source_language, target_language)
             lines = [_member_lines(archive, name, path, bad.errors) for name in members]
@@ -112,7 +112,7 @@ class OpusZip:
                 yield from _aligned(lines, [f"{path}!{name}" for name in members], codes, bad)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes the archive with both members; they are gathered in temporary files first."""
+        """Write the archive with both members; they are gathered in temporary files first."""
         return self._write(path, lambda prefix: Moses().write(pairs, prefix))
 
     def write_empty(self, path: str, head: TextPair) -> None:
@@ -146,7 +146,7 @@ class OpusZip:
 
 @contextlib.contextmanager
 def open_archive(path: PathLike) -> Iterator[zipfile.ZipFile]:
-    """Opens a zip archive to read; what its members raise while they are read is one line, too.
+    """Open a zip archive to read; what its members raise while they are read is one line, too.
 
     Raises:
         DataError: it can't be read, is damaged, encrypted or packed in a way that Python does not
@@ -177,7 +177,7 @@ def open_archive(path: PathLike) -> Iterator[zipfile.ZipFile]:
 
 
 def moses_files(path: str, source_language: str | None, target_language: str | None) -> MosesFiles:
-    """Finds the two files of a Moses pair.
+    """Find the two files of a Moses pair.
 
     Args:
         path: their common prefix, either of them, or both with a comma.

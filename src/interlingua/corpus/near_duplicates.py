@@ -67,7 +67,7 @@ class NearDuplicates:
             Path(file.name).unlink(missing_ok=True)
 
     def add(self, texts: Sequence[str]) -> None:
-        """Puts texts into the index; row numbers go on from those before."""
+        """Put texts into the index; row numbers go on from those before."""
         for first in range(0, len(texts), _BATCH):
             batch = texts[first : first + _BATCH]
             codes, starts = shingle_codes(batch, SHINGLE_CHARACTERS)
@@ -82,7 +82,7 @@ class NearDuplicates:
             self._count += len(batch)
 
     def duplicates(self) -> Bool[ndarray, " n"]:
-        """Marks the texts that nearly repeat an earlier one.
+        """Mark the texts that nearly repeat an earlier one.
 
         Texts without letters or digits are never marked.
         """

@@ -60,7 +60,7 @@ _BREAKING = frozenset(
 
 
 def normalize_texts(texts: Sequence[str], *, markup: Markup = "keep") -> list[str]:
-    """Brings texts to one spelling: markup, quotes, hyphens, dashes, NFC, controls, white space.
+    """Bring texts to one spelling: markup, quotes, hyphens, dashes, NFC, controls, white space.
 
     Args:
         texts: any strings; a line break counts as white space.
@@ -90,7 +90,7 @@ def folded_texts(texts: Sequence[str]) -> list[str]:
 
 
 def replace_markup(text: str, markup: Markup) -> str:
-    """Replaces HTML/XML tags, entities and printf, brace and template placeholders.
+    """Replace HTML/XML tags, entities and printf, brace and template placeholders.
 
     Args:
         text: any text.
@@ -150,7 +150,7 @@ def _spelling() -> UInt32[ndarray, " planes"]:
 
 
 def _collapse_spaces(codes: UInt32[ndarray, " c"]) -> UInt32[ndarray, " d"]:
-    """Leaves one space between words and none at either end of a text."""
+    """Leave one space between words and none at either end of a text."""
     space = codes == _SPACE
     end = codes == SEPARATOR
     # A space before another one or before a text's end: the last of several spaces stays.

@@ -137,7 +137,7 @@ def quotas(
 
 
 def _within(weights: Float64[ndarray, " n"], low: float, high: float) -> Float64[ndarray, " n"]:
-    """Solves sum_l min(max(c w_l, low), high) = 1 for c; the sum is piecewise linear in c."""
+    """Solve sum_l min(max(c w_l, low), high) = 1 for c; the sum is piecewise linear in c."""
     # It bends where a share reaches a bound. Between the bends around 1 it is interpolated.
     bends = np.unique(np.concatenate((low / weights, high / weights)))
     sums = np.array([np.clip(bend * weights, low, high).sum() for bend in bends])

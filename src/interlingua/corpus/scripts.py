@@ -95,7 +95,7 @@ def script_numbers() -> UInt8[ndarray, " planes"]:
 
 @functools.cache
 def scripts_of(code: str) -> Bool[ndarray, " scripts"]:
-    """Marks the script numbers that a language (such as ``"jpn_Jpan"``) is written in.
+    """Mark the script numbers that a language (such as ``"jpn_Jpan"``) is written in.
 
     All of them where its script is not known.
     """

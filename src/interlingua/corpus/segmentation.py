@@ -16,7 +16,7 @@ CHINESE = ("zho", "cmn", "wuu", "yue")
 
 
 def segment(texts: Sequence[str], *, language: str, pre_tokenizer: PreTokenizer) -> list[str]:
-    """Puts spaces between the words of texts of one language.
+    """Put spaces between the words of texts of one language.
 
     ``"ems"`` (Mao et al. 2023, section IV-B, and its inference code): strip and lowercase, then
     jieba for Chinese, a morphological analyzer for Japanese, and the Moses tokenizer without XML

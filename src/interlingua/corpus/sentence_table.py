@@ -30,7 +30,7 @@ NAMES = ("text", "sentence", "sentences", "texts")
 
 
 def is_table(path: PathLike) -> bool:
-    """Whether a file's name is that of a table."""
+    """Return whether a file's name is that of a table."""
     return stem_and_suffix(path)[1] in SUFFIXES
 
 
@@ -99,7 +99,7 @@ def table_records(
 
 
 def has_sentences(path: PathLike, *, language: str | None = None) -> bool:
-    """Whether a file is a table of which one column is known to hold the sentences.
+    """Return whether a file is a table of which one column is known to hold the sentences.
 
     See ``read_column``.
     """
@@ -114,7 +114,7 @@ def has_sentences(path: PathLike, *, language: str | None = None) -> bool:
 
 
 def refuse_column(column: str | None, path: PathLike) -> None:
-    """Refuses a column of what has none.
+    """Refuse a column of what has none.
 
     Raises:
         ConfigError: a column is named, and the file is not a table.

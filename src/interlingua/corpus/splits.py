@@ -21,7 +21,7 @@ def hold_out(
     eligible: Bool[ndarray, " n"] | None = None,
     seed: int = 0,
 ) -> Bool[ndarray, " n"]:
-    """Chooses held-out rows per language pair; none of their sentences may be trained on.
+    """Choose held-out rows per language pair; none of their sentences may be trained on.
 
     The choice is drawn by sentence, not by
     row: of a row's two sentences the one that more rows have (English, in most corpora) is given a

@@ -53,7 +53,7 @@ class Csv:
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Streams the rows."""
+        """Stream the rows."""
         with open_text(path, errors=bad.errors) as lines:
             rows = csv_rows(lines, path, bad)
             yield from pairs_of_rows(
@@ -61,7 +61,7 @@ class Csv:
             )
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes a header and any mixture of language pairs."""
+        """Write a header and any mixture of language pairs."""
         return _write(pairs, path, "csv")
 
 
@@ -83,20 +83,20 @@ class Xlsx:
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Streams the rows."""
+        """Stream the rows."""
         rows = workbook.read_rows(path)
         yield from pairs_of_rows(
             rows, path, source_language, target_language, skipped, bad, self.columns
         )
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes a header and any mixture of language pairs."""
+        """Write a header and any mixture of language pairs."""
         return _write(pairs, path, "xlsx")
 
 
 @contextlib.contextmanager
 def open_sheet(path: PathLike, format: str) -> Iterator[WriteCells]:
-    """Gives what writes one row of cells to a CSV or XLSX file.
+    """Give what writes one row of cells to a CSV or XLSX file.
 
     The file appears when it is complete.
     """
@@ -110,7 +110,7 @@ def open_sheet(path: PathLike, format: str) -> Iterator[WriteCells]:
 
 
 def csv_writer(file: TextIO) -> WriteCells:
-    """Gives what writes one row of cells as CSV; quotes stand where they are needed."""
+    """Give what writes one row of cells as CSV; quotes stand where they are needed."""
     writer = csv.writer(file, lineterminator="\n")
 
     def write(cells: Sequence[Cell]) -> None:
@@ -168,11 +168,11 @@ class _Rewindable:
         return line
 
     def mark(self) -> None:
-        """Forgets the lines so far."""
+        """Forget the lines so far."""
         self.since = []
 
     def rewind(self) -> str:
-        """Goes back to the line behind the first since the mark, which it returns."""
+        """Go back to the line behind the first since the mark, which it returns."""
         first = self.since[0]
         self.again.extendleft(reversed(self.since[1:]))
         self.number -= len(self.since) - 1

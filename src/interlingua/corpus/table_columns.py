@@ -114,7 +114,7 @@ def pairs_of_rows(
 
 
 def has_width(cells: Sequence[str], width: int, path: PathLike, number: int, bad: BadLines) -> bool:
-    """Whether a row has as many cells as the first one; one that has not is rejected."""
+    """Return whether a row has as many cells as the first one; one that has not is rejected."""
     if len(cells) == width:
         return True
     problem = (
@@ -238,7 +238,7 @@ def _language_places(names: Sequence[str], codes: Sequence[str | None]) -> tuple
 def _chosen_columns(cells: Sequence[str], path: PathLike, chosen: ChosenColumns) -> Columns:
     """Return the columns that the user names; their names make the first row a header."""
     names = [folded_name(cell) for cell in cells]
-    places = [chosen_place(name, names) for name in chosen]
+    places = [chosen_place(name, cells) for name in chosen]
     if -1 in places or places[0] == places[1]:
         wrong = chosen[places.index(-1)] if -1 in places else chosen.source
         raise DataError(
@@ -257,9 +257,10 @@ def _chosen_columns(cells: Sequence[str], path: PathLike, chosen: ChosenColumns)
 
 
 def chosen_place(name: str, names: Sequence[str]) -> int:
-    """Return the number of a column by its name or its number from 1; -1 if there is none."""
-    if folded_name(name) in names:
-        return names.index(folded_name(name))
+    """Return a column's place by its name or its number from 1; -1 if it is not exactly one."""
+    found = places_called(name, names)
+    if found:
+        return found[0] if len(found) == 1 else -1
     if name.strip().isdecimal() and 1 <= int(name) <= len(names):
         return int(name) - 1
     return -1

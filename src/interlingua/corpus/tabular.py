@@ -34,7 +34,6 @@ from interlingua.corpus.table_columns import (
     OPTION,
     Columns,
     chosen_place,
-    folded_name,
     header_columns,
     other_fields,
     pairs_of_rows,
@@ -67,7 +66,7 @@ class Tsv:
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Streams the lines; the first one decides on the columns."""
+        """Stream the lines; the first one decides on the columns."""
         with open_text(path, errors=bad.errors) as lines:
             numbered = bad.numbered(lines, path)
             number, line = next(numbered, (0, ""))
@@ -87,7 +86,7 @@ class Tsv:
             )
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes two columns, or three if the pairs have scores.
+        """Write two columns, or three if the pairs have scores.
 
         Tabs and line ends in a text become spaces. If the pairs have other columns or keys too,
         they follow, and a first line names all of them.
@@ -128,7 +127,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _is_header(cells: list[str], path: str, source: str | None, target: str | None) -> bool:
-    """Whether the first line names columns.
+    """Return whether the first line names columns.
 
     Two names of languages may also be two words: they are a header if they are the languages of
     the file, or if nothing else tells these.
@@ -208,7 +207,7 @@ class Jsonl:
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Streams the objects; blank lines are skipped and counted."""
+        """Stream the objects; blank lines are skipped and counted."""
         named = languages_from_name(path) or (None, None)
         source = source_language or named[0]
         target = target_language or named[1]
@@ -238,7 +237,7 @@ class Jsonl:
             yield from bad.numbered(lines, path)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes any mixture of language pairs."""
+        """Write any mixture of language pairs."""
         if stem_and_suffix(path)[1] == ".json":
             raise DataError(
                 "pairs are written as an object a line; call the file .jsonl", path=path
@@ -328,7 +327,7 @@ def _keys_of(
     """
     keys = list(item)
     if chosen is not None:
-        places = [chosen_place(name, [folded_name(key) for key in keys]) for name in chosen]
+        places = [chosen_place(name, keys) for name in chosen]
         for name, place in zip(chosen, places, strict=True):
             if place < 0:
                 raise ValueError(f"the key {name!r} is missing; there are {shown_cells(keys)}")

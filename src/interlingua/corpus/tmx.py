@@ -102,7 +102,7 @@ class Tmx:
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Streams the units, one at a time in memory.
+        """Stream the units, one at a time in memory.
 
         If both languages are given, a unit gives the pair of these two. Otherwise it gives the
         pairs of its source variant (``srclang``; the first if that is ``*all*``) with the first
@@ -139,7 +139,7 @@ class Tmx:
             raise failures[0]
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes one unit a pair, its score as a property; any mixture of languages.
+        """Write one unit a pair, its score as a property; any mixture of languages.
 
         Of a pair that was read from TMX the unit is kept but for other languages and an earlier
         score; the header is that of the first pair.

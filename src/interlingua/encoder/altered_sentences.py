@@ -65,7 +65,7 @@ class AlteredSentences:
         self._alterer: Alterer | None = None
 
     def learn_names(self, texts: Iterable[str]) -> None:
-        """Takes the names that are put for one another from these sentences.
+        """Take the names that are put for one another from these sentences.
 
         Without this call they come from the first batch.
         """

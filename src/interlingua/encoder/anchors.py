@@ -190,7 +190,7 @@ class Anchors(nn.Module):
         return opened
 
     def use_bank(self, bank: TeacherBank) -> None:
-        """Takes the vectors from a bank from now on; the teacher is let go."""
+        """Take the vectors from a bank from now on; the teacher is let go."""
         self.bank = bank
         self.teacher = None
 
@@ -380,5 +380,5 @@ class Anchors(nn.Module):
 
 
 def is_matrix(name: str) -> bool:
-    """Whether a teacher is a file of ready vectors."""
+    """Return whether a teacher is a file of ready vectors."""
     return name.endswith(".npy")

@@ -68,7 +68,7 @@ class Layout:
         flash: bool = False,
         device: torch.device | None = None,
     ) -> Layout:
-        """Plans a batch.
+        """Plan a batch.
 
         Args:
             cu_seqlens: sentence boundaries; on the host, so that nothing waits for the device.
@@ -323,7 +323,7 @@ def masked_attention(
 
 
 def flash_available(device: torch.device, dtype: torch.dtype, head_width: int) -> bool:
-    """Whether torch's FlashAttention can run on packed sentences.
+    """Return whether torch's FlashAttention can run on packed sentences.
 
     It needs CUDA from Ampere on, 16 bits, and a width of heads that it knows.
     """

@@ -378,7 +378,7 @@ class Backbone(nn.Module):
         return x
 
     def initialize(self, scheme: Literal["torch", "bert"]) -> None:
-        """Draws fresh weights from torch's global generator.
+        """Draw fresh weights from torch's global generator.
 
         Args:
             scheme: "torch" = torch's defaults, embeddings N(0, 1), as EMS; "bert" = N(0, 0.02),

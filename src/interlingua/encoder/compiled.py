@@ -147,7 +147,7 @@ def layout_of(kernel: ctypes.CDLL | None) -> WeightLayout:
 
 
 def fits_tiles(config: BackboneConfig) -> bool:
-    """Whether a backbone has layers, BERT's, and all its widths are those of whole tiles."""
+    """Return whether a backbone has layers, BERT's, and all its widths are those of whole tiles."""
     if not config.num_hidden_layers or not all(spec.is_plain for spec in config.layer_specs):
         return False
     widths = (config.hidden_size, config.intermediate_size)
@@ -441,7 +441,7 @@ class Int16Backbone(CompiledBackbone):
 
 
 def _check_boundaries(starts: Int64[ndarray, " b+1"], tokens: int) -> None:
-    """Refuses boundaries by which the kernel would read and write outside of its arrays."""
+    """Refuse boundaries by which the kernel would read and write outside of its arrays."""
     is_whole = len(starts) > 0 and starts[0] == 0 and starts[-1] == tokens
     if not is_whole or (np.diff(starts) < 0).any():
         raise ValueError(

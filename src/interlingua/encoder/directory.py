@@ -120,7 +120,7 @@ def write_directory(
     spells_special_tokens: bool = False,
     after_pooling: Sequence[str] = (),
 ) -> None:
-    """Writes everything but the vocabulary's own files and the weights of modules after pooling.
+    """Write everything but the vocabulary's own files and the weights of modules after pooling.
 
     Args:
         folder: an existing folder.
@@ -166,7 +166,7 @@ def write_directory(
 def write_tokenizer_config(
     folder: Path, max_tokens: int, special_tokens: dict[str, str], *, spells_special_tokens: bool
 ) -> None:
-    """Writes what transformers wants to know besides ``tokenizer.json``.
+    """Write what transformers wants to know besides ``tokenizer.json``.
 
     See ``write_directory``.
     """
@@ -192,7 +192,7 @@ def write_modules(
     *,
     after_pooling: Sequence[str] = (),
 ) -> None:
-    """Writes sentence-transformers' list of modules, a folder for each, and the prompts.
+    """Write sentence-transformers' list of modules, a folder for each, and the prompts.
 
     That we wrote the model is written too, see ``is_ours``.
 
@@ -248,7 +248,7 @@ MODEL_ENTRIES = (
 
 
 def is_ours(folder: Path) -> bool:
-    """Whether we wrote the model in a folder, so that another may take its place."""
+    """Return whether we wrote the model in a folder, so that another may take its place."""
     try:
         versions = read_json(folder / "config_sentence_transformers.json").get("__version__")
     except (CheckpointError, AttributeError):
@@ -257,7 +257,7 @@ def is_ours(folder: Path) -> bool:
 
 
 def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], EncodingSettings]:
-    """Reads the backbone and the settings of a model directory, of any family of ``FAMILIES``.
+    """Read the backbone and the settings of a model directory, of any family of ``FAMILIES``.
 
     Raises:
         CheckpointError: a file is missing or broken, or the model is of another kind.
@@ -412,7 +412,7 @@ def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
 def read_json(
     path: Path, missing: dict[str, Any] | None = None, *, schema: Any = AnyObject
 ) -> dict[str, Any]:
-    """Parses a JSON file of a model directory; ``missing`` is returned where there is none.
+    """Parse a JSON file of a model directory; ``missing`` is returned where there is none.
 
     Args:
         path: the file.
@@ -437,5 +437,5 @@ def read_json(
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Writes a JSON file of a model directory."""
+    """Write a JSON file of a model directory."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

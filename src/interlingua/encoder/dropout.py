@@ -21,7 +21,7 @@ LEVELS = 256
 
 
 def dropout(x: Float[Tensor, " *shape"], rate: float) -> Float[Tensor, " *shape"]:
-    """Zeroes each element with probability ``rate`` and scales the rest: the expectation stays.
+    """Zero each element with probability ``rate`` and scales the rest: the expectation stays.
 
     On the CPU one 64-bit random number decides eight elements, so ``rate`` is rounded to 1/256 (0.1
     becomes 26/256), never to 0 or 1; the scale uses the rounded rate, so the expectation is exact.

@@ -90,7 +90,7 @@ class DualEncoder:
 
     @classmethod
     def load(cls, path_or_id: PathLike) -> DualEncoder:
-        """Reads a model directory; one without a question tower has one encoder for both.
+        """Read a model directory; one without a question tower has one encoder for both.
 
         Raises:
             CheckpointError: there is no such model, or it is damaged or of another kind.
@@ -103,7 +103,7 @@ class DualEncoder:
         return cls(passages, Encoder.load(question_folder))
 
     def save(self, folder: PathLike) -> None:
-        """Writes the passage tower as a model directory, and another question tower inside of it.
+        """Write the passage tower as a model directory, and another question tower inside of it.
 
         Tools that know one encoder alone read the passage tower.
 

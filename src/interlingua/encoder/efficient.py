@@ -40,7 +40,7 @@ MAX_ELEMENTS = 2**31 - 1
 
 
 def available(qkv: Float[Tensor, "t 3*d"], head_width: int) -> bool:
-    """Whether the kernel can run on these queries, keys and values.
+    """Return whether the kernel can run on these queries, keys and values.
 
     Without dropout, windows and ALiBi, that is.
     """
@@ -77,7 +77,7 @@ def attend_packed(
 
 @functools.cache
 def passes_trial(device: torch.device, dtype: torch.dtype, head_width: int) -> bool:
-    """Whether the kernel gives the numbers of plain attention, and their gradients.
+    """Return whether the kernel gives the numbers of plain attention, and their gradients.
 
     The host waits for the device here, once in a process.
     """

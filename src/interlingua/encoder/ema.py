@@ -54,7 +54,7 @@ class EmaTeacher(nn.Module):
 
     @torch.no_grad()
     def update(self, student: Encoder, decay: float) -> None:
-        """Moves to decay teacher + (1 - decay) student; to be called after the optimizer's step."""
+        """Move to decay teacher + (1 - decay) student; to be called after the optimizer's step."""
         own: list[Tensor] = list(self.encoder.parameters())
         new = [
             weight.detach().to(mine.dtype)

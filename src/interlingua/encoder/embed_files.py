@@ -120,7 +120,7 @@ class EmbedJob:
             )
 
     def run(self, encode: Encode, *, model: str, progress: Progress = SILENT) -> list[str]:
-        """Embeds the files and writes their vectors.
+        """Embed the files and write their vectors.
 
         Args:
             encode: see ``Encode``; also takes ``out`` and ``report``, as
@@ -149,7 +149,7 @@ class EmbedJob:
         return Path(f"{self.output}.bad-lines.tsv")
 
     def _alone(self) -> contextlib.AbstractContextManager[None]:
-        """Keeps other runs out of a folder of vectors; a store elsewhere has no locks."""
+        """Keep other runs out of a folder of vectors; a store elsewhere has no locks."""
         if not self.to_folder or is_remote(self.output):
             return contextlib.nullcontext()
         folder = Path(self.output.removeprefix("file://"))
@@ -370,7 +370,7 @@ class _Work:
 
 
 def _is_stream(name: str) -> bool:
-    """Whether a file can be read but once: standard input, a pipe, a device."""
+    """Return whether a file can be read but once: standard input, a pipe, a device."""
     return name == STANDARD_INPUT or (os.path.exists(name) and not os.path.isfile(name))
 
 
@@ -402,7 +402,7 @@ class _Count(Progress):
             self._start()
 
     def open(self, name: str, path: Path) -> None:
-        """Takes note of a file that is read now."""
+        """Take note of a file that is read now."""
         if name not in self.lines and self.has_total:
             self.lines[name] = self._count(path)
         self._start()
@@ -473,7 +473,7 @@ class _Record:
         return name in self.files and exists(target) and self.files[name] == _entry(name, target)
 
     def add(self, name: str, target: str) -> None:
-        """Takes note of one more."""
+        """Take note of one more."""
         self.files[name] = _entry(name, target)
         with (
             tempfile.TemporaryDirectory() as scratch,

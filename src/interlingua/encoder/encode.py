@@ -130,7 +130,7 @@ class EncodingModel(Protocol):
         ...
 
     def is_special(self, input_ids: Int[Tensor, " t"]) -> Bool[Tensor, " t"]:
-        """Whether tokens are the tokenizer's own."""
+        """Return whether tokens are the tokenizer's own."""
         ...
 
     def pool(self, hidden: HiddenStates) -> Float[Tensor, "b d"]:

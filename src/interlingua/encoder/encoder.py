@@ -125,7 +125,7 @@ class Encoder(nn.Module):
         return self.backbone.config.hidden_size
 
     def require_equal_widths(self) -> None:
-        """Checks that a sentence vector can stand in the place of a token state.
+        """Check that a sentence vector can stand in the place of a token state.
 
         Some methods put it there.
 
@@ -173,7 +173,7 @@ class Encoder(nn.Module):
         return HiddenStates(states, batch.cu_seqlens, self.is_special(batch.input_ids))
 
     def is_special(self, input_ids: Int[Tensor, " t"]) -> Bool[Tensor, " t"]:
-        """Whether tokens are the tokenizer's own.
+        """Return whether tokens are the tokenizer's own.
 
         It is computed on the device of the ids, which should be the host.
         """
@@ -339,7 +339,7 @@ class Encoder(nn.Module):
 
     @classmethod
     def load(cls, path_or_id: PathLike, *, device: str | torch.device | None = None) -> Encoder:
-        """Reads a model: ours, any BERT/RoBERTa/XLM-R-shaped one, or token vectors.
+        """Read a model: ours, any BERT/RoBERTa/XLM-R-shaped one, or token vectors.
 
         Args:
             path_or_id: a model directory, a training run (its best model is read), or
@@ -376,7 +376,7 @@ class Encoder(nn.Module):
     def save(
         self, folder: PathLike, *, dtype: torch.dtype | None = None, weights: bool = True
     ) -> None:
-        """Writes a model directory that sentence-transformers and transformers read too.
+        """Write a model directory that sentence-transformers and transformers read too.
 
         Args:
             folder: replaced whole if one of our models is in it.
@@ -440,7 +440,7 @@ class Encoder(nn.Module):
 
 
 def load(path_or_id: PathLike = DEFAULT_MODEL, *, device: str | torch.device = "auto") -> Encoder:
-    """Reads a model to use it, as ``Encoder.load`` does, on a GPU where there is one.
+    """Read a model to use it, as ``Encoder.load`` does, on a GPU where there is one.
 
     Args:
         path_or_id: a model directory, a training run (its best model is read), ``hf:owner/name``,

@@ -138,7 +138,7 @@ def _electra_keys(config: BackboneConfig) -> dict[str, Any]:
 
 
 def _one_base(default: float) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """Reads the base of the angles of families with the same one in all layers."""
+    """Read the base of the angles of families with the same one in all layers."""
 
     def read(raw: Mapping[str, Any]) -> dict[str, Any]:
         return {"rotary_base": (raw.get("rope_parameters") or {}).get("rope_theta") or default}
@@ -158,7 +158,7 @@ def _jina_bert_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _jina_bert_keys(code: str) -> Callable[[BackboneConfig], dict[str, Any]]:
-    """Writes what the hub's models have, so that others find the code which they need."""
+    """Write what the hub's models have, so that others find the code which they need."""
 
     def write(config: BackboneConfig) -> dict[str, Any]:
         kind = "original"

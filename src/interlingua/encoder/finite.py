@@ -18,7 +18,7 @@ log = logging.getLogger("interlingua")
 def check_finite(
     vectors: Float32[ndarray, "n d"], name: Callable[[int], str], *, error: Error = DataError
 ) -> None:
-    """Looks at all numbers.
+    """Look at all numbers.
 
     Args:
         vectors: what an encoder gave.

@@ -33,7 +33,7 @@ LANES = 16
 
 
 def takes(layer: LayerWeights, x: Float[Tensor, "t d"], layout: Layout) -> bool:
-    """Whether the kernel is there, and layer and activations are such as it can do."""
+    """Return whether the kernel is there, and layer and activations are such as it can do."""
     spec = layer.spec
     weight = layer.query.weight
     # What torch's products will give; the kernel reads states of that type alone.
@@ -322,7 +322,7 @@ class _Attention(torch.autograd.Function):
 def _check_attention(
     qkv: Float[Tensor, "t 3d"], bias: Float[Tensor, " 3d"], heads: int, *, tokens: int
 ) -> None:
-    """Refuses sentences by which the kernel would read beyond the tensor.
+    """Refuse sentences by which the kernel would read beyond the tensor.
 
     The kernel goes by the places of the sentences and the width alone, and checks no end.
     """

@@ -28,7 +28,7 @@ USUAL_NAMES = {
 
 
 def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
-    """Reads a tokenizer.
+    """Read a tokenizer.
 
     Args:
         path_or_id: a model directory, a ``tokenizer.json``, or ``hf:owner/name``.

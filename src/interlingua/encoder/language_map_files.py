@@ -20,7 +20,7 @@ MAP_FILE = "language_map.safetensors"
 
 
 def write_map(language_map: LanguageMap, path: PathLike) -> None:
-    """Writes a map as float32."""
+    """Write a map as float32."""
     # Imported here, as below: the module is read by commands that touch no map.
     from safetensors.numpy import save
 
@@ -40,7 +40,7 @@ def write_map(language_map: LanguageMap, path: PathLike) -> None:
 
 
 def read_map(path: PathLike) -> LanguageMap:
-    """Reads a map; of a folder, the one in it.
+    """Read a map; of a folder, the one in it.
 
     Raises:
         CheckpointError: there is none, or it is damaged.

@@ -172,7 +172,7 @@ class LanguageMap:
 def fit_language_map(
     statistics: LanguageStatistics, method: MapMethod = "project", rank: int | None = None
 ) -> LanguageMap:
-    r"""Estimates a map.
+    r"""Estimate a map.
 
     ``project`` takes the directions from the singular value decomposition of the centered means,
     largest differences first. ``erase`` is "LEACE: Perfect linear concept erasure in closed form"

@@ -57,7 +57,7 @@ class LanguageShift(nn.Module):
 
 
 def write_shift(shift: LanguageShift, folder: Path) -> None:
-    """Writes ``language_shift.safetensors`` into a model directory."""
+    """Write ``language_shift.safetensors`` into a model directory."""
     tensors = {"means": shift.means.detach().cpu().contiguous()}
     write_safetensors(folder / SHIFT_FILE, tensors, {"languages": json.dumps(shift.languages)})
 

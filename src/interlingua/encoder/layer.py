@@ -26,7 +26,7 @@ class Layer(LayerWeights):
     time there."""
 
     def forward(self, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
-        """Transforms the hidden states of all sentences.
+        """Transform the hidden states of all sentences.
 
         Only the attention looks at where sentences end.
         """

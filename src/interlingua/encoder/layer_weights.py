@@ -231,7 +231,7 @@ class LayerWeights(nn.Module):
         return self.spec.dropout_rate, self.attention_dropout
 
     def uses_flash(self) -> bool:
-        """Whether attention runs as FlashAttention now."""
+        """Return whether attention runs as FlashAttention now."""
         # torch's FlashAttention is built without ALiBi.
         if self.spec.alibi:
             return False

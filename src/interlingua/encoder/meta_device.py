@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 @contextlib.contextmanager
 def meta_device() -> Iterator[None]:
-    """Makes the modules of its block on the device "meta", without their initial values.
+    """Make the modules of its block on the device "meta", without their initial values.
 
     ``torch.device("meta")`` alone draws the initial values of ``nn.Embedding`` as shapes, for which
     torch imports its compiler. This takes longer than to load a small model.
@@ -31,7 +31,7 @@ class _SkipInitialization(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Calls a function, unless it draws initial values."""
+        """Call a function, unless it draws initial values."""
         kwargs = kwargs or {}
         if getattr(func, "__module__", None) == "torch.nn.init":
             return kwargs["tensor"]

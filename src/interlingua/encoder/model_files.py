@@ -99,7 +99,7 @@ class JinaBertQKNormFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RotaryByLayer:
-    """Angles of layers that see the whole sentence, and of those that see a window."""
+    """Rotary bases of layers with full attention, and of layers with a window."""
 
     full_attention: Rotary | None = None
     sliding_attention: Rotary | None = None
@@ -295,7 +295,7 @@ def read_file(
 
 
 def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], folder: Any) -> None:
-    """Refuses modules of other libraries, unsupported ones, and those in another order.
+    """Refuse modules of other libraries, unsupported ones, and those in another order.
 
     Args:
         modules: folder and class, with its package, of each.
@@ -319,7 +319,7 @@ def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], fol
                 f"{folder}: module {foreign} is not supported; supported are"
                 f" sentence-transformers' {', '.join(supported)}"
             )
-        # Those after the pooling share a rank, since they may stand in any order.
+        # Modules after the pooling share a rank, because they may be in any order.
         ranks.append(min(supported.index(name), len(before)))
     early = [rank for rank in ranks if rank < len(before)]
     # The first class is there, none comes before its turn, and none comes twice.

@@ -51,7 +51,7 @@ class ModelInfo:
 
     @property
     def identity(self) -> str | None:
-        """Identifies the model in the cache of vectors.
+        """Identify the model in the cache of vectors.
 
         It is None where a change of the model would go unnoticed.
         """

@@ -190,7 +190,7 @@ class PairScorer(nn.Module):
         return scores
 
     def save(self, folder: PathLike) -> None:
-        """Writes a model directory with the head next to the encoder.
+        """Write a model directory with the head next to the encoder.
 
         One of our models in its place is replaced.
         """
@@ -203,7 +203,7 @@ class PairScorer(nn.Module):
 
     @classmethod
     def load(cls, folder: PathLike) -> PairScorer:
-        """Reads what ``save`` wrote.
+        """Read what ``save`` wrote.
 
         Raises:
             CheckpointError: there is no such model, or it has no head for pairs.

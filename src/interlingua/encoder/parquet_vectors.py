@@ -24,7 +24,7 @@ COMPRESSION = {"text": "zstd", "vector.list.element": "none"}
 
 
 def require_pyarrow() -> None:
-    """Checks that Parquet can be written.
+    """Check that Parquet can be written.
 
     Raises:
         MissingExtraError: pyarrow is not installed.
@@ -33,7 +33,7 @@ def require_pyarrow() -> None:
 
 
 def is_parquet(path: PathLike) -> bool:
-    """Whether a name is that of a Parquet file."""
+    """Return whether a name is that of a Parquet file."""
     return str(path).lower().endswith(SUFFIX)
 
 
@@ -84,7 +84,7 @@ class ParquetVectors:
         self._stack.__exit__(kind, error, trace)
 
     def write(self, texts: Sequence[str], vectors: Num[ndarray, "n d"]) -> None:
-        """Adds a row group.
+        """Add a row group.
 
         Args:
             texts: the first column.

@@ -29,7 +29,7 @@ SENTENCE = "sentence_embedding"
 
 
 def write_post_pooling(layers: PostPooling, folder: Path) -> None:
-    """Writes ``config.json`` and ``model.safetensors`` of the listed Dense modules.
+    """Write ``config.json`` and ``model.safetensors`` of the listed Dense modules.
 
     Args:
         layers: what stands after pooling.
@@ -55,7 +55,7 @@ def write_post_pooling(layers: PostPooling, folder: Path) -> None:
 
 
 def read_post_pooling(folder: Path, pooled_dim: int) -> PostPooling:
-    """Reads what stands after pooling.
+    """Read what stands after pooling.
 
     A last Normalize is left out, since it is one of the encoder's settings.
 
@@ -85,7 +85,7 @@ def read_post_pooling(folder: Path, pooled_dim: int) -> PostPooling:
 
 
 def check_cut(truncate_dim: int | None, width: int, folder: Path) -> None:
-    """Refuses a model that says its vectors are cut to more elements than they have.
+    """Refuse a model that says its vectors are cut to more elements than they have.
 
     Raises:
         CheckpointError: it does.

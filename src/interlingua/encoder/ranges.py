@@ -30,7 +30,7 @@ def calibrate_ranges(
     prompt: str | None = None,
     language: str | None = None,
 ) -> None:
-    """Measures the ranges of int8 vectors on texts and keeps them in the model's settings.
+    """Measure the ranges of int8 vectors on texts and keep them in the model's settings.
 
     ``save`` writes them. Some thousand texts of the kind that will be embedded are enough; values
     beyond the measured range are set to its nearest end.

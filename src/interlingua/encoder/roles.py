@@ -37,7 +37,7 @@ def role_prompt(
 
 
 def has_two_towers(encoder: Any) -> bool:
-    """Whether questions and passages are embedded by methods of their own.
+    """Return whether questions and passages are embedded by methods of their own.
 
     Such vectors are compared by inner products.
     """

@@ -65,7 +65,7 @@ class SentencePieceModel(NamedTuple):
 
 
 def read_model(model: bytes) -> SentencePieceModel:
-    """Reads a SentencePiece model.
+    """Read a SentencePiece model.
 
     Raises:
         DataError: it is not a SentencePiece model, or one of an algorithm other than unigram and

@@ -56,7 +56,7 @@ class SnapshotCache:
         return self._automatic[0]
 
     def clear(self) -> None:
-        """Lets the snapshot's memory go."""
+        """Let the snapshot's memory go."""
         self._kept = None
 
     def __reduce__(self) -> tuple[type[SnapshotCache], tuple[()]]:

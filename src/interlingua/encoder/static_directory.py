@@ -60,7 +60,7 @@ def static_folder(folder: Path) -> Path | None:
 def read_static(
     folder: Path, table_folder: Path
 ) -> tuple[BackboneConfig, dict[str, Tensor], EncodingSettings]:
-    """Reads a table, ours or another maker's, as the weights of a ``StaticBackbone``.
+    """Read a table, ours or another maker's, as the weights of a ``StaticBackbone``.
 
     Args:
         folder: of the model.
@@ -95,7 +95,7 @@ def read_static(
 
 
 def _check_shapes(folder: Path, table: Tensor, rows: Tensor | None, weights: Tensor | None) -> None:
-    """Refuses tensors that do not fit each other.
+    """Refuse tensors that do not fit each other.
 
     Raises:
         CheckpointError: they don't.
@@ -153,7 +153,7 @@ def write_static(
     dtype: torch.dtype | None = None,
     after_pooling: Sequence[str] = (),
 ) -> None:
-    """Writes everything but the tokenizer's definition and the vocabulary.
+    """Write everything but the tokenizer's definition and the vocabulary.
 
     Args:
         folder: an existing folder.

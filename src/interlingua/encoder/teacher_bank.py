@@ -202,7 +202,7 @@ def write_bank(
     groups: Int64[np.ndarray, " n"],
     parts: Sequence[Float[np.ndarray, "_ d"]],
 ) -> None:
-    """Writes a bank; it appears when it is whole.
+    """Write a bank; it appears when it is whole.
 
     Args:
         path: the folder, replaced if a bank is in it.

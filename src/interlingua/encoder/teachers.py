@@ -36,7 +36,7 @@ class Teacher(Protocol):
     width: int
 
     def digest(self) -> str:
-        """Identifies all that decides the vectors."""
+        """Identify all that decides the vectors."""
         ...
 
     def embed(self, sentences: Sentences, language: str) -> Float32[ndarray, "n d"]:

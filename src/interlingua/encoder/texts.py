@@ -45,7 +45,7 @@ def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
 
 
 def refuse_container(texts: Any, what: str) -> None:
-    """Refuses what can be iterated over but holds no list of texts.
+    """Refuse what can be iterated over but holds no list of texts.
 
     Raises:
         ConfigError: see ``checked_texts``.

@@ -46,7 +46,7 @@ _VALUE = 0x7FFF_FFFF
 
 
 def check_definition(definition: dict[str, Any]) -> None:
-    """Looks at a definition before the tokenizers library does, which refuses one of another form.
+    """Look at a definition before the tokenizers library does, which refuses one of another form.
 
     Args:
         definition: content of ``tokenizer.json``.
@@ -124,7 +124,7 @@ def _longest_mapped(charsmap: str) -> int:
 
 
 def _is_inside(units: UInt32[ndarray, " n"], texts: bytes) -> bool:
-    """Whether a walk from the root of a double-array trie stays in it, and in the texts.
+    """Return whether a walk from the root of a double-array trie stays in it, and in the texts.
 
     Each value must be where a character begins. A node is the place p of a unit. Its child by byte
     c is the unit at p ^ c if that has the label c, and the child's own place is p ^ c ^ the offset

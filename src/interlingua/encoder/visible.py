@@ -39,7 +39,7 @@ class VisibleLayer(Layer):
         context: Float[Tensor, "t d"] | None = None,
         visible: Visible | None = None,
     ) -> Float[Tensor, "t d"]:
-        """Transforms the queries' stream.
+        """Transform the queries' stream.
 
         Args:
             x: what asks, and what the residual sum is over.

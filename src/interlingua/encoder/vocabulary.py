@@ -111,7 +111,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, folder: PathLike) -> Vocabulary:
-        """Reads what ``save`` wrote.
+        """Read what ``save`` wrote.
 
         Raises:
             DataError: a file is missing or damaged.
@@ -160,7 +160,7 @@ class Vocabulary:
 
     @classmethod
     def from_huggingface(cls, path_or_id: PathLike) -> Vocabulary:
-        """Takes the tokenizer of a Hugging Face model with its special tokens and post-processor.
+        """Take the tokenizer of a Hugging Face model with its special tokens and post-processor.
 
         Args:
             path_or_id: a model directory, a ``tokenizer.json``, or ``hf:owner/name``.
@@ -174,7 +174,7 @@ class Vocabulary:
         return cls(definition, special_tokens=special_tokens)
 
     def save(self, folder: PathLike) -> None:
-        """Writes ``tokenizer.json``, ``vocabulary.json`` and ``sentencepiece.model`` if any."""
+        """Write ``tokenizer.json``, ``vocabulary.json`` and ``sentencepiece.model`` if any."""
         folder = Path(folder)
         settings: dict[str, Any] = {
             "special_tokens": self.special_tokens,
@@ -534,7 +534,7 @@ def _beginning(text: str, characters: int) -> str:
 
 
 def _refuse_broken(texts: list[str]) -> None:
-    """Refuses texts that can't be written as UTF-8, and what is not a text.
+    """Refuse texts that can't be written as UTF-8, and what is not a text.
 
     Raises:
         DataError: there is one.
@@ -549,7 +549,7 @@ def _refuse_broken(texts: list[str]) -> None:
 
 
 def truncate(ids: Sequence[int], max_tokens: int, *, closing_tokens: int) -> list[int]:
-    """Cuts a longer sequence to ``max_tokens``, its last ``closing_tokens`` kept."""
+    """Cut a longer sequence to ``max_tokens``, its last ``closing_tokens`` kept."""
     if len(ids) <= max_tokens:
         return list(ids)
     closing = min(closing_tokens, max_tokens)
@@ -557,7 +557,7 @@ def truncate(ids: Sequence[int], max_tokens: int, *, closing_tokens: int) -> lis
 
 
 def language_tag_names(languages: Iterable[str]) -> dict[str, str]:
-    """Names the tag of each language, as EMS does (Mao et al. 2023).
+    """Name the tag of each language, as EMS does (Mao et al. 2023).
 
     It is ``<2de>`` from ISO 639-1, else from ISO 639-3 (``<2arz>``). Languages that differ only by
     script carry it: ``<2zh_Hans>`` and ``<2zh_Hant>``.

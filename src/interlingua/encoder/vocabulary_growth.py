@@ -92,7 +92,7 @@ class GrownVocabulary(NamedTuple):
 def measure_fragmentation(
     vocabulary: Vocabulary, texts: Sequence[str], *, language: str | None = None
 ) -> Fragmentation:
-    """Counts the characters, words and tokens of texts.
+    """Count the characters, words and tokens of texts.
 
     Args:
         vocabulary: what cuts them.
@@ -121,7 +121,7 @@ def grow_vocabulary(
     keep: Sequence[str] = (),
     language: str | None = None,
 ) -> GrownVocabulary:
-    """Adds pieces for the language of some texts; the ids of old pieces stay what they are.
+    """Add pieces for the language of some texts; the ids of old pieces stay what they are.
 
     Args:
         vocabulary: Unigram, WordPiece or BPE.

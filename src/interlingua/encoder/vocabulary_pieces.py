@@ -82,7 +82,7 @@ def words_of(
 
 
 def _is_of_letters(name: str) -> bool:
-    """Whether a piece has letters and what is written on them alone.
+    """Return whether a piece has letters and what is written on them alone.
 
     A byte-level piece of several bytes counts too.
     """
@@ -265,7 +265,7 @@ def with_pieces(
 def _add_to_unigram(
     vocabulary: Vocabulary, model: dict[str, Any], pieces: Mapping[str, Run]
 ) -> None:
-    """Appends the pieces to the list of entries, with the scores that the growth promises."""
+    """Append the pieces to the list of entries, with the scores that the growth promises."""
     entries = model["vocab"]
     scores = [score for _, score in entries]
     lowest = min(scores)

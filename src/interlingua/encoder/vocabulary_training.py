@@ -40,7 +40,7 @@ def train_vocabulary(
     threads: int | None = None,
     progress: bool | Progress = False,
 ) -> Vocabulary:
-    """Trains SentencePiece as EMS (Mao et al. 2023) does, and converts it.
+    """Train SentencePiece as EMS (Mao et al. 2023) does, and convert it.
 
     The result is an equal ``tokenizers.Tokenizer``. Ids: ``<pad>`` 0, ``<unk>`` 1, ``<MASK>`` 2,
     one tag a language (``<2de>``), then pieces; no start and end tokens.
@@ -106,7 +106,7 @@ def train_vocabulary(
 def balanced_sample(
     sample: Iterable[tuple[str, str]], *, sentences: int, temperature: float, seed: int
 ) -> dict[str, list[str]]:
-    """Draws texts by language with weight n^(1/temperature), in one pass.
+    """Draw texts by language with weight n^(1/temperature), in one pass.
 
     Memory is for about 2 ``sentences`` texts. Where memory forces it, a language is held at twice
     an equal share; what one can't give, the others do.

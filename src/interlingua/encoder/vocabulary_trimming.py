@@ -107,7 +107,7 @@ def most_frequent_ids(
 def trim_vocabulary(
     vocabulary: Vocabulary, ids: Iterable[int]
 ) -> tuple[Vocabulary, Int64[np.ndarray, " kept"]]:
-    """Keeps the given ids, all special and added tokens, and what segmentation needs to reach them.
+    """Keep the given ids, all special and added tokens, and what segmentation needs to reach them.
 
     - Unigram: a best path stays best among fewer; the lowest score stays, on which the unknown
       token's score depends.
@@ -253,7 +253,7 @@ def _shrink(model: dict[str, Any], new_ids: dict[int, int]) -> None:
 
 
 def _renumber(processor: dict[str, Any] | None, new_ids: dict[int, int]) -> None:
-    """Puts new ids into a post-processor, whichever kind."""
+    """Put new ids into a post-processor, whichever kind."""
     if processor is None:
         return
     for part in processor.get("processors", ()):

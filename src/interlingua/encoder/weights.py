@@ -149,7 +149,7 @@ def _parameter(stored: Mapping[str, Tensor], full: str, blank: Tensor, folder: P
 def _check_layers(
     stored: Mapping[str, Tensor], layer_prefix: str, config: BackboneConfig, folder: Path
 ) -> None:
-    """Compares the layers of the weight file with the number that the config says.
+    """Compare the layers of the weight file with the number that the config says.
 
     Raises:
         CheckpointError: some are missing or left over, which are named.
@@ -179,7 +179,7 @@ def _check_left_over(
     expected: Iterable[str],
     folder: Path,
 ) -> None:
-    """Refuses parameters of embeddings or layers that nothing here computes with.
+    """Refuse parameters of embeddings or layers that nothing here computes with.
 
     Heads and poolers may be there.
 
@@ -262,7 +262,7 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
 
 
 def _check_tensors(tensors: object) -> None:
-    """Refuses what is not a plain tensor, and tensors larger than the bytes that they are made of.
+    """Refuse what is not a plain tensor, and tensors larger than the bytes that they are made of.
 
     A pickle may hold such things.
 
@@ -280,7 +280,7 @@ def _check_tensors(tensors: object) -> None:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Whether a tensor is numbers in the memory.
+    """Return whether a tensor is numbers in the memory.
 
     It is not sparse, nested, quantized, or a shape alone (``meta``).
     """

@@ -82,7 +82,7 @@ def against(
     languages: Sequence[str] = (),
     max_pairs: int = 200,
 ) -> Against:
-    """Lets two encoders find translations among the pairs of each file, by cosine.
+    """Let two encoders find translations among the pairs of each file, by cosine.
 
     Args:
         slow: the one to be replaced.

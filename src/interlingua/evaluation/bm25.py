@@ -101,7 +101,7 @@ class BM25Index:
         b: float = DEFAULT_B,
         queries: Iterable[str] | None = None,
     ) -> BM25Index:
-        """Indexes passages.
+        """Index passages.
 
         Args:
             ids: of the passages.
@@ -241,7 +241,7 @@ def read_postings(
     language: str | Sequence[str] | None,
     only: Iterable[str] | None = None,
 ) -> Postings:
-    """Takes passages apart into words.
+    """Take passages apart into words.
 
     Args:
         ids: of the passages.
@@ -290,7 +290,7 @@ def tune(
     b: Sequence[float] = B_GRID,
     depth: int = 100,
 ) -> Tuned:
-    """Tries all k1 and b on a development set; of equals the first.
+    """Try all k1 and b on a development set; of equals the first.
 
     Args:
         ids: of the passages.

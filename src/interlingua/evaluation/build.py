@@ -81,7 +81,7 @@ def build_tasks(
 
 
 def _check_settings_are_of(suite: Sequence[str | Task], options_of: Mapping[str, Any]) -> None:
-    """Refuses settings of a task, or of a name of several, that is not in the suite."""
+    """Refuse settings of a task, or of a name of several, that is not in the suite."""
     members = [SUITES.get(item, (item,)) for item in suite if isinstance(item, str)]
     names = [TASKS.label(name) for name in itertools.chain.from_iterable(members)]
     for name, values in options_of.items():

@@ -130,7 +130,7 @@ class CachedEncoder:
         return own
 
     def start_counting(self) -> None:
-        """Sets all counts to 0, for another task; vectors stay."""
+        """Set all counts to 0, for another task; vectors stay."""
         self._is_requested: Bool[ndarray, " rows"] = np.zeros(0, dtype=bool)
         self.used_prompts: dict[str, str] = {}
         self.encoded_texts = 0
@@ -258,7 +258,7 @@ class CachedEncoder:
     def _append(
         self, keys: list[bytes], pairs: list[tuple[str, str]], conditions: _Conditions
     ) -> None:
-        """Embeds a portion of texts with their titles and stores the vectors."""
+        """Embed a portion of texts with their titles and store the vectors."""
         texts_before = 0
         cuts_before = 0
         if self.report is not None:

@@ -118,7 +118,7 @@ def examples_path(path: Path) -> Path:
 
 
 def write_examples(path: Path, examples: Mapping[str, Sequence[Example]]) -> None:
-    """Writes one JSON object per wrong item, at most ``PER_RESULT``."""
+    """Write one JSON object per wrong item, at most ``PER_RESULT``."""
     with atomic_write(path) as file:
         for subset, found in bounded(examples).items():
             for one in found:

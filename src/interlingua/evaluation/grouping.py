@@ -72,7 +72,7 @@ class Section(NamedTuple):
 def columns_of(
     results: Sequence[TaskResult], group: str | None = None, *, by_settings: bool = True
 ) -> list[Column]:
-    """Sorts results into columns.
+    """Sort results into columns.
 
     Args:
         results: of any tasks.
@@ -332,7 +332,7 @@ def _sets_of_one_name(chosen: Chosen) -> dict[str, str]:
 
 
 def differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
-    """Whether each column can be compared with the first, and what tells them apart.
+    """Return whether each column can be compared with the first, and what tells them apart.
 
     Raises:
         ConfigError: the seeds of one column can't be compared with each other.

@@ -33,13 +33,13 @@ class KeyIndex:
         self._waiting: dict[bytes, int] = {}
 
     def add(self, keys: Sequence[bytes], rows: Sequence[int]) -> None:
-        """Adds keys with their rows; a key that is there already gets the new row."""
+        """Add keys with their rows; a key that is there already gets the new row."""
         self._waiting.update(zip(keys, rows, strict=True))
         if len(self._waiting) >= WAITING:
             self.merge()
 
     def add_packed(self, keys: bytes, first_row: int) -> None:
-        """Adds keys that stand one after the other, as do their rows."""
+        """Add keys that stand one after the other, as do their rows."""
         self.merge()
         found = np.frombuffer(keys, _KEY)
         self._merge(found, np.arange(first_row, first_row + len(found), dtype=np.int64))
@@ -59,7 +59,7 @@ class KeyIndex:
         return rows
 
     def merge(self) -> None:
-        """Moves the keys of the dictionary into the arrays."""
+        """Move the keys of the dictionary into the arrays."""
         if self._waiting:
             keys = np.frombuffer(b"".join(self._waiting), _KEY)
             rows = np.fromiter(self._waiting.values(), np.int64, len(self._waiting))

@@ -32,7 +32,7 @@ CREATED: Mapping[str, tuple[SimilarityTask, str]] = {
 
 
 def load_data(task: Any, data: Path) -> str | None:
-    """Gives a task of mteb its data.
+    """Give a task of mteb its data.
 
     They are from the folders that other tasks read, a clone below ``mteb/``, or mteb's own cache or
     hub.
@@ -71,7 +71,7 @@ def load_data(task: Any, data: Path) -> str | None:
 
 
 def fill(task: Any, subsets: Mapping[str, Columns]) -> None:
-    """Puts local data into a task of mteb, which runs on no more than these.
+    """Put local data into a task of mteb, which runs on no more than these.
 
     Args:
         task: its subsets become those that it has among these.

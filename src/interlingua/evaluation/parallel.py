@@ -125,7 +125,7 @@ def read_parallel(
     also: Sequence[str] = (),
     at_least: int = 2,
 ) -> ParallelTexts:
-    """Reads a folder of line-aligned files, one per language: FLORES-200, NTREX-128 or any other.
+    """Read a folder of line-aligned files, one per language: FLORES-200, NTREX-128 or any other.
 
     Args:
         data: see ``choose_files``.

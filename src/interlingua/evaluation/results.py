@@ -63,7 +63,7 @@ Write = Callable[[Path], None]
 
 
 def write_result(result: TaskResult, folder: PathLike) -> Path:
-    """Writes a result and the files that belong to it, all at once.
+    """Write a result and the files that belong to it, all at once.
 
     Args:
         result: with its provenance.
@@ -202,7 +202,7 @@ def line_of(content: Mapping[str, Any]) -> str:
 def read_results(
     paths: Iterable[PathLike], *, examples: bool = False, needed: bool = True
 ) -> list[TaskResult]:
-    """Reads result files, tables of results, and every result file below a folder.
+    """Read result files, tables of results, and every result file below a folder.
 
     Args:
         paths: of files and folders.
@@ -264,7 +264,7 @@ def read_table(
 
 
 def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
-    """Reads one result file, ours or mteb's own.
+    """Read one result file, ours or mteb's own.
 
     Args:
         path: of the file.
@@ -423,7 +423,7 @@ def _result_files(path: Path) -> list[Path]:
 def write_together(
     path: Path, render: Callable[[dict[str, str]], str], sidecars: Mapping[Path, Write | None]
 ) -> None:
-    """Writes a result and all that belongs to it.
+    """Write a result and all that belongs to it.
 
     Args:
         path: of the result.

@@ -67,7 +67,7 @@ def check_encoder(
     prompt: str | None = None,
     dot_tasks: Sequence[str] = (),
 ) -> Sanity:
-    """Tries an encoder on sentences with known translations and paraphrases.
+    """Try an encoder on sentences with known translations and paraphrases.
 
     Args:
         encoder: as it is going to be measured.

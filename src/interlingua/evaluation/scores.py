@@ -127,7 +127,7 @@ class TaskResult:
         return mean_scores(self.subsets)[self.main_metric]
 
     def is_better_high(self, metric: str) -> bool:
-        """Whether higher values of a metric are better."""
+        """Return whether higher values of a metric are better."""
         return self.higher_is_better and metric not in self.lower_is_better
 
 

@@ -57,7 +57,7 @@ def paired_bootstrap(
     resamples: int = RESAMPLES,
     seed: int = 1,
 ) -> Difference | None:
-    """Compares the means over subsets of two encoders on the same resampled items.
+    """Compare the means over subsets of two encoders on the same resampled items.
 
     Subsets with equally many items are resampled together: item i is drawn from all of them or from
     none. Most such subsets are the same sentences in other languages, so their items are

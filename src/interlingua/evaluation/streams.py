@@ -73,7 +73,7 @@ def keep_vectors(
     normalize: bool = False,
     portion: int = PORTION_TEXTS,
 ) -> KeptVectors:
-    """Embeds texts with an encoder that keeps the vectors itself.
+    """Embed texts with an encoder that keeps the vectors itself.
 
     Args:
         keep: embeds a portion and gives the rows of its vectors.
@@ -101,7 +101,7 @@ def stream_vectors(
     normalize: bool = False,
     portion: int = PORTION_TEXTS,
 ) -> Float32[ndarray, "n d"]:
-    """Embeds texts; neither they nor their vectors need to fit into memory.
+    """Embed texts; neither they nor their vectors need to fit into memory.
 
     Args:
         encode: gives the vectors of a portion.

@@ -64,7 +64,7 @@ def evaluate(
     model: ModelInfo | None = None,
     progress: Progress = SILENT,
 ) -> list[TaskResult]:
-    """Scores an encoder on local folders.
+    """Score an encoder on local folders.
 
     Args:
         encoder: what to score: an encoder, or a model's folder or ``hf:owner/name``.
@@ -131,7 +131,7 @@ def _results(
     progress: Progress,
     record: Callable[[TaskResult], TaskResult],
 ) -> list[TaskResult]:
-    """Scores the tasks one after the other, and records each result as it comes."""
+    """Score the tasks one after the other, and record each result as it comes."""
     shown = _SuiteProgress(progress, len(tasks))
     results = []
     for task in tasks:
@@ -272,7 +272,7 @@ class _SuiteProgress(Progress):
 def evaluate_within(
     budget: Budget | None, task: Task, encoder: CachedEncoder, data: Path, *, progress: Progress
 ) -> TaskResult | None:
-    """Scores a task, or as much of it as the budget allows.
+    """Score a task, or as much of it as the budget allows.
 
     A task with a method ``parts(data)``, which lists the possible values of its ``languages``, is
     scored on the parts that were embedded in time; groups carry the count of their members, and a
@@ -345,7 +345,7 @@ def _scored(task: Any, encoder: CachedEncoder, data: Path, progress: Progress) -
 
 
 def _is_embedded(task: Any, encoder: CachedEncoder, data: Path) -> bool:
-    """Whether a part can be scored from the vectors that are there."""
+    """Return whether a part can be scored from the vectors that are there."""
     check = getattr(task, "embed", task.evaluate)
     with contextlib.suppress(BudgetUsed, InterlinguaError):
         check(encoder, data)

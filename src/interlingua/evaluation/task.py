@@ -121,17 +121,17 @@ class Findings:
     repeats: dict[str, Float64[ndarray, " r"]] = field(default_factory=dict)
 
     def record(self, unit: Unit[Any]) -> None:
-        """Takes in which data were scored."""
+        """Take in which data were scored."""
         self.digests[unit.key or unit.name] = content_sha256(unit.contents)
         self.is_official &= unit.is_official
 
     def add(self, unit: Unit[Any], found: Scored) -> None:
-        """Takes in a unit and its scores."""
+        """Take in a unit and its scores."""
         self.record(unit)
         self.add_scores(unit.name, unit.languages, unit.pairs, found)
 
     def add_scores(self, name: str, languages: tuple[str, str], pairs: int, found: Scored) -> None:
-        """Takes in scores of that name, languages and number of pairs, see ``Unit``."""
+        """Take in scores of that name, languages and number of pairs, see ``Unit``."""
         self.subsets.append(
             SubsetScores(name=name, languages=languages, pairs=pairs, scores=found.scores)
         )
@@ -185,7 +185,7 @@ class Task(CheckedSettings, abc.ABC):
     def evaluate(
         self, encoder: CachedEncoder, data: Path, *, progress: Progress = SILENT
     ) -> TaskResult:
-        """Scores an encoder.
+        """Score an encoder.
 
         Args:
             encoder: what to score.
@@ -234,7 +234,7 @@ class Task(CheckedSettings, abc.ABC):
         return reader(folder)
 
     def units(self, folder: Path) -> Iterable[Unit[Any]]:
-        """Reads what is scored on its own."""
+        """Read what is scored on its own."""
         raise NotImplementedError(f"{type(self).__name__} needs units and score, or run")
 
     def score(self, encoder: CachedEncoder, unit: Unit[Any]) -> Scored:
@@ -251,7 +251,7 @@ class Task(CheckedSettings, abc.ABC):
     # What a task may change
 
     def is_protocol(self, found: Findings) -> bool:
-        """Whether these are the protocol's own data, which alone stand under its name."""
+        """Return whether these are the protocol's own data, which alone stand under its name."""
         return found.revision is not None
 
     def label(self) -> str:
@@ -340,7 +340,7 @@ class LanguageTask(Task):
             yield self.unit(key, files[key], folder)
 
     def unit(self, key: str, file: Any, folder: Path) -> Unit[Any]:
-        """Reads one of the ``files``; ``folder`` is named in errors."""
+        """Read one of the ``files``; ``folder`` is named in errors."""
         raise NotImplementedError(f"{type(self).__name__} needs unit, or units")
 
     def parts(self, data: Path) -> list[str]:
@@ -372,7 +372,7 @@ class LanguageTask(Task):
         return {key: key for key in files}
 
     def embed(self, encoder: CachedEncoder, data: Path) -> None:
-        """Embeds what ``languages`` need; by default by scoring it. See ``evaluation.suite``."""
+        """Embed what ``languages`` need; by default by scoring it. See ``evaluation.suite``."""
         self.evaluate(encoder, data)
 
 

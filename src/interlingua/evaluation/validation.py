@@ -35,7 +35,7 @@ class Evaluator:
     names: tuple[str, ...]
 
     def __call__(self, model: Any, step: int) -> dict[str, float]:
-        """Measures."""
+        """Measure."""
         return self.measure(model, step)
 
 
@@ -46,7 +46,7 @@ def validation_evaluator(
     languages: Sequence[str] | None = None,
     prompt: str | None = None,
 ) -> Evaluator:
-    """Reads a prepared corpus's ``valid_text`` once and returns what the training loop calls.
+    """Read a prepared corpus's ``valid_text`` once and return what the training loop calls.
 
     Args:
         folder: ``<a>-<b>.tsv`` files.
@@ -104,7 +104,7 @@ def validation_evaluator(
 def similarity_evaluator(
     paths: Sequence[Path], *, languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
 ) -> Evaluator:
-    """Reads similarity sets once and returns what the training loop calls.
+    """Read similarity sets once and return what the training loop calls.
 
     Args:
         paths: files of pairs with scores (``interlingua.corpus.formats.labeled_pairs``); of files

@@ -110,7 +110,7 @@ class VectorFiles:
     def append(
         self, keys: Sequence[bytes], vectors: Float32[ndarray, "n d"], marks: Bool[ndarray, " n"]
     ) -> None:
-        """Adds vectors of the same width as those before, each with a mark of the caller's."""
+        """Add vectors of the same width as those before, each with a mark of the caller's."""
         self._own.append(keys, vectors, marks)
 
     def find(self, keys: Sequence[bytes]) -> Int64[ndarray, " n"]:
@@ -142,7 +142,7 @@ class VectorFiles:
         return found
 
     def close(self, *, keep: bool = False) -> None:
-        """Closes all files.
+        """Close all files.
 
         Args:
             keep: leave the own file, if it holds vectors, although it does not stay by itself.
@@ -232,7 +232,7 @@ class VectorFile:
         return np.asarray(np.frombuffer(self._marks, dtype=bool)[rows])
 
     def remove(self) -> None:
-        """Removes the file; a temporary one goes when it is closed."""
+        """Remove the file; a temporary one goes when it is closed."""
         if self._path is None:
             return
         self._path.unlink(missing_ok=True)
@@ -244,7 +244,7 @@ class VectorFile:
                 folder.parent.rmdir()
 
     def close(self) -> None:
-        """Closes the file, and gives up its lock."""
+        """Close the file, and give up its lock."""
         self._file.close()
 
     def _record(self) -> np.dtype[np.void]:
@@ -254,14 +254,14 @@ class VectorFile:
         return np.memmap(self._file, self._record(), mode="r", offset=_HEADER.size, shape=(count,))
 
     def _start(self, dim: int) -> None:
-        """Empties the file and writes its header."""
+        """Empty the file and write its header."""
         self.dim = dim
         self._file.seek(0)
         self._file.truncate()
         self._file.write(_HEADER.pack(VECTOR_FILE, dim))
 
     def _read_back(self) -> None:
-        """Takes in keys and marks of what is in the file; vectors are read when needed."""
+        """Take in keys and marks of what is in the file; vectors are read when needed."""
         header = self._file.read(_HEADER.size)
         # empty, or of an earlier format: the first append starts it anew
         if len(header) < _HEADER.size or not header.startswith(VECTOR_FILE):

@@ -55,7 +55,7 @@ def read_provenance(
     license: str | None = None,
     results: Iterable[Path] = (),
 ) -> Provenance:
-    """Collects the facts from a run's folder, its corpus's manifest and result files.
+    """Collect the facts from a run's folder, its corpus's manifest and result files.
 
     Args:
         run: the folder that ``interlingua train`` wrote, or None.

@@ -64,7 +64,7 @@ ONNX_FLOAT8 = 17
 
 
 def write_compact(encoder: Encoder, folder: Path) -> None:
-    """Writes the weights, their index and both graphs.
+    """Write the weights, their index and both graphs.
 
     Args:
         encoder: the model.
@@ -273,6 +273,6 @@ class SharedFloats(FloatWeights):
         )
 
     def write(self) -> None:
-        """Writes the file, if there is anything in it."""
+        """Write the file, if there is anything in it."""
         if self._content:
             self._path.write_bytes(self._content)

@@ -53,7 +53,7 @@ def gguf_file(dtype: str) -> str:
 
 
 def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16") -> None:
-    """Writes a BERT- or XLM-R-shaped encoder.
+    """Write a BERT- or XLM-R-shaped encoder.
 
     Args:
         encoder: the model.
@@ -107,7 +107,7 @@ def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16
 
 
 def refuse_other_shapes(encoder: Encoder) -> None:
-    """Refuses what a GGUF file of architecture ``bert`` can't hold.
+    """Refuse what a GGUF file of architecture ``bert`` can't hold.
 
     Raises:
         ConfigError: that, with the part.
@@ -141,7 +141,7 @@ def refuse_other_shapes(encoder: Encoder) -> None:
 
 
 def _refuse_other_tokenizers(vocabulary: Vocabulary) -> None:
-    """Refuses a tokenizer that llama.cpp's own code would not reproduce token by token."""
+    """Refuse a tokenizer that llama.cpp's own code would not reproduce token by token."""
     kind = vocabulary.model_type
     if kind not in ("Unigram", "WordPiece"):
         raise ConfigError(

@@ -65,7 +65,7 @@ class Graph:
     def add(
         self, operator: str, *inputs: str, name: str = "", domain: str = "", **attributes: Any
     ) -> str:
-        """Adds a node of one output and returns the name of both.
+        """Add a node of one output and return the name of both.
 
         Nodes are added in an order in which each comes after those that it reads, as ONNX demands.
         """

@@ -40,7 +40,7 @@ def export_graphs(
     kinds: Sequence[Kind],
     settings: ExportSettings = DEFAULTS,
 ) -> Verification | None:
-    """Writes graphs of a model, with pooling and normalization inside.
+    """Write graphs of a model, with pooling and normalization inside.
 
     Nothing appears at ``out`` unless they agree.
 
@@ -85,7 +85,7 @@ def export_graphs(
 
 
 def _check_kinds(dtype: str, kinds: Sequence[Kind]) -> None:
-    """Refuses options of which one would be ignored.
+    """Refuse options of which one would be ignored.
 
     Raises:
         ConfigError: that, with the option to drop.
@@ -119,7 +119,7 @@ def _library(kinds: Sequence[Kind]) -> str:
 def write_graphs(
     encoder: Encoder, folder: Path, kinds: Sequence[Kind], dtype: str = "float32", *, name: str = ""
 ) -> None:
-    """Writes the graphs alone, each kind to its place in the directory.
+    """Write the graphs alone, each kind to its place in the directory.
 
     Args:
         encoder: the model.
@@ -153,7 +153,7 @@ def write_graphs(
 
 
 def save_onnx(model: Any, path: Path) -> None:
-    """Writes a graph; the weights of a large one to ``NAME.onnx_data`` next to it."""
+    """Write a graph; the weights of a large one to ``NAME.onnx_data`` next to it."""
     import onnx
 
     path.parent.mkdir(exist_ok=True)
@@ -165,7 +165,7 @@ def save_onnx(model: Any, path: Path) -> None:
 
 
 def _save_openvino(graph: Path, path: Path, dtype: str) -> None:
-    """Reads an ONNX graph and writes it as OpenVINO's ``.xml`` and ``.bin``."""
+    """Read an ONNX graph and write it as OpenVINO's ``.xml`` and ``.bin``."""
     openvino = import_extra("openvino", extra="openvino")
     path.parent.mkdir(exist_ok=True)
     # Not convert_model, which reports its use to OpenVINO's makers.

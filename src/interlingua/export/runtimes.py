@@ -65,7 +65,7 @@ class Runtime(ABC):
 
 
 def refuse_int8(version: str) -> None:
-    """Raises ConfigError if this sentence-transformers can't read token vectors in int8."""
+    """Raise ConfigError if this sentence-transformers can't read token vectors in int8."""
     if tuple(map(int, version.split(".")[:2])) < INT8_SINCE:
         raise ConfigError(
             f"sentence-transformers {version} reads no token vectors in int8; run:"

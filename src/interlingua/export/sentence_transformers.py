@@ -52,7 +52,7 @@ DEFAULTS = ExportSettings()
 def export(
     source: PathLike, out: PathLike, settings: ExportSettings = DEFAULTS
 ) -> Verification | None:
-    """Writes a model for use elsewhere. Nothing appears at ``out`` unless the round trip succeeds.
+    """Write a model for use elsewhere. Nothing appears at ``out`` unless the round trip succeeds.
 
     Args:
         source: a model directory, ``hf:owner/name``, or a run's folder, of which the best model is
@@ -112,7 +112,7 @@ def write_checked(
     settings: ExportSettings,
     fill: Callable[[Path, Provenance], None],
 ) -> Verification | None:
-    """Writes a directory, which appears only if all that can run it gives the encoder's vectors.
+    """Write a directory, which appears only if all that can run it gives the encoder's vectors.
 
     Args:
         encoder: the model.
@@ -166,7 +166,7 @@ def find_model(source: PathLike) -> tuple[PathLike, Path | None]:
 
 
 def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
-    """Raises CheckpointError for settings that stock modules would silently ignore."""
+    """Raise CheckpointError for settings that stock modules would silently ignore."""
     vocabulary = encoder.vocabulary
     # The module of token vectors leaves special tokens out by itself.
     is_static = isinstance(encoder.backbone, StaticBackbone)
@@ -187,7 +187,7 @@ def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
 
 
 def refuse_segmentation(encoder: Encoder, model: PathLike) -> None:
-    """Raises CheckpointError for a model that needs to know the language of a text.
+    """Raise CheckpointError for a model that needs to know the language of a text.
 
     Other libraries are not given it.
     """

@@ -43,7 +43,7 @@ WHOLE = ShrinkOptions()
 
 
 def shrink(encoder: Encoder, options: ShrinkOptions) -> Encoder:
-    """Takes out of an encoder what is not needed: word embeddings, layers, elements of vectors.
+    """Take out of an encoder what is not needed: word embeddings, layers, elements of vectors.
 
     Without ``layers`` the vectors of these texts stay what they are. Other texts may contain pieces
     that are gone, and are then spelled in smaller ones.

@@ -131,7 +131,7 @@ def verify(
     called: PathLike | None = None,
     on_verified: Callable[[Verification], None] = lambda _: None,
 ) -> Verification:
-    """Compares the encoder's vectors with those of all that can run an exported directory.
+    """Compare the encoder's vectors with those of all that can run an exported directory.
 
     That is done for texts without a prompt's name, and with each of the model's prompts.
 
@@ -174,7 +174,7 @@ def check_model(
     dtype: torch.dtype | None = None,
     samples: Mapping[str, Sequence[str]] = SAMPLES,
 ) -> None:
-    """Refuses a model with vectors or weights that are not finite.
+    """Refuse a model with vectors or weights that are not finite.
 
     Args:
         encoder: that is to be exported.

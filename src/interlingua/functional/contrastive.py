@@ -484,7 +484,7 @@ def _scaled(similarity: Float[Tensor, "b n"], temperature: float) -> Float[Tenso
 
 
 def check_temperature(temperature: float) -> None:
-    """Refuses a temperature that is not positive."""
+    """Refuse a temperature that is not positive."""
     if temperature <= 0:
         raise ValueError(f"temperature is {temperature}; it must be positive")
 

@@ -161,7 +161,7 @@ class _Seen:
     def add(
         self, product: Float[Tensor, "n w"], bias: Float[Tensor, " w"], targets: Int64[Tensor, " n"]
     ) -> None:
-        """Takes in the logits of some words; targets count from the first of them."""
+        """Take in the logits of some words; targets count from the first of them."""
         if available(product) and bias.dtype == torch.float32:
             # the kernel writes its results in place
             _by_rows("observe", product, bias, (targets, self.largest, self.sum, self.expected))
@@ -256,7 +256,7 @@ def _by_rows(
     *,
     sums: bool = False,
 ) -> Float[Tensor, " w"]:
-    """Calls the kernel on parts of the rows of a product and of other tensors."""
+    """Call the kernel on parts of the rows of a product and of other tensors."""
     parts = even_parts(*product.shape)
     # Each thread adds up in a row of its own; without sums the rows are empty.
     width = len(bias) if sums else 0

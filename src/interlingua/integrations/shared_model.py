@@ -24,7 +24,7 @@ _LOADED: weakref.WeakValueDictionary[tuple[str, str | None], Encoder] = (
 
 
 def shared_encoder(model: str, device: str | None) -> Encoder:
-    """Loads a model, or gives the one that another object holds.
+    """Load a model, or give the one that another object holds.
 
     Args:
         model: a model directory, a training run or ``hf:owner/name``.

@@ -53,7 +53,7 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.device = device
 
     def fit(self, X: Iterable[str], y: object = None) -> SentenceEmbedder:  # noqa: N803  (scikit-learn's name)
-        """Loads the model."""
+        """Load the model."""
         self._n_features_out = self.dim or self._encoder().dim
         return self
 

@@ -82,7 +82,7 @@ def computed_by(executor: str) -> Iterator[None]:
 
 
 def runs_here() -> bool:
-    """Whether the kernel is there and this processor runs it."""
+    """Return whether the kernel is there and this processor runs it."""
     return library("training") is not None
 
 
@@ -93,7 +93,7 @@ def is_kernel_preferred() -> bool:
 
 
 def available(like: Tensor) -> bool:
-    """Whether the kernel runs here and is chosen, for activations of this kind."""
+    """Return whether the kernel runs here and is chosen, for activations of this kind."""
     if like.device.type != "cpu" or like.dtype not in TYPES or not runs_here():
         return False
     if chosen.executor is None:
@@ -102,7 +102,7 @@ def available(like: Tensor) -> bool:
 
 
 def call(name: str, like: Tensor, *arguments: Any) -> None:
-    """Calls a function of the kernel on activations of the type of ``like``.
+    """Call a function of the kernel on activations of the type of ``like``.
 
     Tensors are passed by their address, whole numbers as 64 bits.
 
@@ -136,7 +136,7 @@ def _as_c_value(value: Any) -> Any:
 
 
 def _check(name: str, value: Any, dtype: torch.dtype | None) -> None:
-    """Refuses what is not a contiguous tensor of a type in the memory of this machine."""
+    """Refuse what is not a contiguous tensor of a type in the memory of this machine."""
     fits = (
         isinstance(value, Tensor)
         and value.dtype == dtype
@@ -151,7 +151,7 @@ def _check(name: str, value: Any, dtype: torch.dtype | None) -> None:
 
 
 def _check_sizes(name: str, arguments: tuple[Any, ...]) -> None:
-    """Refuses tensors that end before the last number that the function takes from them."""
+    """Refuse tensors that end before the last number that the function takes from them."""
     sizes = SIZES[name]
     # The dots before the first letter are the numbers before the first tensor.
     first_tensor = len(sizes) - len(sizes.lstrip("."))
@@ -178,7 +178,7 @@ def threads_for(elements: int) -> int:
 
 
 def in_threads(bounds: list[int], part: Callable[[int, int], None]) -> None:
-    """Runs ``part(first, last)`` for all parts, but for the first each in a thread of its own."""
+    """Run ``part(first, last)`` for all parts, but for the first each in a thread of its own."""
     errors: list[BaseException] = []  # of any thread; Python would only print those of the others
 
     def run(first: int, last: int) -> None:

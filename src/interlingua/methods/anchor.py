@@ -110,7 +110,7 @@ class AnchorConfig(CheckedSettings):
         self._refuse_unread()
 
     def _refuse_unread(self) -> None:
-        """Refuses options that nothing would read."""
+        """Refuse options that nothing would read."""
         reads = self.student_reads
         # Hard negatives are altered originals, contrasted where the student reads the originals.
         refuse_unread(
@@ -282,7 +282,7 @@ class Anchor(Objective):
         return torch.stack([softmax(query, e, hard, owners) for query in x]).mean()
 
     def reads(self, step: int, *, training: bool) -> tuple[bool, bool]:
-        """Whether the student reads translations, and whether it reads originals.
+        """Return whether the student reads translations, and whether it reads originals.
 
         In evaluation this does not depend on the step.
         """

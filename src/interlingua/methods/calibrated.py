@@ -110,7 +110,7 @@ class Calibrated(Objective):
         return self.weighted(**terms)
 
     def after_step(self, step: int) -> None:
-        """Moves the teacher, Eq. (2): xi <- tau_k xi + (1 - tau_k) theta."""
+        """Move the teacher, Eq. (2): xi <- tau_k xi + (1 - tau_k) theta."""
         if self.config.teacher != "ema":
             return
         # BYOL's order: theta is updated already, k is the step just made, counted from 0.

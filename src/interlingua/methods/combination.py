@@ -38,7 +38,7 @@ class Term(NamedTuple):
 
 
 def read_term(label: str, table: Any) -> Term:
-    """Reads ``[method.terms.LABEL]``.
+    """Read ``[method.terms.LABEL]``.
 
     Args:
         label: the name of the term, by which its loss is reported.
@@ -253,7 +253,7 @@ class Combination(Objective):
         return {feed: batch[feed] for feed in feeds}
 
     def after_step(self, step: int) -> None:
-        """Moves the methods' teachers."""
+        """Move the methods' teachers."""
         for method in self.parts_by_label().values():
             method.after_step(step)
 
@@ -282,7 +282,7 @@ class Combination(Objective):
         return saver.evaluated
 
     def save(self, folder: PathLike) -> None:
-        """Writes the encoder, or what the saver writes."""
+        """Write the encoder, or what the saver writes."""
         saver = self.saver
         if saver is None:
             super().save(folder)

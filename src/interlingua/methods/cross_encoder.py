@@ -82,5 +82,5 @@ class CrossEncoder(Objective):
         return self.scorer
 
     def save(self, folder: PathLike) -> None:
-        """Writes encoder and head, see ``PairScorer.load``."""
+        """Write encoder and head, see ``PairScorer.load``."""
         self.scorer.save(folder)

@@ -98,7 +98,7 @@ class EMSConfig(CheckedSettings):
         self._refuse_unread()
 
     def _refuse_unread(self) -> None:
-        """Refuses options that nothing would read."""
+        """Refuse options that nothing would read."""
         tag = ("language_dim", "tag_dropout", "languages")
         targets = ("shared_embedding", "code_targets", "code_masking")
         generative = ("language_tag", *targets, "xtr_weight", *tag)

@@ -67,7 +67,7 @@ class InfoXLMConfig(TLMConfig):
         TLMConfig.__post_init__(self)
 
     def refuse_unread(self) -> None:
-        """Refuses options that nothing would read.
+        """Refuse options that nothing would read.
 
         Both language models may be off, which leaves the contrast.
         """
@@ -199,7 +199,7 @@ class InfoXLM(TLM):
         return TokenBatch(ids, cu_seqlens, int(cu_seqlens.diff().max()), first.languages), positions
 
     def after_step(self, step: int) -> None:
-        """Moves the encoder of keys, and puts the step's keys in the place of the oldest."""
+        """Move the encoder of keys, and put the step's keys in the place of the oldest."""
         self.keys.update(self.encoder, self.config.decay)  # theta_K <- m theta_K + (1 - m) theta_Q
         with torch.no_grad():
             # W' <- m W' + (1 - m) W

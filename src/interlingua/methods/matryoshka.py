@@ -56,7 +56,7 @@ class Matryoshka(CheckedSettings):
             )
 
     def check(self, weights: Mapping[str, float], width: int) -> None:
-        """Refuses a method or an encoder that these widths do not go with.
+        """Refuse a method or an encoder that these widths do not go with.
 
         Args:
             weights: of the method's terms that have prefixes, by the option that sets them.

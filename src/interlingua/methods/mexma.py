@@ -94,7 +94,7 @@ class MEXMAConfig(CheckedSettings):
         self._refuse_unread()
 
     def _refuse_unread(self) -> None:
-        """Refuses options that nothing would read."""
+        """Refuse options that nothing would read."""
         contrastive = ("temperature", "cosine", "exclude_repeats")
         is_squared = self.alignment != "contrastive"
         # "masked" alignment compares vectors of masked sentences, so it masks without L_mlm too

@@ -237,7 +237,7 @@ class MultilingualIR(Objective):
         return (self.encoder, self.question_encoder)
 
     def save(self, folder: PathLike) -> None:
-        """Writes the passage tower, with the question tower, if there is one, in a folder of it."""
+        """Write the passage tower, with the question tower, if there is one, in a folder of it."""
         DualEncoder(self.encoder, self.question_encoder).save(folder)
 
 

@@ -167,7 +167,7 @@ class Objective(nn.Module, ABC):
         """The loss of a micro-batch, prepared or not."""
 
     def save(self, folder: PathLike) -> None:
-        """Writes the model directory that is to be used after training.
+        """Write the model directory that is to be used after training.
 
         Replaced whole if it is there.
         """
@@ -241,7 +241,7 @@ class Objective(nn.Module, ABC):
         return meanings.gathered(gather).are_same(self.encoder.device)
 
     def need_others(self, count: int, what: str, key: str = "run.global_batch_size") -> None:
-        """Refuses a batch of one, which a contrast has nothing to compare with.
+        """Refuse a batch of one, which a contrast has nothing to compare with.
 
         Args:
             count: of all processes where these share their negatives.
@@ -364,7 +364,7 @@ class Objective(nn.Module, ABC):
         return f"method.{name}_weight", float(weight)
 
     def weighted(self, **terms: Term) -> LossOutput:
-        """Weighs the terms as the config says and adds them up.
+        """Weigh the terms as the config says and add them up.
 
         Nested ones are named ``term_width``. A term that is no tensor is returned by itself, which
         ``__call__`` refuses.
@@ -418,5 +418,5 @@ def need_a_loss(config: Any, *weights: str) -> None:
 
 
 def itself(tensor: Tensor) -> Tensor:
-    """Gathers from one process only."""
+    """Gather from one process only."""
     return tensor

@@ -128,7 +128,7 @@ class RetroMAE(Objective):
         return [self.side(batch.a, batch.place("a")), self.side(batch.b, batch.place("b"))]
 
     def side(self, sentences: TokenBatch, place: Place) -> Side:
-        """Hides tokens from the encoder, and from the decoder what it is to tell."""
+        """Hide tokens from the encoder, and from the decoder what it is to tell."""
         read, labels = self.mask(sentences, place, ratio=self.config.encoder_ratio)
         hidden = LabeledTokens.of(labels)
         # A place of its own: the decoder's hidden tokens are drawn apart from the encoder's.

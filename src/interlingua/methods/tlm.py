@@ -56,7 +56,7 @@ class TLMConfig(CheckedSettings):
         self.refuse_unread()
 
     def refuse_unread(self) -> None:
-        """Refuses options that nothing would read."""
+        """Refuse options that nothing would read."""
         need_a_loss(self, "tlm_weight", "mlm_weight")
         refuse_unread(self, "mlm_text", reason="mlm_weight = 0", when=not self.mlm_weight)
         refuse_unread(self, "reset_positions", reason="tlm_weight = 0", when=not self.tlm_weight)
@@ -139,7 +139,7 @@ class TLM(Objective):
         return batch, None
 
     def masked(self, pairs: ParallelBatch, sentences: SentenceBatch | None) -> MaskedText:
-        """Hides tokens for the terms with a weight other than 0, for each its own."""
+        """Hide tokens for the terms with a weight other than 0, for each its own."""
         for_tlm = None
         if self.config.tlm_weight:
             for_tlm = self.masked_pairs(pairs)
@@ -188,7 +188,7 @@ class TLM(Objective):
         return self.masked_token_loss(self.head, states, masked.hidden)
 
     def side_by_side(self, a: TokenBatch, b: TokenBatch) -> Chain:
-        """Puts sentence i of a and sentence i of b into one sequence.
+        """Put sentence i of a and sentence i of b into one sequence.
 
         Where positions run on, the second sentence leaves out what begins a sequence, as in
         InfoXLM.

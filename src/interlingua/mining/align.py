@@ -117,7 +117,7 @@ def sentence_files(links: PathLike) -> tuple[str, str]:
 
 
 def write_sentences(links: PathLike, source: Sequence[str], target: Sequence[str]) -> None:
-    """Writes the sentences that the numbers of links stand for, a line each."""
+    """Write the sentences that the numbers of links stand for, a line each."""
     for path, sentences in zip(sentence_files(links), (source, target), strict=True):
         with atomic_write(path) as file:
             file.writelines(f"{sentence}\n" for sentence in sentences)
@@ -196,7 +196,7 @@ def document_pairs(
 
 
 def check_texts(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> None:
-    """Refuses a bitext of a format with languages where none are known, before the work begins.
+    """Refuse a bitext of a format with languages where none are known, before the work begins.
 
     Args:
         path: of the bitext, if there is to be one.
@@ -215,7 +215,7 @@ def check_texts(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> 
 
 
 def refuse_bitext_name(links: str | None) -> None:
-    """Refuses a file of links that is called as one of linked sentences.
+    """Refuse a file of links that is called as one of linked sentences.
 
     Raises:
         ConfigError: it is.
@@ -469,7 +469,7 @@ class Aligner:
         journal: AlignJournal | None = None,
         progress: Progress = SILENT,
     ) -> Iterator[TextPair]:
-        """Aligns documents one after the other, writes their links, and gives the linked texts.
+        """Align documents one after the other, write their links, and give the linked texts.
 
         The score of a pair is 1 - cost: 1 for equal vectors, about 0 for unrelated ones.
 
@@ -539,7 +539,7 @@ class Aligner:
         stdout: TextIO,
         journal: AlignJournal | None,
     ) -> None:
-        """Writes the links of two documents, and records that they are there."""
+        """Write the links of two documents, and record that they are there."""
         if pair.output is None:
             self.report.links += links
             stdout.writelines(map(link_line, links))
@@ -558,7 +558,7 @@ class Aligner:
         target: Sequence[str],
         name: str = "the documents",
     ) -> None:
-        """Adds the links of two documents to the report.
+        """Add the links of two documents to the report.
 
         Args:
             links: of the documents.
@@ -653,7 +653,7 @@ def with_blank_lines(
     found: list[Link] = []
 
     def leave_alone(source_end: int, target_end: int) -> None:
-        """Adds the blank lines that stand before these lines and were not added yet."""
+        """Add the blank lines that stand before these lines and were not added yet."""
         while blank[0] and blank[0][0] < source_end:
             found.append(Link((blank[0].popleft(),), (), 0.0))
         while blank[1] and blank[1][0] < target_end:
@@ -715,7 +715,7 @@ class AlignJob:
         stdout: TextIO,
         progress: Progress = SILENT,
     ) -> AlignReport:
-        """Does it.
+        """Do it.
 
         Args:
             encode: see ``Encode``.

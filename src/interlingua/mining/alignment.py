@@ -389,7 +389,7 @@ def _links(
     target: DocumentLevel,
     band: Band,
 ) -> tuple[Link, ...]:
-    """Follows the choices back from the end."""
+    """Follow the choices back from the end."""
     x = source.blocks.shape[1]
     y = target.blocks.shape[1]
     links = []
@@ -444,7 +444,7 @@ class LinkCounts:
 
     @classmethod
     def of(cls, links: Iterable[Link], gold: Iterable[Link]) -> LinkCounts:
-        """Compares the links of a document with the right ones."""
+        """Compare the links of a document with the right ones."""
         found = {link[:2] for link in links if link.source or link.target}
         right = {link[:2] for link in gold if link.source or link.target}
         # Recall is of the links that join sentences alone, and the gold ones are looked for among

@@ -128,7 +128,7 @@ class Answers(NamedTuple):
 
 
 def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) -> Probes:
-    """Draws pairs and deals out their sides.
+    """Draw pairs and deals out their sides.
 
     Args:
         pairs: translations, read once.
@@ -256,7 +256,7 @@ class Learned(NamedTuple):
 
 
 def is_enough(known: Known) -> bool:
-    """Whether there are enough known pairs of either answer to learn from."""
+    """Return whether there are enough known pairs of either answer to learn from."""
     right = int(known.right.sum())
     return min(right, len(known.right) - right) >= LEAST_PAIRS
 
@@ -380,7 +380,7 @@ class CalibrateJob:
     def run(
         self, source: TextFile, target: TextFile, model: str, *, progress: Progress
     ) -> LearnedCalibration:
-        """Mines the texts, learns from the pairs and writes the calibration."""
+        """Mine the texts, learn from the pairs and write the calibration."""
         check_writable(self.output)
         languages = source.language, target.language
         # All inputs are read before the work, which takes long, so that a bad one costs nothing.
@@ -414,7 +414,7 @@ class CalibrateJob:
         languages: tuple[str, str],
         model: str,
     ) -> LearnedCalibration:
-        """Writes the calibration."""
+        """Write the calibration."""
         assert mined is not None
         everything = mined
         # A precision is that of pairs that no check rejects.
@@ -704,7 +704,7 @@ class LearnJob:
         model: str,
         progress: Progress = SILENT,
     ) -> list[str]:
-        """Does it; what there is to tell, in lines.
+        """Do it; what there is to tell, in lines.
 
         Args:
             stream: the bitext, see ``open_stream``.

@@ -339,7 +339,7 @@ def load_calibrations(path: PathLike) -> dict[str, Calibration]:
 
 
 def save_calibration(calibration: Calibration, path: PathLike) -> None:
-    """Writes a calibration; those of other language pairs that the file holds stay there.
+    """Write a calibration; those of other language pairs that the file holds stay there.
 
     Runs that write to one file wait for one another, so that none loses what another has added
     meanwhile.
@@ -364,7 +364,7 @@ def save_calibration(calibration: Calibration, path: PathLike) -> None:
 
 
 def _write_all(known: dict[str, Calibration], path: PathLike) -> None:
-    """Writes the file of some calibrations, in the order of their languages."""
+    """Write the file of some calibrations, in the order of their languages."""
     pairs = {languages: _to_table(one) for languages, one in sorted(known.items())}
     write_record(path, CALIBRATION, {"pairs": pairs})
 

@@ -90,7 +90,7 @@ def retrieve(
     *,
     refuses: Refuses | None = None,
 ) -> Candidates:
-    """Joins both directions, Artetxe & Schwenk (2019), section 3.2.
+    """Join both directions, Artetxe & Schwenk (2019), section 3.2.
 
     The result is that of LASER's ``mine_bitexts.py``.
 
@@ -202,7 +202,7 @@ class CandidatePairs:
         folder: Path | None = None,
         means: Mapping[str, Float32[ndarray, " n"]] | None = None,
     ) -> CandidatePairs:
-        """Scores all candidates.
+        """Score all candidates.
 
         Args:
             blocks: the neighbors; read twice.
@@ -313,7 +313,7 @@ def _score_block(
     means: Mapping[str, Float32[ndarray, " n"]],
     margin: Margin,
 ) -> None:
-    """Fills the records of a block's texts with the best candidate of each."""
+    """Fill the records of a block's texts with the best candidate of each."""
     own = torch.from_numpy(np.array(means[side][part[side]]))
     others = torch.from_numpy(means[OTHER[side]])
     scores = score_neighbors(*neighbors, own, others, margin=margin)

@@ -176,7 +176,7 @@ class _Documents(NamedTuple):
 
 
 def check_matches(x: NumberedTexts, y: NumberedTexts, match: DocumentMatch) -> None:
-    """Finds out before the work whether any documents match.
+    """Find out before the work whether any documents match.
 
     Raises:
         DataError: none do, or the file of matches can't be used.

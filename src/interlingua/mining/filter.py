@@ -115,7 +115,7 @@ class Selection(CheckedSettings):
         ]
 
     def is_below(self, scores: Float64[ndarray, " n"], threshold: float) -> NDArray[np.bool_]:
-        """Marks the scores that the threshold cuts."""
+        """Mark the scores that the threshold cuts."""
         if self.like_laser:
             return np.asarray(scores <= threshold)
         return np.asarray(scores < threshold)
@@ -197,7 +197,7 @@ class Filter:
         self._has_learned = calibration is None
 
     def learn(self, scores: Float64[ndarray, " n"]) -> None:
-        """Takes the share of right pairs and the threshold for a precision from these scores.
+        """Take the share of right pairs and the threshold for a precision from these scores.
 
         Without this call those of the first block are taken.
 
@@ -248,7 +248,7 @@ class Filter:
                 yield _row(block, at, probabilities, measured, reasons)
 
     def _note_scores(self, block: ScoredPairs) -> None:
-        """Keeps the scores of the first pairs, for the quantiles, and counts blank pairs."""
+        """Keep the scores of the first pairs, for the quantiles, and count blank pairs."""
         has_text = np.array(
             [bool(pair.source.strip() and pair.target.strip()) for pair in block.pairs], bool
         )
@@ -390,7 +390,7 @@ def write_filtered(
     stdout: TextIO | None,
     rejected: PathLike | None = None,
 ) -> None:
-    """Writes the rows that are kept, in their order.
+    """Write the rows that are kept, in their order.
 
     Args:
         rows: kept or not.
@@ -486,7 +486,7 @@ def write_mined(
     folder: Path,
     progress: Progress = SILENT,
 ) -> Written:
-    """Writes the pairs that are kept, best first.
+    """Write the pairs that are kept, best first.
 
     Args:
         mined: what was found.
@@ -613,7 +613,7 @@ class _Sampler:
             yield row
 
     def _note(self, row: PairRow, place: int) -> None:
-        """Puts a row into each sample that it belongs to."""
+        """Put a row into each sample that it belongs to."""
         written = self.written
         if place in self.judged:
             written.even.append(row)

@@ -37,7 +37,7 @@ class Extraction(NamedTuple):
 def best_threshold(
     scores: Float[ndarray, " n"], right: Bool[ndarray, " n"], *, gold: int
 ) -> Extraction:
-    """Walks down the scores and stops where F1 is best.
+    """Walk down the scores and stop where F1 is best.
 
     LASER's ``bucc.py`` and sentence-transformers' ``bucc2018.py`` do the same. The threshold lies
     half-way to the next score; behind the last pair, where LASER's function fails, it is that
@@ -195,7 +195,7 @@ def judged(mined: Mined, gold: Sequence[tuple[str, str]], threshold: float | Non
 
 
 def is_gold(mined: Mined, known: set[tuple[int, int]]) -> np.ndarray:
-    """Marks the mined pairs that are right."""
+    """Mark the mined pairs that are right."""
     # As Python's own numbers, which a set finds several times as fast as those of numpy.
     pairs = zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True)
     return np.fromiter((pair in known for pair in pairs), bool, len(mined.pairs))

@@ -264,7 +264,7 @@ class MineJob:
     def run(
         self, source: TextFile, target: TextFile, model: str, *, progress: Progress
     ) -> MinedPairs:
-        """Finds the pairs, and writes them or gives them back."""
+        """Find the pairs, and write them or give them back."""
         # All that can be refused is looked at before the folder is claimed and the work begins.
         self._check_places(source, target)
         languages = source.language, target.language
@@ -293,7 +293,7 @@ class MineJob:
         shard: tuple[int, int] | None,
         progress: Progress,
     ) -> MinedPairs:
-        """Mines, writes the pairs, and gathers what there is to tell."""
+        """Mine, write the pairs, and gather what there is to tell."""
         languages = source.language, target.language
         with connected(self.ray, cores=self.ray_cores) as workers:
             checks = self.selection.checks
@@ -352,7 +352,7 @@ class MineJob:
         )
 
     def _check_places(self, source: TextFile, target: TextFile) -> None:
-        """Refuses outputs that can't be written, or would replace what is read."""
+        """Refuse outputs that can't be written, or would replace what is read."""
         for output in (self.output, self.report):
             if output is not None:
                 check_writable(output)

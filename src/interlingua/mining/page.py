@@ -45,7 +45,7 @@ def write_page(
     scoring: str,
     calibration: Calibration | None = None,
 ) -> None:
-    """Writes the page.
+    """Write the page.
 
     Args:
         path: the .html file.

@@ -267,7 +267,7 @@ def mine_files(
     refuses: RefusesTexts | None = None,
     progress: Progress = SILENT,
 ) -> Mined | None:
-    """Finds and scores pairs; all that takes time is resumed.
+    """Find and scores pairs; all that takes time is resumed.
 
     Args:
         source: the one side.
@@ -379,7 +379,7 @@ def _search_documents(
 def _check_parts(
     config: MineConfig, shard: tuple[int, int] | None, workers: Workers | None
 ) -> None:
-    """Refuses parts of what can't be parted.
+    """Refuse parts of what can't be parted.
 
     Raises:
         ConfigError: two of the options exclude each other.
@@ -456,7 +456,7 @@ def some_vectors(
 
 
 def one_width(files: Iterable[TextFile], tables: Sequence[NDArray[np.floating]]) -> None:
-    """Refuses vectors of two models.
+    """Refuse vectors of two models.
 
     Raises:
         DataError: those of both sides are of two widths.
@@ -498,7 +498,7 @@ def _search(
     workers: Workers | None,
     progress: Progress,
 ) -> tuple[TilePlan, Path, str]:
-    """Finds the neighbors of all vectors, or those of a shard.
+    """Find the neighbors of all vectors, or those of a shard.
 
     Returns:
         How they were cut, the folder of all of them, and what to tell.
@@ -606,7 +606,7 @@ def embed_file(
     workers: Workers | None,
     progress: Progress,
 ) -> int:
-    """Makes the vectors of a side; see ``embed_side``."""
+    """Make the vectors of a side; see ``embed_side``."""
     known = None
     if file.vectors:
         lines = len(side.text_of_line) - len(file.extra)
@@ -640,7 +640,7 @@ def _retrieve(
     refuses: Refuses | None,
     progress: Progress,
 ) -> NDArray[np.void]:
-    """Writes the pairs of the retrieval, best first, and maps them."""
+    """Write the pairs of the retrieval, best first, and map them."""
     blocks = functools.partial(neighbor_blocks, plan, folder)
     sizes = {"x": plan.n, "y": plan.m}
     scored = CandidatePairs.of_blocks(blocks, sizes, margin=config.margin, folder=work / "scores")

@@ -132,7 +132,7 @@ def estimate(
     least_tiles: int = 1,
     at_once: int = 1,
 ) -> Estimate:
-    """Reads both files, tries the model and the search.
+    """Read both files, try the model and the search.
 
     Args:
         source: the one side.
@@ -223,7 +223,7 @@ class DifferentTexts:
 
 
 def _measure(file: TextFile, config: MineConfig, folder: Path) -> SideSize:
-    """Reads a side once: its sizes, and a sample of its texts."""
+    """Read a side once: its sizes, and a sample of its texts."""
     lines = texts = characters = bytes_ = 0
     different = DifferentTexts()
 

@@ -82,7 +82,7 @@ class ScoreConfig(CheckedSettings):
         check_choice("margin", self.margin, MARGINS)
 
     def too_few(self, pairs: int) -> bool:
-        """Whether a margin tells little because so few pairs have met.
+        """Return whether a margin tells little because so few pairs have met.
 
         With k pairs or fewer all texts are neighbors of each other, and with a single pair the
         ratio is always 1. Only among some tens of unrelated texts do the k nearest show which
@@ -144,7 +144,7 @@ class _WindowVectors:
         self.vectors: Float32[ndarray, "n d"] = np.zeros((0, 0), np.float32)
 
     def missing(self, texts: Iterable[str]) -> list[str]:
-        """Forgets all other texts; returns those of these that have no vector yet."""
+        """Forget all other texts; returns those of these that have no vector yet."""
         # A dict and not a set: vectors and batches must not depend on the order of a hash.
         needed = dict.fromkeys(filter(str.strip, texts))
         old = [text for text in needed if text in self.rows]
@@ -153,7 +153,7 @@ class _WindowVectors:
         return [text for text in needed if text not in self.rows]
 
     def embed(self, texts: Sequence[str], progress: Progress) -> None:
-        """Adds texts."""
+        """Add texts."""
         if not texts:
             return
         encode = functools.partial(self.encode, language=self.language)
@@ -193,7 +193,7 @@ class BitextScorer:
         self.progress = progress
 
     def score(self, pairs: Iterable[TextPair]) -> Iterator[ScoredPairs]:
-        """Scores a stream, some pairs at a time, in order.
+        """Score a stream, some pairs at a time, in order.
 
         Raises:
             DataError: a pair is of other languages than the first.
@@ -264,7 +264,7 @@ class BitextScorer:
 
 
 def takes_progress(encode: Encode) -> bool:
-    """Whether it tells of every batch; a portion may take minutes on a slow processor."""
+    """Return whether it tells of every batch; a portion may take minutes on a slow processor."""
     try:
         return "progress" in inspect.signature(encode).parameters
     except (TypeError, ValueError):
@@ -401,7 +401,7 @@ class ScoreJob:
         stdout: TextIO | None,
         progress: Progress = SILENT,
     ) -> list[str]:
-        """Writes the pairs that are kept, and the others where a file for them is named.
+        """Write the pairs that are kept, and the others where a file for them is named.
 
         Args:
             stream: what ``open`` gave.
@@ -494,7 +494,7 @@ class ScoreJob:
         lines += self._report(kept, stream, time.perf_counter() - started)
 
     def _is_read_twice(self, stream: Stream) -> bool:
-        """Whether the bitext is a file, and longer than what is scored at first."""
+        """Return whether the bitext is a file, and longer than what is scored at first."""
         return self.input is not None and (stream.total or 0) > self.config.window
 
     def _scored_twice(
@@ -552,7 +552,7 @@ class ScoreJob:
 
 
 def few_pairs(config: ScoreConfig, pairs: int) -> str:
-    """Says that there are too few for a margin, and how many are enough."""
+    """Say that there are too few for a margin, and how many are enough."""
     least = LEAST_PAIRS * config.k
     met = min(pairs, config.window)
     return (
@@ -689,7 +689,7 @@ def count_pairs(
     target_language: str | None = None,
     columns: tuple[str, str] | None = None,
 ) -> int | None:
-    """Counts the pairs of a file, which is fast compared with embedding them.
+    """Count the pairs of a file, which is fast compared with embedding them.
 
     The count is None for an input that can be read only once.
     """

@@ -65,7 +65,7 @@ class StringsWriter:
         self._size = 0
 
     def extend(self, strings: Iterable[str]) -> None:
-        """Adds some."""
+        """Add some."""
         encoded = [string.encode("utf-8") for string in strings]
         ends = self._size + np.cumsum([len(one) for one in encoded], dtype=np.int64)
         self._texts.write(b"".join(encoded))
@@ -210,7 +210,7 @@ def read_lines(
 
 
 def _parse_line(line: str, layout: Layout, number: int, strip: bool) -> Line | None:
-    """Takes a line apart; None where it has no tab, and its layout needs one.
+    """Take a line apart; None where it has no tab, and its layout needs one.
 
     Args:
         line: without its line end.
@@ -287,7 +287,7 @@ def guess_layout(path: PathLike) -> Layout:
 
 
 def _begins_with_word(cells: Sequence[str]) -> bool:
-    """Whether a line has two cells, the first of them a word without white space."""
+    """Return whether a line has two cells, the first of them a word without white space."""
     return len(cells) == 2 and bool(cells[0]) and not any(map(str.isspace, cells[0]))
 
 
@@ -358,7 +358,7 @@ def build_side(
     label: str = "reading",
     progress: Progress = SILENT,
 ) -> NumberedTexts:
-    """Reads a side twice and lays it down in a folder.
+    """Read a side twice and lay it down in a folder.
 
     Texts are compared by 64-bit keys: ten million differing ones hold two of one key with a
     probability of 3e-6.
@@ -405,7 +405,7 @@ def _write_keys(
     keep_blank: bool,
     progress: Progress,
 ) -> int:
-    """Writes the names of the lines and the keys of their texts and documents; returns the lines.
+    """Write the names of the lines and the keys of their texts and documents; returns the lines.
 
     ``text_of_line`` says at first which lines are blank, by -1, and has 0 for all others.
     """
@@ -487,7 +487,7 @@ def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
 def _find_first_lines(
     keys: UInt64[ndarray, " n"], number: Int64[ndarray, " n"], memory: int
 ) -> None:
-    """Puts the first line with its key in the place of each filled line."""
+    """Put the first line with its key in the place of each filled line."""
     # As many keys at once as memory holds: 40 bytes are rows, order and keys of one line, with what
     # sorting takes. Equal keys have equal remainders, so that each part can be sorted for itself.
     parts = max(1, ceil_div(len(keys) * 40, memory))
@@ -535,7 +535,7 @@ def _grouped(number: Int64[ndarray, " n"]) -> Iterator[_Grouped]:
 
 
 def _write_texts(folder: Path, lines: Iterable[Line], progress: Progress) -> None:
-    """Writes the first of each lot of equal texts."""
+    """Write the first of each lot of equal texts."""
     number = mapped(folder / "text_of_line.i64", np.dtype(np.int64))
     texts = rows = 0
     with StringsWriter(folder, "texts") as writer:

@@ -87,7 +87,7 @@ def header_of(rows: int, width: int) -> bytes:
 
 
 def rewrite(path: Path, header: bytes) -> None:
-    """Puts the right header into a file where another is.
+    """Put the right header into a file where another is.
 
     The vectors behind it are not touched: they have checksums of their own, the header has none.
     """
@@ -119,7 +119,7 @@ def read_crc(path: Path, start: int, rows: int, width: int) -> int | None:
 
 
 def put(file: int, content: bytes, at: int) -> None:
-    """Writes all of some bytes at a place of a file."""
+    """Write all of some bytes at a place of a file."""
     # One call may write less than all: Linux takes 2 GiB at most.
     while content:
         written = os.pwrite(file, content, at)
@@ -140,7 +140,7 @@ def embed_side(
     label: str = "embedding",
     progress: Progress = SILENT,
 ) -> int:
-    """Writes the vectors that are not there yet.
+    """Write the vectors that are not there yet.
 
     Args:
         side: the texts.
@@ -160,8 +160,8 @@ def embed_side(
 
     Raises:
         DataError: a vector is not finite.
-        ConfigError: the vectors are of another width than those that are there, or the journal is
-            that of vectors of another identity.
+        ConfigError: the folder holds vectors of another width, or the journal belongs to vectors
+            of another identity.
     """
     number, shards = shard
     folder.mkdir(parents=True, exist_ok=True)
@@ -214,7 +214,7 @@ def finished(folder: Path) -> set[int]:
 
 
 def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> None:
-    """Compares finished vectors with their checksums; those that differ leave the journal.
+    """Compare finished vectors with their checksums; those that differ leave the journal.
 
     Reads all vectors once: 1 GB or so in a second, plus the disk's time.
 
@@ -364,7 +364,7 @@ class KnownVectors:
         return found
 
     def _refuse(self, row: int) -> None:
-        """Raises the error of a row that is not finite or too long, with its file's own number."""
+        """Raise the error of a row that is not finite or too long, with its file's own number."""
         number = int(np.searchsorted(self.ends, row, side="right"))
         part = self.parts[number]
         row -= int(self.ends[number]) - len(part)
@@ -378,7 +378,7 @@ class KnownVectors:
 
 
 def check_known(side: NumberedTexts, known: KnownVectors) -> None:
-    """Looks at all known vectors that texts will have in ``embed_side``, before it begins.
+    """Look at all known vectors that texts will have in ``embed_side``, before it begins.
 
     Raises:
         DataError: one is not finite, or longer than float32 tells.
@@ -511,7 +511,7 @@ def _vectors(
 
 
 def _write(file: int, vectors: Float32[ndarray, "n d"], start: int, rows: int) -> None:
-    """Puts vectors into their place of a .npy file of all rows."""
+    """Put vectors into their place of a .npy file of all rows."""
     width = vectors.shape[1]
     header = header_of(rows, width)
     # Nothing, or less than a header, is in a new file.

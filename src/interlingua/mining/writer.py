@@ -112,7 +112,7 @@ def columns_of(format: str, columns: Sequence[str] | None) -> Sequence[str]:
 
 
 def check_columns(columns: Sequence[str] | None, known: Sequence[str], checks: CheckPlan) -> None:
-    """Refuses a column that will not be there.
+    """Refuse a column that will not be there.
 
     Args:
         columns: that are wanted; None = the format's own.
@@ -158,7 +158,7 @@ def write_rows(
     stdout: TextIO | None = None,
     digits: Digits = SHORT,
 ) -> None:
-    """Writes all rows, in their order, to a file that appears when it is complete.
+    """Write all rows, in their order, to a file that appears when it is complete.
 
     Args:
         rows: any number.
@@ -188,7 +188,7 @@ def open_rows(
     stdout: TextIO | None = None,
     digits: Digits = SHORT,
 ) -> Iterator[Callable[[PairRow], None]]:
-    """Gives what writes one row to a file with columns; see ``write_rows``.
+    """Give what writes one row to a file with columns; see ``write_rows``.
 
     Further columns that the input has follow, and then a first line of a TSV names all of them.
 

@@ -118,7 +118,7 @@ class _Worker:
 def ingest(
     config: PrepareConfig, folder: Path, progress: StageProgress, bad: BadLines
 ) -> tuple[list[Shard], list[SourceCounts]]:
-    """Reads and cleans all sources.
+    """Read and clean all sources.
 
     Args:
         config: what to read and how to clean.

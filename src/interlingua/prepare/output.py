@@ -27,7 +27,7 @@ def write_store(
     config: PrepareConfig,
     progress: StageProgress,
 ) -> dict[str, int]:
-    """Tokenizes all rows of a fate into a token store.
+    """Tokenize all rows of a fate into a token store.
 
     Returns:
         Tokens written, by language.
@@ -70,7 +70,7 @@ def write_store(
 
 
 def write_texts(folder: Path, shards: list[Shard], fate: Fate) -> None:
-    """Writes all rows of a fate as ``<iso3>-eng.tsv`` (text TAB English).
+    """Write all rows of a fate as ``<iso3>-eng.tsv`` (text TAB English).
 
     The evaluation reads these files as pairs of languages; see ``corpus.evaluation_sets``.
     """
@@ -104,7 +104,7 @@ def file_names(language_pairs: set[LanguagePair]) -> dict[LanguagePair, str]:
 
 
 def check_not_empty(shards: list[Shard]) -> None:
-    """Refuses a corpus of which nothing is left.
+    """Refuse a corpus of which nothing is left.
 
     Raises:
         DataError: no pair is left to train on, with the rules that took them.

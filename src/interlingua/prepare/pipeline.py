@@ -50,7 +50,7 @@ log = logging.getLogger("interlingua")
 def prepare(
     config: PrepareConfig, *, overwrite: bool = False, progress: bool | Progress = False
 ) -> Manifest:
-    """Makes a corpus to train on; its folder appears whole or not at all.
+    """Make a corpus to train on; its folder appears whole or not at all.
 
     The folder holds ``manifest.json``, ``vocabulary/`` (and ``backbone/`` if trimmed), the token
     stores ``train/`` and ``valid/``, the texts ``valid_text/`` and ``heldout/``, and
@@ -135,7 +135,7 @@ def _warn_of(config: PrepareConfig, counts: list[SourceCounts], bad: BadLines) -
 def _check_what_is_left(
     config: PrepareConfig, shards: list[Shard], counts: list[SourceCounts]
 ) -> None:
-    """Refuses an empty corpus, and warns of requested languages without a pair to train on."""
+    """Refuse an empty corpus, and warn of requested languages without a pair to train on."""
     check_not_empty(shards)
     read: Counter[str] = Counter()
     for found in counts:

@@ -30,7 +30,7 @@ def balanced_sentences(
     seed: int,
     count: Callable[[int], None],
 ) -> Iterator[tuple[str, str]]:
-    """Streams about ``sentences`` distinct training sentences as (language, text).
+    """Stream about ``sentences`` distinct training sentences as (language, text).
 
     They are balanced by the temperature. A language gives a sentence with the probability quota /
     sentences it has, decided by the sentence's key.

@@ -37,7 +37,7 @@ class Decontaminated(NamedTuple):
 def select(
     shards: list[Shard], config: PrepareConfig, folder: Path, progress: StageProgress
 ) -> Decontaminated:
-    """Gives every row of every shard its fate: trained on, held out, or dropped by a named rule.
+    """Give every row of every shard its fate: trained on, held out, or dropped by a named rule.
 
     Args:
         shards: in order of preference; of equal pairs the first stays.
@@ -80,7 +80,7 @@ def _pair_keys(shard: Shard) -> UInt64[ndarray, " rows"]:
 def drop_near_duplicates(
     shards: list[Shard], threshold: float, folder: Path, progress: StageProgress
 ) -> None:
-    """Gives ``Fate.near_duplicate`` to the later one of each two near-duplicate pairs.
+    """Give ``Fate.near_duplicate`` to the later one of each two near-duplicate pairs.
 
     Args:
         shards: in order of preference, exact duplicates already dropped.
@@ -123,7 +123,7 @@ def _decontaminate(
 
 
 def _drop_long(shards: list[Shard], config: PrepareConfig, progress: StageProgress) -> None:
-    """Gives ``over_max_tokens`` to the rows with a side that would have to be cut."""
+    """Give ``over_max_tokens`` to the rows with a side that would have to be cut."""
     from interlingua.encoder.vocabulary import Vocabulary
 
     vocabulary = Vocabulary.of_model(config.vocabulary.path)
@@ -151,7 +151,7 @@ def _drop_long(shards: list[Shard], config: PrepareConfig, progress: StageProgre
 
 
 def _limit(shards: list[Shard], source: SourceConfig, seed: int, earlier: int) -> None:
-    """Keeps the rows of a source that its weight and its limits allow.
+    """Keep the rows of a source that its weight and its limits allow.
 
     A random share comes first. ``max_pairs`` and ``fill_to`` then take of these the drawn or the
     best-scored ones.
@@ -177,7 +177,7 @@ def _limit(shards: list[Shard], source: SourceConfig, seed: int, earlier: int) -
 def _keep_first(
     shards: list[Shard], limit: int, fate: Fate, seed: int, *, by_score: bool = False
 ) -> None:
-    """Gives the fate to all training rows but the first ones.
+    """Give the fate to all training rows but the first ones.
 
     They are in the order of a draw, or of their scores, and the draw among equal scores.
     """

@@ -66,7 +66,7 @@ class Shard:
         words: UInt8[ndarray, " n"],
         scores: Float64[ndarray, " n"] | None = None,
     ) -> None:
-        """Adds rows.
+        """Add rows.
 
         Args:
             text: a line ``source<TAB>target`` for each.
@@ -114,11 +114,11 @@ class Shard:
         return int(np.count_nonzero(self.fates == fate))
 
     def drop(self, rows: Bool[ndarray, " rows"], fate: Fate) -> None:
-        """Gives the marked rows a fate, unless an earlier rule has."""
+        """Give the marked rows a fate, unless an earlier rule has."""
         self.fates[rows & (self.fates == Fate.train)] = fate
 
     def blocks(self, mask: Bool[ndarray, " rows"]) -> Iterator[tuple[list[str], list[str]]]:
-        """Streams the marked rows as lists of sources and of targets."""
+        """Stream the marked rows as lists of sources and of targets."""
         with self._path("tsv").open(encoding="utf-8", newline="\n") as file:
             for first in range(0, self.rows, BLOCK_ROWS):
                 lines = islice(file, min(BLOCK_ROWS, self.rows - first))

@@ -81,7 +81,7 @@ def describe_file(path: str, source: SourceConfig) -> SourceFile:
 
 
 def check_sources(config: PrepareConfig) -> None:
-    """Finds out before any work whether every file can be read.
+    """Find out before any work whether every file can be read.
 
     That is whether it is there, of a known format and in known languages. The first pair of each
     file is read. Data of a hub are left alone, as they would be fetched, and so are pipes, which
@@ -111,7 +111,7 @@ def read_chunks(
     wanted: frozenset[str] = frozenset(),
     bad: BadLines | None = None,
 ) -> Iterator[Chunk]:
-    """Streams a file in chunks of one language pair.
+    """Stream a file in chunks of one language pair.
 
     Every pair is turned so that English is the target; other languages are in code order.
 
@@ -156,7 +156,7 @@ def read_chunks(
 
 
 def is_turned(source_language: str, target_language: str) -> bool:
-    """Whether a pair is stored the other way round.
+    """Return whether a pair is stored the other way round.
 
     English is always the target, and other languages are in code order: so that a language pair is
     one, whichever side its files begin with.

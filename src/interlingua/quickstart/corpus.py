@@ -28,7 +28,7 @@ MIN_SENTENCES = 100
 def collect(
     sources: Iterable[Source], folder: Path, *, progress: Progress
 ) -> dict[str, dict[str, Path]]:
-    """Reads all catalogues and writes one bitext per source and language.
+    """Read all catalogues and write one bitext per source and language.
 
     Args:
         sources: where to read.
@@ -152,7 +152,7 @@ def _sample(pairs: Sequence[TextPair], count: int) -> list[TextPair]:
 
 
 def _write(by_language: Mapping[str, Sequence[TextPair]], folder: Path) -> dict[str, Path]:
-    """Writes the pairs of each language, the foreign text first."""
+    """Write the pairs of each language, the foreign text first."""
     files = {}
     for language, pairs in sorted(by_language.items()):
         files[language] = folder / f"{language}-{ENGLISH}.tsv"

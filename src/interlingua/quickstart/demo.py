@@ -47,7 +47,7 @@ class Demonstration:
 
 
 def demonstrate(encoder: TextEncoder, folder: Path, *, queries: int = 4) -> list[Demonstration]:
-    """Finds the nearest neighbors of a few English sentences in some languages that translate them.
+    """Find the nearest neighbors of a few English sentences in some languages that translate them.
 
     Args:
         encoder: the trained encoder.
@@ -103,6 +103,6 @@ def _shared_sentences(texts: Sequence[Mapping[str, str]], count: int) -> list[st
 
 
 def _is_readable(message: str) -> bool:
-    """Whether it has plain words only: no quotes, numbers or rests of placeholders."""
+    """Return whether it has plain words only: no quotes, numbers or rests of placeholders."""
     words = message.split()
     return len(words) in WORDS and all(map(_PLAIN_WORD.fullmatch, words))

@@ -53,7 +53,7 @@ class QuickstartFindings:
         return next((a for a in self.averages if a.kind == kind and a.script == script), None)
 
     def require(self, ratio: float) -> None:
-        """Makes sure that the encoder beats character n-grams across scripts, on sentences.
+        """Make sure that the encoder beats character n-grams across scripts, on sentences.
 
         Args:
             ratio: how many times their P@1 is required.
@@ -75,12 +75,12 @@ class QuickstartFindings:
 
 
 def write_json(findings: QuickstartFindings, path: Path) -> None:
-    """Writes the findings as JSON: fractions, never percent."""
+    """Write the findings as JSON: fractions, never percent."""
     write_record(path, QUICKSTART, to_mapping(findings))
 
 
 def write_html(findings: QuickstartFindings, path: Path) -> None:
-    """Writes the report page."""
+    """Write the report page."""
     page = render_page(
         "quickstart.html",
         findings=findings,

@@ -90,7 +90,7 @@ class Stopwatch:
 
 
 def quickstart(settings: Settings, *, console: Console | None = None) -> QuickstartFindings:
-    """Does the whole job and shows it.
+    """Do the whole job and show it.
 
     The output folder gets ``collected/``, ``corpus/``, ``heldout/``, ``run/``, ``model/``,
     ``results/``, ``quickstart.json`` and ``report.html``.
@@ -159,7 +159,7 @@ def _quickstart(settings: Settings, console: Console) -> QuickstartFindings:
 
 
 def _claim(output: Path) -> None:
-    """Marks the output folder as ours before anything in it is replaced.
+    """Mark the output folder as ours before anything in it is replaced.
 
     Refuses one that holds other files.
     """
@@ -278,7 +278,7 @@ def _measure(
 
 @contextlib.contextmanager
 def _errors_only() -> Iterator[None]:
-    """Silences the warning that one of the messages shown is cut.
+    """Silence the warning that one of the messages shown is cut.
 
     Those scored are counted in the result files.
     """

@@ -87,7 +87,7 @@ def score(
     output: Path,
     progress: Progress = SILENT,
 ) -> list[LanguageScore]:
-    """Scores the encoder with the ``tatoeba`` task, and the baselines on the same texts.
+    """Score the encoder with the ``tatoeba`` task, and the baselines on the same texts.
 
     Args:
         encoder: what to score.

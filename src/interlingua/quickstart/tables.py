@@ -25,7 +25,7 @@ from interlingua.runtime import duration
 
 
 def heading(console: Console, number: int, text: str) -> None:
-    """Announces a part of the job."""
+    """Announce a part of the job."""
     console.print(f"\n[bold]{number}/4  {text}[/bold]")
 
 

@@ -16,7 +16,7 @@ make_callable(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the search when it is first used, as it brings torch."""
+    """Import the search when it is first used, as it brings torch."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from interlingua.search import topk

@@ -69,7 +69,7 @@ def check_chunks(settings: ChunkSettings) -> None:
 def chunked(
     passages: Iterable[Passage], settings: ChunkSettings, count: CountTokens, most: int
 ) -> Iterator[Passage]:
-    """Yield passages, those that are too long in chunks.
+    """Yield passages, and cut long ones into chunks.
 
     A chunk has the id of its passage with its number behind, ``guide.md:12#2``; all have the
     passage's id as their document, unless it is a part of a document itself.
@@ -155,7 +155,7 @@ def _cut_of_word(text: str, start: int, middle: int, stop: int) -> int:
 
 
 def _continues(character: str) -> bool:
-    """Whether a character belongs to the one before it: a mark, a joiner or a skin tone."""
+    """Return whether a character belongs to the one before it: a mark, a joiner or a skin tone."""
     return unicodedata.category(character)[0] == "M" or character in JOINS_PREVIOUS
 
 

@@ -85,7 +85,7 @@ class IndexedModel:
         )
 
     def chunked(self, passages: Iterable[Passage]) -> Iterator[Passage]:
-        """Yield passages, those that are too long in chunks; see ``search.chunks``."""
+        """Yield passages, and cut long ones into chunks; see ``search.chunks``."""
         vocabulary = self.encoder.vocabulary
         special = vocabulary.opening_tokens + vocabulary.closing_tokens
         [prompt] = self._count_tokens([self.passage_prompt], "")

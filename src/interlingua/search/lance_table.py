@@ -113,7 +113,7 @@ def _plain_json(text: str) -> str:
 
 @contextlib.contextmanager
 def lance_writes(folder: Path) -> Iterator[None]:
-    """Turns LanceDB's errors of writing into one that names the folder and a remedy.
+    """Turn LanceDB's errors of writing into one that names the folder and a remedy.
 
     LanceDB reports a full disk or a damaged file as a RuntimeError or OSError with Rust's words.
 
@@ -132,7 +132,7 @@ def lance_writes(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
-    """Turns LanceDB's errors of reading into those of a damaged file or of a wrong condition.
+    """Turn LanceDB's errors of reading into those of a damaged file or of a wrong condition.
 
     LanceDB reports either with Rust's words.
 
@@ -158,7 +158,7 @@ def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
 
 
 def refuse_fragment(where: str) -> None:
-    """Refuses a condition if LanceDB would read only a part of it.
+    """Refuse a condition if LanceDB would read only a part of it.
 
     Of ``1 = 1); id = 'a'`` it reads ``1 = 1``, which is true of every passage.
 

@@ -210,7 +210,7 @@ def _objects_with_keys(
 
 
 def _has_header(path: PathLike) -> bool:
-    """Whether the first line of a text with tabs names a column of passages."""
+    """Return whether the first line of a text with tabs names a column of passages."""
     _, cells = next(tab_rows(path), (1, []))
     return len(cells) > 1 and bool({cell.strip() for cell in cells} & set(TEXT_KEYS))
 
@@ -368,7 +368,7 @@ def _take_parts(fields: dict[str, Any], columns: PassageColumns) -> dict[str, An
 
 
 def _take_first(fields: dict[str, Any], keys: tuple[str, ...]) -> Any:
-    """Removes the first of the keys that is there, and returns its value."""
+    """Remove the first of the keys that is there, and return its value."""
     for key in keys:
         if key in fields:
             return fields.pop(key)

@@ -153,7 +153,7 @@ def read_settings(folder: PathLike) -> IndexSettings:
 
 
 def require_same(folder: PathLike, ours: IndexSettings, given: IndexSettings) -> None:
-    """Refuses to mix vectors of two models or two prompts.
+    """Refuse to mix vectors of two models or two prompts.
 
     Args:
         folder: of the index.
@@ -222,7 +222,7 @@ class PassageIndex:
 
     @classmethod
     def create(cls, folder: PathLike, settings: IndexSettings) -> PassageIndex:
-        """Makes an index, or opens that of the same settings.
+        """Make an index, or open that of the same settings.
 
         Raises:
             ConfigError: the folder holds other files, or an index of other settings.
@@ -309,7 +309,7 @@ class PassageIndex:
         progress: Progress = SILENT,
         checks_all: bool = True,
     ) -> Added:
-        """Embeds the passages that are new or changed, and commits them some thousand at a time.
+        """Embed the passages that are new or changed, and commits them some thousand at a time.
 
         What is left of an earlier state of the files is deleted last, so that a killed run loses
         nothing.
@@ -387,7 +387,7 @@ class PassageIndex:
         return Added(counts["added"], counts["replaced"], counts["unchanged"], deleted)
 
     def delete(self, ids: Sequence[str] = (), where: str | None = None) -> int:
-        """Removes passages and returns their number.
+        """Remove passages and return their number.
 
         Args:
             ids: of passages, or of documents, which lose all their chunks; a warning counts those
@@ -479,7 +479,7 @@ class PassageIndex:
         return rest
 
     def finish(self, *, approximate: bool = False) -> None:
-        """Brings the indexes of words and of vectors up to date and joins the commits.
+        """Bring the indexes of words and of vectors up to date and joins the commits.
 
         Args:
             approximate: make an index of vectors (IVF-PQ), which makes ``nearest`` approximate and

@@ -79,7 +79,7 @@ def build_index(
     device: str | None = None,
     progress: Progress = SILENT,
 ) -> Added:
-    """Makes an index of the passages in files, or goes on with one that was not finished.
+    """Make an index of the passages in files, or go on with one that was not finished.
 
     Args:
         model: a model directory, a training run or ``hf:owner/name``.
@@ -138,7 +138,7 @@ def add_to_index(
     device: str | None = None,
     progress: Progress = SILENT,
 ) -> Added:
-    """Adds the passages of files to an index; see ``build_index``.
+    """Add the passages of files to an index; see ``build_index``.
 
     A passage with the same id is replaced. A file that is in the index already is replaced as a
     whole: passages that belong to it and are not in it any more are deleted.
@@ -168,7 +168,7 @@ def _add(
 
 
 def delete_from_index(folder: PathLike, ids: Sequence[str] = (), where: str | None = None) -> int:
-    """Removes passages from an index and returns their number; see ``PassageIndex.delete``."""
+    """Remove passages from an index and return their number; see ``PassageIndex.delete``."""
     index = PassageIndex(folder)
     with index.writing():
         deleted = index.delete(ids, where)

@@ -123,7 +123,7 @@ class Batcher:
         return self._waiting_tokens
 
     def start(self) -> None:
-        """Starts the thread; to be called in the process that serves, after any fork."""
+        """Start the thread; to be called in the process that serves, after any fork."""
         self._thread.start()
 
     def submit(
@@ -133,7 +133,7 @@ class Batcher:
         *,
         work: Callable[[], Any] | None = None,
     ) -> Future[Any]:
-        """Puts a request in the queue.
+        """Put a request in the queue.
 
         Args:
             sequences: token ids of each text, special tokens included.
@@ -168,7 +168,7 @@ class Batcher:
         return request.future
 
     def close(self, *, drop: bool = False) -> None:
-        """Takes no more requests, and returns when all that were taken have their vectors.
+        """Take no more requests, and return when all that were taken have their vectors.
 
         Args:
             drop: cancel those that still wait, as no client is left.
@@ -248,7 +248,7 @@ class Batcher:
             self._waiting_tokens -= sum(map(len, request.sequences[request.taken :]))
 
     def _embed_batch(self, batch: list[tuple[_Request, int]]) -> None:
-        """Embeds the texts of several requests, and answers those that are complete."""
+        """Embed the texts of several requests, and answers those that are complete."""
         sequences = [
             ids
             for request, count in batch
@@ -279,7 +279,7 @@ class Batcher:
                 request.answer(request.blocks[0] if is_one else np.concatenate(request.blocks))
 
     def _fail(self, batch: list[tuple[_Request, int]], error: Exception) -> None:
-        """Gives all requests of a batch its error; what still waits of them is dropped."""
+        """Give all requests of a batch its error; what still waits of them is dropped."""
         with self._changed:
             for request, count in batch:
                 if request in self._waiting:

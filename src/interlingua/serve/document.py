@@ -93,7 +93,7 @@ def described(
 
 
 def _fill(node: Any, values: dict[str, dict[str, Any]]) -> None:
-    """Puts the values in the places of their marks."""
+    """Put the values in the places of their marks."""
     if isinstance(node, dict):
         mark = node.pop(MARK, None)
         if mark is not None:

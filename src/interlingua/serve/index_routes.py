@@ -81,7 +81,7 @@ def index_router(
 
     @router.post("/index/add")
     async def add(request: Request, body: AddRequest) -> Response:
-        """Adds passages, and replaces those with the same ids."""
+        """Add passages, and replace those with the same ids."""
         passages = _passages(body)
         if searcher.model.needs_language:
             _require_languages(passages)
@@ -105,7 +105,7 @@ def index_router(
 
     @router.post("/index/delete")
     async def delete(request: Request, body: DeleteRequest) -> Response:
-        """Removes passages by their ids, by a condition, or by both."""
+        """Remove passages by their ids, by a condition, or by both."""
         if not body.ids and body.where is None:
             raise RequestError(422, "name ids or a condition; nothing was deleted")
 

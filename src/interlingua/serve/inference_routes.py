@@ -77,7 +77,7 @@ def inference_router(service: Service, documented: dict[int | str, dict[str, Any
 
     @router.post("/embed")
     async def embed(request: Request, body: EmbedRequest) -> Response:
-        """Embeds texts; the reply is a list of vectors."""
+        """Embed texts; the reply is a list of vectors."""
         texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
         vectors, _ = await service.embed_texts(
             request,
@@ -154,7 +154,7 @@ def status_router(
     @router.head("/health", include_in_schema=False)  # load balancers ask so
     @router.get("/health")
     async def health() -> Response:
-        """Whether requests are answered."""
+        """Return whether requests are answered."""
         return json_response({"status": "ok"})
 
     @router.get("/metrics", response_class=PlainTextResponse)

@@ -46,7 +46,7 @@ class JsonHandler(logging.Handler):
 
 
 def log_libraries_as_json() -> None:
-    """Lets the libraries of the server write to its log."""
+    """Let the libraries of the server write to its log."""
     for name in LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers = [JsonHandler()]

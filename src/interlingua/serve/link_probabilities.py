@@ -128,7 +128,7 @@ class LinkCalibrations:
         return LinkProbabilities(values, prior)
 
     def _check_way(self, calibration: Calibration, prompt: str | None) -> None:
-        """Raises ConfigError if the calibration is of another prompt or data type."""
+        """Raise ConfigError if the calibration is of another prompt or data type."""
         dtype, made = _way(calibration)
         here = self.model.prompt_text(prompt).strip()
         if dtype not in self.model.close_dtypes or made != here:

@@ -64,7 +64,7 @@ class ServerMetrics:
         )
 
     def observe_batch(self, batch: BatchRecord) -> None:
-        """Counts a batch."""
+        """Count a batch."""
         self.texts.inc(batch.texts)
         self.tokens.inc(batch.tokens)
         self.batch_texts.observe(batch.texts)

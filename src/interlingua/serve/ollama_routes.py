@@ -52,7 +52,7 @@ def ollama_router(service: Service, documented: dict[int | str, dict[str, Any]])
 
     @router.post("/api/embed")
     async def embed(request: Request, body: OllamaEmbedRequest) -> Response:
-        """Embeds texts; vectors have length 1."""
+        """Embed texts; vectors have length 1."""
         started = time.perf_counter_ns()
         name = service.check_name(_without_tag(body.model))
         texts = [body.input] if isinstance(body.input, str) else body.input
@@ -71,7 +71,7 @@ def ollama_router(service: Service, documented: dict[int | str, dict[str, Any]])
 
     @router.post("/api/embeddings", include_in_schema=False)
     async def embed_prompt(request: Request, body: OllamaPromptRequest) -> Response:
-        """Embeds one text."""
+        """Embed one text."""
         service.check_name(_without_tag(body.model))
         vectors, _ = await service.embed_texts(request, [body.prompt])
         return json_response({"embedding": vectors[0]})

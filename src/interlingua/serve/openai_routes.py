@@ -83,7 +83,7 @@ def openai_router(service: Service, documented: dict[int | str, dict[str, Any]])
     @router.post("/embeddings", include_in_schema=False)
     @router.post("/v1/embeddings")
     async def embeddings(request: Request, body: EmbeddingsRequest) -> Response:
-        """Embeds texts."""
+        """Embed texts."""
         name = service.check_name(request.path_params.get("deployment", body.model))
         texts, token_lists = _inputs(body.input)
         if token_lists is None:

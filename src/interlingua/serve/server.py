@@ -58,7 +58,7 @@ def served_model(
     device: str | None = None,
     threads: int | None = None,
 ) -> ServedModel:
-    """Reads a model for a server.
+    """Read a model for a server.
 
     Args:
         path: of a model directory or a training run, or ``hf:owner/name``.
@@ -201,7 +201,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _warm_up(model: ServedModel) -> None:
-    """Lays the weights out for inference, which takes seconds that no request shall wait for."""
+    """Lay the weights out for inference, which takes seconds that no request shall wait for."""
     if model.takes_any_language:
         model.embed(model.wrap_tokens([[0]]).sequences, None)
     else:
@@ -276,7 +276,7 @@ def _end_after(seconds: float) -> None:
 
 
 def _forget(worker: int, metrics_folder: str) -> None:
-    """Takes what a worker that ended had in its queue out of the sum over all workers.
+    """Take what a worker that ended had in its queue out of the sum over all workers.
 
     What it counted stays.
     """
@@ -285,7 +285,7 @@ def _forget(worker: int, metrics_folder: str) -> None:
 
 
 def _supervise(work: Callable[[], None], count: int, forget: Callable[[int], None]) -> None:
-    """Keeps so many processes at work, until a signal to stop, which they get too.
+    """Keep so many processes at work, until a signal to stop, which they get too.
 
     Args:
         work: of each process.
@@ -319,7 +319,7 @@ def _supervise(work: Callable[[], None], count: int, forget: Callable[[int], Non
 
 
 def _stop_with_parent(life: tuple[int, int]) -> None:
-    """Stops this worker, as SIGTERM does, when the one that started it has ended, even by SIGKILL.
+    """Stop this worker, as SIGTERM does, when the one that started it has ended, even by SIGKILL.
 
     Otherwise it would hold the port for ever, and nothing would replace it or stop it.
 
@@ -338,7 +338,7 @@ def _stop_with_parent(life: tuple[int, int]) -> None:
 
 
 def _fork(work: Callable[[], None], children: set[int], life: tuple[int, int]) -> None:
-    """Starts a process and adds it to the children.
+    """Start a process and add it to the children.
 
     A signal to stop waits until both know of it.
     """

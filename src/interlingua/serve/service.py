@@ -205,13 +205,13 @@ class Service:
         )
 
     def check_count(self, texts: int) -> None:
-        """Refuses a request of too many texts, before anything is done for it."""
+        """Refuse a request of too many texts, before anything is done for it."""
         refuse_texts(texts, self.settings)
 
     async def _result(
         self, request: Request, tokenized: TokenizedTexts, submit: Callable[[], Future[Result]]
     ) -> Result:
-        """Puts a request in the queue and waits for it as long as its client does."""
+        """Put a request in the queue and wait for it as long as its client does."""
         refuse_tokens(tokenized.tokens, self.settings)
         self._note(request, tokenized)
         try:
@@ -241,7 +241,7 @@ class Service:
                 waiting.cancel()
 
     def _note(self, request: Request, tokenized: TokenizedTexts) -> None:
-        """Adds texts to what the log and the header say of a request."""
+        """Add texts to what the log and the header say of a request."""
         # Some requests embed several times, as /align does.
         log = request.state.log
         log["texts"] = log.get("texts", 0) + len(tokenized.sequences)
@@ -252,7 +252,7 @@ class Service:
 
 
 def refuse_not_finite(numbers: Float32[ndarray, "n m"]) -> None:
-    """Keeps NaN and infinity, which JSON has no words for, out of replies.
+    """Keep NaN and infinity, which JSON has no words for, out of replies.
 
     Args:
         numbers: what was computed for a request.

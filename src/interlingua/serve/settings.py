@@ -75,7 +75,7 @@ class ServeSettings(Options):
     )
 
     def __post_init__(self) -> None:
-        """Checks ranges, the key and the origins."""
+        """Check ranges, the key and the origins."""
         if self.api_key is not None and not self.api_key.strip():
             raise ConfigError(
                 "api_key is empty, which would admit everyone; give a key, or drop the option"

@@ -74,7 +74,7 @@ def arrays_of(path: PathLike) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
 
 
 def _check_members(path: PathLike) -> None:
-    """Refuses an archive by its table of contents, before anything is unpacked."""
+    """Refuse an archive by its table of contents, before anything is unpacked."""
     with zipfile.ZipFile(Path(path)) as archive:
         members = archive.infolist()
     if len(members) > limits.MAX_MEMBERS:

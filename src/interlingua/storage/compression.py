@@ -35,7 +35,7 @@ class ZstandardReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fills a buffer as far as the bytes unpacked now go."""
+        """Fill a buffer as far as the bytes unpacked now go."""
         # A block may unpack to nothing, as a header does; a reader takes 0 bytes for the end.
         while not self._ready:
             is_between_frames = self._frame is None or self._frame.eof
@@ -65,6 +65,6 @@ class ZstandardReader(io.RawIOBase):
         return self._raw.read(1 << 11)
 
     def close(self) -> None:
-        """Closes the file, too."""
+        """Close the file, too."""
         self._raw.close()
         super().close()

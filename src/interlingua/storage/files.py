@@ -32,7 +32,7 @@ LOOKED_AT_BYTES = 4096
 
 
 def stem_and_suffix(path: PathLike) -> tuple[str, str]:
-    """Splits a name into its stem and the suffix of its format, without that of a compression.
+    """Split a name into its stem and the suffix of its format, without that of a compression.
 
     Returns:
         ``("news", ".tsv")`` for ``news.tsv.gz``; the suffix is lower case.
@@ -45,7 +45,7 @@ def stem_and_suffix(path: PathLike) -> tuple[str, str]:
 
 @contextlib.contextmanager
 def atomic_write(path: PathLike, mode: str = "w") -> Iterator[IO[Any]]:
-    """Writes a file that appears under its name only when it is complete and on the disk.
+    """Write a file that appears under its name only when it is complete and on the disk.
 
     A link stays one: what it points at is replaced. A pipe or a device is written to as it is.
 
@@ -85,7 +85,7 @@ def atomic_write(path: PathLike, mode: str = "w") -> Iterator[IO[Any]]:
 
 @contextlib.contextmanager
 def _disk_errors(path: PathLike, *, has_reader: bool = False) -> Iterator[None]:
-    """Turns what the disk refuses into one line.
+    """Turn what the disk refuses into one line.
 
     Args:
         path: what is written.
@@ -111,7 +111,7 @@ def atomic_directory(
     ours: Callable[[Path], bool] | None = None,
     entries: str = "",
 ) -> Iterator[Path]:
-    """Fills a folder under a temporary name and renames it when the block ends without an error.
+    """Fill a folder under a temporary name and rename it when the block ends without an error.
 
     A user's own files and folders in a folder that is replaced stay in it.
 
@@ -233,7 +233,7 @@ def is_below(path: PathLike, folder: PathLike) -> bool:
 
 
 def is_special(path: PathLike) -> bool:
-    """Whether a pipe or a device is there, which can be written to but not replaced.
+    """Return whether a pipe or a device is there, which can be written to but not replaced.
 
     Raises:
         DataError: it is a folder.
@@ -252,7 +252,7 @@ def open_text(
     is_json: bool = False,
     any_text: bool = False,
 ) -> Iterator[TextIO]:
-    """Opens text, plain or compressed (.gz, .xz, .zst), as UTF-8 with an optional byte-order mark.
+    """Open text, plain or compressed (.gz, .xz, .zst), as UTF-8 with an optional byte-order mark.
 
     A line ends at a line feed and nowhere else, so that files stay aligned whatever else their text
     holds.
@@ -351,7 +351,7 @@ _OPENERS: dict[str, Any] = {
 
 @contextlib.contextmanager
 def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
-    """Opens a file for reading bytes, decompressing by its suffix; ``-`` is standard input.
+    """Open a file for reading bytes, decompressing by its suffix; ``-`` is standard input.
 
     Raises:
         DataError: there is no such file, it can't be read, or it is cut short.
@@ -384,7 +384,7 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def open_text_writer(path: PathLike) -> Iterator[TextIO]:
-    """Writes UTF-8 text atomically, compressed by its suffix (.gz, .xz, .zst)."""
+    """Write UTF-8 text atomically, compressed by its suffix (.gz, .xz, .zst)."""
     suffix = Path(path).suffix.lower()
     with atomic_write(path, "wb") as raw:
         binary: Any = raw
@@ -448,7 +448,7 @@ def count_lines(path: PathLike) -> int:
 
 
 def sync_file(path: PathLike) -> None:
-    """Makes sure that a file's bytes are on the disk."""
+    """Make sure that a file's bytes are on the disk."""
     with open(path, "rb") as file:
         os.fsync(file.fileno())
 
@@ -471,7 +471,7 @@ def sha256_tree(folder: PathLike) -> str:
 
 @contextlib.contextmanager
 def open_raw(path: PathLike) -> Iterator[io.BufferedReader]:
-    """Opens a file's own bytes, without decompressing.
+    """Open a file's own bytes, without decompressing.
 
     Raises:
         DataError: there is no such file, or it can't be read.

@@ -23,7 +23,7 @@ MAX_DEPTH = 200
 
 
 def whole_number(text: str) -> int:
-    """Parses a whole number of at most ``MAX_DIGITS`` digits.
+    """Parse a whole number of at most ``MAX_DIGITS`` digits.
 
     Raises:
         ValueError: it has more.
@@ -89,7 +89,7 @@ def parse_json_value(text: str, start: int) -> tuple[Any, int]:
 
 
 def check_value(value: Any, text: str) -> None:
-    """Refuses a parsed value that is nested too deeply or holds half a surrogate pair.
+    """Refuse a parsed value that is nested too deeply or holds half a surrogate pair.
 
     Args:
         value: what was parsed.
@@ -110,7 +110,7 @@ def check_value(value: Any, text: str) -> None:
 
 
 def refuse_surrogates(text: str) -> None:
-    """Refuses a text with half a surrogate pair.
+    """Refuse a text with half a surrogate pair.
 
     Raises:
         ValueError: it has one.
@@ -192,7 +192,7 @@ def json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, An
 
 
 def _refuse_depth(value: Any) -> None:
-    """Refuses a value of more than ``MAX_DEPTH`` levels.
+    """Refuse a value of more than ``MAX_DEPTH`` levels.
 
     A vocabulary has a hundred thousand entries: each level is filtered at once, lists and objects
     apart.

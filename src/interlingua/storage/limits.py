@@ -101,7 +101,7 @@ def _from_environment(variable: str, default: int) -> int:
 
 
 def refuse_long(characters: int, what: str, *, path: Any, line: int | None = None) -> None:
-    """Refuses an entry that is longer than a line may be.
+    """Refuse an entry that is longer than a line may be.
 
     Raises:
         DataError: it is.
@@ -172,7 +172,7 @@ class _LineGuard(_Guard):
         self._add(data[last + 1 :])
 
     def _add(self, part: bytes) -> None:
-        """Counts the characters of a part of a line, without decoding it."""
+        """Count the characters of a part of a line, without decoding it."""
         if not part.isascii():
             part = part.translate(None, _CONTINUATION)
         self._characters += len(part)

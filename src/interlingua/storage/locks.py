@@ -47,7 +47,7 @@ def exclusive(
     wait: bool = False,
     private: bool = False,
 ) -> Iterator[None]:
-    """Keeps other runs out of a folder until the block ends.
+    """Keep other runs out of a folder until the block ends.
 
     On a file system without locks it says so in a warning, and goes on.
 
@@ -166,7 +166,7 @@ def _holder(handle: int) -> str:
 
 
 def _remove_holder(handle: int) -> None:
-    """Takes this process out of the list of those that share the lock."""
+    """Take this process out of the list of those that share the lock."""
     own = f"process {os.getpid()} on {os.uname().nodename} since ".encode()
     lines = os.pread(handle, 1 << 16, 0).splitlines(keepends=True)
     own_line = next((line for line in lines if line.startswith(own)), None)
@@ -178,7 +178,7 @@ def _remove_holder(handle: int) -> None:
 
 
 def _release(handle: int, path: Path, kind: int) -> None:
-    """Removes the lock file while no other process can hold it, then gives up the lock."""
+    """Remove the lock file while no other process can hold it, then give up the lock."""
     try:
         # The last one of several that share the lock removes the file: only it gets it alone.
         if not kind & fcntl.LOCK_EX:
@@ -194,7 +194,7 @@ def _release(handle: int, path: Path, kind: int) -> None:
 
 
 def _forget() -> None:
-    """Closes all locks in a child by fork, which leaves those of its parent as they are."""
+    """Close all locks in a child by fork, which leaves those of its parent as they are."""
     for handle in _held:
         os.close(handle)
     _held.clear()

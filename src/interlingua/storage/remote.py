@@ -33,7 +33,7 @@ WILD = "*?["
 
 
 def is_remote(path: PathLike) -> bool:
-    """Whether it is another machine's."""
+    """Return whether it is another machine's."""
     return "://" in os.fspath(path) and not os.fspath(path).startswith("file://")
 
 
@@ -122,7 +122,7 @@ def size_of(path: PathLike) -> int:
 
 
 def exists(path: PathLike) -> bool:
-    """Whether a file is there."""
+    """Return whether a file is there."""
     files, inner = filesystem(path)
     with _errors_in_one_line(path):
         return bool(files.exists(inner))
@@ -153,7 +153,7 @@ def destination(path: PathLike, folder: Path) -> Iterator[Path]:
 
 
 def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:
-    """Refuses to write over what is read, before the work.
+    """Refuse to write over what is read, before the work.
 
     Args:
         outputs: names, here or elsewhere; None where nothing is written.
@@ -178,12 +178,12 @@ def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | 
 
 
 def _is_pipe_or_device(path: PathLike) -> bool:
-    """Whether it is there and no file, so that several outputs may go into it."""
+    """Return whether it is there and no file, so that several outputs may go into it."""
     return not is_remote(path) and os.path.exists(path) and not os.path.isfile(path)
 
 
 def check_writable(path: PathLike) -> None:
-    """Finds out before the work whether a file can be written; nothing stays behind.
+    """Find out before the work whether a file can be written; nothing stays behind.
 
     Args:
         path: of a file that need not be there, nor its folder. Elsewhere an empty file is sent next
@@ -249,7 +249,7 @@ def filesystem(path: PathLike) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def _errors_in_one_line(path: PathLike, kept: str = "") -> Iterator[None]:
-    """Turns what a store's own library raises, which may be anything, into one line."""
+    """Turn what a store's own library raises, which may be anything, into one line."""
     try:
         yield
     except InterlinguaError:

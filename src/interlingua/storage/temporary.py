@@ -75,14 +75,14 @@ class Temporary:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Removes what is still under the temporary name, then gives up the lock."""
+        """Remove what is still under the temporary name, then give up the lock."""
         _remove(self.path)
         self.here.discard(self.path)
         os.close(self.handle)
 
 
 def sweep(folder: Path, name: str | None = None) -> None:
-    """Removes temporary files and folders of killed processes.
+    """Remove temporary files and folders of killed processes.
 
     A folder that stepped aside gets its name back.
 
@@ -119,7 +119,7 @@ def _final_name(name: str) -> str:
 
 
 def replace_directory(source: Path, target: Path) -> None:
-    """Puts a finished folder in the place of ``target``; an older one of that name is removed.
+    """Put a finished folder in the place of ``target``; an older one of that name is removed.
 
     Linux exchanges both names in one step, so that at any moment there is a whole folder of that
     name. Where the file system can't, the older one steps aside first; if the process is killed in
@@ -135,7 +135,7 @@ def replace_directory(source: Path, target: Path) -> None:
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Swaps the names of two files or folders in one step, by ``renameat2``.
+    """Swap the names of two files or folders in one step, by ``renameat2``.
 
     False where that is not possible.
 
@@ -158,7 +158,7 @@ def exchange(one: Path, other: Path) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes sure that the names in a folder are on the disk."""
+    """Make sure that the names in a folder are on the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -167,7 +167,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _step_aside(source: Path, target: Path) -> None:
-    """Replaces a folder in two renames, between which there is none of its name."""
+    """Replace a folder in two renames, between which there is none of its name."""
     old = Path(tempfile.mkdtemp(prefix=_prefix(target), suffix=".old", dir=target.parent))
     Temporary.here.add(old)
     handle = os.open(target, os.O_RDONLY)
@@ -198,7 +198,7 @@ def _renameat2() -> Callable[..., int] | None:
 
 
 def _lock(handle: int, name: str | Path) -> bool:
-    """Locks what was just made; false if it lost its name before the lock was there."""
+    """Lock what was just made; false if it lost its name before the lock was there."""
     # On a file system without locks nothing can be taken away between.
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -211,7 +211,7 @@ def _lock(handle: int, name: str | Path) -> bool:
 
 
 def _if_abandoned(path: Path, action: Callable[[Path], None]) -> None:
-    """Does something with a leftover while holding its lock, if no other process holds that."""
+    """Do something with a leftover while holding its lock, if no other process holds that."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def write_safetensors(
     path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Writes a safetensors file.
+    """Write a safetensors file.
 
     Args:
         path: of the file; its folder is there.

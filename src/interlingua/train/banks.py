@@ -58,7 +58,7 @@ def fill_banks(
     folder: Path,
     new_dense: bool = False,
 ) -> float:
-    """Gives each part of an objective that learns from a bank its bank.
+    """Give each part of an objective that learns from a bank its bank.
 
     A bank that does not exist yet is made now.
 
@@ -138,7 +138,7 @@ class RunSentences:
         self._pairs: list[Int64[ndarray, "n 2"]] = []
 
     def read_run(self, plan: ParallelPlan, steps: int) -> None:
-        """Reads the pairs of all steps, and of later ones until there are enough negatives."""
+        """Read the pairs of all steps, and of later ones until there are enough negatives."""
         size = plan.global_batch_size
         self._read(plan, np.arange(steps * size))
         # One more pass over the corpus at most: after it no new sentence can come.
@@ -252,7 +252,7 @@ class BankBuilder:
         return self.widths != (self.width,)
 
     def fill(self, path: Path, engine: Engine) -> BankRecord:
-        """Makes what is not there; all processes must call it.
+        """Make what is not there; all processes must call it.
 
         Args:
             path: the bank's folder; its parts lie next to it until it is whole.
@@ -346,7 +346,7 @@ class BankBuilder:
         return Projection(basis.float().numpy(), mean.astype(np.float32), explained)
 
     def _need_all_sentences(self, path: Path) -> None:
-        """Refuses ready vectors that lack sentences.
+        """Refuse ready vectors that lack sentences.
 
         These are written to a file, for the model to embed.
         """

@@ -118,7 +118,7 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
 
 
 def remember_lengths(objective: Objective, config: TrainConfig) -> None:
-    """Cuts texts at what questions and passages were cut to, from now on and in the saved model.
+    """Cut texts at what questions and passages were cut to, from now on and in the saved model.
 
     Training itself has its own limits for each feed. A model that learned from 256 tokens of a
     passage is then also measured and used on so many, and not on all that its backbone can take.
@@ -141,7 +141,7 @@ def remember_lengths(objective: Objective, config: TrainConfig) -> None:
 
 
 def _limit_tokens(encoder: Encoder, limit: int) -> None:
-    """Cuts what an encoder reads, unless it takes less than that anyway."""
+    """Cut what an encoder reads, unless it takes less than that anyway."""
     encoder.settings = dataclasses.replace(
         encoder.settings, max_tokens=min(limit, encoder.max_tokens)
     )
@@ -197,7 +197,7 @@ def _chosen_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
 
 
 def _check_memory(backbone: BackboneConfig) -> None:
-    """Refuses weights that are larger than this machine's memory before anything is allocated.
+    """Refuse weights that are larger than this machine's memory before anything is allocated.
 
     Raises:
         ConfigError: they are.

@@ -71,7 +71,7 @@ def save_checkpoint(
     *,
     write: bool = True,
 ) -> Path:
-    """Writes ``folder/step-<step>`` under a temporary name, syncs it to the disk and renames it.
+    """Write ``folder/step-<step>`` under a temporary name, sync it to the disk and rename it.
 
     Sharded weights are put together, so all processes of a sharded run must call it, one of them
     with ``write``; the checkpoint is the same whatever the number of processes.
@@ -118,7 +118,7 @@ def save_checkpoint(
 def load_checkpoint(
     path: Path, objective: nn.Module, optimizer: torch.optim.Optimizer
 ) -> TrainState:
-    """Puts a checkpoint's content into an objective and an optimizer built from the same config.
+    """Put a checkpoint's content into an objective and an optimizer built from the same config.
 
     Raises:
         CheckpointError: it is damaged, or belongs to another objective.
@@ -191,7 +191,7 @@ def damage(path: Path) -> str | None:
 
 
 def _is_state(state: Any) -> bool:
-    """Whether names and types are those of a ``TrainState``.
+    """Return whether names and types are those of a ``TrainState``.
 
     Its checksum does not tell who made it.
     """
@@ -223,7 +223,7 @@ def _is_state(state: Any) -> bool:
 
 
 def rotate(folder: Path, *, keep: int, best_step: int | None) -> None:
-    """Removes all but the newest ``keep`` checkpoints; that of the best evaluation stays."""
+    """Remove all but the newest ``keep`` checkpoints; that of the best evaluation stays."""
     for path in checkpoints_in(folder)[:-keep]:
         if _step(path) != best_step:
             remove_entries(path, ENTRIES)

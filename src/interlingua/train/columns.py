@@ -34,7 +34,7 @@ class ColumnBuilder:
         return len(self._languages)
 
     def add(self, text: str, language: str) -> int:
-        """Takes a text.
+        """Take a text.
 
         Returns:
             its row.

@@ -374,12 +374,12 @@ class RunConfig(CheckedSettings):
 
 
 def _is_changed(section: Any, key: str) -> bool:
-    """Whether a key of a section has another value than its default."""
+    """Return whether a key of a section has another value than its default."""
     return bool(getattr(section, key) != type(section).__dataclass_fields__[key].default)
 
 
 def _check_steps(section: str, **values: float) -> None:
-    """Refuses numbers of steps that are neither whole nor a share of the run."""
+    """Refuse numbers of steps that are neither whole nor a share of the run."""
     for name, value in values.items():
         if value >= 1 and value != int(value):
             raise ConfigError(
@@ -459,7 +459,7 @@ def _flat(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]
 
 
 def load_train_config(path: PathLike, *, overrides: Sequence[str] = ()) -> TrainConfig:
-    """Reads a run's TOML file.
+    """Read a run's TOML file.
 
     Args:
         path: the file.
@@ -481,7 +481,7 @@ def load_train_config(path: PathLike, *, overrides: Sequence[str] = ()) -> Train
 
 
 def train_config_from(table: Mapping[str, Any], *, where: str = "config") -> TrainConfig:
-    """Builds the config from nested mappings.
+    """Build the config from nested mappings.
 
     [method] is read as the ``Config`` of the method it names.
 

@@ -32,7 +32,7 @@ RIDGE = 1e-3
 def fit_dense(
     encoder: Encoder, sentences: Sequence[list[int]], language: str, bank: TeacherBank
 ) -> None:
-    """Sets the encoder's last linear layer, which is still the identity.
+    """Set the encoder's last linear layer, which is still the identity.
 
     Args:
         encoder: the student.

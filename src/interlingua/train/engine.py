@@ -178,7 +178,7 @@ class Engine:
         return objective
 
     def refresh(self, unsharded: Objective, objective: Objective) -> None:
-        """Brings the unsharded copy up to date; all processes must call it."""
+        """Bring the unsharded copy up to date; all processes must call it."""
         if not self.sharded:
             return
         weights = gathered(objective.state_dict().items(), keep=self.is_main)
@@ -186,7 +186,7 @@ class Engine:
             unsharded.load_state_dict(weights, strict=False)
 
     def seed(self, seed: int, *purpose: str | int) -> None:
-        """Starts torch's random numbers anew, by the arguments and the rank alone."""
+        """Start torch's random numbers anew, by the arguments and the rank alone."""
         torch.manual_seed(seed_for(seed, *purpose, "rank", self.rank))
 
     def accumulate(self, model: nn.Module, *, more: bool) -> AbstractContextManager[None]:
@@ -194,7 +194,7 @@ class Engine:
         return self._fabric.no_backward_sync(cast(Any, model), enabled=more)
 
     def backward(self, loss: Float[Tensor, ""]) -> None:
-        """Adds the loss's gradients to the weights'."""
+        """Add the loss's gradients to the weights'."""
         self._fabric.backward(loss)
 
     def clip(self, objective: nn.Module, max_norm: float | None) -> Float[Tensor, ""]:
@@ -207,7 +207,7 @@ class Engine:
 
     @contextmanager
     def alone(self, objective: Objective) -> Iterator[None]:
-        """Lets one process call the objective while the others wait: it gathers nothing."""
+        """Let one process call the objective while the others wait: it gathers nothing."""
         gather = objective.all_gather
         objective.all_gather = itself
         try:
@@ -220,7 +220,7 @@ class Engine:
         return self._fabric.autocast()
 
     def all_gather_grad(self, tensor: Shaped[Tensor, "b ..."]) -> Shaped[Tensor, "w*b ..."]:
-        """Concatenates the processes' tensors, of equal shape, in the order of ranks.
+        """Concatenate the processes' tensors, of equal shape, in the order of ranks.
 
         Gradients flow back to each.
 
@@ -250,7 +250,7 @@ class Engine:
         return self._fabric.broadcast(value)
 
     def any(self, flag: bool) -> bool:
-        """Whether the flag is raised in any process."""
+        """Return whether the flag is raised in any process."""
         if self.world_size == 1:
             return flag
         share = self.mean(torch.tensor(float(flag), device=self.device))
@@ -264,14 +264,14 @@ class Engine:
         return (self.world_size == 1 or step % AGREE_EVERY_STEPS == 0) and self.any(flag)
 
     def barrier(self) -> None:
-        """Waits until all processes are here."""
+        """Wait until all processes are here."""
         self._fabric.barrier()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        """Ends the group of processes.
+        """End the group of processes.
 
         Otherwise its threads would abort this process at the interpreter's end.
 
@@ -371,7 +371,7 @@ def _numbers(gradient: Tensor | None) -> Tensor:
 
 
 def _let_go(model: DistributedDataParallel) -> None:
-    """Takes the group of processes from DDP; its model can't be called any more.
+    """Take the group of processes from DDP; its model can't be called any more.
 
     Its reducer, as the group's last holder, would wait for the group's threads without giving up
     the interpreter's lock, for which these threads may wait to free a tensor.
@@ -437,7 +437,7 @@ def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
 
 
 def _averages_on_cpu(mesh: DeviceMesh) -> bool:
-    """Whether Gloo's AVG, by which FSDP2 averages, divides; in torch 2.7 it only adds."""
+    """Return whether Gloo's AVG, by which FSDP2 averages, divides; in torch 2.7 it only adds."""
     mean = torch.empty(1)
     group = mesh.get_group()
     dist.reduce_scatter_tensor(mean, torch.ones(mesh.size()), dist.ReduceOp.AVG, group=group)

@@ -55,7 +55,7 @@ class TrainingData(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Identifies the training data and the vocabulary that made their tokens."""
+        """Identify the training data and the vocabulary that made their tokens."""
         digests = {name: source.digest for name, source in self.train.items()}
         if digests.keys() == {"parallel"}:
             return str(digests["parallel"])  # a store's digest covers its vocabulary's
@@ -63,7 +63,7 @@ class TrainingData(NamedTuple):
         return hashlib.sha256(content.encode()).hexdigest()
 
     def digests(self, data: DataConfig) -> dict[str, str]:
-        """Identifies all that a run trains and is measured on, by the keys of its manifest."""
+        """Identify all that a run trains and is measured on, by the keys of its manifest."""
         measured = [f"{name} {source.digest}" for name, source in sorted(self.valid.items())]
         measured += [f"similarity {sha256_file(path)}" for path in data.similarity]
         if data.corpus is not None and (data.corpus / "valid_text").is_dir():
@@ -72,7 +72,7 @@ class TrainingData(NamedTuple):
         return {"data_digest": self.digest, "validation_digest": valid}
 
     def verify(self) -> None:
-        """Reads the token stores whole.
+        """Read the token stores whole.
 
         Their digests are of what was written, and this is of what is there.
 
@@ -85,7 +85,7 @@ class TrainingData(NamedTuple):
 
 
 def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
-    """Opens the feeds that a method takes; a validation set may be missing.
+    """Open the feeds that a method takes; a validation set may be missing.
 
     Raises:
         ConfigError: a feed that the method takes is not given, or one that it does not take is.
@@ -130,7 +130,7 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
 
 
 def _need_pivot(config: TrainConfig, store: TokenStore) -> None:
-    """Refuses pairs without a side in the pivot language, before a batch of a late step does."""
+    """Refuse pairs without a side in the pivot language, before a batch of a late step does."""
     pivot = language(config.method.options.pivot).code
     chosen = selected(store, config.data.language_pairs)
     wrong = [
@@ -267,7 +267,7 @@ def _open_parallel(
 
 
 def _check_vocabulary(store: TokenStore, vocabulary: Vocabulary) -> None:
-    """Refuses a store with ids that may mean something else, or nothing, in the vocabulary."""
+    """Refuse a store with ids that may mean something else, or nothing, in the vocabulary."""
     if store.vocabulary_digest != vocabulary.digest() or store.vocabulary_size != vocabulary.size:
         raise DataError(
             "its tokens come from another vocabulary; prepare the corpus again", path=store.path
@@ -313,7 +313,7 @@ def _open_questions(config: TrainConfig, vocabulary: Vocabulary) -> tuple[Source
 
 
 def _has_two_towers(options: Any) -> bool:
-    """Whether a method's options give the questions an encoder of their own.
+    """Return whether a method's options give the questions an encoder of their own.
 
     Of a combination those of one of its terms.
     """

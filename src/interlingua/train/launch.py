@@ -45,7 +45,7 @@ class Launch:
         return self.per_node * self.nodes
 
     def require_gpus(self, visible: int) -> None:
-        """Refuses more processes on this machine than it has GPUs.
+        """Refuse more processes on this machine than it has GPUs.
 
         Process n computes on the n-th GPU that it sees.
 
@@ -123,7 +123,7 @@ def _of_srun(devices: int) -> Launch:
 
 
 def _refuse_other_number(devices: int, started: int, by: str, option: str) -> None:
-    """Refuses another number of processes than was started; 1, the default, asks for none."""
+    """Refuse another number of processes than was started; 1, the default, asks for none."""
     if devices not in (1, started):
         raise ConfigError(
             f"run: devices is {devices}, but {by} started {started} processes; leave devices out,"

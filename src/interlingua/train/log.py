@@ -59,7 +59,7 @@ class Meter:
         self._counts: dict[str, int] = {}
 
     def add(self, step: int, measured: Mapping[str, Float[Tensor, ""]]) -> None:
-        """Takes a step's loss, terms and perhaps gradient norm.
+        """Take a step's loss, terms and perhaps gradient norm.
 
         Raises:
             NotFiniteError: one of them is not finite (on a GPU some steps later).
@@ -71,7 +71,7 @@ class Meter:
             self.flush()
 
     def flush(self) -> None:
-        """Reads what is still on the device.
+        """Read what is still on the device.
 
         Raises:
             NotFiniteError: see ``add``.
@@ -91,13 +91,13 @@ class Meter:
                 self._counts[name] = self._counts.get(name, 0) + 1
 
     def save(self, state: TrainState) -> None:
-        """Writes down what the next record has so far."""
+        """Write down what the next record has so far."""
         self.flush()
         # copies, as the meter goes on counting in its own
         state.sums, state.counts = dict(self._sums), dict(self._counts)
 
     def load(self, state: TrainState) -> None:
-        """Goes on where ``save`` was called."""
+        """Go on where ``save`` was called."""
         self._sums, self._counts = dict(state.sums), dict(state.counts)
 
     def means(self) -> dict[str, float]:
@@ -110,7 +110,7 @@ class Meter:
 
 
 def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step: int) -> None:
-    """Looks at all weights before they are evaluated or saved.
+    """Look at all weights before they are evaluated or saved.
 
     The loss is of the weights before the step, and does not tell what the step has made of them.
 
@@ -137,7 +137,7 @@ def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step
 
 @contextlib.contextmanager
 def in_words_of_training(checkpoints: Path, step: int) -> Iterator[None]:
-    """Turns an error about vectors that are not finite into one about the run's settings.
+    """Turn an error about vectors that are not finite into one about the run's settings.
 
     Args:
         checkpoints: where they are, for the message.
@@ -220,14 +220,14 @@ class RunLog:
         self._file.close()
 
     def advance(self, step: int) -> None:
-        """Moves the bar."""
+        """Move the bar."""
         self._time_left(step, self._max_steps)
         if self._bar is not None:
             self._bar.advance(step - self._step)
             self._step = step
 
     def train(self, step: int, losses: Mapping[str, float], **rates: float) -> None:
-        """Records and shows the losses since the last record, learning rate and speed."""
+        """Record and show the losses since the last record, learning rate and speed."""
         self._record("train", step, {**losses, **rates})
         left = self._time_left(step, self._max_steps)
         terms = [
@@ -255,7 +255,7 @@ class RunLog:
         best: bool,
         term_grad_norms: Mapping[str, float] | None = None,
     ) -> None:
-        """Records and shows an evaluation."""
+        """Record and show an evaluation."""
         norms = dict(term_grad_norms or {})
         values: dict[str, Any] = {**metrics, "best": best}
         if norms:
@@ -272,12 +272,12 @@ class RunLog:
         self._record("final", step, facts)
 
     def say(self, text: str) -> None:
-        """Shows a line above the bar."""
+        """Show a line above the bar."""
         if self._shown:
             self._console.print(text, soft_wrap=True, markup=False)
 
     def warn(self, text: str) -> None:
-        """Shows a warning, even in a quiet run."""
+        """Show a warning, even in a quiet run."""
         self._console.print(f"warning: {text}", soft_wrap=True, markup=False, style="yellow")
 
     def _record(self, kind: str, step: int, values: Mapping[str, Any]) -> None:
@@ -318,13 +318,13 @@ class SilentLog(RunLog):
         return
 
     def advance(self, step: int) -> None:
-        """Moves nothing."""
+        """Move nothing."""
 
     def train(self, step: int, losses: Mapping[str, float], **rates: float) -> None:
-        """Says nothing."""
+        """Say nothing."""
 
     def warn(self, text: str) -> None:
-        """Says nothing."""
+        """Say nothing."""
 
     def _record(self, kind: str, step: int, values: Mapping[str, Any]) -> None:
         return
@@ -367,7 +367,7 @@ def warn(text: str) -> None:
 
 
 def _drop_records_after(metrics: Path, step: int) -> None:
-    """Keeps whole records up to ``step``.
+    """Keep whole records up to ``step``.
 
     What comes after was not in the checkpoint and is computed again.
     """

@@ -61,7 +61,7 @@ def train(
     resume: str | Path = "auto",
     progress: bool = False,
 ) -> TrainResult:
-    """Trains an encoder, or goes on where the run in the output folder stopped.
+    """Train an encoder, or go on where the run in the output folder stopped.
 
     Args:
         config: the whole run.

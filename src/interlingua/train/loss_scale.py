@@ -39,7 +39,7 @@ class LossScale:
 
     @torch.no_grad()
     def unscale(self, objective: nn.Module) -> None:
-        """Divides all gradients by the number."""
+        """Divide all gradients by the number."""
         if not self.enabled:
             return
         # The number is a power of two, so the product with its inverse is exact.
@@ -48,7 +48,7 @@ class LossScale:
                 weight.grad.mul_(1 / self.value)
 
     def is_finite(self, norm: Float[Tensor, ""]) -> bool:
-        """Whether the norm of all gradients is finite; always true without a scale.
+        """Return whether the norm of all gradients is finite; always true without a scale.
 
         The only place where a step in fp16 waits for the GPU.
         """
@@ -71,13 +71,13 @@ class LossScale:
             self._good_steps = 0
 
     def save(self, state: TrainState) -> None:
-        """Writes it into the state of the run."""
+        """Write it into the state of the run."""
         if self.enabled:
             state.loss_scale = self.value
             state.loss_scale_steps = self._good_steps
 
     def load(self, state: TrainState) -> None:
-        """Goes on where ``save`` was called."""
+        """Go on where ``save`` was called."""
         if self.enabled:
             self.value = state.loss_scale
             self._good_steps = state.loss_scale_steps

@@ -25,7 +25,7 @@ TORCH_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP
 
 
 def use_expandable_segments() -> None:
-    """Lets segments of GPU memory grow, unless the user has configured torch's allocator.
+    """Let segments of GPU memory grow, unless the user has configured torch's allocator.
 
     Without padding each step has another number of tokens, so its blocks do not fit where the last
     step's lay. In segments of fixed size what is left between them would be lost.
@@ -39,7 +39,7 @@ def use_expandable_segments() -> None:
 
 @contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """Lets glibc keep what is freed, in place of giving it back to the system.
+    """Let glibc keep what is freed, in place of giving it back to the system.
 
     Each step frees all its activations, gigabytes, and the next one would wait for as many fresh
     pages, cleared by the system. What is free at the end is given back, also where an error is the

@@ -57,7 +57,7 @@ class Spread(NamedTuple):
 
 
 def spread(embeddings: Float[Tensor, "n d"]) -> Spread:
-    """Measures the spread of at least two embeddings of different sentences, normalized first.
+    """Measure the spread of at least two embeddings of different sentences, normalized first.
 
     The effective rank is that of Roy & Vetterli (2007), of the centered embeddings, as what all
     sentences share separates none. NaN where an embedding is not finite.

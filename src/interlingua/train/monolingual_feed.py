@@ -30,7 +30,7 @@ CHUNK = 10_000
 
 
 def open_monolingual(section: MonolingualConfig, vocabulary: Vocabulary) -> TokenColumn:
-    """Reads the sentences of all files.
+    """Read the sentences of all files.
 
     Args:
         section: says where they are, how many to draw, and what is to be left out.

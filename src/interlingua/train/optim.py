@@ -86,7 +86,7 @@ class LARS(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Makes a step with the gradients that are there."""
+        """Make a step with the gradients that are there."""
         assert closure is None
         for group in self.param_groups:
             weights = [weight for weight in group["params"] if weight.grad is not None]
@@ -148,6 +148,6 @@ def parameter_groups(module: nn.Module, config: OptimizerConfig) -> list[dict[st
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, learning_rate: float) -> None:
-    """Sets the learning rate of all groups."""
+    """Set the learning rate of all groups."""
     for group in optimizer.param_groups:
         group["lr"] = learning_rate

@@ -30,7 +30,7 @@ log = logging.getLogger("interlingua")
 def open_questions(
     section: QuestionsConfig, vocabulary: Vocabulary, *, two_towers: bool = True
 ) -> tuple[QuestionRows, QuestionRows | None]:
-    """Reads the questions to train and to validate on.
+    """Read the questions to train and to validate on.
 
     Args:
         section: says where they are, and how many of them to hold out.
@@ -76,7 +76,7 @@ class _Reader:
         self._negatives: list[list[int]] = []
 
     def read(self, paths: Sequence[Path]) -> _Reader | None:
-        """Takes files in; none if no question is in them."""
+        """Take files in; none if no question is in them."""
         for path in paths:
             skipped: Counter[str] = Counter()
             for question in read_questions(

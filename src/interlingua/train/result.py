@@ -105,7 +105,7 @@ class Clock:
         return self._before + time.perf_counter() - self._started
 
     def count(self, micro_batches: Sequence[Any], world_size: int) -> None:
-        """Adds a step and the time since the last call of this or ``leave_out``."""
+        """Add a step and the time since the last call of this or ``leave_out``."""
         now = time.perf_counter()
         pairs = sum(map(rows, micro_batches)) * world_size
         tokens = sum(len(batch.input_ids) for batch in token_batches(micro_batches)) * world_size
@@ -119,7 +119,7 @@ class Clock:
         self._cpu_mark = cpu_now
 
     def leave_out(self) -> None:
-        """Forgets the time since ``count``."""
+        """Forget the time since ``count``."""
         self._mark = time.perf_counter()
         self._cpu_mark = time.process_time()
 
@@ -143,7 +143,7 @@ class Count:
     seconds: float = 0.0
 
     def add(self, pairs: int, tokens: int, seconds: float) -> None:
-        """Adds to each."""
+        """Add to each."""
         self.pairs += pairs
         self.tokens += tokens
         self.seconds += seconds
@@ -167,7 +167,7 @@ def result_of(
     *,
     interrupted: bool = False,
 ) -> TrainResult:
-    """Puts the result of a run together."""
+    """Put the result of a run together."""
     rates = clock.total_rates()
     # A run that goes on with another run's checkpoint has the best model there, not here.
     best: Path | None = None

@@ -46,7 +46,7 @@ class RowAdamW(torch.optim.AdamW):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Makes a step with the gradients that are there."""
+        """Make a step with the gradients that are there."""
         assert closure is None
         # Tables are kept from torch's step, which takes weights without a gradient for frozen.
         tables: list[tuple[nn.Parameter, Tensor, Int64[Tensor, " n"], Group]] = []

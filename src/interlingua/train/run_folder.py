@@ -78,7 +78,7 @@ class RunFolder:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Keeps other runs out of the folder until the block ends.
+        """Keep other runs out of the folder until the block ends.
 
         Raises:
             ConfigError: another run is at work there, or the folder holds files that are not a
@@ -89,7 +89,7 @@ class RunFolder:
             yield
 
     def start(self, config: TrainConfig, resume: str | Path, warn: Callable[[str], None]) -> Start:
-        """Decides where to begin.
+        """Decide where to begin.
 
         Args:
             config: what the user asks for, paths absolute.
@@ -130,7 +130,7 @@ class RunFolder:
         return self.start_at(checkpoint, config)
 
     def start_at(self, checkpoint: Path, config: TrainConfig) -> Start:
-        """Goes on from a checkpoint of the run in this folder.
+        """Go on from a checkpoint of the run in this folder.
 
         Raises:
             ConfigError: the run has another config.
@@ -174,7 +174,7 @@ class RunFolder:
         return settled.replace_run(**changed, devices=config.run.devices)
 
     def _refuse_foreign(self) -> None:
-        """Raises ConfigError where files would be lost that no run of ours wrote."""
+        """Raise ConfigError where files would be lost that no run of ours wrote."""
         # The nearest that is there of the folder and those above it, in which it would be made.
         nearest = next((place for place in (self.path, *self.path.parents) if place.exists()), None)
         if nearest is not None and not nearest.is_dir():
@@ -196,7 +196,7 @@ class RunFolder:
             )
 
     def is_run(self) -> bool:
-        """Whether a run of ours has begun in this folder."""
+        """Return whether a run of ours has begun in this folder."""
         # A checkpoint of ours is enough, even where the manifest was lost.
         for path in checkpoints_in(self.checkpoints):
             if holds_record(path / STATE_FILE, CHECKPOINT):
@@ -204,7 +204,7 @@ class RunFolder:
         return holds_record(self.manifest, RUN)
 
     def compare(self, digests: Mapping[str, str], warn: Callable[[str], None]) -> None:
-        """Compares what the run in this folder began with to what it would go on with.
+        """Compare what the run in this folder began with to what it would go on with.
 
         Args:
             digests: of the data, by the manifest's keys.
@@ -238,7 +238,7 @@ class RunFolder:
     def begin(
         self, given: TrainConfig, settled: TrainConfig, *, digests: Mapping[str, str], fresh: bool
     ) -> None:
-        """Writes manifest.json and config.toml.
+        """Write manifest.json and config.toml.
 
         A fresh start first removes what an earlier run left.
 

@@ -32,7 +32,7 @@ def steps_of(value: float, max_steps: int) -> int:
 
 
 def due(every: float, done: int, max_steps: int) -> bool:
-    """Whether something is due that is done every so many steps, and after the last one.
+    """Return whether something is due that is done every so many steps, and after the last one.
 
     Args:
         every: steps, or a share of the run.

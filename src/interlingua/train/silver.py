@@ -42,7 +42,7 @@ class SilverConfig(CheckedSettings):
 
 
 def silver(config: SilverConfig, folder: Path) -> SilverReport:
-    """Writes ``folder/silver.tsv`` and a manifest that names the models.
+    """Write ``folder/silver.tsv`` and a manifest that names the models.
 
     Raises:
         CheckpointError: a model can't be read.

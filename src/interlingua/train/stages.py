@@ -133,12 +133,12 @@ class Stage:
 
 
 def is_staged(path: PathLike) -> bool:
-    """Whether a TOML file holds stages rather than one run."""
+    """Return whether a TOML file holds stages rather than one run."""
     return "stage" in load_toml(path)
 
 
 def load_stages(path: PathLike, *, overrides: Sequence[str] = ()) -> tuple[Path, list[Stage]]:
-    """Reads a file of stages and the files of their runs.
+    """Read a file of stages and the files of their runs.
 
     Args:
         path: the file.
@@ -200,7 +200,7 @@ def run_stages(
     resume: str = "auto",
     progress: bool = False,
 ) -> list[TrainResult]:
-    """Runs the stages that are not done yet; one that was stopped goes on where it stopped.
+    """Run the stages that are not done yet; one that was stopped goes on where it stopped.
 
     Args:
         output: folder of all stages.

@@ -133,7 +133,7 @@ def train_static(
     evaluate: Evaluate | None = None,
     progress: bool = False,
 ) -> TrainResult:
-    """Distils token vectors from a transformer and trains them on a corpus.
+    """Distill token vectors from a transformer and train them on a corpus.
 
     Args:
         teacher: the transformer.

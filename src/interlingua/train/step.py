@@ -45,7 +45,7 @@ class TrainingStep:
     def __call__(
         self, step: int, micro_batches: Sequence[Any], *, learning_rate: float, logs: bool
     ) -> None:
-        """Moves the weights once.
+        """Move the weights once.
 
         Args:
             step: of the run.

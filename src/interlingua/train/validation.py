@@ -116,7 +116,7 @@ def check_metric(
     evaluate: Evaluate | None,
     config: RunConfig,
 ) -> None:
-    """Makes sure, before the first step, that what decides on the best model will be measured.
+    """Make sure, before the first step, that what decides on the best model will be measured.
 
     Args:
         objective: is run on one batch unless the name tells enough.
@@ -139,7 +139,7 @@ def check_metric(
 
 
 def update_best(state: TrainState, metrics: dict[str, float], config: RunConfig) -> bool:
-    """Enters an evaluation into the state.
+    """Enter an evaluation into the state.
 
     Where the metric is saturated, which it may be before the first step, no evaluation can be
     better by it. Then the validation loss decides among those of equal value.
@@ -179,7 +179,7 @@ def _is_greater_better(config: RunConfig) -> bool:
 
 
 def is_saturated(value: float, config: RunConfig) -> bool:
-    """Whether what decides has the best value that a share can have."""
+    """Return whether what decides has the best value that a share can have."""
     return value == (1.0 if _is_greater_better(config) else 0.0)
 
 
@@ -204,7 +204,7 @@ def _unmeasured(name: str, known: Collection[str]) -> ConfigError:
 
 
 def out_of_patience(state: TrainState, config: RunConfig) -> bool:
-    """Whether so many evaluations in a row were no better that the run ends."""
+    """Return whether so many evaluations in a row were no better that the run ends."""
     patience = config.early_stopping_patience
     return patience is not None and state.evaluations_since_best >= patience
 

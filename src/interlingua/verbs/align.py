@@ -111,7 +111,7 @@ def run_align(
     progress: Progress = SILENT,
     stdout: TextIO | None = None,
 ) -> Links:
-    """Links the sentences of two documents that are translations of each other.
+    """Link the sentences of two documents that are translations of each other.
 
     The method is Vecalign's (Thompson and Koehn 2019). The documents are files, or lists of
     sentences in their order.

@@ -106,7 +106,7 @@ class ModelAnalysis:
         return self.info.identity is not None
 
     def run(self, progress: Progress = SILENT) -> list[Analysis]:
-        """Runs the analyses and writes what they found."""
+        """Run the analyses and write what they found."""
         from interlingua.analysis.run import analyse
         from interlingua.search.topk.exact import searching_on
 
@@ -163,7 +163,7 @@ def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
 
 
 def write_page(options: AnalyseOptions, found: list[list[Analysis]]) -> Analysed:
-    """Writes the page of all models."""
+    """Write the page of all models."""
     from interlingua.analysis import page
 
     if options.output is None:
@@ -173,7 +173,7 @@ def write_page(options: AnalyseOptions, found: list[list[Analysis]]) -> Analysed
 
 
 def run_analyse(options: AnalyseOptions, progress: Progress = SILENT) -> Analysed:
-    """Says why an encoder is as good as it is, or what has changed between two.
+    """Say why an encoder is as good as it is, or what has changed between two.
 
     ``output=None`` writes no files.
 

@@ -87,7 +87,7 @@ class AverageOptions(Options):
 def run_average(
     options: AverageOptions, on_point: Callable[[GridPoint], None] = lambda _: None
 ) -> AverageResult:
-    """Writes a model with weights that are the weighted mean of those of other models.
+    """Write a model with weights that are the weighted mean of those of other models.
 
     With development data and no weights a grid is measured and a rule chooses, see
     ``adapt.average``; without either it is the plain mean.

@@ -59,7 +59,7 @@ class CalibrateOptions(TwoTextsOptions):
 
 
 def run_calibrate(options: CalibrateOptions, progress: Progress = SILENT) -> LearnedCalibration:
-    """Learns what a mining score is worth: the probability that a pair is a translation.
+    """Learn what a mining score is worth: the probability that a pair is a translation.
 
     Args:
         options: what to do.

@@ -76,7 +76,7 @@ class CompareOptions(Options):
 
 
 def run_compare(options: CompareOptions, progress: Progress = SILENT) -> Comparison:
-    """Makes tables of results, one HTML page of everything, or one file of many results.
+    """Make tables of results, one HTML page of everything, or one file of many results.
 
     There is a table of all tasks and one per task, each with a column per result.
 

@@ -155,7 +155,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
 
 
 def run_debias(options: DebiasSettings, progress: Progress = SILENT) -> DebiasReport | None:
-    """Estimates a map that takes the language out of vectors.
+    """Estimate a map that takes the language out of vectors.
 
     Writes the model with the map, or the vectors that have gone through it.
 

@@ -67,7 +67,7 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
 
 
 def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
-    """Writes one vector per line of files; memory stays bounded whatever their length.
+    """Write one vector per line of files; memory stays bounded whatever their length.
 
     For texts in memory there is ``interlingua.load(model).encode(texts)``.
 

@@ -269,7 +269,7 @@ class Evaluation:
 
     @classmethod
     def of(cls, options: EvaluateOptions) -> Evaluation:
-        """Builds the tasks, then loads the model, so that a mistake shows at once."""
+        """Build the tasks, then load the model, so that a mistake shows at once."""
         options = with_model_of_index(options)
         check_encoder(options.model)
         check_inputs(options)
@@ -319,7 +319,7 @@ class Evaluation:
         return self.info.identity is not None
 
     def run(self, progress: Progress = SILENT) -> Evaluated:
-        """Runs the tasks and writes their results."""
+        """Run the tasks and write their results."""
         from interlingua.evaluation.suite import evaluate
         from interlingua.search.topk.exact import searching_on
         from interlingua.verbs.evaluate_parts import embed_parts
@@ -356,7 +356,7 @@ class Evaluation:
 
 
 def run_evaluate(options: EvaluateOptions, progress: Progress = SILENT) -> Evaluated:
-    """Scores an encoder on local folders, and writes the result of each task.
+    """Score an encoder on local folders, and write the result of each task.
 
     ``output=None`` writes none.
 

@@ -28,7 +28,7 @@ SECONDS = 0.5
 
 
 def check_devices(options: Any) -> None:
-    """Refuses what can't be embedded by several processes, before a model is loaded.
+    """Refuse what can't be embedded by several processes, before a model is loaded.
 
     Args:
         options: of ``evaluate``.
@@ -60,7 +60,7 @@ def check_devices(options: Any) -> None:
 
 
 def embed_parts(options: Any, run: Run, progress: Progress) -> None:
-    """Embeds the passages of all tasks, a part in each of ``options.devices`` processes.
+    """Embed the passages of all tasks, a part in each of ``options.devices`` processes.
 
     A part that was stopped goes on in the next run.
 
@@ -107,7 +107,7 @@ def embed_parts(options: Any, run: Run, progress: Progress) -> None:
 
 
 def _is_of_script(suite: Any) -> bool:
-    """Whether a task is of a class that the caller's script defines."""
+    """Return whether a task is of a class that the caller's script defines."""
     if isinstance(suite, str):
         return False
     return any(type(task).__module__ == "__main__" for task in suite)
@@ -131,7 +131,7 @@ def _wait(processes: Sequence[BaseProcess], messages: Any, progress: Progress) -
 
 
 def _read(messages: Any, progress: Progress) -> None:
-    """Passes on what the processes have sent: how far the first one is, or an error."""
+    """Pass on what the processes have sent: how far the first one is, or an error."""
     with contextlib.suppress(queue.Empty):
         while True:
             problem, *call = messages.get(timeout=0.01)
@@ -163,7 +163,7 @@ class _Sent(Progress):
 
 
 def _embed(run: Run, options: Any, threads: int | None, messages: Any) -> None:
-    """Embeds one part in a process of its own, which ends with the one that started it."""
+    """Embed one part in a process of its own, which ends with the one that started it."""
     import torch
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle

@@ -141,7 +141,7 @@ class ExportOptions(Options):
 def run_export(
     options: ExportOptions, on_verified: Callable[[Verification], None] = lambda _: None
 ) -> Exported:
-    """Writes a model for other libraries, and checks that its vectors stay.
+    """Write a model for other libraries, and check that its vectors stay.
 
     It is a directory for sentence-transformers, or graphs, or token vectors.
 
@@ -284,7 +284,7 @@ def _check_packages(options: ExportOptions, kinds: Sequence[str]) -> None:
 def _verify(
     model: str, output: Path, samples: Any, on_verified: Callable[[Verification], None]
 ) -> Verification:
-    """Compares a directory that was written before."""
+    """Compare a directory that was written before."""
     from interlingua.encoder.encoder import Encoder
     from interlingua.export.sentence_transformers import find_model
     from interlingua.export.verify import verify

@@ -26,7 +26,7 @@ def export_static(
     dim: int | None,
     overrides: Sequence[str],
 ) -> tuple[Any, list[str]]:
-    """Trains a vector for each token and writes them.
+    """Train a vector for each token and write them.
 
     ``train.static`` describes the training, ``export.sentence_transformers`` the directory.
 

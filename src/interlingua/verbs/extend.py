@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def run_extend(options: ExtendSettings, *, progress: bool = False) -> ExtendResult:
-    """Teaches a model another language from pairs with one that it knows.
+    """Teach a model another language from pairs with one that it knows.
 
     A run that was stopped goes on where it was.
 

@@ -139,7 +139,7 @@ class IndexOptions(Options):
 
 
 def run_index(options: IndexOptions, progress: Progress = SILENT) -> Indexed:
-    """Makes an index of passages, or changes one.
+    """Make an index of passages, or changes one.
 
     Args:
         options: what to do.
@@ -239,7 +239,7 @@ def _changed(folder: PathLike, added: Added) -> Indexed:
 
 
 def _check(options: IndexOptions) -> None:
-    """Raises ConfigError for an unknown action, and for an option that the action does not read."""
+    """Raise ConfigError for an unknown action, and for an option that the action does not read."""
     if options.action not in READ:
         guess = did_you_mean(options.action, READ)
         raise ConfigError(f"no such action {options.action!r}{guess}; there are: {', '.join(READ)}")

@@ -40,7 +40,7 @@ class InfoOptions(Options):
 
 
 def run_info(options: InfoOptions) -> Info:
-    """Says what this machine has, and how it encodes with a model.
+    """Say what this machine has, and how it encodes with a model.
 
     For a model that is which executor and dtype encode, why, and every measured rate.
 

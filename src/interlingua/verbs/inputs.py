@@ -89,13 +89,13 @@ def check_inputs(options: Options) -> None:
 
 
 def _is_in_memory(options: Options) -> bool:
-    """Whether a text is in memory, with which no file goes; the verb refuses such a one."""
+    """Return whether a text is in memory, with which no file goes; the verb refuses such a one."""
     texts = (getattr(options, "source", None), getattr(options, "target", None))
     return not all(isinstance(text, str | os.PathLike | None) for text in texts)
 
 
 def _has_all_vectors(options: Options) -> bool:
-    """Whether the vectors of both texts are given, so that no model is loaded."""
+    """Return whether the vectors of both texts are given, so that no model is loaded."""
     # Held-out pairs of a calibration are embedded in any case.
     if getattr(options, "parallel", None) is not None:
         return False

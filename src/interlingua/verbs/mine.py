@@ -108,7 +108,7 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
 
 
 def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
-    """Finds translations in two texts.
+    """Find translations in two texts.
 
     The method is margin-based mining (Artetxe and Schwenk 2019). Each side is a file, or a list of
     sentences; equal sentences count once, blank ones not at all. Empty ``checks`` measure nothing

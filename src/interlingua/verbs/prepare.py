@@ -43,7 +43,7 @@ class PrepareOptions(Options):
 
 
 def run_prepare(options: PrepareOptions, progress: bool = False) -> Prepared:
-    """Cleans, deduplicates, splits and tokenizes parallel text into a folder to train on.
+    """Clean, deduplicate, split and tokenize parallel text into a folder to train on.
 
     The config is a TOML file, or a mapping of the same keys.
 

@@ -50,7 +50,7 @@ class QuickstartOptions(Options):
 
 
 def run_quickstart(options: QuickstartOptions) -> QuickstartFindings:
-    """Collects translations, trains an encoder on them, measures it and shows what it can do.
+    """Collect translations, train an encoder on them, measure it and show what it can do.
 
     It prints what it finds as it goes, as the command line does.
 

@@ -120,7 +120,7 @@ def _typed_questions() -> Iterator[str]:
 
 
 def run_search(options: SearchOptions) -> list[Ranking]:
-    """Finds the passages that answer questions, in whatever language they are.
+    """Find the passages that answer questions, in whatever language they are.
 
     Many questions at different times are quicker with ``interlingua.search.searcher.Searcher``,
     which keeps the model.

@@ -242,7 +242,7 @@ class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
 
 
 def is_file_name(name: str) -> bool:
-    """Whether a name is that of a file, or looks like one of a file that is missing."""
+    """Return whether a name is that of a file, or looks like one of a file that is missing."""
     if Path(name).is_file():
         return True
     # A folder of a model may be called so.
@@ -252,7 +252,7 @@ def is_file_name(name: str) -> bool:
 
 
 def _is_input(name: str) -> bool:
-    """Whether a name stands for standard input or for files, and so for no model."""
+    """Return whether a name stands for standard input or for files, and so for no model."""
     if name == STANDARD_INPUT or is_remote(name) or is_file_name(name):
         return True
     # A folder is a model's; an installed model may be called as a prefix of files is.

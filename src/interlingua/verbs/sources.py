@@ -101,7 +101,7 @@ def _by_function(options: ModelOptions) -> Callable[..., Any]:
 
 
 def _check_object(options: ModelOptions, elsewhere: bool) -> None:
-    """Refuses options that only a model given by its name can follow."""
+    """Refuse options that only a model given by its name can follow."""
     if options.backend != "interlingua" or options.settings:
         raise ConfigError(
             "a backend and its settings are for a model that is named; give its name, or drop them"

@@ -81,7 +81,7 @@ class TrainOptions(Options):
 
 
 def run_train(options: TrainOptions, progress: bool = False) -> Trained:
-    """Trains an encoder, saves checkpoints on the way, and writes RUN/model and RUN/best.
+    """Train an encoder, save checkpoints on the way, and write RUN/model and RUN/best.
 
     The config is a TOML file, a mapping of the same keys, or a ``TrainConfig``. A file may hold
     several stages.

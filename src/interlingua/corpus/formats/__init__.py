@@ -155,14 +155,14 @@ class PairFormat(Protocol):
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Streams pairs.
+        """Stream pairs.
 
         Counts in ``skipped`` what it leaves out, by reason, and hands ``bad`` what it can't read.
         """
         ...
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes atomically and returns the number of pairs."""
+        """Write atomically and return the number of pairs."""
         ...
 
 
@@ -176,7 +176,7 @@ def read_pairs(
     skipped: Counter[str] | None = None,
     bad: BadLines | None = None,
 ) -> Iterator[TextPair]:
-    """Streams the pairs of a bitext in any of the known formats, plain or compressed.
+    """Stream the pairs of a bitext in any of the known formats, plain or compressed.
 
     Args:
         path: a file; for Moses the common prefix of the two files, either of them, or both as a
@@ -221,7 +221,7 @@ def write_pairs(
     format: str | None = None,
     languages: tuple[str, str] | None = None,
 ) -> int:
-    """Writes pairs to a file that appears only when it is complete.
+    """Write pairs to a file that appears only when it is complete.
 
     Args:
         pairs: of one language pair; JSONL and TMX take any mixture.
@@ -332,7 +332,7 @@ def named_languages(path: PathLike, source: str | None, target: str | None) -> t
 
 
 def one_language_pair(pairs: Iterable[TextPair], path: PathLike) -> Iterator[TextPair]:
-    """Passes pairs on and refuses a second language pair, which some formats can't hold."""
+    """Pass pairs on and refuse a second language pair, which some formats can't hold."""
     first: tuple[str, str] | None = None
     for pair in pairs:
         found = (pair.source_language, pair.target_language)
@@ -469,7 +469,7 @@ def _joint_type(so_far: type, value: Any) -> type:
 
 
 def is_moses_name(path: PathLike) -> bool:
-    """Whether files of a Moses bitext are there.
+    """Return whether files of a Moses bitext are there.
 
     Both files, named with a comma, or those that begin with the name.
     """

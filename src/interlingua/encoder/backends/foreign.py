@@ -197,7 +197,7 @@ def as_vectors(found: Any) -> Float32[ndarray, " *shape"]:
 
 
 def check_vectors(vectors: Float32[ndarray, "n d"], texts: Sequence[str], dim: int) -> None:
-    """Refuses vectors that can't be scored.
+    """Refuse vectors that can't be scored.
 
     Args:
         vectors: what an encoder gave.

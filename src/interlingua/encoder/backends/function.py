@@ -92,7 +92,7 @@ def takes_language(function: Callable[..., Any]) -> bool:
 
 
 def import_function(spec: str) -> Callable[[list[str]], Any]:
-    """Imports ``module:function``, from the working directory too.
+    """Import ``module:function``, from the working directory too.
 
     Raises:
         ConfigError: there is no such module or function.

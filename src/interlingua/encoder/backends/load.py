@@ -37,7 +37,7 @@ def load_encoder(
     dim: int | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> tuple[TextEncoder, ModelInfo]:
-    """Loads an encoder and what results say about it.
+    """Load an encoder and what results say about it.
 
     Args:
         model: a model directory, a training run (its best model) or ``hf:owner/name``; for the

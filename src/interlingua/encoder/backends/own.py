@@ -95,7 +95,7 @@ class OwnEncoder:
 
     @classmethod
     def load(cls, model: str, choices: Choices) -> OwnEncoder:
-        """Reads a model directory: ours, or one of Hugging Face or the hub of a known family.
+        """Read a model directory: ours, or one of Hugging Face or the hub of a known family.
 
         Where nothing says how it pools (no ``modules.json``), it is the mean of all tokens, special
         ones too.

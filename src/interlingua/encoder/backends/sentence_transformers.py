@@ -112,7 +112,7 @@ class SentenceTransformersEncoder(ForeignEncoder):
 
 
 def check_version(version: str) -> None:
-    """Refuses a release that is too old.
+    """Refuse a release that is too old.
 
     Raises:
         MissingExtraError: it is.
@@ -126,7 +126,7 @@ def check_version(version: str) -> None:
 
 
 def refuse_foreign_code(folder: Path) -> None:
-    """Refuses a model that names code of its own, or of another package.
+    """Refuse a model that names code of its own, or of another package.
 
     The library would import and run it.
 
@@ -148,7 +148,7 @@ def refuse_foreign_code(folder: Path) -> None:
 
 
 def _refuse_named_code(file: Path, folder: Path) -> None:
-    """Looks at the settings of one module: a router names modules, a dense layer its activation."""
+    """Look at the settings of one module: a router names modules, a dense layer its activation."""
     settings: Any = read_json(file, schema=Any)
     if not isinstance(settings, dict):
         return

@@ -76,7 +76,7 @@ class VectorsEncoder(ForeignEncoder):
         return cls(Path(model).expanduser(), name=choices.name)
 
     def _add(self, lines: Path, file: Path, vectors: Float32[ndarray, "n d"]) -> int:
-        """Takes one array up; returns how many of its texts were known with another vector."""
+        """Take one array up; returns how many of its texts were known with another vector."""
         if vectors.ndim != 2 or vectors.dtype.kind != "f":
             raise DataError(
                 f"{vectors.dtype} of shape {vectors.shape}; expected floats, a row per text",

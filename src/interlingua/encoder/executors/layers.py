@@ -2,8 +2,8 @@
 
 A backbone has up to four forms for inference: the compiled kernel, the same with int16 in place of
 bfloats, torch with matrices packed for oneDNN, and plain torch. Which one is fastest depends on the
-processor, the dtype and the widths. ``choice.py`` tries those that are possible on the model's own
-first layers, with sentences of a few lengths.
+processor, the dtype and the widths. ``choice.py`` times the possible ones on the
+model's own first layers, with sentences of a few lengths.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def _executors_of_passes(*, has_float16: bool) -> Sequence[Executor]:
 
 
 def _has_unit() -> bool:
-    """Whether the processor multiplies bfloats."""
+    """Return whether the processor multiplies bfloats."""
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 

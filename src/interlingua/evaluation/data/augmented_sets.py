@@ -70,7 +70,7 @@ def read_altered(path: Path) -> list[Altered]:
 
 
 def write_altered(folder: Path, language: str, altered: Iterable[Altered]) -> Path:
-    """Writes both files, sentence by sentence.
+    """Write both files, sentence by sentence.
 
     Args:
         folder: is made.

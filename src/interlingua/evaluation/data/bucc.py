@@ -80,7 +80,7 @@ class BuccPair(NamedTuple):
         return sum(len(split.source.ids) + len(split.target.ids) for split in self.splits())
 
     def is_official(self, name: str) -> bool:
-        """Whether it is the shared task's training data of that name."""
+        """Return whether it is the shared task's training data of that name."""
         return self.split == TRAINING and len(self.data.gold) == TRAINING_GOLD.get(name)
 
     def contents(self) -> Iterator[Sequence[str]]:
@@ -119,7 +119,7 @@ def bucc_files(folder: Path) -> dict[str, dict[str, BuccFiles]]:
 
 
 def read_bucc(files: BuccFiles) -> BuccSplit:
-    """Reads a split with its gold pairs.
+    """Read a split with its gold pairs.
 
     Raises:
         DataError: a file is missing or empty, a line is not id TAB sentence, an id or a gold pair

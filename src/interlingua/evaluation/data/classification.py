@@ -164,7 +164,7 @@ def labeled_sets(folder: Path) -> LabeledSets:
 
 
 def require_split(splits: Splits, split: str, *, language: str, folder: Path) -> None:
-    """Says which splits of a language there are.
+    """Say which splits of a language there are.
 
     Raises:
         DataError: this one is not among them.

@@ -125,7 +125,7 @@ def choose_languages(
 def check_enough(
     chosen: Sequence[str], least: int, wanted: Sequence[str] | None, folder: Path
 ) -> None:
-    """Refuses too few languages for a pool of several.
+    """Refuse too few languages for a pool of several.
 
     Args:
         chosen: those to pool.

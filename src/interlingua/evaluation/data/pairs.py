@@ -67,7 +67,7 @@ def mrpc_sets(folder: Path, split: Split) -> PairSets:
 
 
 def read_mrpc(path: Path) -> LabeledPairs:
-    """Reads a file of MRPC.
+    """Read a file of MRPC.
 
     Raises:
         DataError: it is missing or empty, or a row is not of its layout.

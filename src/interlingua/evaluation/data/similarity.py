@@ -145,7 +145,7 @@ def read_scored_pairs(file: SimilarityFile) -> JudgedPairs:
 
 
 def _keep(found: dict[str, SimilarityFile], key: str, file: SimilarityFile) -> None:
-    """Adds a set, of which there may be one copy only: two layouts of it could differ."""
+    """Add a set, of which there may be one copy only: two layouts of it could differ."""
     if key in found:
         raise DataError(
             f"{found[key].path.name} next to it is the same set, {key}; keep one of them",

@@ -107,7 +107,7 @@ def fit(
     classes: int,
     settings: LogisticSettings = SENTEVAL,
 ) -> list[FittedClassifiers]:
-    """Fits logistic regressions by cross-entropy, each as if alone and from the same seed.
+    """Fit logistic regressions by cross-entropy, each as if alone and from the same seed.
 
     Every ``epoch_size`` passes a classifier is scored on its dev set; the best of these states is
     kept, of equal ones the first. It ends with the check that exceeds its tenacity, or after 200
@@ -235,7 +235,7 @@ class _State:
             self.weights.addcdiv_(gradient, self.square.sqrt().add_(1e-8), value=-1e-2)
 
     def check(self, accuracy: Float[Tensor, "f r"]) -> None:
-        """Keeps what is better than before, and counts what is not.
+        """Keep what is better than before, and count what is not.
 
         A classifier that has ended does not change any more.
         """
@@ -246,7 +246,7 @@ class _State:
         self.best = torch.where(is_better[..., None, None], self.weights, self.best)
 
     def keep(self, which: Tensor) -> None:
-        """Goes on with some of the jobs."""
+        """Go on with some of the jobs."""
         for name in ("weights", "l2", "mean", "square", "best", "best_accuracy", "misses"):
             setattr(self, name, getattr(self, name)[which])
 

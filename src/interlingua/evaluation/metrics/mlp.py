@@ -55,7 +55,7 @@ def train_mlps(
     seeds: Sequence[int],
     epochs: int = EPOCHS,
 ) -> MLPs:
-    """Trains LASER's networks, one for each language and seed.
+    """Train LASER's networks, one for each language and seed.
 
     The layers are dropout .2 -> Linear(d, 10) -> tanh -> dropout -> Linear(10, 8) -> tanh ->
     dropout -> Linear(8, classes).

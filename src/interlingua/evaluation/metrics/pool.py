@@ -83,7 +83,7 @@ def search_pool(
     columns: int = COLUMNS,
     progress: Progress = SILENT,
 ) -> Pool:
-    """Runs the pass.
+    """Run the pass.
 
     Args:
         vectors: unit vectors of line-aligned sentences, in memory or mapped.

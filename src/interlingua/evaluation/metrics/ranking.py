@@ -64,7 +64,7 @@ def top(scores: Mapping[str, float], depth: int = DEPTH) -> dict[str, float]:
 def reciprocal_rank_fusion(
     runs: Sequence[Run], *, k: int = RRF_K, depth: int = DEPTH
 ) -> dict[str, dict[str, float]]:
-    r"""Joins rankings by their ranks alone, Cormack et al. 2009: $\sum_r 1 / (k + rank_r)$.
+    r"""Join rankings by their ranks alone, Cormack et al. 2009: $\sum_r 1 / (k + rank_r)$.
 
     Args:
         runs: of any queries; a passage that a ranking lacks gets nothing from it.
@@ -81,7 +81,7 @@ def reciprocal_rank_fusion(
 
 
 def write_trec_run(path: Path, run: Run, *, tag: str) -> None:
-    """Writes a run as trec_eval reads it: query, Q0, passage, rank, score, tag.
+    """Write a run as trec_eval reads it: query, Q0, passage, rank, score, tag.
 
     Raises:
         DataError: an id holds white space, which the format can't carry.

@@ -26,7 +26,7 @@ def nearest_both_ways(
 def is_right(
     predicted: Int64[ndarray, " n"], texts: Sequence[str] | None = None
 ) -> Bool[ndarray, " n"]:
-    """Whether candidate ``predicted[i]`` is the translation of query i.
+    """Return whether candidate ``predicted[i]`` is the translation of query i.
 
     Args:
         predicted: an index of a candidate for each query.

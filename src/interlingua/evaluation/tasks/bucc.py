@@ -324,7 +324,7 @@ def _embed(encoder: CachedEncoder, texts: Sequence[str], language: str) -> Float
 
 
 def _right(candidates: Candidates, data: BuccSplit) -> Bool[ndarray, " n"]:
-    """Whether each pair is gold."""
+    """Return whether each pair is gold."""
     gold = set(data.gold)
     pairs = zip(candidates.x.tolist(), candidates.y.tolist(), strict=True)
     return np.array([pair in gold for pair in pairs], dtype=bool)
@@ -379,5 +379,5 @@ def _best(found: Extraction) -> dict[str, float]:
 
 
 def _is_held_out(subsets: Sequence[SubsetScores]) -> bool:
-    """Whether test data were scored in all language pairs."""
+    """Return whether test data were scored in all language pairs."""
     return all("f1" in subset.scores for subset in subsets)

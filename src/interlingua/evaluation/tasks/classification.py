@@ -104,14 +104,14 @@ class ClassificationTask(LanguageTask):
 
     @abc.abstractmethod
     def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
-        """Embeds the texts of a language that ``score`` asks for."""
+        """Embed the texts of a language that ``score`` asks for."""
 
     def sizes(self) -> Mapping[str, int]:
         """The data set's number of texts by split, where it is known by these."""
         return {}
 
     def has_official_sizes(self, one: LabeledLanguage) -> bool:
-        """Whether a language has as many texts as the data set."""
+        """Return whether a language has as many texts as the data set."""
         sizes = self.sizes()
         if not sizes:
             return False
@@ -123,7 +123,7 @@ class ClassificationTask(LanguageTask):
 
 
 def _check_labels(sets: Sequence[LabeledLanguage], folder: Path) -> None:
-    """Refuses texts with a label that is in no training set of their domain."""
+    """Refuse texts with a label that is in no training set of their domain."""
     for one in sets:
         # of all languages: zero-shot transfer learns from another one
         known: set[str] = set()

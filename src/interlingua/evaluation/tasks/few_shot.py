@@ -83,7 +83,7 @@ class FewShotTask(ClassificationTask):
         return Scored(scores, Items(right.mean(axis=0)))
 
     def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
-        """Embeds the training texts that are drawn, and the test set."""
+        """Embed the training texts that are drawn, and the test set."""
         used = sorted({row for rows in self._draws(one) for row in rows})
         encoder.encode([one.splits["train"].texts[row] for row in used], language=one.code)
         encoder.encode(one.splits["test"].texts, language=one.code)

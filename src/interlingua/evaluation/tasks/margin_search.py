@@ -77,7 +77,7 @@ class MarginSearch(TranslationTask):
         return sorted({one.kind for one in altered})
 
     def is_official(self, altered: Sequence[Altered]) -> bool:
-        """Whether the further candidates are the protocol's own."""
+        """Return whether the further candidates are the protocol's own."""
         return True
 
     def notes(self, altered: Sequence[Altered]) -> list[str]:

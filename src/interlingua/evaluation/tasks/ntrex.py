@@ -199,7 +199,7 @@ def _codes(spelled: str) -> list[str]:
 
 
 def _without_english(codes: Sequence[str], requested: Sequence[str] | None) -> list[str]:
-    """Leaves out the English references (``eng_GB``), unless languages were requested.
+    """Leave out the English references (``eng_GB``), unless languages were requested.
 
     The source stays.
     """

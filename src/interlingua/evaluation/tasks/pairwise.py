@@ -29,7 +29,7 @@ class Embedded(NamedTuple):
 
     @classmethod
     def by(cls, encoder: CachedEncoder, language: str, texts: Sequence[str]) -> Embedded:
-        """Embeds them."""
+        """Embed them."""
         return cls(language, texts, encoder.encode(texts, language=language))
 
 
@@ -52,7 +52,7 @@ class Direction(NamedTuple):
 def both_directions(
     first: Embedded, second: Embedded, *, limit: int, compare: str = "index"
 ) -> tuple[Direction, Direction]:
-    """Searches the translations of each side among the other, by cosine.
+    """Search the translations of each side among the other, by cosine.
 
     Args:
         first: sentences.

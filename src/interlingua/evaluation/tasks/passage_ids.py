@@ -29,7 +29,7 @@ class PassageIds(Sequence[str]):
         self._present: KeyIndex | None = KeyIndex()
 
     def extend(self, ids: Sequence[str]) -> None:
-        """Adds ids.
+        """Add ids.
 
         Raises:
             DataError: one is there already.
@@ -54,7 +54,7 @@ class PassageIds(Sequence[str]):
             self._ends.append(len(self._bytes))
 
     def close(self) -> None:
-        """Ends adding, and frees what it needed."""
+        """End adding, and frees what it needed."""
         self._present = None
 
     def __len__(self) -> int:

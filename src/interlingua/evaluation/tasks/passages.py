@@ -128,7 +128,7 @@ class PassageTask(LanguageTask):
         *,
         progress: Progress = SILENT,
     ) -> None:
-        """Embeds each n-th portion of the passages, counted over all languages.
+        """Embed each n-th portion of the passages, counted over all languages.
 
         See ``evaluation.suite``.
         """
@@ -268,7 +268,7 @@ class PassageTask(LanguageTask):
 def keep_passages(
     encoder: CachedEncoder, portion: Sequence[PoolPassage], language: str
 ) -> Int64[ndarray, " n"]:
-    """Embeds passages; gives the row of each."""
+    """Embed passages; gives the row of each."""
     texts = [passage.text for passage in portion]
     titles = [passage.title for passage in portion]
     return encoder.keep(texts, titles=titles, language=language, role="passage")

@@ -172,7 +172,7 @@ def cosines(x: Float32[ndarray, "n d"], y: Float32[ndarray, "n d"]) -> Float64[n
 
 
 def _has(item: str, file: SimilarityFile) -> bool:
-    """Whether a set is of that pair of languages, or has that language on either side."""
+    """Return whether a set is of that pair of languages, or has that language on either side."""
     known = {full_code(code) for code in file.languages}
     codes = codes_of(item)
     if len(codes) == 2:

@@ -165,7 +165,7 @@ class XSimPPGenerated(MarginSearch):
         return found.revision is not None and found.subsets[0].languages[1] == ENGLISH
 
     def notes(self, altered: Sequence[Altered]) -> list[str]:
-        """Counts, and the kinds that nothing could be altered by."""
+        """Count, and the kinds that nothing could be altered by."""
         made = {one.kind for one in altered}
         # a kind without altered sentences has no errors, which is not to the encoder's credit
         lacking = [kind for kind in self.kinds if kind not in made]

@@ -183,7 +183,7 @@ class ZeroShotTask(ClassificationTask):
         right: dict[tuple[str, str], Bool[ndarray, "s n"]],
         dev_accuracy: dict[str, Float64[ndarray, " s"]],
     ) -> None:
-        """Trains the classifiers of languages of equal sizes, and tests them on every language."""
+        """Train the classifiers of languages of equal sizes, and tests them on every language."""
         domain = sources[0].domain
         labels: set[str] = set()
         for one in sets:
@@ -239,7 +239,7 @@ def _add_scores(
     right: Mapping[tuple[str, str], Bool[ndarray, "s n"]],
     dev_accuracy: Mapping[str, Float64[ndarray, " s"]],
 ) -> None:
-    """Adds the scores of all directions, which have a row per seed in ``right``."""
+    """Add the scores of all directions, which have a row per seed in ``right``."""
     for first, second in itertools.product(sets, sets):
         if (first, second) not in right:
             continue

@@ -88,7 +88,7 @@ class Scanner(Protocol, Generic[Prepared]):
     def scan(
         self, x: Prepared, y: Prepared, of_x: NeighborLists, of_y: NeighborLists | None
     ) -> None:
-        """Brings the lists of both blocks up to date, those of y only where they are given."""
+        """Bring the lists of both blocks up to date, those of y only where they are given."""
         ...
 
 
@@ -109,7 +109,7 @@ class View(NamedTuple):
 
 
 def view(vectors: Float32[Tensor, "n d"], frame: Frame, *, of_x: bool) -> View:
-    """Looks at vectors from a frame, on their device."""
+    """Look at vectors from a frame, on their device."""
     device = vectors.device
     own = on_device(torch.from_numpy(frame.x), device)
     other = on_device(torch.from_numpy(frame.y), device)
@@ -149,7 +149,7 @@ class Precision:
 
     @classmethod
     def of(cls, seen: View, rounded: Float32[Tensor, "n d"], stages: list[int]) -> Precision:
-        """Measures it."""
+        """Measure it."""
         return cls.joined([cls.measured(seen, rounded, stages)])
 
     @classmethod
@@ -182,7 +182,7 @@ class Precision:
         return cls(*(np.empty(shape, np.float32) for shape in shapes))
 
     def put(self, at: slice, other: Precision) -> None:
-        """Takes note of that of some of the vectors."""
+        """Take note of that of some of the vectors."""
         for field in dataclasses.fields(self):
             getattr(self, field.name)[at] = getattr(other, field.name)
 

@@ -48,7 +48,7 @@ def no_neighbors(n: int) -> Neighbors:
 
 
 def merge(old: Neighbors, new: Neighbors, *, offset: int, k: int) -> Neighbors:
-    """Joins the best of earlier tiles with a tile's.
+    """Join the best of earlier tiles with a tile's.
 
     The earlier ones have the lower indices, so they go first.
     """

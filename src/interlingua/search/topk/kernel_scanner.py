@@ -70,7 +70,7 @@ class CompiledScanner:
 
     @staticmethod
     def available() -> bool:
-        """Whether the kernel is there and this processor runs it."""
+        """Return whether the kernel is there and this processor runs it."""
         return library("neighbors") is not None
 
     def prepare(self, block: Block, *, of_x: bool) -> Bytes:

@@ -44,7 +44,7 @@ class NeighborLists:
         values: Float32[ndarray, " p"],
         indices: Int64[ndarray, " p"],
     ) -> None:
-        """Takes note of pairs.
+        """Take note of pairs.
 
         Args:
             at: the vector that it is a neighbor of.
@@ -78,7 +78,7 @@ class NeighborLists:
         self.indices[at[is_best], place[is_best]] = indices[is_best]
 
     def join(self, other: NeighborLists) -> None:
-        """Takes note of the neighbors in other lists of the same vectors."""
+        """Take note of the neighbors in other lists of the same vectors."""
         filled = np.flatnonzero((other.indices >= 0).any(axis=1))
         k = other.values.shape[1]
         found = other.indices[filled].ravel()

@@ -70,7 +70,7 @@ def search_speed(
     *,
     clock: Callable[[], float] = time.perf_counter,
 ) -> SearchSpeed:
-    """Tries the search on the vectors of a sample, over and over.
+    """Try the search on the vectors of a sample, over and over.
 
     A tile is done with empty lists, and again with lists as good as half-way through: a pair is
     passed over the faster the more a neighbor has to reach.

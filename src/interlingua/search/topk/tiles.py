@@ -235,7 +235,7 @@ def search_tiles(
     device: str = "cpu",
     progress: Progress = SILENT,
 ) -> None:
-    """Does the tiles that are not done yet; what is found lies in the folder.
+    """Do the tiles that are not done yet; what is found lies in the folder.
 
     Either way goes on where the other stopped, and both end with the same bytes.
 
@@ -269,7 +269,7 @@ def _search_here(
     journal: TileJournal,
     device: str,
 ) -> None:
-    """Does what is left, in this process.
+    """Do what is left, in this process.
 
     Pairs that are worse than those known from earlier tiles are passed over.
     """
@@ -299,7 +299,7 @@ def _search_on(
     journal: TileJournal,
     device: str,
 ) -> None:
-    """Does what is left, a tile a task of the workers.
+    """Do what is left, a tile a task of the workers.
 
     The lists that come back are joined with those of earlier tiles.
     """
@@ -366,7 +366,7 @@ class TileJournal:
         return self._read["x"].lists, self._read["y"].lists
 
     def write(self, tile: Tile, of_x: NeighborLists, of_y: NeighborLists) -> None:
-        """Keeps the lists of both blocks of the tile that was read last.
+        """Keep the lists of both blocks of the tile that was read last.
 
         Args:
             tile: which one.
@@ -413,7 +413,7 @@ def neighbor_blocks(
 
 
 def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
-    """Makes one folder of the folders of several machines.
+    """Make one folder of the folders of several machines.
 
     Raises:
         ConfigError: one holds another plan.
@@ -446,7 +446,7 @@ def _blocks(tile: Tile) -> tuple[tuple[Side, int], tuple[Side, int]]:
 
 
 def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
-    """Makes the folder of a search, or goes on in it: the tiles that are done there.
+    """Make the folder of a search, or go on in it: the tiles that are done there.
 
     Raises:
         ConfigError: the folder holds another plan, or there is no such shard.
@@ -483,7 +483,7 @@ class DoneTiles:
             self.add(tile)
 
     def add(self, tile: Tile) -> None:
-        """Takes one more."""
+        """Take one more."""
         self.tiles.add(tile)
         self._partners["x", tile[0]].add(tile[1])
         self._partners["y", tile[1]].add(tile[0])
@@ -543,7 +543,7 @@ def read_lists(
 
 
 def write_lists(folder: Path, side: Side, start: int, block: BlockLists) -> None:
-    """Puts the lists of a block in the place of its earlier ones.
+    """Put the lists of a block in the place of its earlier ones.
 
     They are on the disk when this returns.
     """

@@ -154,7 +154,7 @@ class TorchScanner:
         i: int,
         j: int,
     ) -> None:
-        """Takes as many stages as leave few pairs to be looked at in vain.
+        """Take as many stages as leave few pairs to be looked at in vain.
 
         Lists that aren't full need the last one.
         """
@@ -302,7 +302,7 @@ class TorchScanner:
 
 @contextlib.contextmanager
 def sums_in_float32() -> Iterator[None]:
-    """Keeps torch from rounding parts of a product's sums to bfloat16, as it may do on a GPU."""
+    """Keep torch from rounding parts of a product's sums to bfloat16, as it may do on a GPU."""
     before = torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     try:
@@ -312,7 +312,7 @@ def sums_in_float32() -> Iterator[None]:
 
 
 def multiplies_bfloat16(device: torch.device) -> bool:
-    """Whether a device has instructions for products in bfloat16."""
+    """Return whether a device has instructions for products in bfloat16."""
     if device.type == "cpu":
         if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
             return False
