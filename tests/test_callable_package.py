@@ -27,7 +27,7 @@ def test_a_package_is_called_as_its_verb(name, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "before", ["pass", "import interlingua.train.config", "from interlingua import train"]
+    "before", ["pass", "import interlingua.training.config", "from interlingua import training"]
 )
 def test_a_verb_is_there_whatever_was_imported_before(before):
     code = f"import interlingua\n{before}\nassert callable(interlingua.train)"

@@ -1,6 +1,6 @@
 """Packages that are functions too.
 
-``interlingua.train(...)`` is a verb, and ``interlingua.train.loop`` a module. Python sets a package
+``interlingua.train(...)`` is a verb, and ``interlingua.training.loop`` a module. Python sets a package
 as an attribute of its parent when anything in it is imported. So a function of the same name would
 be there or not, depending on what was imported before. A package that can be called is always both.
 """

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.corpus.formats import read_pairs, write_pairs
-from interlingua.mining import alignment
-from interlingua.mining.align import read_links
-from interlingua.registry import CHECKS
+from interlingua.alignment import sentence_alignment
+from interlingua.alignment.align import read_links
+from interlingua.config.registry import CHECKS
+from interlingua.corpus.formats.bitext import read_pairs, write_pairs
+from tests.alignment import test_sentence_alignment
+from tests.alignment.test_align import written
 from tests.docs.markdown import follow, run_python
-from tests.mining import test_alignment
-from tests.mining.test_align import written
 from tests.mining.test_score import bitext
 from tests.mining.test_score_learning import is_right
 from tests.tiny import tiny_encoder
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-METHOD = DOCS / "methods" / "alignment.md"
+METHOD = DOCS / "methods" / "sentence_alignment.md"
 
 
 @pytest.fixture(scope="module")
