@@ -403,7 +403,7 @@ def _measure_packed(
 
     run()
     packed = _seconds(report, run)
-    with mock.patch.object(efficient, "available", return_value=False):
+    with mock.patch.object(efficient_attention, "available", return_value=False):
         groups()
         by_groups = _seconds(report, groups)
     report.measure(f"attention {name}", seconds=packed, times_groups=by_groups / packed)

@@ -27,7 +27,7 @@ from tests.tiny import tiny_encoder
 
 
 def function_of_verb(verb):
-    return getattr(importlib.import_module(f"interlingua.cli.{verb}"), verb)
+    return getattr(importlib.import_module(f"interlingua.cli.verbs.{verb}"), verb)
 
 
 CONVERTED = [verb for verb in VERBS if hasattr(function_of_verb(verb), "options")]

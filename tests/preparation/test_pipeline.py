@@ -205,8 +205,8 @@ def test_only_the_wanted_languages(tmp_path, corpus):
 
 def test_torch_is_not_needed():
     code = (
-        "import sys, interlingua.preparation.pipeline, interlingua.cli.verbs.prepare; sys.exit('torch' in"
-        " sys.modules)"
+        "import sys, interlingua.preparation.pipeline, interlingua.cli.verbs.prepare; "
+        "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 

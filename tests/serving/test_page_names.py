@@ -27,7 +27,7 @@ class Elements(HTMLParser):
 @pytest.fixture(scope="module")
 def elements():
     parser = Elements()
-    parser.feed((files("interlingua.serve") / "page" / "index.html").read_text(encoding="utf-8"))
+    parser.feed((files("interlingua.serving") / "page" / "index.html").read_text(encoding="utf-8"))
     return parser.found
 
 

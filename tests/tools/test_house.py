@@ -94,6 +94,11 @@ VIOLATIONS = {
         {f"{SRC}/train/loop.py": "def f():\n" + "    x = 1\n" * 200},
         [f"{SRC}/train/loop.py:1: function-length: f has 201 lines, at most 200 are allowed"],
     ),
+    "a folder of many modules": (
+        "folder-size",
+        {f"{SRC}/a/m{number}.py": "" for number in range(21)},
+        [f"{SRC}/a:1: folder-size: 21 modules, at most 20 are allowed"],
+    ),
     "two classes with the same name": (
         "class-names",
         {f"{SRC}/a.py": "class A: ...\n", f"{SRC}/b/c.py": "\ndef f():\n    class A: ...\n"},
@@ -221,6 +226,11 @@ CLEAN = {
         f"{SRC}/a.py": LONG.removesuffix("    x = 1\n"),
         f"{SRC}/train/loop.py": LONG,
         "tests/test_a.py": LONG,
+    },
+    "folder-size": {
+        **{f"{SRC}/a/m{number}.py": "" for number in range(20)},
+        f"{SRC}/a/__init__.py": "",
+        f"{SRC}/a/b/c.py": "",
     },
     "class-names": {
         f"{SRC}/a.py": "class A: ...\nclass _B: ...\n",

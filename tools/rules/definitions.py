@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from tools.rules.base import Finding, Rule, SourceFile
 
 MAX_LINES = 80
+MAX_MODULES = 20
 LONGER = {"src/interlingua/training/loop.py": 200}
 """Files with another limit. The training loop is one function that reads from top to bottom."""
 STORAGE = "src/interlingua/storage/"
@@ -65,6 +67,29 @@ class FunctionLength(Rule):
                 if lines > most:
                     text = f"{node.name} has {lines} lines, at most {most} are allowed"
                     yield Finding(file.path, node.lineno, text)
+
+
+class FolderSize(Rule):
+    """A folder of the library has few modules, so that a reader can know all of them."""
+
+    name = "folder-size"
+
+    def __init__(self) -> None:
+        self.modules: Counter[str] = Counter()
+
+    def check(self, file: SourceFile) -> Iterator[Finding]:
+        """Count the module."""
+        folder, _, name = file.path.rpartition("/")
+        if file.is_source and name != "__init__.py":
+            self.modules[folder] += 1
+        yield from ()
+
+    def finish(self) -> Iterator[Finding]:
+        """Report folders with too many modules."""
+        for folder, count in sorted(self.modules.items()):
+            if count > MAX_MODULES:
+                text = f"{count} modules, at most {MAX_MODULES} are allowed"
+                yield Finding(folder, 1, text)
 
 
 class ClassNames(Rule):

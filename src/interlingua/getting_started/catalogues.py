@@ -92,7 +92,7 @@ class Source:
 
 def packages() -> tuple[Package, ...]:
     """The packages of ``packages.toml``."""
-    resource = importlib.resources.files("interlingua.quickstart") / "packages.toml"
+    resource = importlib.resources.files("interlingua.getting_started") / "packages.toml"
     with importlib.resources.as_file(resource) as path:
         return from_mapping(_Packages, load_toml(path), where="packages.toml").package
 

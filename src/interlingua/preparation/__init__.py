@@ -2,7 +2,3 @@
 
 The corpus is clean, deduplicated, decontaminated, split and tokenized.
 """
-
-from interlingua.callable_package import make_callable
-
-make_callable(__name__)

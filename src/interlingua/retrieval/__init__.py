@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from interlingua.callable_package import make_callable
-
 if TYPE_CHECKING:
     from interlingua.retrieval.topk import Neighbors, exact_topk, mutual_topk
 
 __all__ = ["Neighbors", "exact_topk", "mutual_topk"]
-
-
-make_callable(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -156,7 +156,7 @@ def _for_pages(guards: Guards, origins: Sequence[str]) -> ASGIApp:
 
 
 def _page_file(name: str, kind: str) -> Callable[[], Any]:
-    content = resources.files("interlingua.serve").joinpath("page", name).read_bytes()
+    content = resources.files("interlingua.serving").joinpath("page", name).read_bytes()
 
     async def read() -> Response:
         return Response(

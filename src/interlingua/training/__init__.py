@@ -9,8 +9,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from interlingua.callable_package import make_callable
-
 if TYPE_CHECKING:
     from interlingua.training.config import TrainConfig as TrainConfig
     from interlingua.training.config import load_train_config as load_train_config
@@ -31,6 +29,3 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-make_callable(__name__)

@@ -1,7 +1,8 @@
 """``interlingua debias``: takes the language out of an encoder's vectors, or of stored ones.
 
-The texts are embedded, a map is estimated on one part of them (``encoder/language_maps/affine_maps.py``) and
-measured on the other (``analysis/debiasing/debias_fit.py``). What is written depends on what was given:
+The texts are embedded, a map is estimated on one part of them
+(``encoder/language_maps/affine_maps.py``) and measured on the other (``debias_fit.py``). The output
+depends on the input:
 
 - an interlingua model: a model folder that ends in Normalize, Dense (the map), Normalize, or, for
   ``shift``, Normalize and a table of vectors by language;

@@ -2,7 +2,7 @@
 
 That a processor has instructions for bfloat16 does not mean that they are fast: Intel's server
 processors without AMX are slower in bfloat16 than in float32, AMD's are much faster. The compiled
-passes (``encoder/executors/fused.py``) are not faster than torch's own on every processor either. Products of
+passes (``fused.py``) are not faster than torch's own on every processor either. Products of
 float32 matrices are computed by MKL, which has AVX2 for processors of AMD; oneDNN has AVX-512. So
 ``choice.py`` tries one transformer layer, forward and backward, in each way.
 """

@@ -6,8 +6,8 @@ sentence or a window of it. ``LayerSpec`` holds these choices. ``run_layer`` hol
 steps, which is the same for all of them. An executor is a class with the ``LayerSteps``: torch with
 gradients (``eager.py``), one pass over memory per step in training (``fused.py`` on the CPU,
 ``one_pass_steps.py`` where a run asks for it), matrices packed for oneDNN (``inference.py``), and
-nodes of an ONNX graph (``exporters/graph.py``). The encoding kernel alone has the order written out,
-in C (``kernels/layers.c``).
+nodes of an ONNX graph (``exporters/graph.py``). Only the encoding kernel has the order written
+out, in C (``kernels/layers.c``).
 """
 
 from __future__ import annotations
