@@ -108,7 +108,7 @@ def test_all_checks_of_the_page_are_there():
 def test_the_method_names_functions_and_tests_that_are_there():
     table = METHOD.read_text(encoding="utf-8").split("## What differs")[0]
     for name in re.findall(r"`(test_\w+)`", table):
-        assert hasattr(test_alignment, name), name
+        assert hasattr(test_sentence_alignment, name), name
     for name in (
         "costs",
         "sides_of",
@@ -121,5 +121,5 @@ def test_the_method_names_functions_and_tests_that_are_there():
         "align_blocks",
     ):
         assert f"`{name}`" in table
-        assert hasattr(alignment, name)
-    assert hasattr(alignment, "LinkCounts")
+        assert hasattr(sentence_alignment, name)
+    assert hasattr(sentence_alignment, "LinkCounts")

@@ -131,7 +131,9 @@ TASKS = Registry(
         "bucc_margin": "interlingua.evaluation.tasks.translation.bucc:BuccMargin",
         "bucc_best_f1": "interlingua.evaluation.tasks.translation.bucc:BuccBestF1",
         "bucc_mteb": "interlingua.evaluation.tasks.translation.bucc:BuccMTEB",
-        "paracrawl_retrieval": "interlingua.evaluation.tasks.translation.paracrawl:ParaCrawlRetrieval",
+        "paracrawl_retrieval": (
+            "interlingua.evaluation.tasks.translation.paracrawl:ParaCrawlRetrieval"
+        ),
         "mteb": "interlingua.evaluation.tasks.mteb:MTEB",
     },
 )

@@ -217,7 +217,7 @@ class OptimizerConfig(CheckedSettings):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScheduleConfig(CheckedSettings):
-    """[schedule]: the learning rate as a function of the step; see ``optimization/schedules.py``."""
+    """[schedule]: the learning rate by step, see ``optimization/schedules.py``."""
 
     name: Literal["constant", "linear", "cosine", "ems", "ramp"] = "linear"
     """What follows the warm-up: constant, linear to 0, cosine to 0, or EMS's slow cosine (90 % left

@@ -211,7 +211,8 @@ def test_buffers_do_not_take_torchs_default_dtype(default_dtype, activations, mo
 
 UNDER_ANOTHER_DEFAULT = """
 import sys, torch
-from tests.encoder.executors.test_fused import LENGTHS, backbone_with, distances, states_and_gradients
+from tests.encoder.executors.test_fused import LENGTHS, backbone_with
+from tests.encoder.executors.test_fused import distances, states_and_gradients
 from interlingua.encoder.executors import fused
 from interlingua.batches.tokens import TokenBatch
 

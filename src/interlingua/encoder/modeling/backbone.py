@@ -1,6 +1,7 @@
 """A transformer encoder over packed tokens: one (T, D) tensor throughout, no padding.
 
-Its shape is a ``BackboneConfig``; ``families.py`` reads those of BERT, XLM-R, ModernBERT and others.
+Its shape is a ``BackboneConfig``; ``families.py`` reads those of BERT, XLM-R, ModernBERT and
+others.
 """
 
 from __future__ import annotations
