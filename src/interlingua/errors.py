@@ -67,7 +67,7 @@ def count_of(number: int, plural: str) -> str:
 
 def with_article(noun: str) -> str:
     """Return a noun with its article: ``an int``, ``a list``."""
-    # The library has no noun such as "unit" or "hour", whose sound differs from its letter.
+    # No noun of the library sounds unlike its first letter, as "hour" does.
     return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"
 
 
