@@ -1,8 +1,9 @@
 """Altered forms of a batch's sentences, in the encoder's tokens: hard negatives for training.
 
 A batch holds tokens, while names, numbers and negations are altered in text. So sentences are
-decoded, altered by ``corpus.negatives.hard_negatives``, and encoded again. Forms that come out as a sentence
-of the batch or of the corpus are dropped, since they would be a true translation of something.
+decoded, altered by ``corpus.negatives.hard_negatives``, and encoded again. Forms that come out as a
+sentence of the batch or of the corpus are dropped, since they would be a true translation of
+something.
 """
 
 from __future__ import annotations

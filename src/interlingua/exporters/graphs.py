@@ -47,8 +47,8 @@ def export_graphs(
     Args:
         source: a model directory or ``hf:owner/name``, or a run's folder.
         out: the new directory.
-        kinds: onnx; int8, ONNX with int8 products; openvino; compact, see ``exporters.compact``; gguf,
-            for llama.cpp.
+        kinds: onnx; int8, ONNX with int8 products; openvino; compact, see ``exporters.compact``;
+            gguf, for llama.cpp.
         settings: the dtype is float32 or float16, for gguf alone also int8; graphs compute in
             float32.
 

@@ -2,8 +2,8 @@
 
 The time is estimated by short trials on this machine. The model embeds a sample of the texts, and
 its characters per second are taken for all texts. The search multiplies small tiles of the sample's
-vectors (``retrieval.topk.speed``). Everything else has a fixed time per text and pair. Disk and memory
-follow from the sizes of what is written and held.
+vectors (``retrieval.topk.speed``). Everything else has a fixed time per text and pair. Disk and
+memory follow from the sizes of what is written and held.
 """
 
 from __future__ import annotations

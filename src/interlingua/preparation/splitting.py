@@ -1,8 +1,8 @@
 """Third stage: the test set and the validation set; none of their sentences occurs in training.
 
 Four draws in turn: the test set's pairs and its short pairs, then those of the validation set. Each
-works on keys and only on rows that are still trained on (``corpus.samples.splits`` says how it draws). At
-the end every training row that shares a sentence with one of the drawn rows is dropped.
+works on keys and only on rows that are still trained on (``corpus.samples.splits`` says how it
+draws). At the end every training row that shares a sentence with one of the drawn rows is dropped.
 """
 
 from __future__ import annotations

@@ -340,7 +340,8 @@ class Vocabulary:
         """Return the same vocabulary with other forms of texts undone.
 
         Args:
-            text_forms: any of ``corpus.forms.text_forms.TEXT_FORMS``; none: texts are read as they are.
+            text_forms: any of ``corpus.forms.text_forms.TEXT_FORMS``; none: texts are read as they
+                are.
 
         Raises:
             ConfigError: there is no such form.

@@ -1,8 +1,8 @@
 """Other forms of a sentence that mean the same: how people and programs write it.
 
-Training draws them (``batches/written_forms.py``), so that a model gives all forms one vector, and the task
-``robustness`` measures whether it does. A form that a sentence cannot have (capitals of Thai,
-points of English) is the sentence itself.
+Training draws them (``batches/written_forms.py``), so that a model gives all forms one vector, and
+the task ``robustness`` measures whether it does. A form that a sentence cannot have (capitals of
+Thai, points of English) is the sentence itself.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ MISALIGNED = "misaligned"
 """The kind of a line without a known kind, and of an error that is not an altered form of the right
 sentence."""
 GENERATED = "generated_"
-"""In front of the kinds of what ``corpus.negatives.hard_negatives`` made, which tells it from LASER's set."""
+"""Prefix of the kinds that ``corpus.negatives.hard_negatives`` made, unlike LASER's."""
 _FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)_augmented\.(txt|devtest|dev)")
 
 

@@ -103,10 +103,10 @@ class XSimPPGenerated(MarginSearch):
 
     They are made from the target side.
 
-    They are ours and not LASER's set (see ``corpus.negatives.hard_negatives``): numbers compare with each
-    other, never with xsim++. The data are those of ``xsim``. ``errors_<kind>`` is the share of
-    sentences for which an altered form of the right one was retrieved, ``errors_misaligned`` that
-    of other errors; they sum to ``xsim_pp_generated``.
+    They are ours and not LASER's set (see ``corpus.negatives.hard_negatives``): numbers compare
+    with each other, never with xsim++. The data are those of ``xsim``. ``errors_<kind>`` is the
+    share of sentences for which an altered form of the right one was retrieved,
+    ``errors_misaligned`` that of other errors; they sum to ``xsim_pp_generated``.
 
     Attributes:
         target: the language to retrieve and alter; by default English of aligned files, the second
