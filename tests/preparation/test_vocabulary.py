@@ -42,7 +42,7 @@ def test_the_vocabulary_sees_every_training_sentence_once(tmp_path, shards, monk
     from interlingua.vocabulary import sentencepiece_training
 
     original = sentencepiece_training.train_vocabulary
-    monkeypatch.setattr(vocabulary_training, "train_vocabulary", train)
+    monkeypatch.setattr(sentencepiece_training, "train_vocabulary", train)
     vocabulary = made(shards, tmp_path)
     assert len(seen) == len(set(seen)) == 3 * 98
     assert sum(language == "eng_Latn" for language, _ in seen) == 98

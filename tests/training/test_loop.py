@@ -40,7 +40,7 @@ def uninterrupted(tiny_config, tmp_path):
 
 
 def test_the_folder_offers_the_function():
-    import interlingua.train as folder
+    import interlingua.training as folder
 
     assert folder.train is train
     assert (folder.TrainConfig, folder.load_train_config) == (

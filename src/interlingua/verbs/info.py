@@ -57,6 +57,7 @@ def run_info(options: InfoOptions) -> Info:
     check_inputs(options)
     from interlingua.encoder.encoder import Encoder
 
+    # Without a model, torch and the kernels are all that is loaded.
     lines = _machine()
     if options.model is None:
         return Info(lines, {}, None)

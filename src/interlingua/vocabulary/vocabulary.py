@@ -1,6 +1,6 @@
 """The vocabulary: one ``tokenizers.Tokenizer`` and the names of its special tokens.
 
-It comes from SentencePiece (``vocabulary_training.py``) or from a Hugging Face model
+It comes from SentencePiece (``sentencepiece_training.py``) or from a Hugging Face model
 (``huggingface_tokenizer.py``); from here on there is no difference. Texts go to the tokenizer in
 chunks, and it tokenizes each chunk on all cores. Where tokens are limited, only the beginning of a
 long text is tokenized: otherwise a whole book would be tokenized and all but a few hundred tokens
