@@ -21,7 +21,7 @@ from tests.mining.test_score_learning import is_right
 from tests.tiny import tiny_encoder
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-METHOD = DOCS / "methods" / "sentence_alignment.md"
+METHOD = DOCS / "methods" / "alignment.md"
 
 
 @pytest.fixture(scope="module")
