@@ -2,12 +2,21 @@
 
     python benchmarks/align.py MODEL --languages fr en      # gets the packages by apt-get download
     python benchmarks/align.py MODEL --debian FOLDER --flores flores200_devtest --languages de en
+    python benchmarks/align.py MODEL --passages FOLDER --pairs de-en fr-en ja-en  # before and after
 
 The Debian Reference is translated paragraph by paragraph, so it is known which paragraph every
 sentence belongs to: a link is right if both sides are of the same paragraphs. ``--missing`` leaves
 out a share of the paragraphs, half of them in either language. Of FLORES, in which lines
 are translations of each other, runs of lines are joined at random on either side, which gives gold
 links.
+
+``--passages`` makes documents from translated passages, ``LANGUAGE.tsv`` with the columns id, title,
+heading and passage: the sentences of passages that have equally many in both languages. Sentences
+are joined and split on one side; in a document of kind ``noise`` characters are changed as by a
+scanner, in one of kind ``gaps`` passages are missing on one side or change places with the next, and
+titles are on one side only. Each document is aligned with every block of sentences embedded
+("before") and as ``interlingua align`` does it, which embeds blocks of several sentences only where
+they may be needed ("after"), in turns. The ratio of the processor times is printed last.
 """
 
 from __future__ import annotations
@@ -19,13 +28,17 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from interlingua.alignment.align import Aligner
-from interlingua.alignment.sentence_alignment import AlignConfig, Link, LinkCounts
+import numpy as np
+
+from interlingua.alignment.align import Aligner, SentenceBlocks
+from interlingua.alignment.sentence_alignment import AlignConfig, Link, LinkCounts, align_blocks
+from interlingua.corpus.segments.sentence_splitting import split_paragraph
 
 FLORES_CODES = {
     "de": "deu_Latn",
@@ -151,6 +164,209 @@ def joined_lines(
     return sides[0], sides[1], links
 
 
+KINDS = ("plain", "noise", "gaps")
+LOOK_ALIKE = dict(zip("eoalimrnctufsghbd", "c0o1l" "nnrecvv5qbhcl", strict=False))
+"""What a scanner takes characters for."""
+
+
+class Passage(NamedTuple):
+    """A translated passage: equally many sentences in both languages, and its title."""
+
+    source: list[str]
+    target: list[str]
+    title: str
+
+
+def translated_passages(folder: Path, languages: Sequence[str]) -> list[Passage]:
+    """Read the passages that have equally many sentences in both languages, in order."""
+    tables = []
+    for language in languages:
+        lines = (folder / f"{language}.tsv").read_text(encoding="utf-8").splitlines()
+        rows = [line.split("\t") for line in lines]
+        tables.append({row[0]: row for row in rows if len(row) == 4})
+    found = []
+    for number, row in tables[0].items():
+        if number in tables[1]:
+            sides = [
+                split_paragraph(table[number][3], FLORES_CODES.get(language, language))
+                for table, language in zip(tables, languages, strict=True)
+            ]
+            if len(sides[0]) == len(sides[1]):
+                found.append(Passage(*sides, row[2] or row[1]))
+    return found
+
+
+def scanned(text: str, draw: random.Random, share: float = 0.04) -> str:
+    """Change characters as a scanner does: look-alikes, lost ones, and spaces too many."""
+    made = []
+    for letter in text:
+        change = draw.random()
+        if change < share / 2:
+            made.append(LOOK_ALIKE.get(letter, letter))
+        elif change < share:
+            made.append(draw.choice(("", letter + " ")))
+        else:
+            made.append(letter)
+    return "".join(made).strip() or text
+
+
+def cut_in_two(sentence: str) -> list[str]:
+    """Split a sentence near its middle, at a comma or a space if there is one."""
+    middle = len(sentence) // 2
+    for marks in (",;:，、；：،", " "):
+        cuts = [
+            at + 1
+            for at, letter in enumerate(sentence)
+            if letter in marks and abs(at - middle) < len(sentence) / 4
+        ]
+        if cuts:
+            middle = min(cuts, key=lambda at: abs(at - len(sentence) // 2))
+            break
+    parts = [sentence[:middle].strip(), sentence[middle:].strip()]
+    return [part for part in parts if part]
+
+
+def changed_document(
+    passages: Sequence[Passage], kind: str, seed: int
+) -> tuple[list[str], list[str], list[Link]]:
+    """Make both sides of a document of some kind, and the links that are right.
+
+    The sentences of a link share a number, which is how the links are found after passages moved.
+    """
+    draw = random.Random(seed)
+    has_gaps = kind == "gaps"
+    sides: list[list[list[tuple[str, int]]]] = [[], []]
+    number = 0
+    for passage in passages:
+        parts: list[list[tuple[str, int]]] = [[], []]
+        if has_gaps and draw.random() < 0.15:
+            parts[draw.randrange(2)].append((passage.title, -1))
+        at = 0
+        while at < len(passage.source):
+            # One to one, two or three joined on one side, or one cut in two on one side.
+            shape = draw.choices(("1", "2", "3", "cut"), (82, 9, 2, 7))[0]
+            size = int(shape) if shape.isdigit() else 1
+            texts = [side[at : at + size] for side in passage[:2]]
+            which = draw.randrange(2)
+            if shape == "cut":
+                texts[which] = cut_in_two(texts[which][0])
+            else:
+                texts[which] = [" ".join(texts[which])]
+            for side in (0, 1):
+                parts[side] += [(text, number) for text in texts[side]]
+            number += 1
+            at += size
+        lost = draw.random()
+        for side in (0, 1):
+            is_kept = not has_gaps or not 0.06 * side <= lost < 0.06 * (side + 1)
+            sides[side].append(parts[side] if is_kept else [])
+    for at in range(0, len(passages) - 1, 2):
+        if has_gaps and draw.random() < 0.08:
+            sides[1][at], sides[1][at + 1] = sides[1][at + 1], sides[1][at]
+    lines = [[pair for part in side for pair in part] for side in sides]
+    links = gold_links(lines)
+    texts = [[text for text, _ in side] for side in lines]
+    if kind == "noise":
+        texts = [[scanned(text, draw) for text in side] for side in texts]
+    return texts[0], texts[1], links
+
+
+def gold_links(lines: Sequence[Sequence[tuple[str, int]]]) -> list[Link]:
+    """Link the sentences that share a number; the others are left alone."""
+    places: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    links = []
+    for side in (0, 1):
+        for at, (_, number) in enumerate(lines[side]):
+            if number >= 0:
+                places[number][side].append(at)
+            else:
+                links.append(Link((at,) * (1 - side), (at,) * side, 0.0))
+    for found in places.values():
+        if all(found):
+            links.append(Link(tuple(found[0]), tuple(found[1]), 0.0))
+        else:
+            links += [Link((at,), (), 0.0) for at in found[0]]
+            links += [Link((), (at,), 0.0) for at in found[1]]
+    return links
+
+
+def align_every_block(aligner: Aligner, source: Sequence[str], target: Sequence[str]):
+    """Embed all blocks of sentences, and align; the texts that were embedded too."""
+    sides = []
+    for sentences, language in zip((source, target), aligner.languages, strict=True):
+        side = SentenceBlocks(sentences, partial(aligner.encode, language=language))
+        for size in range(1, aligner.config.max_sentences):
+            side.embed(size, side.texts(size, np.ones(len(sentences), bool)))
+        sides.append(side)
+    return align_blocks(sides[0].vectors, sides[1].vectors, aligner.config)
+
+
+def passage_documents(
+    folder: Path, languages: Sequence[str], sentences: int
+) -> Iterator[tuple[str, tuple[list[str], list[str], list[Link]]]]:
+    """Make a document of each kind with about so many sentences, each of other passages."""
+    passages = iter(translated_passages(folder, languages))
+    for seed, kind in enumerate(KINDS):
+        kept: list[Passage] = []
+        while sum(len(passage.source) for passage in kept) < sentences:
+            passage = next(passages, None)
+            if passage is None:
+                break
+            kept.append(passage)
+        if kept:
+            yield kind, changed_document(kept, kind, seed)
+
+
+def compare_on_passages(encode, options: argparse.Namespace) -> None:
+    """Print F1 and processor time of every document before and after, and the ratio."""
+    config = AlignConfig(max_sentences=options.max_sentences, skip_quantile=options.skip_quantile)
+    seconds = np.zeros(2)
+    every: dict[str, list[LinkCounts]] = {kind: [LinkCounts()] * 2 for kind in KINDS}
+    print(f"{'document':34} {'sentences':>12}  strict F1 before, after    lax F1    seconds")
+    for folder in options.passages:
+        for pair in options.pairs:
+            languages = pair.split("-")
+            if not all((folder / f"{language}.tsv").exists() for language in languages):
+                continue
+            codes = [FLORES_CODES.get(language, language) for language in languages]
+            aligner = Aligner(encode, config, source_language=codes[0], target_language=codes[1])
+            whole = [LinkCounts()] * 2
+            spent = np.zeros(2)
+            size = 0
+            for kind, (source, target, gold) in passage_documents(
+                folder, languages, options.sentences
+            ):
+                # In turns, so that other work on the machine slows both.
+                for turn, way in enumerate((partial(align_every_block, aligner), aligner.align)):
+                    start = time.process_time()
+                    found = way(source, target)
+                    spent[turn] += time.process_time() - start
+                    counts = LinkCounts.of(found.links, gold)
+                    whole[turn] += counts
+                    every[kind] = [
+                        known + counts if at == turn else known
+                        for at, known in enumerate(every[kind])
+                    ]
+                size += len(source) + len(target)
+            print(_comparison(f"{folder.name} {pair}", size, whole, spent), flush=True)
+            seconds += spent
+    for kind, whole in every.items():
+        print(_comparison(f"all of kind {kind}", 0, whole, None))
+    total = [sum((every[kind][turn] for kind in KINDS), LinkCounts()) for turn in (0, 1)]
+    print(_comparison("all", 0, total, seconds))
+    print(f"{seconds[0] / seconds[1]:.2f} times as fast; wanted: at least 2.5")
+
+
+def _comparison(name: str, size: int, counts: Sequence[LinkCounts], seconds) -> str:
+    """Return a line of F1 and seconds before and after."""
+    strict = "  ".join(f"{one.strict_scores.f1:.4f}" for one in counts)
+    lax = "  ".join(f"{one.lax_scores.f1:.4f}" for one in counts)
+    times = ""
+    if seconds is not None:
+        times = f"{seconds[0]:6.1f} {seconds[1]:6.1f}  {seconds[0] / seconds[1]:.2f} x"
+    return f"{name:34} {size or '':>12}  {strict}    {lax}  {times}"
+
+
 def timed(aligner: Aligner, source: Sequence[str], target: Sequence[str]):
     """The alignment and the processor seconds it took."""
     start = time.process_time()
@@ -176,6 +392,13 @@ def main() -> None:
     )
     parser.add_argument("--max-sentences", type=int, default=4)
     parser.add_argument("--skip-quantile", type=float, default=AlignConfig().skip_quantile)
+    parser.add_argument(
+        "--passages", type=Path, nargs="+", help="folders with LANGUAGE.tsv of translated passages"
+    )
+    parser.add_argument("--pairs", nargs="+", default=["de-en"], help="languages of --passages")
+    parser.add_argument(
+        "--sentences", type=int, default=200, help="sentences of a document of --passages"
+    )
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--prompt")
     options = parser.parse_args()
@@ -188,6 +411,9 @@ def main() -> None:
     encode = partial(
         encode_function(options.model, dtype=options.dtype), prompt=options.prompt, normalize=True
     )
+    if options.passages:
+        compare_on_passages(encode, options)
+        return
     config = AlignConfig(max_sentences=options.max_sentences, skip_quantile=options.skip_quantile)
     codes = [FLORES_CODES.get(language, language) for language in options.languages]
     aligner = Aligner(encode, config, source_language=codes[0], target_language=codes[1])

@@ -10,13 +10,19 @@ import pytest
 from interlingua.alignment.align import (
     Aligner,
     DocumentPair,
-    block_texts,
+    SentenceBlocks,
+    align_sentences,
     joined,
     link_line,
     read_links,
     with_blank_lines,
 )
-from interlingua.alignment.sentence_alignment import AlignConfig, Link, LinkCounts
+from interlingua.alignment.sentence_alignment import (
+    AlignConfig,
+    Link,
+    LinkCounts,
+    align_blocks,
+)
 from interlingua.errors import DataError
 from interlingua.storage.arrays import unit_rows
 from tests.mining.invented import write_lines
@@ -61,20 +67,57 @@ def test_progress_ends_with_all_of_it():
     assert told.done == told.total
 
 
+def every_block(sentences, most):
+    """A document of which all blocks are embedded."""
+    side = SentenceBlocks(sentences, encode)
+    for size in range(1, most + 1):
+        side.embed(size, side.texts(size, np.ones(len(sentences), bool)))
+    return side
+
+
 def test_blocks_that_read_alike_are_embedded_once():
-    found = block_texts(["a", " b ", "a"], 2)
-    assert found.texts == ["a", "b", "a b", "b a"]
-    assert found.places.tolist() == [[0, 1, 0], [0, 2, 3]]
-    assert block_texts(["a"], 3).places.tolist() == [[0], [0], [0]]
     seen = []
 
     def remembering(texts, **_):
         seen.extend(texts)
         return encode(texts)
 
-    Aligner(remembering).align(["x1", "x2", "x1"], ["y1", "y2", "y1"])
-    assert len(seen) == len(set(seen)) == 2 * 5
+    side = SentenceBlocks(["x1", " x2 ", "x1"], remembering)
+    side.embed(1, side.texts(1, np.ones(3, bool)))
+    side.embed(2, side.texts(2, np.array([True, False, True])))
+    assert seen == ["x1", "x2", "x2 x1"]
+    assert side.known.tolist() == [[True] * 3, [False, False, True]]
+    assert np.array_equal(side.vectors[0], encode(["x1", "x2", "x1"]))
+    assert np.array_equal(side.vectors[1, 2:], encode(["x2 x1"]))
     assert joined(["a ", "b"], [0, 1]) == "a b"
+
+
+def test_a_block_longer_than_the_document_is_not_there():
+    assert every_block(["x1"], 3).known.tolist() == [[True], [False], [False]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_links_are_those_of_all_blocks_where_everything_is_in_doubt(seed):
+    source, target, _ = documents(seed)
+    config = AlignConfig(clear=0.0)
+    expected = align_blocks(every_block(source, 3).vectors, every_block(target, 3).vectors)
+    sides = [SentenceBlocks(sentences, encode) for sentences in (source, target)]
+    assert align_sentences(*sides, config).links == expected.links
+    assert all(side.known.sum() == 3 * len(side.sentences) - 3 for side in sides)
+
+
+def test_where_one_to_one_is_clear_only_sentences_are_embedded():
+    source = [f"de{number}" for number in range(200)]
+    target = [f"en{number}" for number in range(200)]
+    # One sentence is joined with the next on one side: blocks near it alone are embedded.
+    target[100:102] = ["en100 en101"]
+    report = Aligner(encode).report
+    aligner = Aligner(encode)
+    links = [link[:2] for link in aligner.align(source, target).links]
+    assert ((100, 101), (100,)) in links
+    assert len(links) == 199
+    assert 399 < aligner.report.encoded.texts < 399 + 12
+    assert report.encoded.texts == 0
 
 
 def test_blank_lines_are_left_alone_in_their_place():

@@ -15,22 +15,26 @@ import hashlib
 import os
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Bool, Float32
 from numpy import ndarray
 
 from interlingua.alignment.sentence_alignment import (
     AlignConfig,
     Alignment,
+    Blocks,
+    Known,
     Link,
     LinkCounts,
     align_blocks,
+    doubtful_blocks,
+    sides_of,
 )
 from interlingua.corpus.formats.bitext import TextPair, guess_format, write_pairs
 from interlingua.corpus.formats.monolingual import find_language, language_of
@@ -435,18 +439,14 @@ class Aligner:
         filled = [_filled_lines(source), _filled_lines(target)]
         if not all(filled):
             raise DataError("one of two documents holds no sentence; there is nothing to align")
-        # A link of p and q sentences has at least one on either side, so that no block is longer
-        # than the sum less one.
-        plans = []
-        for side, lines in zip((source, target), filled, strict=True):
-            sentences = [side[line] for line in lines]
-            plans.append(block_texts(sentences, self.config.max_sentences - 1))
-        progress.start(sum(len(plan.texts) for plan in plans), "texts")
         blocks = []
-        for plan, language in zip(plans, languages or self.languages, strict=True):
+        for side, lines, language in zip(
+            (source, target), filled, languages or self.languages, strict=True
+        ):
             encode = functools.partial(self.encode, language=language, report=self.report.encoded)
-            blocks.append(embed_texts(encode, plan.texts, progress)[plan.places])
-        found = align_blocks(blocks[0], blocks[1], self.config)
+            sentences = [side[line] for line in lines]
+            blocks.append(SentenceBlocks(sentences, encode))
+        found = align_sentences(blocks[0], blocks[1], self.config, progress)
         return found._replace(
             links=with_blank_lines(found.links, filled, (len(source), len(target)))
         )
@@ -608,28 +608,96 @@ def _size(path: str) -> int:
     return os.path.getsize(path)
 
 
-class BlockTexts(NamedTuple):
-    """The texts of all blocks of a document.
+class SentenceBlocks:
+    """Vectors of the blocks of a document, embedded on request; each distinct text once.
+
+    Args:
+        sentences: of the document, at least one.
+        encode: returns the vectors of texts.
 
     Attributes:
-        texts: each distinct text once.
-        places: which text each block is, by size and last sentence; 0 where there is no such block.
+        vectors: the blocks, of all sizes that were requested.
+        known: which of them are embedded.
     """
 
-    texts: list[str]
-    places: Int64[ndarray, "k n"]
+    def __init__(
+        self,
+        sentences: Sequence[str],
+        encode: Callable[[Sequence[str]], Float32[ndarray, "n d"]],
+    ) -> None:
+        self.sentences = sentences
+        self.encode = encode
+        self.known: Known = np.zeros((0, len(sentences)), bool)
+        self.vectors: Blocks = np.zeros((0, len(sentences), 0), np.float32)
+        # Size and last sentence of the block that has the vector of a text.
+        self._places: dict[str, tuple[int, int]] = {}
+
+    def texts(self, size: int, needed: Bool[ndarray, " n"]) -> dict[int, str]:
+        """Return the texts of needed blocks by their last sentences."""
+        lasts = [last for last in np.flatnonzero(needed).tolist() if last >= size - 1]
+        return {last: joined(self.sentences, range(last - size + 1, last + 1)) for last in lasts}
+
+    def embed(self, size: int, texts: Mapping[int, str], progress: Progress = SILENT) -> None:
+        """Embed the blocks of a size, the next one, and count them all as done.
+
+        Args:
+            size: number of sentences in each.
+            texts: see ``texts``.
+            progress: counts the texts.
+        """
+        new = [text for text in dict.fromkeys(texts.values()) if text not in self._places]
+        made = np.zeros((0, self.vectors.shape[2]), np.float32)
+        if new:
+            made = embed_texts(self.encode, new, progress)
+        progress.advance(len(texts) - len(new))
+        level = np.zeros((1, len(self.sentences), made.shape[1]), np.float32)
+        self.vectors = np.concatenate([self.vectors.reshape(-1, *level.shape[1:]), level])
+        self.known = np.concatenate([self.known, np.zeros((1, len(self.sentences)), bool)])
+        rows = {text: row for row, text in enumerate(new)}
+        for last, text in texts.items():
+            if text in rows:
+                self.vectors[-1, last] = made[rows[text]]
+            else:
+                self.vectors[-1, last] = self.vectors[self._places[text]]
+            self._places.setdefault(text, (size - 1, last))
+            self.known[-1, last] = True
 
 
-def block_texts(sentences: Sequence[str], most: int) -> BlockTexts:
-    """Up to so many sentences in a row, as one text."""
-    # Sentences that come again in a document are embedded once.
-    numbers: dict[str, int] = {}
-    places = np.zeros((most, len(sentences)), np.int64)
-    for size in range(1, most + 1):
-        for last in range(size - 1, len(sentences)):
-            text = joined(sentences, range(last - size + 1, last + 1))
-            places[size - 1, last] = numbers.setdefault(text, len(numbers))
-    return BlockTexts(list(numbers), places)
+def align_sentences(
+    source: SentenceBlocks,
+    target: SentenceBlocks,
+    config: AlignConfig,
+    progress: Progress = SILENT,
+) -> Alignment:
+    """Align two documents, embedding only those blocks of several sentences that may be needed.
+
+    Single sentences are aligned first. Where a link one to one is in doubt, the blocks of two
+    sentences are embedded and all is aligned again, then those of three, and so on.
+
+    Args:
+        source: one document.
+        target: the other one.
+        config: how to search.
+        progress: counts the texts that are embedded.
+    """
+    sides = (source, target)
+    needed = tuple(np.ones(len(side.sentences), bool) for side in sides)
+    total = 0
+    # A link has at least one sentence on either side: no block is longer than the sum less one.
+    for size in range(1, config.max_sentences):
+        texts = [side.texts(size, flags) for side, flags in zip(sides, needed, strict=True)]
+        done = total
+        total += sum(map(len, texts))
+        progress.start(total, "texts", done=done)
+        for side, wanted in zip(sides, texts, strict=True):
+            side.embed(size, wanted, progress)
+        known = (source.known, target.known)
+        # Links of at most ``size`` sentences on a side, which is as far as blocks are known.
+        reached = replace(config, max_sentences=size + 1)
+        found = align_blocks(source.vectors, target.vectors, reached, known=known)
+        levels = sides_of(source.vectors, target.vectors, known)
+        needed = doubtful_blocks(found.links, *levels, size + 1, config.clear)
+    return found
 
 
 def joined(sentences: Sequence[str], numbers: Iterable[int]) -> str:

@@ -23,16 +23,18 @@ vecalign's ``score.py``.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int16, Int64
+from jaxtyping import Bool, Float32, Float64, Int16, Int64
 from numpy import ndarray
+from numpy.lib.stride_tricks import sliding_window_view
 
-from interlingua.config import AtLeast, CheckedSettings
+from interlingua.config import AtLeast, Between, CheckedSettings
 from interlingua.errors import ConfigError
 from interlingua.mining import defaults
 
@@ -44,6 +46,8 @@ to two."""
 Blocks = Float32[ndarray, "k n d"]
 """``blocks[p - 1, i]``: the vector, of length 1, of the p sentences that end with sentence i; else
 anything."""
+Known = Bool[ndarray, "k n"]
+"""``known[p - 1, i]``: whether the block of the p sentences that end with sentence i is embedded."""
 Shape = tuple[int, int]
 """Sentences of the source and of the target in a link."""
 
@@ -66,6 +70,8 @@ class AlignConfig(CheckedSettings):
     """Random pairs of sentences of which the quantile is taken."""
     seed: int = 0
     """Of their draw."""
+    clear: Annotated[float, Between(0, 1)] = 0.7
+    """A link is clear if it costs at most this share of what a neighboring sentence would cost."""
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -115,10 +121,12 @@ class DocumentLevel(NamedTuple):
     Attributes:
         blocks: vectors by size and last sentence.
         chance: mean of 1 - cos to the other document's blocks.
+        known: which blocks are embedded; links of others are not considered.
     """
 
     blocks: Blocks
     chance: Float32[ndarray, "k n"]
+    known: Known
 
 
 class Band(NamedTuple):
@@ -133,13 +141,20 @@ class Band(NamedTuple):
     width: int
 
 
-def align_blocks(source: Blocks, target: Blocks, config: AlignConfig | None = None) -> Alignment:
-    """The cheapest chain of links between two documents, as far as the bands reach.
+def align_blocks(
+    source: Blocks,
+    target: Blocks,
+    config: AlignConfig | None = None,
+    *,
+    known: tuple[Known, Known] | None = None,
+) -> Alignment:
+    """Find the cheapest chain of links between two documents, as far as the bands reach.
 
     Args:
         source: blocks of up to ``max_sentences - 1`` sentences.
-        target: their numbers on the other side.
+        target: blocks of the other document.
         config: how to search.
+        known: which blocks of either side are embedded; default: all.
 
     Raises:
         ConfigError: blocks are missing for the links that are requested.
@@ -160,10 +175,11 @@ def align_blocks(source: Blocks, target: Blocks, config: AlignConfig | None = No
     for depth in range(len(levels) - 1, -1, -1):
         x, y = levels[depth]
         # Coarse sentences are linked one to one: only the path is wanted of them.
-        shapes = config.shapes
-        if depth > 0:
-            shapes = ((1, 1),)
         sides = sides_of(x, y)
+        shapes: tuple[Shape, ...] = ((1, 1),)
+        if depth == 0:
+            sides = sides_of(x, y, known)
+            shapes = _known_shapes(config.shapes, sides[0].known, sides[1].known)
         n = x.shape[1]
         m = y.shape[1]
         band = full_band(n, m)
@@ -174,6 +190,17 @@ def align_blocks(source: Blocks, target: Blocks, config: AlignConfig | None = No
         # Two sentences of the next level are one of this.
         path = [(2 * i, 2 * j) for i, j in path_of(found.links)]
     return found._replace(nodes=visited)
+
+
+def _known_shapes(
+    shapes: tuple[Shape, ...], source: Known, target: Known
+) -> tuple[Shape, ...]:
+    """Return the shapes of which both sides have blocks; always one to one."""
+    return tuple(
+        (p, q)
+        for p, q in shapes
+        if (p, q) == (1, 1) or (source[p - 1].any() and target[q - 1].any())
+    )
 
 
 def halve(blocks: Blocks) -> Blocks:
@@ -196,21 +223,43 @@ def halve(blocks: Blocks) -> Blocks:
     return np.asarray(half / np.maximum(lengths, 1e-6), dtype=np.float32)
 
 
-def sides_of(source: Blocks, target: Blocks) -> tuple[DocumentLevel, DocumentLevel]:
-    """Both documents with the mean distance of every block to the other one's."""
+def sides_of(
+    source: Blocks, target: Blocks, known: tuple[Known, Known] | None = None
+) -> tuple[DocumentLevel, DocumentLevel]:
+    """Compute the mean distance of every block of both documents to the other one's blocks.
+
+    Args:
+        source: blocks of the source.
+        target: blocks of the target.
+        known: which of them are embedded; default: all.
+    """
+    if known is None:
+        known = (np.ones(source.shape[:2], bool), np.ones(target.shape[:2], bool))
     # The mean of products with many vectors is the product with their mean.
-    centers = mean_block(source), mean_block(target)
-    return DocumentLevel(source, 1 - source @ centers[1]), DocumentLevel(
-        target, 1 - target @ centers[0]
+    centers = mean_block(source, known[0]), mean_block(target, known[1])
+    return (
+        DocumentLevel(source, 1 - source @ centers[1], known[0]),
+        DocumentLevel(target, 1 - target @ centers[0], known[1]),
     )
 
 
-def mean_block(blocks: Blocks) -> Float32[ndarray, " d"]:
-    """The mean vector of all blocks, each size counting the same."""
+def mean_block(blocks: Blocks, known: Known | None = None) -> Float32[ndarray, " d"]:
+    """Average all known blocks: first those of each size, then the sizes.
+
+    A size counts by the share of its blocks that are known; if all are, the sizes count the same.
+    """
+    if known is None:
+        known = np.ones(blocks.shape[:2], bool)
+    means = []
+    shares = []
     # No block of p + 1 sentences ends before sentence p; a short document has none at all of the
     # larger sizes.
-    means = [blocks[p, p:].mean(axis=0) for p in range(min(len(blocks), blocks.shape[1]))]
-    return np.asarray(np.mean(means, axis=0), dtype=np.float32)
+    for p in range(min(len(blocks), blocks.shape[1])):
+        is_known = known[p, p:]
+        if is_known.any():
+            means.append(blocks[p, p:][is_known].mean(axis=0))
+            shares.append(is_known.mean())
+    return np.average(means, axis=0, weights=shares).astype(np.float32)
 
 
 def costs(
@@ -376,6 +425,8 @@ def _prices(
             p * q,
             least=GRAIN,
         )
+        found[~source.known[p - 1, left]] = np.inf
+        found[:, ~target.known[q - 1, right]] = np.inf
         # There are p sentences before the place, and q.
         fits = is_linked & (x >= p) & (y >= q)
         prices[:, k][fits] = found[x[fits] - lowest[0], y[fits] - lowest[1]]
@@ -404,6 +455,97 @@ def _links(
         x -= p
         y -= q
     return tuple(reversed(links))
+
+
+def doubtful_blocks(
+    links: Sequence[Link],
+    source: DocumentLevel,
+    target: DocumentLevel,
+    size: int,
+    clear: float,
+) -> tuple[Bool[ndarray, " n"], Bool[ndarray, " m"]]:
+    """Find the blocks of some size that may be needed for better links than these.
+
+    A sentence left alone is in doubt. So is the block of a link on the side where a sentence next
+    to it costs nearly as little with the link's other block. A block is needed if it contains a
+    sentence in doubt and otherwise sentences of links next to doubtful ones. A block of sentences
+    that were left alone is not needed if the other side has nothing to link it with.
+
+    Args:
+        links: found with the blocks that are known.
+        source: one document.
+        target: the other one.
+        size: number of sentences in a block.
+        clear: see ``AlignConfig.clear``.
+
+    Returns:
+        For either document whether the block that ends with each sentence is needed.
+    """
+    alone = _alone(links)
+    levels = (source, target)
+    needed = []
+    for side in (0, 1):
+        own = [number for number, link in enumerate(links) if link[side]]
+        lengths = [len(links[number][side]) for number in own]
+        in_doubt = _in_doubt(links, levels, side, clear)[own]
+        # Links next to doubtful ones on this side.
+        is_near = in_doubt.copy()
+        is_near[1:] |= in_doubt[:-1]
+        is_near[:-1] |= in_doubt[1:]
+        near, doubtful, unlinked = (
+            _windows(np.repeat(flags, lengths), size) for flags in (is_near, in_doubt, alone[own])
+        )
+        found = np.zeros(sum(lengths), bool)
+        found[size - 1 :] = near.all(axis=1) & doubtful.any(axis=1) & ~unlinked.all(axis=1)
+        needed.append(found)
+    return needed[0], needed[1]
+
+
+def _windows(flags: Bool[ndarray, " n"], size: int) -> Bool[ndarray, "w s"]:
+    """Return all runs of so many flags; none if there are fewer flags."""
+    if len(flags) < size:
+        return np.zeros((0, size), bool)
+    return sliding_window_view(flags, size)
+
+
+def _alone(links: Sequence[Link]) -> Bool[ndarray, " l"]:
+    """Find sentences left alone with no sentence left alone on the other side next to them."""
+    flags = np.zeros(len(links), bool)
+    start = 0
+    for is_gap, run in itertools.groupby(links, lambda link: not (link.source and link.target)):
+        gap = list(run)
+        is_one_sided = not any(link.source for link in gap) or not any(link.target for link in gap)
+        flags[start : start + len(gap)] = is_gap and is_one_sided
+        start += len(gap)
+    return flags
+
+
+def _in_doubt(
+    links: Sequence[Link], levels: tuple[DocumentLevel, DocumentLevel], side: int, clear: float
+) -> Bool[ndarray, " l"]:
+    """Find the links of which the sentences on one side are in doubt."""
+    flags = np.array([bool(link[side]) for link in links])
+    joining = np.array([bool(link.source and link.target) for link in links])
+    if not joining.any():
+        return flags
+    own, other = levels[side], levels[1 - side]
+    kept = [link for link in links if link.source and link.target]
+    first = np.array([link[side][0] for link in kept])
+    last = np.array([link[side][-1] for link in kept])
+    other_size = np.array([len(link[1 - side]) for link in kept])
+    other_last = np.array([link[1 - side][-1] for link in kept])
+    price = np.array([link.cost for link in kept], np.float32)
+    vectors = other.blocks[other_size - 1, other_last]
+    chance = other.chance[other_size - 1, other_last]
+    n = own.blocks.shape[1]
+    doubtful = np.zeros(len(kept), bool)
+    for beside in (first - 1, last + 1):
+        place = np.clip(beside, 0, n - 1)
+        products = np.einsum("ld,ld->l", own.blocks[0, place], vectors)
+        others = costs(products, own.chance[0, place], chance)
+        doubtful |= (beside == place) & (price > clear * others)
+    flags[joining] = doubtful
+    return flags
 
 
 Sides = tuple[tuple[int, ...], tuple[int, ...]]
