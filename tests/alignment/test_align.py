@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import random
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -67,12 +68,18 @@ def test_progress_ends_with_all_of_it():
     assert told.done == told.total
 
 
-def every_block(sentences, most):
+def every_block(sentences, most, encode=encode):
     """A document of which all blocks are embedded."""
     side = SentenceBlocks(sentences, encode)
     for size in range(1, most + 1):
         side.embed(size, side.texts(size, np.ones(len(sentences), bool)))
     return side
+
+
+def inexact(texts, **_):
+    """Translations are not equal, so that no link is beyond doubt."""
+    noise = [np.random.default_rng(zlib.crc32(text.encode())).standard_normal(64) for text in texts]
+    return unit_rows(encode(texts) + 0.05 * np.array(noise, np.float32))
 
 
 def test_blocks_that_read_alike_are_embedded_once():
@@ -99,10 +106,11 @@ def test_a_block_longer_than_the_document_is_not_there():
 @pytest.mark.parametrize("seed", range(3))
 def test_links_are_those_of_all_blocks_where_everything_is_in_doubt(seed):
     source, target, _ = documents(seed)
+    expected = align_blocks(*(every_block(side, 3, inexact).vectors for side in (source, target)))
+    sides = [SentenceBlocks(sentences, inexact) for sentences in (source, target)]
     config = AlignConfig(clear=0.0)
-    expected = align_blocks(every_block(source, 3).vectors, every_block(target, 3).vectors)
-    sides = [SentenceBlocks(sentences, encode) for sentences in (source, target)]
-    assert align_sentences(*sides, config).links == expected.links
+    found = align_sentences(*sides, config)
+    assert [link[:2] for link in found.links] == [link[:2] for link in expected.links]
     assert all(side.known.sum() == 3 * len(side.sentences) - 3 for side in sides)
 
 
@@ -111,13 +119,11 @@ def test_where_one_to_one_is_clear_only_sentences_are_embedded():
     target = [f"en{number}" for number in range(200)]
     # One sentence is joined with the next on one side: blocks near it alone are embedded.
     target[100:102] = ["en100 en101"]
-    report = Aligner(encode).report
     aligner = Aligner(encode)
     links = [link[:2] for link in aligner.align(source, target).links]
     assert ((100, 101), (100,)) in links
     assert len(links) == 199
     assert 399 < aligner.report.encoded.texts < 399 + 12
-    assert report.encoded.texts == 0
 
 
 def test_blank_lines_are_left_alone_in_their_place():

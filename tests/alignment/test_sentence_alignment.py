@@ -14,6 +14,7 @@ from interlingua.alignment.sentence_alignment import (
     align_blocks,
     band_around,
     costs,
+    doubtful_blocks,
     full_band,
     halve,
     mean_block,
@@ -118,6 +119,68 @@ def test_worked_by_hand():
     # two to one, as cosines end at 0.999
     equal = 2 * 2 * 0.001 / (sides[0].chance[1, 1] + sides[1].chance[0, 0])
     assert found.total == pytest.approx(skip + equal, abs=1e-5)
+
+
+def test_only_known_blocks_are_linked():
+    rng = np.random.default_rng(0)
+    source, target, _ = translated(rng, 40, merged=0.3)
+    x, y = blocks(source, 3), blocks(target, 3)
+    known = np.ones((3, len(source)), bool), np.ones((3, len(target)), bool)
+    everything = align_blocks(x, y, known=known).links
+    assert everything == align_blocks(x, y).links
+    large = next(link for link in everything if len(link.source) == 2)
+    known[0][1, large.source[-1]] = False
+    # The vector of an unknown block is not read.
+    x[1, large.source[-1]] = np.nan
+    assert large[:2] not in sides_linked(align_blocks(x, y, known=known).links)
+
+
+def test_the_mean_counts_a_size_by_the_share_of_its_blocks_that_are_known():
+    [x] = drawn(np.random.default_rng(0), 5, most=2)
+    known = np.ones((2, 5), bool)
+    known[1, 2:] = False
+    known[1, 0] = False
+    # One of the four blocks of two sentences is known.
+    expected = (x[0].mean(axis=0) + x[1, 1] / 4) / (1 + 1 / 4)
+    assert np.allclose(mean_block(x, known), expected, atol=1e-6)
+    assert np.allclose(mean_block(x), (x[0].mean(axis=0) + x[1, 1:].mean(axis=0)) / 2, atol=1e-6)
+
+
+@pytest.mark.parametrize("is_source", [True, False])
+def test_blocks_next_to_a_sentence_left_alone_are_in_doubt_on_its_side(is_source):
+    one, other = np.eye(8, dtype=np.float32), np.eye(8, dtype=np.float32)
+    # Sentence 3 has no translation; every other link is clear.
+    sides = [blocks(one, 1), blocks(np.delete(other, 3, axis=0), 1)]
+    if not is_source:
+        sides.reverse()
+    links = align_blocks(*sides, AlignConfig(max_sentences=2)).links
+    levels = sides_of(*sides)
+    found = doubtful_blocks(links, *levels, 2, 0.8)
+    if not is_source:
+        found = found[::-1]
+    assert np.flatnonzero(found[0]).tolist() == [3, 4]
+    assert not found[1].any()
+    found = doubtful_blocks(links, *levels, 3, 0.8)
+    assert np.flatnonzero(found[not is_source]).tolist() == [4]
+
+
+def test_blocks_of_sentences_of_a_gap_alone_are_not_in_doubt():
+    vectors = np.eye(20, dtype=np.float32)
+    sides = blocks(vectors, 1), blocks(np.delete(vectors, range(5, 15), axis=0), 1)
+    links = align_blocks(*sides, AlignConfig(max_sentences=2)).links
+    found = doubtful_blocks(links, *sides_of(*sides), 2, 0.8)
+    # Sentences 5 to 14 are missing on the other side: only its ends may belong to their neighbors.
+    assert np.flatnonzero(found[0]).tolist() == [5, 15]
+
+
+def test_a_border_between_two_links_of_several_sentences_is_in_doubt():
+    rng = np.random.default_rng(0)
+    a, b, c, d = rng.standard_normal((4, 64)).astype(np.float32)
+    x, y = blocks(np.stack([a, b, c + d]), 2), blocks(np.stack([a + b, c, d]), 2)
+    links = align_blocks(x, y, AlignConfig(max_sentences=3)).links
+    assert sides_linked(links) == [((0, 1), (0,)), ((2,), (1, 2))]
+    found = doubtful_blocks(links, *sides_of(x, y), 3, 0.8)
+    assert [np.flatnonzero(flags).tolist() for flags in found] == [[2], [2]]
 
 
 def test_unrelated_sentences_cost_one_and_equal_ones_nothing():
@@ -245,7 +308,7 @@ def test_what_lies_between_links_is_a_straight_line():
 
 def test_a_search_in_a_narrow_band_stays_there():
     [x] = drawn(np.random.default_rng(0), 6, width=4)
-    side = DocumentLevel(x, np.ones((1, 6), np.float32))
+    side = DocumentLevel(x, np.ones((1, 6), np.float32), np.ones((1, 6), bool))
     aside = band_around([(0, 0), (6, 0)], 6, 6, 1)
     found = search(side, side, shapes=((1, 1),), skip=5.0, band=aside)
     x_, y_ = 0, 0

@@ -70,7 +70,7 @@ class AlignConfig(CheckedSettings):
     """Random pairs of sentences of which the quantile is taken."""
     seed: int = 0
     """Of their draw."""
-    clear: Annotated[float, Between(0, 1)] = 0.7
+    clear: Annotated[float, Between(0, 1)] = 0.8
     """A link is clear if it costs at most this share of what a neighboring sentence would cost."""
 
     @property
@@ -467,9 +467,10 @@ def doubtful_blocks(
     """Find the blocks of some size that may be needed for better links than these.
 
     A sentence left alone is in doubt. So is the block of a link on the side where a sentence next
-    to it costs nearly as little with the link's other block. A block is needed if it contains a
-    sentence in doubt and otherwise sentences of links next to doubtful ones. A block of sentences
-    that were left alone is not needed if the other side has nothing to link it with.
+    to it costs nearly as little with the link's other block, and a block of several sentences next
+    to a link that joins several. A block is needed if it contains a
+    sentence in doubt and otherwise sentences of links next to doubtful ones. A block within a longer
+    run of sentences left alone is not needed, as the other side has nothing to link it with.
 
     Args:
         links: found with the blocks that are known.
@@ -481,7 +482,7 @@ def doubtful_blocks(
     Returns:
         For either document whether the block that ends with each sentence is needed.
     """
-    alone = _alone(links)
+    alone = _alone(links, size)
     levels = (source, target)
     needed = []
     for side in (0, 1):
@@ -508,14 +509,14 @@ def _windows(flags: Bool[ndarray, " n"], size: int) -> Bool[ndarray, "w s"]:
     return sliding_window_view(flags, size)
 
 
-def _alone(links: Sequence[Link]) -> Bool[ndarray, " l"]:
-    """Find sentences left alone with no sentence left alone on the other side next to them."""
+def _alone(links: Sequence[Link], size: int) -> Bool[ndarray, " l"]:
+    """Find runs of more than so many sentences of one side that are left alone."""
     flags = np.zeros(len(links), bool)
     start = 0
     for is_gap, run in itertools.groupby(links, lambda link: not (link.source and link.target)):
         gap = list(run)
         is_one_sided = not any(link.source for link in gap) or not any(link.target for link in gap)
-        flags[start : start + len(gap)] = is_gap and is_one_sided
+        flags[start : start + len(gap)] = is_gap and is_one_sided and len(gap) > size
         start += len(gap)
     return flags
 
@@ -544,6 +545,14 @@ def _in_doubt(
         products = np.einsum("ld,ld->l", own.blocks[0, place], vectors)
         others = costs(products, own.chance[0, place], chance)
         doubtful |= (beside == place) & (price > clear * others)
+    # Where two links next to each other join several sentences, the border between them may be one
+    # sentence off: the sentence may be the third of the other link.
+    own_size = last - first + 1
+    is_large = own_size + other_size > 2
+    is_beside = np.zeros(len(kept), bool)
+    is_beside[1:] |= is_large[:-1]
+    is_beside[:-1] |= is_large[1:]
+    doubtful |= is_beside & (own_size > 1)
     flags[joining] = doubtful
     return flags
 
