@@ -10,13 +10,13 @@ out a share of the paragraphs, half of them in either language. Of FLORES, in wh
 are translations of each other, runs of lines are joined at random on either side, which gives gold
 links.
 
-``--passages`` makes documents from translated passages, ``LANGUAGE.tsv`` with the columns id, title,
-heading and passage: the sentences of passages that have equally many in both languages. Sentences
-are joined and split on one side; in a document of kind ``noise`` characters are changed as by a
-scanner, in one of kind ``gaps`` passages are missing on one side or change places with the next, and
-titles are on one side only. Each document is aligned with every block of sentences embedded
-("before") and as ``interlingua align`` does it, which embeds blocks of several sentences only where
-they may be needed ("after"), in turns. The ratio of the processor times is printed last.
+``--passages`` makes documents from translated passages, ``LANGUAGE.tsv`` with the columns id,
+title, heading and passage: the sentences of passages that have equally many in both languages.
+Sentences are joined and split on one side. In a document of kind ``noise`` characters are changed
+as by a scanner. In one of kind ``gaps`` passages are missing on one side or change places with the
+next, and titles are on one side only. Each document is aligned in two ways, in turns. "Before"
+embeds every block of sentences and takes the paper's costs; "after" is what ``interlingua align``
+does. The ratio of the processor times is printed last.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -165,7 +166,7 @@ def joined_lines(
 
 
 KINDS = ("plain", "noise", "gaps")
-LOOK_ALIKE = dict(zip("eoalimrnctufsghbd", "c0o1l" "nnrecvv5qbhcl", strict=False))
+LOOK_ALIKE = dict(zip("eoalimrnctufsghbd", "c0o1lnnrecvv5qbhcl", strict=False))
 """What a scanner takes characters for."""
 
 
@@ -291,14 +292,15 @@ def gold_links(lines: Sequence[Sequence[tuple[str, int]]]) -> list[Link]:
 
 
 def align_every_block(aligner: Aligner, source: Sequence[str], target: Sequence[str]):
-    """Embed all blocks of sentences, and align; the texts that were embedded too."""
+    """Embed all blocks of sentences, and align by the paper's costs."""
     sides = []
     for sentences, language in zip((source, target), aligner.languages, strict=True):
         side = SentenceBlocks(sentences, partial(aligner.encode, language=language))
         for size in range(1, aligner.config.max_sentences):
             side.embed(size, side.texts(size, np.ones(len(sentences), bool)))
         sides.append(side)
-    return align_blocks(sides[0].vectors, sides[1].vectors, aligner.config)
+    paper = replace(aligner.config, border=0.0)
+    return align_blocks(sides[0].vectors, sides[1].vectors, paper)
 
 
 def passage_documents(

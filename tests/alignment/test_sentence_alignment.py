@@ -63,6 +63,15 @@ def translated(rng, n, *, width=48, noise=0.4, merged=0.0, dropped=0.0):
     return source, np.array(target), links
 
 
+def unweighted(source, target, x, y, p, q):
+    """Cost of the link of the p sentences before x and the q before y, if there is one."""
+    if not 1 <= p <= x or not 1 <= q <= y:
+        return np.inf
+    a, b = source.blocks[p - 1, x - 1], target.blocks[q - 1, y - 1]
+    norm = source.chance[p - 1, x - 1] + target.chance[q - 1, y - 1]
+    return 2 * (1 - min(float(a @ b), 0.999)) / max(norm, 0.002)
+
+
 def every_chain(source, target, shapes, skip):
     """Cost of the cheapest chain, by trying all ways to each place.
 
@@ -76,9 +85,15 @@ def every_chain(source, target, shapes, skip):
             if (x - p, y - q) in best:
                 cost = skip
                 if p and q:
-                    a, b = source.blocks[p - 1, x - 1], target.blocks[q - 1, y - 1]
-                    norm = source.chance[p - 1, x - 1] + target.chance[q - 1, y - 1]
-                    cost = 2 * p * q * (1 - min(float(a @ b), 0.999)) / max(norm, 0.002)
+                    cost = unweighted(source, target, x, y, p, q)
+                    # One sentence less: the first or the last of either side.
+                    shorter = min(
+                        unweighted(source, target, x, y, p - 1, q),
+                        unweighted(source, target, x - 1, y, p - 1, q),
+                        unweighted(source, target, x, y, p, q - 1),
+                        unweighted(source, target, x, y - 1, p, q - 1),
+                    )
+                    cost = p * q * (cost + max(0, cost - shorter))
                 before, links = best[x - p, y - q]
                 link = (tuple(range(x - p, x)), tuple(range(y - q, y)))
                 ways.append((before + cost, [*links, link]))

@@ -8,14 +8,21 @@ from the beginnings to the ends of both documents is looked for, by the cost
                    {\frac{1}{S} \sum_s (1 - \cos(x, y_s)) + \frac{1}{S} \sum_s (1 - \cos(x_s, y))}
 
 with x_s and y_s any blocks of the two documents: two sentences that have nothing to do with each
-other cost about 1. Long documents are halved, and halved again, until all chains can be looked at;
-the path found there is the middle of a band at twice the resolution.
+other cost about 1. A block that costs more than without its first or last sentence costs the
+difference again: a sentence without a translation is then not joined with its neighbor.
+
+Long documents are halved, and halved again, until all chains can be looked at; the path found there
+is the middle of a band at twice the resolution.
+
+Blocks of several sentences need not all be known. ``doubtful_blocks`` finds those that may be
+needed for better links than those of fewer sentences, so that most of them are never embedded.
 
 *Differs from the released code*: the means are over all blocks in place of a random sample, at the
 same cost, as the mean of the products is the product with the mean; documents that are short enough
 are searched with all sizes of blocks at once, which is exact; if the number of sentences is odd,
 the last one is not left out when the document is halved; the quantile is exact, over pairs that
-can't all be translations; and 1 - cos below 0.001 counts as 0.001 in the search.
+can't all be translations; 1 - cos below 0.001 counts as 0.001 in the search; and the cost of a
+border sentence.
 
 ``LinkCounts`` compares links with right ones: strict and lax precision, recall and F1, as
 vecalign's ``score.py``.
@@ -47,7 +54,7 @@ Blocks = Float32[ndarray, "k n d"]
 """``blocks[p - 1, i]``: the vector, of length 1, of the p sentences that end with sentence i; else
 anything."""
 Known = Bool[ndarray, "k n"]
-"""``known[p - 1, i]``: whether the block of the p sentences that end with sentence i is embedded."""
+"""``known[p - 1, i]``: whether the block of p sentences that ends with sentence i is embedded."""
 Shape = tuple[int, int]
 """Sentences of the source and of the target in a link."""
 
@@ -72,6 +79,8 @@ class AlignConfig(CheckedSettings):
     """Of their draw."""
     clear: Annotated[float, Between(0, 1)] = 0.8
     """A link is clear if it costs at most this share of what a neighboring sentence would cost."""
+    border: Annotated[float, AtLeast(0)] = 1.0
+    """Weight of what a block costs more than without its first or last sentence; 0 = the paper."""
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -185,16 +194,20 @@ def align_blocks(
         band = full_band(n, m)
         if path is not None:
             band = band_around(path, n, m, config.band + max(map(max, shapes)))
-        found = search(*sides, shapes=shapes, skip=skip_cost(*sides, config), band=band)
+        found = search(
+            *sides,
+            shapes=shapes,
+            skip=skip_cost(*sides, config),
+            band=band,
+            border=config.border,
+        )
         visited += len(band.first) * band.width
         # Two sentences of the next level are one of this.
         path = [(2 * i, 2 * j) for i, j in path_of(found.links)]
     return found._replace(nodes=visited)
 
 
-def _known_shapes(
-    shapes: tuple[Shape, ...], source: Known, target: Known
-) -> tuple[Shape, ...]:
+def _known_shapes(shapes: tuple[Shape, ...], source: Known, target: Known) -> tuple[Shape, ...]:
     """Return the shapes of which both sides have blocks; always one to one."""
     return tuple(
         (p, q)
@@ -266,20 +279,18 @@ def costs(
     products: Float32[ndarray, "*s"],
     x: Float32[ndarray, "*#s"],
     y: Float32[ndarray, "*#s"],
-    weight: float = 1.0,
     *,
     least: float = 0.0,
 ) -> Float32[ndarray, "*s"]:
-    """c(x, y) of any number of pairs of blocks.
+    """Compute c(x, y) / (p q) of any number of pairs of blocks.
 
     Args:
         products: cosines.
         x: mean of 1 - cos of the source's blocks.
         y: of the target's.
-        weight: p q.
         least: which 1 - cos has.
     """
-    distances = 2 * weight * np.maximum(1 - products, least)
+    distances = 2 * np.maximum(1 - products, least)
     return np.asarray(distances / np.maximum(x + y, 2 * GRAIN), dtype=np.float32)
 
 
@@ -347,11 +358,20 @@ def search(
     shapes: tuple[Shape, ...],
     skip: float,
     band: Band,
+    border: float = 0.0,
 ) -> Alignment:
     """Dynamic programming over the places of a band, one diagonal at a time.
 
     A place (x, y) lies behind the first x and the first y sentences. A link of shape (p, q) leads
     there from (x - p, y - q), which is on an earlier diagonal, so a diagonal is computed at once.
+
+    Args:
+        source: one document.
+        target: the other one.
+        shapes: of links with sentences on both sides, the smallest first.
+        skip: cost of leaving a sentence alone.
+        band: places to visit.
+        border: see ``AlignConfig.border``.
     """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]
@@ -368,7 +388,7 @@ def search(
     at_once = max(DIAGONALS_AT_ONCE, band.width)
     for start in range(0, n + m + 1, at_once):
         stop = min(start + at_once, n + m + 1)
-        price = _prices(source, target, shapes, skip, band, start, stop)
+        price = _prices(source, target, shapes, skip, band, border, range(start, stop))
         for a in range(max(start, 1), stop):
             # Of every shape: the diagonal that its link comes from, and by how much the places of
             # that diagonal are moved against those of this one.
@@ -391,8 +411,8 @@ def _prices(
     shapes: tuple[Shape, ...],
     skip: float,
     band: Band,
-    start: int,
-    stop: int,
+    border: float,
+    diagonals: range,
 ) -> Float64[ndarray, "a t w"]:
     """Cost of the last link of every shape, for the places of some diagonals.
 
@@ -400,37 +420,73 @@ def _prices(
     """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]
-    y = band.first[start:stop, None] + np.arange(band.width)
-    x = np.arange(start, stop)[:, None] - y
+    y = band.first[diagonals.start : diagonals.stop, None] + np.arange(band.width)
+    x = np.array(diagonals)[:, None] - y
     is_inside = (x >= 0) & (x <= n) & (y >= 0) & (y <= m)
     # The last two shapes leave a sentence alone.
-    prices = np.full((stop - start, len(shapes) + 2, band.width), np.inf)
+    prices = np.full((len(diagonals), len(shapes) + 2, band.width), np.inf)
     prices[:, -2][is_inside & (x > 0)] = skip
     prices[:, -1][is_inside & (y > 0)] = skip
     is_linked = is_inside & (x > 0) & (y > 0)
     if not is_linked.any():
         return prices
     # The rectangle of sentences around these places: one product of matrices holds the cosines of
-    # all of them. Place x lies behind sentence x - 1.
-    lowest = (x[is_linked].min(), y[is_linked].min())
-    highest = (x[is_linked].max(), y[is_linked].max())
-    left = slice(lowest[0] - 1, highest[0])
-    right = slice(lowest[1] - 1, highest[1])
+    # all of them. It begins one sentence earlier, for the costs of blocks without their last
+    # sentence. Place x lies behind sentence x - 1.
+    lowest = (max(x[is_linked].min() - 1, 1), max(y[is_linked].min() - 1, 1))
+    left = slice(lowest[0] - 1, x[is_linked].max())
+    right = slice(lowest[1] - 1, y[is_linked].max())
+    tables = link_costs(source, target, shapes, (left, right), border)
     for k, (p, q) in enumerate(shapes):
-        products = source.blocks[p - 1, left] @ target.blocks[q - 1, right].T
-        found = costs(
-            products,
-            source.chance[p - 1, left, None],
-            target.chance[q - 1, right],
-            p * q,
-            least=GRAIN,
-        )
-        found[~source.known[p - 1, left]] = np.inf
-        found[:, ~target.known[q - 1, right]] = np.inf
         # There are p sentences before the place, and q.
         fits = is_linked & (x >= p) & (y >= q)
-        prices[:, k][fits] = found[x[fits] - lowest[0], y[fits] - lowest[1]]
+        prices[:, k][fits] = tables[k][x[fits] - lowest[0], y[fits] - lowest[1]]
     return prices
+
+
+def link_costs(
+    source: DocumentLevel,
+    target: DocumentLevel,
+    shapes: tuple[Shape, ...],
+    places: tuple[slice, slice],
+    border: float,
+) -> list[Float32[ndarray, "a b"]]:
+    """Compute what links of every shape cost in the search, by the last sentences of their blocks.
+
+    This is p q (c + border max(0, c - c')). c' is the least cost of the link without the first or
+    the last sentence of a block: a sentence that has no translation there makes its block cost more
+    than the block costs without it.
+
+    Args:
+        source: one document.
+        target: the other one.
+        shapes: those of fewer sentences before those of more.
+        places: last sentences of the source's blocks, and of the target's.
+        border: see ``AlignConfig.border``.
+    """
+    left, right = places
+    found: dict[Shape, Float32[ndarray, "a b"]] = {}
+    tables = []
+    for p, q in shapes:
+        products = source.blocks[p - 1, left] @ target.blocks[q - 1, right].T
+        chances = source.chance[p - 1, left, None], target.chance[q - 1, right]
+        cost = costs(products, *chances, least=GRAIN)
+        cost[~source.known[p - 1, left]] = np.inf
+        cost[:, ~target.known[q - 1, right]] = np.inf
+        shorter = np.full_like(cost, np.inf)
+        # Without the first sentence of the source's block, and without the last one.
+        if (p - 1, q) in found:
+            shorter = np.minimum(shorter, found[p - 1, q])
+            shorter[1:] = np.minimum(shorter[1:], found[p - 1, q][:-1])
+        if (p, q - 1) in found:
+            shorter = np.minimum(shorter, found[p, q - 1])
+            shorter[:, 1:] = np.minimum(shorter[:, 1:], found[p, q - 1][:, :-1])
+        excess = np.zeros_like(cost)
+        # Nothing is known of shorter links of infinite cost.
+        np.subtract(cost, shorter, out=excess, where=np.isfinite(shorter))
+        found[p, q] = cost
+        tables.append(p * q * (cost + border * np.maximum(excess, 0)))
+    return tables
 
 
 def _links(
@@ -468,9 +524,9 @@ def doubtful_blocks(
 
     A sentence left alone is in doubt. So is the block of a link on the side where a sentence next
     to it costs nearly as little with the link's other block, and a block of several sentences next
-    to a link that joins several. A block is needed if it contains a
-    sentence in doubt and otherwise sentences of links next to doubtful ones. A block within a longer
-    run of sentences left alone is not needed, as the other side has nothing to link it with.
+    to a link that joins several. A block is needed if it contains a sentence in doubt and otherwise
+    sentences of links next to doubtful ones. A block within a longer run of sentences left alone is
+    not needed, as the other side has nothing to link it with.
 
     Args:
         links: found with the blocks that are known.
