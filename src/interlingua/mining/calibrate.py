@@ -388,8 +388,8 @@ class CalibrateJob:
         gold = read_gold(self.gold) if self.gold else None
         labels = read_labels(self.labels) if self.labels else {}
         if probes is not None:
-            source = source._replace(extra=[*source.extra, *probes.source])
-            target = target._replace(extra=[*target.extra, *probes.target])
+            source = source._replace(held_out=probes.source)
+            target = target._replace(held_out=probes.target)
         with at_work(self.folder, keep=self.work is not None) as work:
             source, target = (with_lines(side, self.folder) for side in (source, target))
             checker = Checker(self.checks, languages, self.folder / "seen")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.functional.margin import Margin, best_neighbor, score_neighbors
-from interlingua.mining.texts import mapped_zeros
+from interlingua.mining.texts import zeros
 from interlingua.portions import ceil_div
 from interlingua.search.topk.exact import Neighbors, mutual_topk
 
@@ -37,7 +37,7 @@ BYTES_TO_SORT = 40
 """Memory that a pair takes while a list is put in order."""
 CHUNK = 65_536
 """Pairs worked on at once."""
-Blocks = Callable[[str], Iterator[tuple[int, Neighbors]]]
+Blocks = Callable[[Any], Iterator[tuple[int, Neighbors]]]
 """Neighbors of side ``x`` or ``y``, a block at a time, with the number of its first text."""
 OTHER = {"x": "y", "y": "x"}
 
@@ -212,22 +212,16 @@ class CandidatePairs:
             means: mean similarity of each text to its neighbors, if others count than these.
         """
 
-        def zeros(name: str, dtype: np.dtype[np.generic], size: int) -> np.ndarray:
-            if folder is None:
-                return np.zeros(size, dtype)
-            return mapped_zeros(folder / name, dtype, size)
+        def zeros_of(name: str, dtype: Any, size: int) -> np.ndarray:
+            return zeros(dtype, size, folder / name if folder is not None else None)
 
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
         # A score needs the means of both texts, so that a first pass takes the means of all.
         own_means = {
-            side: zeros(f"means-{side}.f32", np.dtype(np.float32), size)
-            for side, size in sizes.items()
+            side: zeros_of(f"means-{side}.f32", np.float32, size) for side, size in sizes.items()
         }
-        hubs = {
-            side: zeros(f"hubs-{side}.i32", np.dtype(np.int32), size)
-            for side, size in sizes.items()
-        }
+        hubs = {side: zeros_of(f"hubs-{side}.i32", np.int32, size) for side, size in sizes.items()}
         for side in sizes:
             for start, (similarities, indices) in blocks(side):
                 part = own_means[side][start : start + len(similarities)]
@@ -236,7 +230,7 @@ class CandidatePairs:
                 nearest, times = np.unique(indices[:, 0].numpy(), return_counts=True)
                 hubs[OTHER[side]][nearest] += times.astype(np.int32)
         # The second pass scores. The pairs of all x come first, those of all y behind them.
-        pairs = zeros("pairs.bin", CANDIDATE, sum(sizes.values()))
+        pairs = zeros_of("pairs.bin", CANDIDATE, sum(sizes.values()))
         for side, offset in (("x", 0), ("y", sizes["x"])):
             for start, neighbors in blocks(side):
                 part = pairs[offset + start : offset + start + len(neighbors.indices)]

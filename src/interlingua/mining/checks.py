@@ -80,7 +80,7 @@ class Check:
 
     Args:
         languages: codes of source and target; empty where none is known.
-        folder: for what is remembered of earlier pairs.
+        folder: for what is remembered of earlier pairs; None = it stays in memory.
         limit: in place of the default one.
     """
 
@@ -94,7 +94,7 @@ class Check:
     is_of_pair: ClassVar[bool] = True
 
     def __init__(
-        self, languages: tuple[str, str], folder: Path, limit: float | None = None
+        self, languages: tuple[str, str], folder: Path | None, limit: float | None = None
     ) -> None:
         self.languages = languages
         self.folder = folder
@@ -124,7 +124,7 @@ class LanguageIdentified(Check):
     default_limit = 1
 
     def __init__(
-        self, languages: tuple[str, str], folder: Path, limit: float | None = None
+        self, languages: tuple[str, str], folder: Path | None, limit: float | None = None
     ) -> None:
         super().__init__(languages, folder, limit)
         self.identifier = LanguageCheck(CONFIDENCE)
@@ -235,11 +235,12 @@ class DuplicateSides(Check):
     is_of_pair = False
 
     def __init__(
-        self, languages: tuple[str, str], folder: Path, limit: float | None = None
+        self, languages: tuple[str, str], folder: Path | None, limit: float | None = None
     ) -> None:
         super().__init__(languages, folder, limit)
-        self.sources = ExactDeduplicator(folder / "seen-x")
-        self.targets = ExactDeduplicator(folder / "seen-y")
+        places = (None, None) if folder is None else (folder / "seen-x", folder / "seen-y")
+        self.sources = ExactDeduplicator(places[0])
+        self.targets = ExactDeduplicator(places[1])
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
         """See ``measures``."""
@@ -333,10 +334,10 @@ class Checker:
     Args:
         plan: what to measure.
         languages: codes of source and target.
-        folder: for what is remembered of earlier pairs.
+        folder: for what is remembered of earlier pairs; None = it stays in memory.
     """
 
-    def __init__(self, plan: CheckPlan, languages: tuple[str, str], folder: Path) -> None:
+    def __init__(self, plan: CheckPlan, languages: tuple[str, str], folder: Path | None) -> None:
         checks = {
             name: find_check(name)(languages, folder, plan.limits.get(name))
             for name in plan.columns

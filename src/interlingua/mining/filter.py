@@ -149,7 +149,7 @@ class Filter:
         selection: which are kept.
         languages: of source and target.
         calibration: gives probabilities.
-        folder: for what the checks remember.
+        folder: for what the checks remember; None = it stays in memory.
 
     Attributes:
         read: pairs so far.
@@ -174,7 +174,7 @@ class Filter:
         selection: Selection,
         languages: tuple[str, str],
         calibration: Calibration | None,
-        folder: PathLike,
+        folder: Path | None,
     ) -> None:
         if calibration is None and selection.needs_calibration:
             raise ConfigError(
@@ -183,7 +183,7 @@ class Filter:
             )
         self.selection = selection
         self.calibration = calibration
-        self.checker = Checker(selection.checks, languages, Path(folder))
+        self.checker = Checker(selection.checks, languages, folder)
         self.read = 0
         self.kept = 0
         self.blank = 0
@@ -483,7 +483,7 @@ def write_mined(
     languages: tuple[str, str],
     columns: Sequence[str] | None = None,
     calibration: Calibration | None = None,
-    folder: Path,
+    folder: Path | None,
     progress: Progress = SILENT,
 ) -> Written:
     """Write the pairs that are kept, best first.
@@ -496,7 +496,7 @@ def write_mined(
         columns: see ``writer.write_rows``.
         calibration: gives the probabilities; the share of right pairs is estimated anew from the
             scores.
-        folder: for what the checks remember.
+        folder: for what the checks remember; None = it stays in memory.
         progress: shows how far the work is.
 
     Returns:

@@ -127,7 +127,7 @@ def estimate(
     source: TextFile,
     target: TextFile,
     config: MineConfig,
-    folder: Path,
+    folder: Path | None,
     *,
     least_tiles: int = 1,
     at_once: int = 1,
@@ -138,19 +138,24 @@ def estimate(
         source: the one side.
         target: the other.
         config: how pairs are to be found.
-        folder: the work folder; its vectors need not be made again.
+        folder: the work folder, if there is one; its vectors need not be made again.
         least_tiles: see ``TilePlan.of``.
         at_once: tasks that many workers do at once.
 
     Raises:
         DataError: a side has no text, or vectors that don't fit it.
     """
-    files = (source, vectors_of(folder, "x")), (target, vectors_of(folder, "y"))
+    files = {"x": source, "y": target}
     # Embedding: a known vector costs nothing, its rate is infinite.
-    sides = [_measure(file, config, at) for file, at in files]
+    sides = []
+    for name, file in files.items():
+        at = None
+        if folder is not None:
+            at = vectors_of(folder, name)
+        sides.append(_measure(file, config, at))
     vectors = []
     seconds = 0.0
-    for (file, _), side in zip(files, sides, strict=True):
+    for file, side in zip(files.values(), sides, strict=True):
         sample, rate = _trial(file, side)
         vectors.append(sample)
         seconds += side.characters * side.left / rate
@@ -222,7 +227,7 @@ class DifferentTexts:
         return sum(self._characters.values()) * self._share
 
 
-def _measure(file: TextFile, config: MineConfig, folder: Path) -> SideSize:
+def _measure(file: TextFile, config: MineConfig, folder: Path | None) -> SideSize:
     """Read a side once: its sizes, and a sample of its texts."""
     lines = texts = characters = bytes_ = 0
     different = DifferentTexts()
@@ -248,7 +253,7 @@ def _measure(file: TextFile, config: MineConfig, folder: Path) -> SideSize:
         characters = min(characters, different.characters)
     # Portions of an earlier run. The last one may hold fewer texts, so that this is a rough share.
     embedded = 0
-    if folder.is_dir():
+    if folder is not None and folder.is_dir():
         embedded = len(finished(folder)) * PORTION
     return SideSize(lines, texts, characters, bytes_, sample, max(0.0, 1 - embedded / texts))
 

@@ -481,7 +481,7 @@ class ScoreJob:
             )
         # The folder is for what the checks remember of the stream.
         with tempfile.TemporaryDirectory(prefix="interlingua-") as folder, stream.bad:
-            kept = Filter(self.selection, stream.languages, calibration, folder)
+            kept = Filter(self.selection, stream.languages, calibration, Path(folder))
             progress.start(stream.total, "pairs", "scoring")
             scorer = BitextScorer(encode, self.config, progress=progress)
             # The share of right pairs is that of all pairs: the first ones may be of another kind,

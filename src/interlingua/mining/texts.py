@@ -1,8 +1,8 @@
-"""One side of a corpus to mine: its texts on disk, each once, and the lines that each stands in.
+"""One side of a corpus to mine: its texts, each once, and the lines that each stands in.
 
-``read_lines`` reads the lines of files, ``build_side`` lays them down in a few plain files. Strings
-lie one behind the other in one file, and where each ends in another (``Strings``): any of them is
-at hand, and memory does not grow.
+``number_texts`` numbers the texts of lines in memory. ``build_side`` does the same for the lines of
+files (``read_lines``) of any length, and writes them to a few plain files. Strings are stored one
+behind the other in one file, and their ends in another (``Strings``), so that memory does not grow.
 
 Equal texts are found by sorting 64-bit keys of all lines, as many at once as memory holds. The
 input is read twice: once for the keys, and once for the texts that turned out to be the first of
@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Literal, NamedTuple, get_args
+from typing import Any, BinaryIO, Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Int64, UInt64
@@ -49,6 +49,7 @@ LOOKED_AT = 200
 """Lines that tell the layout."""
 ZEROS = 65_536
 """Numbers written at once."""
+NO_TEXT = "holds no text; expected a sentence per line"
 
 
 class StringsWriter:
@@ -137,6 +138,13 @@ def mapped(path: Path, dtype: np.dtype[np.generic], *, mode: str = "r") -> np.nd
     if not path.stat().st_size:
         return np.zeros(0, dtype)
     return np.memmap(path, dtype, mode)  # type: ignore[call-overload,no-any-return]
+
+
+def zeros(dtype: Any, size: int, path: Path | None = None) -> np.ndarray:
+    """Return an array of zeros: in memory, or in a new file if a path is given."""
+    if path is None:
+        return np.zeros(size, dtype)
+    return mapped_zeros(path, np.dtype(dtype), size)
 
 
 def mapped_zeros(path: Path, dtype: np.dtype[np.generic], size: int) -> np.ndarray:
@@ -304,8 +312,8 @@ class NumberedTexts:
         documents: key of the document of each line; empty where there are none.
     """
 
-    texts: Strings
-    names: Strings
+    texts: Sequence[str]
+    names: Sequence[str]
     text_of_line: Int64[ndarray, " lines"]
     starts: Int64[ndarray, " texts+1"]
     lines: Int64[ndarray, " filled"]
@@ -347,6 +355,38 @@ class NumberedTexts:
         return len(self.text_of_line) - len(self.lines)
 
 
+def number_texts(
+    lines: Iterable[Line],
+    *,
+    path: PathLike,
+    equal: Equal = "exact",
+    keep_blank: bool = False,
+    memory: int = 2**30,
+) -> NumberedTexts:
+    """Number the texts of a side in memory; no file is written.
+
+    Args:
+        lines: of the side, without documents.
+        path: the name of the side in errors.
+        equal: see ``build_side``.
+        keep_blank: see ``build_side``.
+        memory: see ``build_side``.
+
+    Raises:
+        DataError: there is no text.
+    """
+    lines = list(lines)
+    texts = [line.text for line in lines]
+    number = _marks(texts, keep_blank)
+    starts, lines_of_texts = _number_texts(number, _keys(texts, equal), equal, memory)
+    distinct = [texts[int(first)] for first in lines_of_texts[starts[:-1]]]
+    if not distinct:
+        raise DataError(NO_TEXT, path=path)
+    names = [line.name for line in lines]
+    documents = np.zeros(0, np.uint64)
+    return NumberedTexts(distinct, names, number, starts, lines_of_texts, documents)
+
+
 def build_side(
     folder: Path,
     read: Callable[[], Iterable[Line]],
@@ -381,14 +421,16 @@ def build_side(
     # The first reading: how many lines there are is not known yet.
     progress.start(None, "lines", label)
     rows = _write_keys(folder, read(), equal, keep_blank, progress)
-    _number_texts(folder, equal, memory)
+    number = mapped(folder / "text_of_line.i64", np.dtype(np.int64), mode="r+")
+    keys = mapped(folder / "keys.u64", np.dtype(np.uint64))
+    _number_texts(number, keys, equal, memory, folder)
     # The second one.
     progress.start(2 * rows, "lines", label, done=rows)
     _write_texts(folder, read(), progress)
     (folder / "keys.u64").unlink()
     side = NumberedTexts.load(folder)
     if not len(side):
-        raise DataError("holds no text; expected a sentence per line", path=path or folder)
+        raise DataError(NO_TEXT, path=path or folder)
     return side
 
 
@@ -419,8 +461,7 @@ def _write_keys(
         for chunk in portions(lines, CHUNK):
             texts = [line.text for line in chunk]
             keys.write(_keys(texts, equal).tobytes())
-            marks = np.array([0 if text or keep_blank else -1 for text in texts], np.int64)
-            numbers.write(marks.tobytes())
+            numbers.write(_marks(texts, keep_blank).tobytes())
             names.extend(line.name for line in chunk)
             # All lines of a file have a document or none has, see ``read_lines``; extra lines
             # behind them, such as held-out pairs, have none.
@@ -429,6 +470,11 @@ def _write_keys(
             rows += len(chunk)
             progress.advance(len(chunk))
     return rows
+
+
+def _marks(texts: Sequence[str], keep_blank: bool) -> Int64[ndarray, " n"]:
+    """Return -1 for blank lines and 0 for all others."""
+    return np.array([0 if text or keep_blank else -1 for text in texts], np.int64)
 
 
 def _keys(texts: Sequence[str], equal: Equal) -> UInt64[ndarray, " n"]:
@@ -441,15 +487,33 @@ def _keys(texts: Sequence[str], equal: Equal) -> UInt64[ndarray, " n"]:
     return np.where(folded == EMPTY_KEY, exact, folded)
 
 
-def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
-    """Numbers the texts, and makes the list of the lines of each.
+def _number_texts(
+    number: Int64[ndarray, " lines"],
+    keys: UInt64[ndarray, " lines"],
+    equal: Equal,
+    memory: int,
+    folder: Path | None = None,
+) -> tuple[Int64[ndarray, " texts+1"], Int64[ndarray, " filled"]]:
+    """Number the texts, and list the lines of each.
 
-    Arrays as long as the side are memory maps, so that memory holds a chunk of each.
+    Args:
+        number: -1 for blank lines and 0 for all others; gets the number of each line's text.
+        keys: of the texts of all lines.
+        equal: see ``build_side``.
+        memory: see ``build_side``.
+        folder: with a folder, arrays as long as the side are memory maps of files there, so that
+            memory holds a chunk of each.
+
+    Returns:
+        ``starts`` and ``lines`` of ``NumberedTexts``.
     """
-    number = mapped(folder / "text_of_line.i64", np.dtype(np.int64), mode="r+")
+
+    def zeros_of(name: str, size: int) -> Int64[ndarray, " size"]:
+        return zeros(np.int64, size, folder / f"{name}.i64" if folder is not None else None)
+
     # Each filled line first points at the first line of equal text, then gets that text's number.
     if equal != "never":
-        _find_first_lines(mapped(folder / "keys.u64", np.dtype(np.uint64)), number, memory)
+        _find_first_lines(keys, number, memory)
     texts = 0
     for start in range(0, len(number), CHUNK):
         own = np.arange(start, min(start + CHUNK, len(number)))
@@ -464,7 +528,7 @@ def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
         texts += int(np.count_nonzero(is_new))
     # How many lines each text has, and from that where its lines begin. A text stands once in a
     # chunk of ``_grouped``, as adding in place needs.
-    starts = mapped_zeros(folder / "starts.i64", np.dtype(np.int64), texts + 1)
+    starts = zeros_of("starts", texts + 1)
     for chunk in _grouped(number):
         starts[chunk.texts + 1] += chunk.counts
     # In chunks, as cumsum would take the memory of all; each begins with the sum so far, the last
@@ -474,14 +538,16 @@ def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
         part[:] = np.cumsum(part)
     # A counting sort: the cursor of a text is where its next line goes.
     filled = int(starts[-1])
-    lines = mapped_zeros(folder / "lines.i64", np.dtype(np.int64), filled)
-    cursor = mapped_zeros(folder / "cursor.i64", np.dtype(np.int64), texts + 1)
+    lines = zeros_of("lines", filled)
+    cursor = zeros_of("cursor", texts + 1)
     cursor[:] = starts
     for chunk in _grouped(number):
         first_free = np.repeat(cursor[chunk.texts], chunk.counts)
         lines[first_free + chunk.places] = chunk.lines
         cursor[chunk.texts] += chunk.counts
-    (folder / "cursor.i64").unlink()
+    if folder is not None:
+        (folder / "cursor.i64").unlink()
+    return starts, lines
 
 
 def _find_first_lines(

@@ -21,11 +21,11 @@ REMEDY = "choose another --work folder"
 _NEIGHBORS = rf"{JOURNAL}|{LISTS}"
 PARTS = {
     # The steps; the record lists their files.
-    r"[xy]": r"",
-    r"vectors-[xy]": VECTOR_FILES,
-    r"neighbors-k\d+(-\w+-\d+)?": _NEIGHBORS,
+    r"(mixed-)?[xy]": r"",
+    r"vectors-(mixed-)?[xy]": VECTOR_FILES,
+    r"neighbors-(mixed-)?k\d+(-\w+-\d+)?": _NEIGHBORS,
     # Each shard of a search has a folder of its own inside the search's folder.
-    r"neighbors-k\d+(-\w+-\d+)?/\d+of\d+": _NEIGHBORS,
+    r"neighbors-(mixed-)?k\d+(-\w+-\d+)?/\d+of\d+": _NEIGHBORS,
     r"scores": r"(means|hubs)-[xy]\.\w+|pairs\.bin|found\.bin",
     # An empty pattern matches no file name: these hold other folders, or temporary files alone.
     r"seen": r"",

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -27,9 +25,8 @@ from interlingua.mining.alignment import AlignConfig, Link
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.mining.filter import Selection
-from interlingua.mining.mine import MinedPairs, MineJob
+from interlingua.mining.mine import MinedPairs, mine_pairs
 from interlingua.mining.pipeline import MineConfig, text_side
-from interlingua.runtime.progress import SILENT
 from interlingua.serve.document import Language, Prompt, Sentence, Sentences
 from interlingua.serve.errors import RequestError, mistakes_of_client
 from interlingua.serve.guards import late_request
@@ -176,24 +173,18 @@ def text_router(
 
 
 def _mine(body: MineRequest, embed: Callable[..., Float32[ndarray, "n d"]]) -> MinedPairs:
-    """As ``interlingua.mine`` does it, with the same checks."""
+    """Mine in memory as ``interlingua.mine`` does, with the same checks."""
     sides = []
     for name, texts, code in (
         ("source", body.source, body.source_language),
         ("target", body.target, body.target_language),
     ):
         sides.append(text_side(texts, name, code, functools.partial(embed, language=code)))
-    with tempfile.TemporaryDirectory(prefix="interlingua-serve-") as folder:
-        job = MineJob(
-            config=MineConfig(k=body.k, margin=body.margin, retrieval=body.retrieval),
-            selection=Selection(
-                threshold=body.threshold, checks=CheckPlan.parse(",".join(CHEAP), DROPPED)
-            ),
-            work=Path(folder),
-            ray_cores=1,
-            on_error="stop",
-        )
-        return job.run(sides[0], sides[1], "served", progress=SILENT)
+    selection = Selection(
+        threshold=body.threshold, checks=CheckPlan.parse(",".join(CHEAP), DROPPED)
+    )
+    config = MineConfig(k=body.k, margin=body.margin, retrieval=body.retrieval)
+    return mine_pairs(sides[0], sides[1], config, selection, model="served")
 
 
 def _align(

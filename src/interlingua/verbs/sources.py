@@ -115,7 +115,11 @@ def _check_object(options: ModelOptions, elsewhere: bool) -> None:
 
 
 def two_texts(
-    options: TwoTextsOptions, folder: Path, *, always_load: bool = False, elsewhere: bool = False
+    options: TwoTextsOptions,
+    folder: Path | None,
+    *,
+    always_load: bool = False,
+    elsewhere: bool = False,
 ) -> tuple[TextFile, TextFile, str]:
     """Both sides with what embeds them, and the model's identity.
 
@@ -124,7 +128,7 @@ def two_texts(
 
     Args:
         options: of the verb.
-        folder: of all that is made on the way.
+        folder: the work folder; None if both sides are lists.
         always_load: load the model even if no text of the two needs it.
         elsewhere: other processes load the model by its name.
     """
@@ -143,7 +147,7 @@ def two_texts(
     return source, target, identity
 
 
-def _side(options: TwoTextsOptions, name: str, folder: Path) -> TextFile:
+def _side(options: TwoTextsOptions, name: str, folder: Path | None) -> TextFile:
     """The side called ``source`` or ``target``."""
     texts = getattr(options, name)
     code = getattr(options, f"{name}_language")
@@ -177,6 +181,7 @@ def _side(options: TwoTextsOptions, name: str, folder: Path) -> TextFile:
     )
 
 
-def _fetched(name: str, folder: Path) -> list[Path]:
-    """The files of a name or pattern, on this machine."""
+def _fetched(name: str, folder: Path | None) -> list[Path]:
+    """Return the files of a name or pattern, on this machine."""
+    assert folder is not None
     return [fetch(part, folder / "fetched") for part in expand(name)]

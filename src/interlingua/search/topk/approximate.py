@@ -40,7 +40,7 @@ from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.topk.bounds import dot_float64
 from interlingua.search.topk.exact import BLOCK, Neighbors, exact_topk, neighbors_of, read_block
 from interlingua.search.topk.lists import NeighborLists
-from interlingua.search.topk.tiles import Side, TileJournal, TilePlan, neighbor_blocks
+from interlingua.search.topk.tiles import Side, TileLists, TilePlan, tile_lists_in
 
 Kind = Literal["ivf", "hnsw", "binary", "int8"]
 EFFORTS: Mapping[Kind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
@@ -253,14 +253,14 @@ def find_approximately(
     x: NDArray[np.float32],
     y: NDArray[np.float32],
     plan: TilePlan,
-    folder: Path,
+    folder: Path | None,
     approximate: Approximate,
     *,
     memory: int,
     device: str | None = None,
     progress: Progress = SILENT,
-) -> str:
-    """Neighbors both ways, in the files of ``search_tiles``.
+) -> tuple[TileLists, str]:
+    """Search neighbors both ways, in the lists of ``search_tiles``.
 
     Blocks that are there are not searched again.
 
@@ -268,14 +268,14 @@ def find_approximately(
         x: (n, d), in memory or mapped.
         y: (m, d), vectors of the target.
         plan: how they are cut.
-        folder: of lists and journal; created.
+        folder: of lists and journal, created; None = all lists stay in memory.
         approximate: how to search.
         memory: bytes that the indexes of both sides may take.
         device: see ``search_device``; FAISS itself stays on the CPU.
         progress: shows how far the work is.
 
     Returns:
-        The recall of both sides, in a sentence.
+        The lists, and the recall of both sides in a sentence.
 
     Raises:
         ConfigError: the indexes take more memory, or the folder holds another plan.
@@ -287,7 +287,7 @@ def find_approximately(
             f"the approximate indexes take {needed / 2**20:,.0f} MiB and {memory / 2**20:,.0f} MiB"
             " are given; give more --memory, or search exactly, which needs no index"
         )
-    journal = TileJournal(folder, plan, progress=progress)
+    journal = tile_lists_in(folder, plan, progress=progress)
     indexes = dict[str, Any]()
     sides: dict[Side, tuple[NDArray[np.float32], NDArray[np.float32], int]] = {
         "x": (x, y, plan.rows),
@@ -307,14 +307,15 @@ def find_approximately(
             lists.append(known)
         journal.write(tile, *lists)
     shares = [
-        recall(own, other, plan.k, neighbor_blocks(plan, folder, name), device)
+        recall(own, other, plan.k, journal.blocks(name), device)
         for name, (own, other, _) in sides.items()
     ]
-    return (
+    note = (
         f"approximate neighbors ({approximate.kind}:{approximate.effort}): recall@{plan.k}"
         f" {shares[0]:.4f} of source and {shares[1]:.4f} of target texts, measured on {MEASURED:,}"
         " of either"
     )
+    return journal, note
 
 
 def recall(
