@@ -164,6 +164,26 @@ def filled(kind: Callable[..., T], options: Options, **made: Any) -> T:
     return kind(**made)
 
 
+def recorded(options: Options) -> dict[str, Any]:
+    """Return the options by name, as a record on disk holds them.
+
+    What is in memory, such as texts or an encoder, is replaced by its type.
+    """
+    values = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
+    return {name: _recorded(value) for name, value in values.items()}
+
+
+def _recorded(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return {str(key): _recorded(one) for key, one in value.items()}
+    return f"in memory: {type(value).__name__}"
+
+
 def declaration_of(field: dataclasses.Field[Any]) -> Declaration:
     """What ``option`` or ``argument`` was given for a field."""
     declaration: Declaration = field.metadata[DECLARATION]

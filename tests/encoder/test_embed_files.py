@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.encoder.embed_files import RECORD
+from interlingua.encoder.embed_files import RECORD, vector_output
 from interlingua.errors import ConfigError, DataError
 from interlingua.runtime.progress import SILENT
 from interlingua.storage.locks import exclusive
-from tests.jobs import embed_job
+from tests.jobs import embedded
 from tests.mining.invented import embed
 from tests.progress_records import Recorded
 from tests.storage.test_remote import refuses
@@ -43,10 +43,10 @@ def written(texts):
 
 
 def run(files, output, *, by=encode, model="m", **options):
-    """What a job returns, and the progress that it reports."""
+    """The report of embedding files, and the progress."""
     progress = Recorded()
-    job = embed_job(files=[str(file) for file in files], output=str(output), **options)
-    found = job.run(by, model=model, progress=progress)
+    names = [str(file) for file in files]
+    found = embedded(by, names, str(output), model=model, progress=progress, **options)
     return found, progress.counts
 
 
@@ -133,7 +133,7 @@ def test_standard_input(tmp_path, monkeypatch):
     assert progress == [(0, None), (4, None)]
     for files in (["-", "a.txt"], ["-"]):
         with pytest.raises(ConfigError, match="standard input"):
-            embed_job(files=files, output="out/")
+            vector_output(files, "out/")
 
 
 def test_standard_input_with_a_bad_line(tmp_path, monkeypatch):
@@ -188,7 +188,7 @@ def test_two_runs_do_not_fill_one_folder(tmp_path, parts):
 def test_vectors_are_not_written_under_another_formats_name(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=r"OUT\.parquet"):
-        embed_job(files=["a.txt"], output=name)
+        vector_output(["a.txt"], name)
 
 
 def test_a_column_of_a_table_gives_a_vector_per_row(tmp_path):
@@ -215,7 +215,7 @@ def test_lines_that_can_not_be_read_become_blank_rows(tmp_path):
     with pytest.raises(DataError, match=r"a\.txt:2: not UTF-8"):
         run([path], tmp_path / "b.npy")
     with pytest.raises(ConfigError, match="on_error is 'ignore'"):
-        embed_job(files=["a.txt"], output="b.npy", on_error="ignore")
+        embedded(embed, ["a.txt"], "b.npy", on_error="ignore")
 
 
 def test_bad_rows_of_tables_and_damaged_files_in_a_folder(tmp_path):

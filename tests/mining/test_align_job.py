@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 
@@ -9,13 +7,13 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.mining.align import (
     JOURNAL,
     LOCK,
-    AlignJob,
     AlignJournal,
     DocumentPair,
     read_list,
 )
-from interlingua.mining.alignment import AlignConfig
 from interlingua.storage.locks import exclusive
+from interlingua.verbs.align import AlignOptions, check_align
+from tests.jobs import aligned
 from tests.mining.test_align import written
 from tests.mining.words import encode
 
@@ -29,9 +27,9 @@ def listed(tmp_path):
 
 
 def run(folder, name, *, model="m", encode=encode, **options):
-    places = {"list": folder / "list", "output": folder / name, "texts": folder / f"{name}.tsv"}
-    job = AlignJob(**places, config=AlignConfig(**options))
-    return job.run(encode, model=model, stdout=io.StringIO())
+    places = {"documents": folder / "list", "output": folder / name}
+    texts = folder / f"{name}.tsv"
+    return aligned(encode, model=model, texts=texts, **places, **options).report
 
 
 def bytes_of(folder, name):
@@ -96,15 +94,16 @@ def test_mistakes_show_before_anything_is_loaded(tmp_path):
         ("l.source.txt", {"output": "l", "split": True}, "would be lost"),
     ):
         with pytest.raises(ConfigError, match=message):
-            AlignJob(source=source, **{"target": "b"} | options)
-    AlignJob(source=tmp_path / "a.de", target=tmp_path / "a.en", texts=tmp_path / "c.tmx")
+            check_align(AlignOptions("mini", source, **{"target": "b"} | options))
+    files = (tmp_path / "a.de", tmp_path / "a.en")
+    check_align(AlignOptions("mini", *files, texts=tmp_path / "c.tmx"))
 
 
 def test_documents_are_not_written_over(listed):
     source, target = (listed / "list").read_text().splitlines()[0].split("\t")[:2]
     for options in ({"output": source}, {"output": target}, {"output": "x.tsv", "texts": "x.tsv"}):
         with pytest.raises(ConfigError, match=r"be lost|two outputs"):
-            AlignJob(source=source, target=target, **options)
+            check_align(AlignOptions("mini", source, target, **options))
 
 
 def test_two_runs_do_not_write_one_folder(listed):
@@ -152,16 +151,14 @@ def test_documents_that_are_not_the_same_are_told_by_their_number(listed):
 def test_no_linked_texts_give_files_of_the_known_languages(tmp_path):
     (tmp_path / "a.de").write_text("de1 de2\n")
     (tmp_path / "a.en").write_text("en30 en31 en32\n")
-    job = AlignJob(
+    (tmp_path / "t").mkdir()
+    aligned(
+        AlignedAlone(),
         source=tmp_path / "a.de",
         target=tmp_path / "a.en",
         output=tmp_path / "links",
         texts=tmp_path / "t" / "moses",
-        config=AlignConfig(),
     )
-    (tmp_path / "t").mkdir()
-    alone = AlignedAlone()
-    job.run(alone, model="m", stdout=io.StringIO())
     assert sorted(path.name for path in (tmp_path / "t").iterdir()) == ["moses.de", "moses.en"]
 
 

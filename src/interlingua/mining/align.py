@@ -1,10 +1,10 @@
-"""Documents linked sentence by sentence with an encoder, and all of ``interlingua align``.
+"""Documents linked sentence by sentence with an encoder.
 
 Sentences are read from files or lists (``DocumentPair``, ``read_sentences``). An ``Aligner`` embeds
 all blocks of up to ``max_sentences - 1`` sentences, links them with ``alignment.align_blocks``, and
-puts blank lines back in their places, linked to nothing. An ``AlignJob`` does this for two
-documents or for a list of them; a run that goes on after it was killed skips the documents that are
-done. Links are written in vecalign's format.
+puts blank lines back in their places, linked to nothing. ``align_documents`` does this for two
+documents or for a list of them; a run that resumes skips the documents that are done. Links are
+written in vecalign's format.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
@@ -409,6 +408,11 @@ class Aligner:
         self.split = split
         self.report = AlignReport()
 
+    @property
+    def settings(self) -> str:
+        """All that determines the links besides the model and the documents."""
+        return f"{self.config} {self.languages} split={self.split} {self.columns}"
+
     def align(
         self,
         source: Sequence[str],
@@ -670,95 +674,93 @@ def with_blank_lines(
     return tuple(found)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AlignJob:
-    """What ``interlingua align`` does, by the names of its options."""
+def check_alignment(
+    documents: Sequence[DocumentPair],
+    languages: tuple[str | None, str | None] = (None, None),
+    *,
+    list_file: PathLike | None = None,
+    texts: PathLike | None = None,
+    split: bool = False,
+) -> None:
+    """Check what ``align_documents`` reads and writes, before a model is loaded.
 
-    source: PathLike | None = None
-    target: PathLike | None = None
-    list: PathLike | None = None
-    output: PathLike | None = None
-    texts: PathLike | None = None
-    gold: PathLike | None = None
-    source_language: str | None = None
-    target_language: str | None = None
-    split: bool = False
-    source_column: str | None = None
-    target_column: str | None = None
-    config: AlignConfig = field(default_factory=AlignConfig)
+    Args:
+        documents: to be aligned.
+        languages: of both sides, in any code.
+        list_file: that names the documents.
+        texts: file for the linked sentences.
+        split: the documents are plain text.
 
-    def __post_init__(self) -> None:
-        given = (self.source_language, self.target_language)
-        languages = [pair_languages(pair.source, pair.target, given) for pair in self.documents]
-        check_texts(self.texts, languages)
-        to_stdout = any(pair.output is None for pair in self.documents)
-        if self.split and self.texts is None and to_stdout:
-            raise ConfigError(
-                "--split: links number the sentences that are made, so these must be written too;"
-                " give --output or --texts"
+    Raises:
+        ConfigError: an output would replace a file that is read, or sentences that are made would
+            not be written.
+        DataError: a language is unknown.
+    """
+    codes = [pair_languages(pair.source, pair.target, languages) for pair in documents]
+    check_texts(texts, codes)
+    if split and texts is None and any(pair.output is None for pair in documents):
+        raise ConfigError(
+            "--split: links number the sentences that are made, so these must be written too; give"
+            " --output or --texts"
+        )
+    read = [path for pair in documents for path in (pair.source, pair.target, pair.gold)]
+    links = [pair.output for pair in documents]
+    sentences = [name for path in links if path and split for name in sentence_files(path)]
+    keep_inputs((*links, *sentences, texts), (*read, list_file))
+
+
+def align_documents(
+    aligner: Aligner,
+    documents: Sequence[DocumentPair],
+    *,
+    journal_folder: Path | None = None,
+    texts: PathLike | None = None,
+    model: str,
+    stdout: TextIO,
+    progress: Progress = SILENT,
+) -> AlignReport:
+    """Align documents, and write their links and the linked sentences.
+
+    Args:
+        aligner: with the model, the languages and all other settings.
+        documents: see ``document_pairs``.
+        journal_folder: of the journal by which a list of documents is resumed; None = two
+            documents, which are aligned at once.
+        texts: file for the linked sentences.
+        model: identity of the model and its settings.
+        stdout: for links without an output.
+        progress: shows how far the work is.
+
+    Raises:
+        DataError: one of two documents can't be aligned; those of a list are in the report.
+    """
+    with contextlib.ExitStack() as stack:
+        journal = None
+        if journal_folder is not None:
+            remedy = "choose another --output folder"
+            stack.enter_context(exclusive(journal_folder, remedy=remedy, name=LOCK))
+            journal = AlignJournal(journal_folder / JOURNAL, f"{model} {aligner.settings}")
+        found = aligner.pairs(
+            documents,
+            stdout=stdout,
+            lenient=journal is not None,
+            journal=journal,
+            progress=progress,
+        )
+        # The pairs come as they are made: without a file for them, they are drawn and dropped.
+        if texts is None:
+            deque(found, maxlen=0)
+        else:
+            first = documents[0]
+            write_pairs(
+                found,
+                texts,
+                languages=pair_languages(first.source, first.target, aligner.languages),
             )
-        read = [path for pair in self.documents for path in (pair.source, pair.target, pair.gold)]
-        links = [pair.output for pair in self.documents]
-        sentences = [name for path in links if path and self.split for name in sentence_files(path)]
-        keep_inputs((*links, *sentences, self.texts), (*read, self.list))
-
-    @cached_property
-    def documents(self) -> tuple[DocumentPair, ...]:
-        """What is to be aligned."""
-        return tuple(document_pairs(self.source, self.target, self.list, self.output, self.gold))
-
-    def run(
-        self,
-        encode: Encode,
-        *,
-        model: str,
-        stdout: TextIO,
-        progress: Progress = SILENT,
-    ) -> AlignReport:
-        """Do it.
-
-        Args:
-            encode: see ``Encode``.
-            model: what tells the model and its settings from others.
-            stdout: for links without an output.
-            progress: shows how far the work is.
-
-        Raises:
-            DataError: one of two documents can't be aligned; those of a list are in the report.
-        """
-        languages = {
-            "source_language": self.source_language,
-            "target_language": self.target_language,
-        }
-        columns = (self.source_column, self.target_column)
-        aligner = Aligner(encode, self.config, split=self.split, columns=columns, **languages)
-        with contextlib.ExitStack() as stack:
-            journal = None
-            if self.list is not None:
-                folder = Path(self.output or Path(self.documents[0].output or "").parent)
-                remedy = "choose another --output folder"
-                stack.enter_context(exclusive(folder, remedy=remedy, name=LOCK))
-                settings = f"{model} {self.config} {languages} split={self.split} {columns}"
-                journal = AlignJournal(folder / JOURNAL, settings)
-            found = aligner.pairs(
-                self.documents,
-                stdout=stdout,
-                lenient=journal is not None,
-                journal=journal,
-                progress=progress,
-            )
-            # The pairs come as they are made: without a file for them, they are drawn and dropped.
-            if self.texts is None:
-                deque(found, maxlen=0)
-            else:
-                first = self.documents[0]
-                given = (self.source_language, self.target_language)
-                known = pair_languages(first.source, first.target, given)
-                write_pairs(found, self.texts, languages=known)
-            # With documents that failed the journal stays, for a run that does these alone.
-            if journal is not None and not aligner.report.failed:
-                journal.path.unlink(missing_ok=True)
-        return aligner.report
+        # With documents that failed the journal stays, for a run that does these alone.
+        if journal is not None and not aligner.report.failed:
+            journal.path.unlink(missing_ok=True)
+    return aligner.report
 
 
 class AlignJournal:

@@ -213,11 +213,7 @@ def mine_pairs(
         progress: shows how far the work is.
     """
     languages = source.language, target.language
-    seen = None
-    made = None
-    if work is not None:
-        seen = work.path / "seen"
-        made = work.path / "made"
+    seen = work.path / "seen" if work is not None else None
     # Pairs that will be rejected for what they are take no text from others in the retrieval.
     refuses = None
     if selection.checks.limits:
@@ -238,10 +234,7 @@ def mine_pairs(
         assert work is not None
         return MinedPairs(lines=[shard_state(work.path, shard or (1, 1))])
     # A local file, which goes to its remote place at the end.
-    place: AbstractContextManager[Path | None] = nullcontext()
-    if output is not None and made is not None:
-        place = destination(output, made)
-    with place as path:
+    with _local_file(output, work) as path:
         written = write_mined(
             mined,
             path,
@@ -257,17 +250,31 @@ def mine_pairs(
         lines += written.advice
     if gold is not None:
         lines += judged(mined, gold, written.threshold)
-    if report is not None and output is not None and made is not None:
-        with destination(report, made) as path:
+    if report is not None and output is not None:
+        with _local_file(report, work) as path:
+            assert path is not None
             write_page(path, mined, written, output, languages, config.scoring, calibration)
         lines.append(f"{report}: best, borderline and rejected pairs")
+    return _kept_pairs(written, lines)
+
+
+def _kept_pairs(written: Written, lines: list[str]) -> MinedPairs:
+    """Return the pairs that are kept and were not written to a file, with the report."""
     pairs = [
         MinedPair(row.columns["score"], row.pair.source, row.pair.target, *row.lines)
         for row in written.kept
     ]
-    return MinedPairs(
-        pairs, lines=lines, columns=[row.values for row in written.kept], written=written
-    )
+    columns = [row.values for row in written.kept]
+    return MinedPairs(pairs, lines=lines, columns=columns, written=written)
+
+
+def _local_file(
+    path: PathLike | None, work: Workspace | None
+) -> AbstractContextManager[Path | None]:
+    """Return a context of the local file for an output, which is sent when the context ends."""
+    if path is None or work is None:
+        return nullcontext()
+    return destination(path, work.path / "made")
 
 
 def check_places(

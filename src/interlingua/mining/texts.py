@@ -49,7 +49,6 @@ LOOKED_AT = 200
 """Lines that tell the layout."""
 ZEROS = 65_536
 """Numbers written at once."""
-NO_TEXT = "holds no text; expected a sentence per line"
 
 
 class StringsWriter:
@@ -381,7 +380,7 @@ def number_texts(
     starts, lines_of_texts = _number_texts(number, _keys(texts, equal), equal, memory)
     distinct = [texts[int(first)] for first in lines_of_texts[starts[:-1]]]
     if not distinct:
-        raise DataError(NO_TEXT, path=path)
+        raise DataError("holds no text; expected a sentence per line", path=path)
     names = [line.name for line in lines]
     documents = np.zeros(0, np.uint64)
     return NumberedTexts(distinct, names, number, starts, lines_of_texts, documents)
@@ -430,7 +429,7 @@ def build_side(
     (folder / "keys.u64").unlink()
     side = NumberedTexts.load(folder)
     if not len(side):
-        raise DataError(NO_TEXT, path=path or folder)
+        raise DataError("holds no text; expected a sentence per line", path=path or folder)
     return side
 
 

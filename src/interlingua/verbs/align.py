@@ -18,8 +18,9 @@ from interlingua.verbs.inputs import check_inputs
 from interlingua.verbs.shared import ColumnOptions, ModelOptions, as_path, output_option
 
 if TYPE_CHECKING:
-    from interlingua.mining.align import AlignReport
-    from interlingua.mining.alignment import AlignConfig, Link
+    from interlingua.encoder.protocol import Encode
+    from interlingua.mining.align import AlignReport, DocumentPair
+    from interlingua.mining.alignment import Link
 
 
 class Links(list["Link"]):
@@ -140,19 +141,81 @@ def run_align(
             " line: interlingua align SOURCE TARGET, or --list FILE -o FOLDER"
         )
     check_inputs(options)
-    from interlingua.mining.align import AlignJob
-    from interlingua.mining.alignment import AlignConfig
     from interlingua.verbs.sources import open_model
 
-    config = filled(AlignConfig, options)
     if are_lists:
-        return _align_lists(options, config)
-    files: Any = {"source": options.source, "target": options.target}
-    job = filled(AlignJob, options, **files, list=as_path(options.documents), config=config)
-    # Of many documents a run goes on where it was stopped, if the model is still the same.
+        return _align_lists(options)
+    check_align(options)
+    # Of many documents a run resumes, if the model is still the same.
     encode, identity = open_model(options, identified=options.documents is not None)
-    report = job.run(encode, model=identity, stdout=stdout or io.StringIO(), progress=progress)
-    return Links(report.links, report, len(job.documents))
+    return align_files(options, encode, identity, stdout=stdout, progress=progress)
+
+
+def align_files(
+    options: AlignOptions,
+    encode: Encode,
+    model: str,
+    *,
+    stdout: TextIO | None = None,
+    progress: Progress = SILENT,
+) -> Links:
+    """Link the sentences of documents in files; see ``run_align``.
+
+    Args:
+        options: what to do.
+        encode: gives vectors of length 1.
+        model: its identity.
+        stdout: for links without an output.
+        progress: shows how far the work is.
+    """
+    from interlingua.mining.align import Aligner, align_documents
+    from interlingua.mining.alignment import AlignConfig
+
+    documents = check_align(options)
+    # A list is resumed by a journal next to its links.
+    folder = None
+    if options.documents is not None:
+        folder = Path(options.output or Path(documents[0].output or "").parent)
+    aligner = Aligner(
+        encode,
+        filled(AlignConfig, options),
+        source_language=options.source_language,
+        target_language=options.target_language,
+        split=options.split,
+        columns=(options.source_column, options.target_column),
+    )
+    report = align_documents(
+        aligner,
+        documents,
+        journal_folder=folder,
+        texts=as_path(options.texts),
+        model=model,
+        stdout=stdout or io.StringIO(),
+        progress=progress,
+    )
+    return Links(report.links, report, len(documents))
+
+
+def check_align(options: AlignOptions) -> list[DocumentPair]:
+    """Return the documents to align; what is read and written is checked.
+
+    Raises:
+        ConfigError: an option has a wrong value, or does not go with another.
+    """
+    from interlingua.mining.align import check_alignment, document_pairs
+
+    source: Any = options.source
+    target: Any = options.target
+    list_file = as_path(options.documents)
+    documents = document_pairs(source, target, list_file, options.output, options.gold)
+    check_alignment(
+        documents,
+        (options.source_language, options.target_language),
+        list_file=list_file,
+        texts=as_path(options.texts),
+        split=options.split,
+    )
+    return documents
 
 
 def _refuse_options_of_files(options: AlignOptions) -> None:
@@ -167,16 +230,17 @@ def _refuse_options_of_files(options: AlignOptions) -> None:
             raise ConfigError(f"{name} is only for documents in files; drop it, or name two files")
 
 
-def _align_lists(options: AlignOptions, config: AlignConfig) -> Links:
-    """Both documents are lists of sentences."""
+def _align_lists(options: AlignOptions) -> Links:
+    """Link the sentences of two lists in memory; no file is written."""
     from interlingua.encoder.texts import checked_texts
     from interlingua.mining.align import Aligner
+    from interlingua.mining.alignment import AlignConfig
     from interlingua.verbs.sources import open_model
 
     encode, _ = open_model(options, identified=False)
     aligner = Aligner(
         encode,
-        config,
+        filled(AlignConfig, options),
         source_language=options.source_language,
         target_language=options.target_language,
     )

@@ -304,7 +304,7 @@ def mine_texts(
     with contextlib.ExitStack() as stack:
         work = None
         if folder is not None:
-            work = stack.enter_context(at_work(folder, shard, keep=keep))
+            work = stack.enter_context(at_work(folder, shard, keep=keep, options=options))
         bad = stack.enter_context(_bad_lines(options))
         sides = [with_lines(side._replace(bad=bad), folder) for side in (source, target)]
         found = mine_pairs(

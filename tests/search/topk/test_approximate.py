@@ -19,7 +19,7 @@ needs_faiss = pytest.mark.skipif(importlib.util.find_spec("faiss") is None, reas
 def search(x, y, folder, kind, effort, memory=BIG):
     """What ``find_approximately`` says and has found."""
     plan = small_plan(x, y, rows=700, columns=500)
-    said = find_approximately(x, y, plan, folder, Approximate(kind, effort), memory=memory)
+    _, said = find_approximately(x, y, plan, folder, Approximate(kind, effort), memory=memory)
     return said, read_neighbors(plan, folder)
 
 
