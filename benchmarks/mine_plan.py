@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from interlingua.mining.mine import parse_size
+from interlingua.mining.pair_search import parse_size
 from interlingua.mining.plan import TRIED_TEXTS
 from interlingua.runtime import duration, size_text
 from interlingua.search.topk.speed import search_speed

@@ -384,6 +384,9 @@ _SCALARS: Mapping[str, Any] = {
     "str": _TEXT,
     "PathLike": _TEXT,
     "Device": _TEXT,
+    "defaults.Margin": _TEXT,
+    "defaults.Retrieval": _TEXT,
+    "defaults.Equal": _TEXT,
 }
 _KIND_WORDS = {
     "None": "None",
@@ -392,6 +395,9 @@ _KIND_WORDS = {
     "float": "a number",
     "str": "a text",
     "Device": "a text",
+    "defaults.Margin": "a text",
+    "defaults.Retrieval": "a text",
+    "defaults.Equal": "a text",
     "PathLike": "a path",
     "Names": "names with commas",
     "Numbers": "numbers with commas",

@@ -156,10 +156,10 @@ def of_use() -> Iterator[tuple[str, type, Build]]:
     from interlingua.mining.alignment import AlignConfig
     from interlingua.mining.checks import CheckPlan
     from interlingua.mining.filter import Selection
-    from interlingua.mining.pipeline import MineConfig
+    from interlingua.mining.pair_search import PairSearch
     from interlingua.mining.score import ScoreConfig
 
-    yield "mine", MineConfig, called(MineConfig)
+    yield "mine", PairSearch, called(PairSearch)
     yield "score", ScoreConfig, called(ScoreConfig)
     yield "align", AlignConfig, called(AlignConfig)
     yield "selection", Selection, called(Selection, checks=CheckPlan((), {}))

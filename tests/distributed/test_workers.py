@@ -16,7 +16,7 @@ from interlingua.cli import main
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError, MissingExtraError
-from interlingua.mining.pipeline import MineConfig
+from interlingua.mining.pair_search import PairSearch
 from interlingua.workers import Workers, connected
 from tests.jobs import embedded
 from tests.mining.cluster import embed_and_die, embed_or_die, kill_one, square_or_fail, two_workers
@@ -137,7 +137,7 @@ def test_mining_with_workers_killed_twice_gives_the_same_bytes(cluster, tmp_path
     monkeypatch.setattr("interlingua.mining.vectors.PORTION", 200)
     monkeypatch.setattr("interlingua.search.topk.tiles.LEAST", 256)
     source, target, _ = sides(tmp_path, 300, 1500)
-    config = MineConfig(memory=SMALL)
+    config = PairSearch(memory=SMALL)
     expected = mine_files(source, target, config, tmp_path / "one", model="m")
     word = Path(source.path).read_text().splitlines()[900].split()[0]
     dying = functools.partial(embed_and_die, folder=str(tmp_path), word=word)

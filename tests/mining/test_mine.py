@@ -10,7 +10,8 @@ import pytest
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibration import save_calibration
 from interlingua.mining.defaults import CHEAP, DROPPED
-from interlingua.mining.mine import parse_shard, parse_size
+from interlingua.mining.mine import parse_shard
+from interlingua.mining.pair_search import parse_size
 from interlingua.runtime.progress import SILENT
 from tests.jobs import mine_job
 from tests.mining import two_sides

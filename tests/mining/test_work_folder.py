@@ -7,7 +7,8 @@ import pytest
 
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.mining import vectors
-from interlingua.mining.pipeline import MineConfig, mine_files
+from interlingua.mining.pair_search import PairSearch
+from interlingua.mining.pipeline import mine_files
 from interlingua.mining.work_folder import at_work
 from interlingua.runtime.progress import SILENT
 from interlingua.storage.locks import exclusive
@@ -134,7 +135,7 @@ def test_nothing_of_ours_is_left(tmp_path, files):
 
 def test_files_put_into_our_folders_stay(tmp_path, files):
     with at_work(tmp_path / "w", keep=False) as work:
-        mine_files(*files, MineConfig(), work, model="m")
+        mine_files(*files, PairSearch(), work, model="m")
         for name in OWN:
             (tmp_path / "w" / name).mkdir(exist_ok=True)
             (tmp_path / "w" / name / "thesis.txt").write_text("x")

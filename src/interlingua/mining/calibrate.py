@@ -72,7 +72,8 @@ from interlingua.mining.mixed_stream import (
     similar_targets,
 )
 from interlingua.mining.mixture import Mixture, draw_like, fit_mixture, move_scores
-from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files
+from interlingua.mining.pair_search import PairSearch
+from interlingua.mining.pipeline import Mined, TextFile, mine_files
 from interlingua.mining.score import BitextScorer, ScoreConfig, Stream
 from interlingua.mining.texts import Line, NumberedTexts
 from interlingua.runtime.progress import SILENT, Progress
@@ -357,7 +358,7 @@ class KnownAnswers(NamedTuple):
 
 def check_calibration(
     output: Path,
-    config: MineConfig,
+    config: PairSearch,
     *,
     parallel: PathLike | None,
     labels: PathLike | None,
@@ -377,7 +378,7 @@ def check_calibration(
         raise ConfigError(
             "no right and wrong pairs are known; give --parallel held-out text, --labels or --gold"
         )
-    if parallel is not None and config.documents is not None:
+    if parallel is not None and config.documents:
         raise ConfigError(
             "held-out text is part of no document; calibrate without documents, or with --labels"
         )
@@ -394,7 +395,7 @@ def read_probes(path: str, languages: tuple[str, str], limit: int, *, seed: int 
 def learn_from_mining(
     source: TextFile,
     target: TextFile,
-    config: MineConfig,
+    config: PairSearch,
     known: KnownAnswers,
     checks: CheckPlan = NO_CHECKS,
     *,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,11 +22,11 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.functional.margin import Margin, best_neighbor, score_neighbors
+from interlingua.mining.defaults import Retrieval
 from interlingua.mining.texts import zeros
 from interlingua.portions import ceil_div
 from interlingua.search.topk.exact import Neighbors, mutual_topk
 
-Retrieval = Literal["forward", "backward", "intersection", "max"]
 Refuses = Callable[[Int64[ndarray, " n"], Int64[ndarray, " n"]], Bool[ndarray, " n"]]
 """Marks pairs, by the rows of x and of y, that are not translations, whatever their score."""
 CANDIDATE = np.dtype([("score", "<f8"), ("cosine", "<f4"), ("x", "<i8"), ("y", "<i8")])

@@ -10,6 +10,10 @@ from typing import Annotated, Literal
 from interlingua.config import AtLeast, Between
 from interlingua.registry import CHECKS
 
+Margin = Literal["ratio", "distance", "absolute"]
+Retrieval = Literal["forward", "backward", "intersection", "max"]
+Equal = Literal["exact", "folded", "never"]
+"""Which lines hold the same text."""
 K = 4
 """Neighbors that a margin is averaged over."""
 MARGIN: Literal["ratio"] = "ratio"

@@ -25,7 +25,8 @@ from interlingua.corpus.bad_lines import BadLines
 from interlingua.errors import ConfigError, DataError
 from interlingua.functional.margin import Margin
 from interlingua.languages import resolve
-from interlingua.mining.candidates import FOUND, CandidatePairs, Refuses, Retrieval
+from interlingua.mining.candidates import FOUND, CandidatePairs, Refuses
+from interlingua.mining.defaults import Retrieval
 from interlingua.mining.texts import (
     Layout,
     Line,

@@ -1,8 +1,7 @@
 """Mined pairs: found, filtered, and written or returned.
 
 ``mine_pairs`` finds pairs (``pipeline.mine_files``), filters and writes them. If requested, it
-compares them with gold pairs and shows them on a page. ``parsed_config`` and ``laser_selection``
-make its settings of a verb's options.
+compares them with gold pairs and shows them on a page.
 """
 
 from __future__ import annotations
@@ -15,12 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from interlingua.encoder.encoder import choose_device
 from interlingua.errors import ConfigError
 from interlingua.mining.calibration import Calibration, load_calibration
 from interlingua.mining.checks import Checker, CheckPlan
 from interlingua.mining.defaults import CHEAP, DROPPED
-from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.filter import (
     Selection,
     Written,
@@ -30,21 +27,18 @@ from interlingua.mining.filter import (
 )
 from interlingua.mining.gold import judged
 from interlingua.mining.page import write_page
+from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.pipeline import (
-    MineConfig,
     Mined,
     TextFile,
     mine_files,
 )
-from interlingua.options import Options, filled
 from interlingua.runtime.progress import SILENT, Progress
-from interlingua.search.topk.approximate import Approximate
 from interlingua.storage.files import PathLike
 from interlingua.storage.remote import check_writable, destination, keep_inputs
 from interlingua.storage.workspace import Workspace
 from interlingua.workers import Workers
 
-UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Precisions that are printed."""
 _DEFAULTS = {"precision": (None,), "check": ("", ",".join(CHEAP)), "drop": ("", "none", DROPPED)}
@@ -93,24 +87,6 @@ class MinedPairs(list[MinedPair]):
         self.written = written
 
 
-def parse_size(text: str | int) -> int:
-    """Bytes of ``4GiB``, ``800M`` or ``1000000``; a number is in bytes.
-
-    Raises:
-        ConfigError: it is not a size.
-    """
-    text = str(text)
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
-    if not found:
-        raise ConfigError(f"not a size: {text!r}; give a number with a unit, e.g. 4GiB or 800MiB")
-    size = int(float(found[1]) * UNITS[found[2].upper()])
-    if size < 1:
-        raise ConfigError(
-            f"{text!r} leaves no memory to work in; give a size above 0, e.g. 4GiB or 800MiB"
-        )
-    return size
-
-
 def parse_shard(text: str) -> tuple[int, int]:
     """``2/8`` as numbers.
 
@@ -125,39 +101,13 @@ def parse_shard(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def parsed_config(options: Options, approximate: str | None = None, **more: Any) -> MineConfig:
-    """How pairs are found, by the options of a verb that have the names of ``MineConfig``.
-
-    Args:
-        options: of the verb, with ``documents``, ``memory`` and ``device`` as texts.
-        approximate: see ``Approximate.parse``.
-        more: fields that are not options.
-    """
-    given: Any = options
-    match = None
-    if given.documents:
-        match = DocumentMatch.parse(given.documents)
-    search = None
-    if approximate:
-        search = Approximate.parse(approximate)
-    return filled(
-        MineConfig,
-        options,
-        documents=match,
-        approximate=search,
-        memory=parse_size(given.memory),
-        device=str(choose_device(given.device)),
-        **more,
-    )
-
-
 def laser_selection(
     *, retrieval: str, threshold: float | None, **others: str | float | None
 ) -> Selection:
     """Which pairs are kept as LASER's script does it.
 
     Args:
-        retrieval: see ``MineConfig``.
+        retrieval: see ``PairSearch``.
         threshold: least score.
         others: options that the script does not know, which must be left at their defaults.
 
@@ -179,7 +129,7 @@ def laser_selection(
 def mine_pairs(
     source: TextFile,
     target: TextFile,
-    config: MineConfig,
+    config: PairSearch,
     selection: Selection,
     work: Workspace | None = None,
     *,
@@ -299,7 +249,7 @@ def check_places(
 
 
 def calibration_for(
-    path: Path, languages: tuple[str, str], model: str, config: MineConfig
+    path: Path, languages: tuple[str, str], model: str, config: PairSearch
 ) -> Calibration:
     """Load the calibration of a language pair, made with this model and scoring."""
     # Known vectors do not say which model they are of: then any calibration will do.

@@ -17,35 +17,30 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float32
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.config import CheckedSettings
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import checked_texts
 from interlingua.errors import ConfigError, DataError, count_of
-from interlingua.functional.margin import MARGINS, Margin
 from interlingua.languages import resolve
-from interlingua.mining import defaults
 from interlingua.mining.candidates import (
     FOUND,
     CandidatePairs,
     Refuses,
-    Retrieval,
     without_partners,
 )
 from interlingua.mining.documents import DocumentMatch, check_matches, document_pairs, reader
+from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.texts import (
-    Equal,
     Layout,
     Line,
     NumberedTexts,
@@ -69,9 +64,8 @@ from interlingua.mining.vectors import (
     open_vectors,
     side_vectors,
 )
-from interlingua.registry import check_choice
 from interlingua.runtime.progress import SILENT, Expected, Progress
-from interlingua.search.topk.approximate import Approximate, find_approximately
+from interlingua.search.topk.approximate import find_approximately
 from interlingua.search.topk.exact import Neighbors
 from interlingua.search.topk.speed import search_speed
 from interlingua.search.topk.tiles import (
@@ -211,56 +205,6 @@ def _as_lines(part: PathLike, file: TextFile, folder: Path) -> PathLike:
     return path
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MineConfig(CheckedSettings):
-    """How pairs are found.
-
-    Attributes:
-        k: neighbors scored, and averaged over in the margin.
-        margin: ratio, distance or absolute (plain cosine).
-        retrieval: forward, backward, intersection or max.
-        equal: which lines hold the same text: exact, folded (but for case, punctuation and white
-            space), never.
-        memory: bytes for reading, searching and choosing, without those of the model.
-        documents: how documents are matched, where texts are compared within matched ones alone.
-        background: texts of the other side that the margins within documents are also taken over.
-        approximate: search by FAISS or among codes, in place of exactly.
-        like_laser: as LASER's mine_bitexts does it with ``--unify``, see docs/methods/mining.md.
-        device: where the products are made; within documents and among codes only those of large
-            searches.
-    """
-
-    k: defaults.Neighbors = defaults.K
-    margin: Margin = defaults.MARGIN
-    retrieval: Retrieval = defaults.RETRIEVAL
-    equal: Equal = defaults.EQUAL
-    memory: int = defaults.MEMORY_GIB * 2**30
-    documents: DocumentMatch | None = None
-    background: defaults.Background = defaults.BACKGROUND
-    approximate: Approximate | None = None
-    like_laser: bool = False
-    device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        check_choice("margin", self.margin, MARGINS)
-        check_choice("retrieval", self.retrieval, get_args(Retrieval))
-        check_choice("equal", self.equal, get_args(Equal))
-        if self.like_laser and self.documents is not None:
-            raise ConfigError("LASER's script knows no documents; drop one of the two options")
-        if self.approximate is not None and self.documents is not None:
-            raise ConfigError(
-                "within documents the search is exact, and short; drop the approximate one"
-            )
-
-    @property
-    def scoring(self) -> str:
-        """In words, what decides what a score means."""
-        words = f"mine {self.margin} k={self.k} {self.retrieval}"
-        if self.documents is not None:
-            words += f" within documents and {self.background} others"
-        return words
-
-
 class Mined(NamedTuple):
     """What was found.
 
@@ -283,7 +227,7 @@ class Mined(NamedTuple):
 def mine_files(
     source: TextFile,
     target: TextFile,
-    config: MineConfig,
+    config: PairSearch,
     work: Workspace | None = None,
     *,
     model: str,
@@ -312,6 +256,7 @@ def mine_files(
         ConfigError: the folder holds another run.
         DataError: a file can't be used, or was damaged and can't be made again.
     """
+    config.check_search()
     _check_parts(config, shard, workers)
     files = {"x": source, "y": target}
     if work is None:
@@ -328,10 +273,9 @@ def mine_files(
     # Search and choose.
     by_number = _by_number(sides, refuses)
     again = None
-    if config.documents is not None:
-        pairs, note = _search_documents(
-            sides, vectors, config.documents, config, by_number, progress
-        )
+    match = config.document_match
+    if match is not None:
+        pairs, note = _search_documents(sides, vectors, match, config, by_number, progress)
     else:
         folder = None
         if work is not None:
@@ -351,7 +295,7 @@ def mine_files(
 
 
 def _embed_in_memory(
-    files: Mapping[str, TextFile], config: MineConfig, workers: Workers | None, progress: Progress
+    files: Mapping[str, TextFile], config: PairSearch, workers: Workers | None, progress: Progress
 ) -> Embedded:
     """Number and embed the texts of two sides in memory."""
     sides = {}
@@ -361,8 +305,8 @@ def _embed_in_memory(
             chain(file.extra, file.held_out),
             path=file.path,
             equal=config.equal,
-            keep_blank=config.like_laser,
-            memory=config.memory,
+            keep_blank=config.is_like_laser,
+            memory=config.memory_bytes,
         )
     for name, file in files.items():
         vectors[name] = side_vectors(
@@ -379,7 +323,7 @@ def _embed_in_memory(
 def _embed_in(
     work: Workspace,
     files: Mapping[str, TextFile],
-    config: MineConfig,
+    config: PairSearch,
     model: str,
     shard: tuple[int, int] | None,
     workers: Workers | None,
@@ -401,8 +345,9 @@ def _embed_in(
         for name, side in sides.items():
             check_identity(places[name], identities[name])
             drop_damaged(places[name], len(side), shard or (1, 1))
-    if config.documents is not None:
-        check_matches(sides["x"], sides["y"], config.documents)
+    match = config.document_match
+    if match is not None:
+        check_matches(sides["x"], sides["y"], match)
     progress.expect(lambda: _outlook(files, sides, config, work.path, workers))
     # Embed. A shard makes its own portions; the search needs those of all.
     missing = 0
@@ -419,7 +364,7 @@ def _embed_in(
 def _mix_in(
     work: Workspace,
     files: Mapping[str, TextFile],
-    config: MineConfig,
+    config: PairSearch,
     model: str,
     plain: Embedded,
     workers: Workers | None,
@@ -469,10 +414,10 @@ def _prefix(files: Mapping[str, TextFile]) -> str:
     return ""
 
 
-def _few_texts(sides: Mapping[str, NumberedTexts], config: MineConfig) -> list[str]:
+def _few_texts(sides: Mapping[str, NumberedTexts], config: PairSearch) -> list[str]:
     """A warning where a side has too few texts for a margin; else none."""
     # Within documents the means are over the background too.
-    if config.margin == "absolute" or config.documents is not None:
+    if config.margin == "absolute" or config.documents:
         return []
     fewest = min(map(len, sides.values()))
     least = LEAST_TEXTS * config.k
@@ -489,7 +434,7 @@ def _search_documents(
     sides: Mapping[str, NumberedTexts],
     vectors: Mapping[str, Float32[ndarray, "n d"]],
     match: DocumentMatch,
-    config: MineConfig,
+    config: PairSearch,
     refuses: Refuses | None,
     progress: Progress,
 ) -> tuple[NDArray[np.void], str]:
@@ -504,25 +449,25 @@ def _search_documents(
         margin=config.margin,
         retrieval=config.retrieval,
         background=config.background,
-        device=config.device,
+        device=config.search_device,
         refuses=refuses,
         progress=progress,
     )
 
 
 def _check_parts(
-    config: MineConfig, shard: tuple[int, int] | None, workers: Workers | None
+    config: PairSearch, shard: tuple[int, int] | None, workers: Workers | None
 ) -> None:
     """Refuse parts of what can't be parted.
 
     Raises:
         ConfigError: two of the options exclude each other.
     """
-    if shard is not None and config.documents is not None:
+    if shard is not None and config.documents:
         raise ConfigError(
             "matched documents are not searched in shards; split the matches in files instead"
         )
-    if config.approximate is not None and (shard or workers):
+    if config.approximation is not None and (shard or workers):
         raise ConfigError(
             "an approximate search is one process's; drop it, or the shard or cluster"
         )
@@ -544,7 +489,7 @@ def _by_number(sides: Mapping[str, NumberedTexts], refuses: RefusesTexts | None)
 def _outlook(
     files: Mapping[str, TextFile],
     sides: Mapping[str, NumberedTexts],
-    config: MineConfig,
+    config: PairSearch,
     work: Path,
     workers: Workers | None,
 ) -> dict[str, Expected]:
@@ -554,19 +499,21 @@ def _outlook(
         f"embedding {name_of(file.path)}": Expected(sum(map(len, sides[side].texts)), None)
         for side, file in files.items()
     }
-    if config.documents is not None:
+    if config.documents:
         found["documents"] = Expected(n + m, DOCUMENT_SECONDS)
-    elif config.approximate is None:
+    elif config.approximation is None:
         few = [
             some_vectors(file, sides[side], vectors_of(work, side), workers)
             for side, file in files.items()
         ]
         one_width(files.values(), few)
-        rows, _ = block_sizes(n, m, few[0].shape[1], config.k, config.memory, tiles_for(workers))
-        speed = search_speed(few[0], few[1], config.k, (n, m), config.device)
+        rows, _ = block_sizes(
+            n, m, few[0].shape[1], config.k, config.memory_bytes, tiles_for(workers)
+        )
+        speed = search_speed(few[0], few[1], config.k, (n, m), config.search_device)
         seconds = speed.seconds(n, m, config.k, rows)
         found["nearest neighbors"] = Expected(seconds / (workers or Workers()).slots)
-    if config.documents is None:
+    if not config.documents:
         found["choosing pairs"] = Expected(n + m, CHOICE_SECONDS)
     return found | {"writing pairs": Expected(min(n, m), PAIR_SECONDS)}
 
@@ -627,7 +574,7 @@ def _search(
     vectors: Mapping[str, Float32[ndarray, "n d"]],
     work: Path | None,
     name: str,
-    config: MineConfig,
+    config: PairSearch,
     shard: tuple[int, int] | None,
     workers: Workers | None,
     progress: Progress,
@@ -647,8 +594,8 @@ def _search(
         The neighbors, and a note for the user or nothing.
     """
     x, y = vectors["x"], vectors["y"]
-    how = config.approximate
-    plan = TilePlan.of(x, y, k=config.k, memory=config.memory, least_tiles=tiles_for(workers))
+    how = config.approximation
+    plan = TilePlan.of(x, y, k=config.k, memory=config.memory_bytes, least_tiles=tiles_for(workers))
     folder = None
     own = None
     if work is not None:
@@ -661,12 +608,19 @@ def _search(
             own = folder / f"{shard[0]}of{shard[1]}"
         # What was begun resumes with the same tiles, even if the memory is another one now.
         shards = sorted(path.parent for path in folder.glob(f"*of*/{JOURNAL}"))
-        plan = plan.begun([own, *shards], config.memory)
+        plan = plan.begun([own, *shards], config.memory_bytes)
         if shards and shard is None:
             join_shards(plan, shards, folder)
     if how is not None:
         return find_approximately(
-            x, y, plan, folder, how, memory=config.memory, device=config.device, progress=progress
+            x,
+            y,
+            plan,
+            folder,
+            how,
+            memory=config.memory_bytes,
+            device=config.search_device,
+            progress=progress,
         )
     lists = search_tiles(
         x,
@@ -675,7 +629,7 @@ def _search(
         own,
         shard=shard or (1, 1),
         workers=workers,
-        device=config.device,
+        device=config.search_device,
         progress=progress,
     )
     return lists, ""
@@ -688,7 +642,7 @@ def vectors_of(work: Path, side: str) -> Path:
 
 def prepare_side(
     file: TextFile,
-    config: MineConfig,
+    config: PairSearch,
     work: Workspace,
     name: str,
     progress: Progress,
@@ -709,14 +663,13 @@ def prepare_side(
         ConfigError: there are vectors of other texts.
     """
     extra = [*file.extra, *held_out]
-    strip = not config.like_laser
-    read = reader(
-        file.files, file.layout, config.documents, language=file.language, strip=strip, bad=file.bad
-    )
+    strip = not config.is_like_laser
+    match = config.document_match
+    read = reader(file.files, file.layout, match, language=file.language, strip=strip, bad=file.bad)
     # Settings that determine which texts there are. A side with other settings is made again.
-    facts = [*map(sha256_file, file.files), file.layout, config.equal, str(config.like_laser)]
-    if config.documents:
-        facts.append(f"{config.documents.how} {file.language}")
+    facts = [*map(sha256_file, file.files), file.layout, config.equal, str(config.is_like_laser)]
+    if match is not None:
+        facts.append(f"{match.how} {file.language}")
     if file.bad is not None and file.bad.skips:
         facts.append("skip")
     digest = hashlib.sha256("".join(f"{line.text}\n" for line in extra).encode()).hexdigest()
@@ -737,8 +690,8 @@ def prepare_side(
             lambda: chain(read(), extra),
             path=file.path,
             equal=config.equal,
-            keep_blank=config.like_laser,
-            memory=config.memory,
+            keep_blank=config.is_like_laser,
+            memory=config.memory_bytes,
             label=f"reading {name_of(file.path)}",
             progress=progress,
         )
@@ -767,7 +720,7 @@ def vectors_identity(file: TextFile, model: str, texts: str) -> dict[str, Any]:
 def embed_file(
     file: TextFile,
     side: NumberedTexts,
-    config: MineConfig,
+    config: PairSearch,
     folder: Path,
     identity: Mapping[str, Any],
     shard: tuple[int, int],
@@ -778,7 +731,7 @@ def embed_file(
     known = None
     if file.vectors:
         lines = len(side.text_of_line)
-        known = open_vectors(file.vectors, lines, last=config.like_laser)
+        known = open_vectors(file.vectors, lines, last=config.is_like_laser)
     # Known vectors are looked at before anything is written, as a file that is refused may be
     # corrected, and its digest is another one then.
     if known is not None and not finished(folder):
@@ -803,7 +756,7 @@ def embed_file(
 def _retrieve(
     lists: TileLists,
     work: Path | None,
-    config: MineConfig,
+    config: PairSearch,
     refuses: Refuses | None,
     progress: Progress,
 ) -> NDArray[np.void]:
@@ -816,7 +769,10 @@ def _retrieve(
     scored = CandidatePairs.of_blocks(lists.blocks, sizes, margin=config.margin, folder=folder)
     # LASER's script writes the pairs of one direction in the order of their texts.
     parts = scored.retrieved(
-        config.retrieval, memory=config.memory, ordered=not config.like_laser, refuses=refuses
+        config.retrieval,
+        memory=config.memory_bytes,
+        ordered=not config.is_like_laser,
+        refuses=refuses,
     )
     total = scored.retrieved_count(config.retrieval)
     if folder is None:
@@ -831,7 +787,7 @@ def _retrieve(
 
 def _retrieve_without(
     lists: TileLists,
-    config: MineConfig,
+    config: PairSearch,
     refuses: Refuses | None,
     hidden: NDArray[np.void],
 ) -> NDArray[np.void]:
@@ -863,7 +819,7 @@ def _retrieve_without(
     sizes = {"x": plan.n, "y": plan.m}
     scored = CandidatePairs.of_blocks(blocks, sizes, margin=config.margin)
     found = [np.zeros(0, FOUND)]
-    for part in scored.retrieved(config.retrieval, memory=config.memory, refuses=refuses):
+    for part in scored.retrieved(config.retrieval, memory=config.memory_bytes, refuses=refuses):
         was_hidden = (partners["x"][part["x"]] >= 0) | (partners["y"][part["y"]] >= 0)
         # A partner may be the only neighbor there is.
         is_other = partners["x"][part["x"]] != part["y"]

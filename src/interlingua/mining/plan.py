@@ -24,11 +24,11 @@ from numpy import ndarray
 from interlingua.corpus.reservoir import reservoir
 from interlingua.errors import DataError, count_of
 from interlingua.mining.candidates import FOUND
+from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.pipeline import (
     CHOICE_SECONDS,
     DOCUMENT_SECONDS,
     PAIR_SECONDS,
-    MineConfig,
     TextFile,
     one_width,
     vectors_of,
@@ -126,7 +126,7 @@ class Estimate:
 def estimate(
     source: TextFile,
     target: TextFile,
-    config: MineConfig,
+    config: PairSearch,
     folder: Path | None,
     *,
     least_tiles: int = 1,
@@ -162,13 +162,13 @@ def estimate(
     one_width((source, target), vectors)
     width = vectors[0].shape[1]
     n, m = (side.texts for side in sides)
-    rows, columns = block_sizes(n, m, width, config.k, config.memory, least_tiles)
+    rows, columns = block_sizes(n, m, width, config.k, config.memory_bytes, least_tiles)
     search = 0.0
     tiles = 0
     pairs = (n + m) * DOCUMENT_SECONDS
-    if config.documents is None:
+    if not config.documents:
         pairs = (n + m) * CHOICE_SECONDS
-        speed = search_speed(vectors[0], vectors[1], config.k, (n, m), config.device)
+        speed = search_speed(vectors[0], vectors[1], config.k, (n, m), config.search_device)
         search = speed.seconds(n, m, config.k, rows)
         tiles = ceil_div(n, rows) * ceil_div(m, columns)
     # On disk: float32 vectors, and of each neighbor a float32 similarity and an int64 number.
@@ -180,8 +180,9 @@ def estimate(
     disk += min(n, m) * FOUND.itemsize + (n + m) * 40
     # In memory: what the model has taken in the trial, and a block of either side.
     memory = peak_rss_bytes() + (rows + columns) * bytes_of_a_vector(width, config.k)
-    if config.approximate:
-        memory += config.approximate.index_bytes(n + m, width)
+    approximation = config.approximation
+    if approximation is not None:
+        memory += approximation.index_bytes(n + m, width)
     return Estimate(
         texts=(n, m),
         embedding_seconds=seconds,
@@ -191,7 +192,7 @@ def estimate(
         pair_seconds=pairs + min(n, m) * PAIR_SECONDS,
         tiles=tiles,
         at_once=at_once,
-        approximate=config.approximate is not None,
+        approximate=approximation is not None,
     )
 
 
@@ -227,14 +228,14 @@ class DifferentTexts:
         return sum(self._characters.values()) * self._share
 
 
-def _measure(file: TextFile, config: MineConfig, folder: Path | None) -> SideSize:
+def _measure(file: TextFile, config: PairSearch, folder: Path | None) -> SideSize:
     """Read a side once: its sizes, and a sample of its texts."""
     lines = texts = characters = bytes_ = 0
     different = DifferentTexts()
 
     def counted() -> Iterator[str]:
         nonlocal lines, texts, characters, bytes_
-        read = read_lines(file.files, file.layout, strip=not config.like_laser, bad=file.bad)
+        read = read_lines(file.files, file.layout, strip=not config.is_like_laser, bad=file.bad)
         for line in chain(read, file.extra):
             lines += 1
             if line.text:

@@ -33,13 +33,13 @@ from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.keys import EMPTY_KEY, text_keys
 from interlingua.corpus.sentence_table import is_table
 from interlingua.errors import ConfigError, DamagedFileError, DataError
+from interlingua.mining.defaults import Equal
 from interlingua.portions import ceil_div, portions
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike, open_text
 
 log = logging.getLogger("interlingua")
 Layout = Literal["lines", "ids", "documents"]
-Equal = Literal["exact", "folded", "never"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 CHUNK = 65_536
 """Lines worked on at once."""

@@ -26,7 +26,8 @@ from interlingua.mining.checks import CheckPlan
 from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.mining.filter import Selection
 from interlingua.mining.mine import MinedPairs, mine_pairs
-from interlingua.mining.pipeline import MineConfig, text_side
+from interlingua.mining.pair_search import PairSearch
+from interlingua.mining.pipeline import text_side
 from interlingua.serve.document import Language, Prompt, Sentence, Sentences
 from interlingua.serve.errors import RequestError, mistakes_of_client
 from interlingua.serve.guards import late_request
@@ -183,7 +184,7 @@ def _mine(body: MineRequest, embed: Callable[..., Float32[ndarray, "n d"]]) -> M
     selection = Selection(
         threshold=body.threshold, checks=CheckPlan.parse(",".join(CHEAP), DROPPED)
     )
-    config = MineConfig(k=body.k, margin=body.margin, retrieval=body.retrieval)
+    config = PairSearch(k=body.k, margin=body.margin, retrieval=body.retrieval)
     return mine_pairs(sides[0], sides[1], config, selection, model="served")
 
 

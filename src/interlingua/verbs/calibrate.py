@@ -17,7 +17,7 @@ from interlingua.verbs.shared import REQUIRED, TwoTextsOptions, as_path, joined,
 
 if TYPE_CHECKING:
     from interlingua.mining.calibrate import LearnedCalibration
-    from interlingua.mining.pipeline import MineConfig, TextFile
+    from interlingua.mining.pipeline import TextFile
 
 
 @dataclass(frozen=True)
@@ -90,27 +90,25 @@ def work_folder(options: CalibrateOptions) -> Path:
     return as_path(options.work) or output.with_name(f"{output.name}.work")
 
 
-def check_calibrate(options: CalibrateOptions) -> MineConfig:
-    """Return how pairs are found; all options are checked.
+def check_calibrate(options: CalibrateOptions) -> None:
+    """Check all options.
 
     Raises:
         ConfigError: an option has a wrong value, or does not go with another.
     """
     from interlingua.mining.calibrate import check_calibration
     from interlingua.mining.checks import CheckPlan
-    from interlingua.mining.mine import parsed_config
 
-    config = parsed_config(options)
+    options.check_search()
     # A name that is unknown is refused here, and not after the work.
     CheckPlan.parse("", joined(options.drop))
     check_calibration(
         Path(options.output),
-        config,
+        options,
         parallel=options.parallel,
         labels=options.labels,
         gold=options.gold,
     )
-    return config
 
 
 def calibrate_texts(
@@ -140,7 +138,7 @@ def calibrate_texts(
     from interlingua.mining.pipeline import with_lines
     from interlingua.mining.work_folder import at_work
 
-    config = check_calibrate(options)
+    check_calibrate(options)
     # All inputs are read before the work, which takes long, so that a bad one costs nothing.
     probes = labels = gold = None
     if options.parallel is not None:
@@ -156,7 +154,7 @@ def calibrate_texts(
         return learn_from_mining(
             with_lines(source, folder),
             with_lines(target, folder),
-            config,
+            options,
             known,
             CheckPlan.parse("", joined(options.drop)),
             work=work,

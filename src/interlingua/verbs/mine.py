@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from interlingua.corpus.bad_lines import BadLines
     from interlingua.mining.filter import Selection
     from interlingua.mining.mine import MinedPairs
-    from interlingua.mining.pipeline import MineConfig, TextFile
+    from interlingua.mining.pipeline import TextFile
+    from interlingua.search.topk.approximate import Approximate
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,20 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
         None, "Do the second of eight parts, 2/8; a run without it joins them. Needs --work."
     )
     plan: bool = option(False, "Only say what time, disk and memory it will take.")
+
+    @property
+    def approximation(self) -> Approximate | None:
+        """How to search approximately; None = exactly."""
+        if not self.approximate:
+            return None
+        from interlingua.search.topk.approximate import Approximate
+
+        return Approximate.parse(self.approximate)
+
+    @property
+    def is_like_laser(self) -> bool:
+        """Whether it is done as by LASER's script."""
+        return self.laser
 
 
 def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
@@ -182,17 +197,17 @@ def _bad_lines(options: MineOptions) -> BadLines:
     return BadLines(options.on_error, _next_to_output(options, ".bad-lines.tsv"))
 
 
-def check_mine(options: MineOptions) -> tuple[MineConfig, Selection]:
-    """Return how pairs are found and which are kept; all options are checked.
+def check_mine(options: MineOptions) -> Selection:
+    """Return which pairs are kept; all options are checked.
 
     Raises:
         ConfigError: an option has a wrong value, or does not go with another.
     """
     from interlingua.mining.filter import check_output
-    from interlingua.mining.mine import parse_shard, parsed_config
+    from interlingua.mining.mine import parse_shard
 
     selection = _selection(options)
-    config = parsed_config(options, options.approximate, like_laser=options.laser)
+    options.check_search()
     columns = listed(options.columns)
     if options.output is not None:
         check_output(options.output, columns, selection.checks)
@@ -212,7 +227,7 @@ def check_mine(options: MineOptions) -> tuple[MineConfig, Selection]:
         )
     if options.shard is not None:
         parse_shard(options.shard)
-    return config, selection
+    return selection
 
 
 def _selection(options: MineOptions) -> Selection:
@@ -250,7 +265,6 @@ def plan_mining(
     from interlingua.search.topk.tiles import tiles_for
     from interlingua.workers import Workers, connected
 
-    config, _ = check_mine(options)
     read = (as_path(options.gold), as_path(options.calibration))
     check_places((options.output, options.report), (source, target), read)
     # A plan writes nothing, so that bad lines are judged and go into no file.
@@ -260,7 +274,7 @@ def plan_mining(
     with connected(options.ray, cores=options.ray_cores) as workers:
         slots = (workers or Workers()).slots
         tiles = tiles_for(workers)
-    expected = estimate(sides[0], sides[1], config, folder, least_tiles=tiles, at_once=slots)
+    expected = estimate(sides[0], sides[1], options, folder, least_tiles=tiles, at_once=slots)
     return expected.lines()
 
 
@@ -288,7 +302,7 @@ def mine_texts(
     from interlingua.mining.work_folder import at_work
     from interlingua.workers import connected
 
-    config, selection = check_mine(options)
+    selection = check_mine(options)
     # All that can be refused is checked before the folder is claimed and the work begins.
     gold = as_path(options.gold)
     calibration = as_path(options.calibration)
@@ -296,7 +310,7 @@ def mine_texts(
     found_calibration = None
     if calibration is not None:
         languages = (source.language, target.language)
-        found_calibration = calibration_for(calibration, languages, model, config)
+        found_calibration = calibration_for(calibration, languages, model, options)
     gold_pairs = read_gold(gold) if gold is not None else None
     shard = parse_shard(options.shard) if options.shard else None
     # Without an output the folder is the user's, or temporary.
@@ -310,7 +324,7 @@ def mine_texts(
         found = mine_pairs(
             sides[0],
             sides[1],
-            config,
+            options,
             selection,
             work,
             model=model,

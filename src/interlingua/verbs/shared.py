@@ -13,8 +13,8 @@ from typing import Annotated, Any
 from interlingua.config import AtLeast, apply_override
 from interlingua.corpus.formats import FORMAT_OF_SUFFIX, is_moses_name
 from interlingua.errors import ConfigError, with_article
-from interlingua.mining import defaults
-from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, Names, Options, argument, option
+from interlingua.mining.pair_search import PairSearch
+from interlingua.options import INPUT, MODEL, OUTPUT, Names, Options, argument, option
 from interlingua.registry import BACKENDS, DEFAULT_MODEL, installed_model_entry
 from interlingua.storage.files import COMPRESSIONS, PathLike, stem_and_suffix
 from interlingua.storage.limits import MAX_LINE_CHARACTERS
@@ -264,7 +264,7 @@ def _is_input(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class TwoTextsOptions(ModelOptions, ColumnOptions):
+class TwoTextsOptions(ModelOptions, ColumnOptions, PairSearch):
     """Two texts, and how pairs of their sentences are found."""
 
     source: PathLike | Sequence[str] = argument(
@@ -291,41 +291,15 @@ class TwoTextsOptions(ModelOptions, ColumnOptions):
     target_vectors: PathLike | None = option(
         None, "Vectors of the target's lines, in the same formats.", group=INPUT, reads="text"
     )
-    # Which pairs of sentences are compared, and how they are scored.
-    documents: str | None = option(
-        None,
-        "Only within matched documents: equal, urls, or a file, document TAB document; on the CPU.",
-        group=SEARCH,
-        reads="documents",
-    )
-    background: defaults.Background = option(
-        defaults.BACKGROUND,
-        "Texts of the other side that margins within documents are over, too.",
-        group=SEARCH,
-    )
-    k: defaults.Neighbors = option(
-        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH
-    )
-    margin: str = option(
-        defaults.MARGIN, "ratio, distance or absolute (plain cosine).", group=SEARCH
-    )
-    retrieval: str = option(
-        defaults.RETRIEVAL, "max, intersection, forward or backward.", group=SEARCH
-    )
-    equal: str = option(
-        defaults.EQUAL,
-        "Lines that are one text: exact, folded (but for case and punctuation), or never.",
-        group=SEARCH,
-    )
-    # What the work may take.
-    memory: str | int = option(
-        f"{defaults.MEMORY_GIB}GiB",
-        "For reading, search and choosing pairs, in addition to the model: 4GiB, 800MiB.",
-        group=SEARCH,
-        unit="bytes",
-    )
     work: PathLike | None = option(
         None,
         "Folder of all that is made on the way; OUTPUT.work by default, then removed.",
         kind=Path,
     )
+
+    @property
+    def search_device(self) -> str:
+        """The device of the options, or a GPU if there is one."""
+        from interlingua.encoder.encoder import choose_device
+
+        return str(choose_device(self.device))

@@ -42,7 +42,8 @@ from interlingua.evaluation.scores import (
 from interlingua.evaluation.streams import stream_vectors
 from interlingua.evaluation.task import Findings, Scored, StreamedTask, Unit
 from interlingua.functional.margin import Margin
-from interlingua.mining.candidates import Candidates, Retrieval, best_both_ways, retrieve
+from interlingua.mining.candidates import Candidates, best_both_ways, retrieve
+from interlingua.mining.defaults import Retrieval
 from interlingua.mining.gold import Extraction, at_threshold, best_threshold, cross_validated
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.search.topk.exact import exact_topk
