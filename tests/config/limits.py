@@ -154,15 +154,14 @@ def of_use() -> Iterator[tuple[str, type, Build]]:
     from interlingua.analysis.debias import DebiasOptions
     from interlingua.encoder.backbone import BackboneConfig
     from interlingua.mining.alignment import AlignConfig
-    from interlingua.mining.checks import CheckPlan
-    from interlingua.mining.filter import Selection
+    from interlingua.mining.pair_cut import PairCut
     from interlingua.mining.pair_search import PairSearch
     from interlingua.mining.score import ScoreConfig
 
     yield "mine", PairSearch, called(PairSearch)
     yield "score", ScoreConfig, called(ScoreConfig)
     yield "align", AlignConfig, called(AlignConfig)
-    yield "selection", Selection, called(Selection, checks=CheckPlan((), {}))
+    yield "selection", PairCut, called(PairCut)
     yield "debias", DebiasOptions, called(DebiasOptions)
     sizes = {
         "vocab_size": 1000, "hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 1,

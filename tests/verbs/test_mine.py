@@ -164,9 +164,9 @@ def test_a_side_without_sentences_is_refused():
 def test_defaults_are_those_of_the_checks():
     options = MineOptions("m", "a", "b")
     assert options.checks == ",".join(CHEAP)
-    found = check_mine(options).checks
+    found = check_mine(options)
     assert found == CheckPlan.parse(",".join(CHEAP), DROPPED) != CheckPlan.parse("none", "none")
-    without = check_mine(MineOptions("m", "a", "b", checks="none")).checks
+    without = check_mine(MineOptions("m", "a", "b", checks="none"))
     assert without == CheckPlan.parse("none", "none")
     (help_text,) = [
         declaration.help for field, declaration in declared(MineOptions) if field.name == "drop"

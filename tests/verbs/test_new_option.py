@@ -24,7 +24,7 @@ OPTION = """
 PLACES = {
     "mine": '    plan: bool = option(False, "Only say what time, disk and memory it will take.")\n',
     "calibrate": '    seed: int = option(0, "Of the draw of held-out pairs.")\n',
-    "score": "    # Which pairs are kept.\n",
+    "score": "    # How a pair is scored.\n",
 }
 """Verb -> a line of its module, behind which the option is added."""
 IMPORTS = """

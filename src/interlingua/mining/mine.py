@@ -19,7 +19,6 @@ from interlingua.mining.calibration import Calibration, load_calibration
 from interlingua.mining.checks import Checker, CheckPlan
 from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.mining.filter import (
-    Selection,
     Written,
     interval_in_words,
     rejected_in_words,
@@ -27,6 +26,7 @@ from interlingua.mining.filter import (
 )
 from interlingua.mining.gold import judged
 from interlingua.mining.page import write_page
+from interlingua.mining.pair_cut import PairCut
 from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.pipeline import (
     Mined,
@@ -101,36 +101,28 @@ def parse_shard(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def laser_selection(
-    *, retrieval: str, threshold: float | None, **others: str | float | None
-) -> Selection:
-    """Which pairs are kept as LASER's script does it.
+def refuse_unlike_laser(**values: str | float | None) -> None:
+    """Refuse options that LASER's script does not know.
 
     Args:
-        retrieval: see ``PairSearch``.
-        threshold: least score.
-        others: options that the script does not know, which must be left at their defaults.
+        values: by the name of the option.
 
     Raises:
         ConfigError: one of them is set.
     """
-    for name, value in others.items():
+    for name, value in values.items():
         if value not in _DEFAULTS[name]:
             raise ConfigError(
                 f"LASER's script knows no --{name}; leave out one of --laser and --{name}"
             )
-    # The script looks at the threshold in this retrieval alone, and its own is 0.
-    least = None
-    if retrieval == "max":
-        least = threshold or 0.0
-    return Selection(threshold=least, checks=CheckPlan((), {}), like_laser=True)
 
 
 def mine_pairs(
     source: TextFile,
     target: TextFile,
     config: PairSearch,
-    selection: Selection,
+    cut: PairCut,
+    checks: CheckPlan,
     work: Workspace | None = None,
     *,
     model: str,
@@ -149,7 +141,8 @@ def mine_pairs(
         source: the one side.
         target: the other.
         config: how pairs are found.
-        selection: which pairs are kept.
+        cut: which pairs are kept.
+        checks: what is measured and rejects.
         work: the work folder; None = both sides are in memory, and no file is written besides the
             output.
         model: identity of the model and its settings.
@@ -165,9 +158,7 @@ def mine_pairs(
     languages = source.language, target.language
     seen = work.path / "seen" if work is not None else None
     # Pairs that will be rejected for what they are take no text from others in the retrieval.
-    refuses = None
-    if selection.checks.limits:
-        refuses = Checker(selection.checks, languages, seen).refuses
+    checker = Checker(checks, languages, seen)
     mined = mine_files(
         source,
         target,
@@ -176,19 +167,19 @@ def mine_pairs(
         model=model,
         shard=shard,
         workers=workers,
-        refuses=refuses,
+        refuses=checker.refuses if checks.limits else None,
         progress=progress,
     )
     # A shard has done its part, and there are no pairs before all others have.
-    if mined is None:
-        assert work is not None
+    if mined is None and work is not None:
         return MinedPairs(lines=[shard_state(work.path, shard or (1, 1))])
-    # A local file, which goes to its remote place at the end.
+    assert mined is not None
     with _local_file(output, work) as path:
         written = write_mined(
             mined,
             path,
-            selection,
+            cut,
+            checks,
             languages=languages,
             columns=columns,
             calibration=calibration,

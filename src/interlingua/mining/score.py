@@ -40,12 +40,13 @@ from interlingua.functional.margin import MARGINS, Margin, margin_score
 from interlingua.languages import resolve
 from interlingua.mining import defaults
 from interlingua.mining.calibration import load_calibration
+from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import (
     LEARNED_FROM,
     Filter,
     ScoredPairs,
-    Selection,
 )
+from interlingua.mining.pair_cut import PairCut
 from interlingua.mining.vectors import embed_texts
 from interlingua.mining.writer import PairRow
 from interlingua.registry import check_choice
@@ -314,7 +315,8 @@ def scored_rows(
     stream: Stream,
     encode: Encode,
     config: ScoreConfig,
-    selection: Selection,
+    cut: PairCut,
+    checks: CheckPlan,
     *,
     calibration: Path | None = None,
     model: str | None = None,
@@ -329,7 +331,8 @@ def scored_rows(
         stream: see ``open_stream`` and ``pair_stream``.
         encode: gives vectors of length 1.
         config: what a score is.
-        selection: which pairs are kept.
+        cut: which pairs are kept.
+        checks: what is measured and rejects.
         calibration: file that gives probabilities.
         model: identity of the model, for the calibration.
         progress: shows how far the work is.
@@ -348,7 +351,7 @@ def scored_rows(
             temporary = tempfile.TemporaryDirectory(prefix="interlingua-")
             folder = Path(stack.enter_context(temporary))
         stack.enter_context(stream.bad)
-        kept = Filter(selection, stream.languages, curve, folder)
+        kept = Filter(cut, checks, stream.languages, curve, folder)
         progress.start(stream.total, "pairs", "scoring")
         scorer = BitextScorer(encode, config, progress=progress)
         blocks = scorer.score(stream.pairs)

@@ -24,8 +24,8 @@ from interlingua.mining.align import Aligner, joined
 from interlingua.mining.alignment import AlignConfig, Link
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.defaults import CHEAP, DROPPED
-from interlingua.mining.filter import Selection
 from interlingua.mining.mine import MinedPairs, mine_pairs
+from interlingua.mining.pair_cut import PairCut
 from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.pipeline import text_side
 from interlingua.serve.document import Language, Prompt, Sentence, Sentences
@@ -181,11 +181,10 @@ def _mine(body: MineRequest, embed: Callable[..., Float32[ndarray, "n d"]]) -> M
         ("target", body.target, body.target_language),
     ):
         sides.append(text_side(texts, name, code, functools.partial(embed, language=code)))
-    selection = Selection(
-        threshold=body.threshold, checks=CheckPlan.parse(",".join(CHEAP), DROPPED)
-    )
+    cut = PairCut(threshold=body.threshold)
+    checks = CheckPlan.parse(",".join(CHEAP), DROPPED)
     config = PairSearch(k=body.k, margin=body.margin, retrieval=body.retrieval)
-    return mine_pairs(sides[0], sides[1], config, selection, model="served")
+    return mine_pairs(sides[0], sides[1], config, cut, checks, model="served")
 
 
 def _align(

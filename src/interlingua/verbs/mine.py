@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from interlingua.errors import ConfigError, require_extra
 from interlingua.mining.defaults import CHEAP, DROPPED
+from interlingua.mining.pair_cut import PairCut
 from interlingua.options import (
     FILTERING,
     OUTPUT,
     SEARCH,
     Names,
-    filled,
     function_of,
     listed,
     option,
@@ -38,14 +38,14 @@ from interlingua.verbs.shared import (
 
 if TYPE_CHECKING:
     from interlingua.corpus.bad_lines import BadLines
-    from interlingua.mining.filter import Selection
+    from interlingua.mining.checks import CheckPlan
     from interlingua.mining.mine import MinedPairs
     from interlingua.mining.pipeline import TextFile
     from interlingua.search.topk.approximate import Approximate
 
 
 @dataclass(frozen=True)
-class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
+class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
     """Options of ``mine``."""
 
     # Only Python may do without: there the pairs come back.
@@ -54,19 +54,13 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
         kind=str,
         is_required=True,
     )
-    # Which pairs are kept.
-    threshold: float | None = option(
-        None, "Least score, in the margin's unit.", group=FILTERING, unit="that of the margin"
-    )
+    # Which pairs are kept, besides ``PairCut``.
     calibration: PathLike | None = option(
         None,
         "From interlingua calibrate: gives each pair its probability.",
         group=FILTERING,
         kind=Path,
         reads="file",
-    )
-    precision: float | None = option(
-        None, "Keep as many pairs as are expected to be this precise, 0 to 1.", group=FILTERING
     )
     checks: Names = option(
         ",".join(CHEAP),
@@ -125,6 +119,16 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
     def is_like_laser(self) -> bool:
         """Whether it is done as by LASER's script."""
         return self.laser
+
+    @property
+    def least_score(self) -> float | None:
+        """The threshold, or that of LASER's script."""
+        if not self.laser:
+            return self.threshold
+        # The script looks at the threshold in this retrieval alone, and its own is 0.
+        if self.retrieval == "max":
+            return self.threshold or 0.0
+        return None
 
 
 def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
@@ -197,8 +201,8 @@ def _bad_lines(options: MineOptions) -> BadLines:
     return BadLines(options.on_error, _next_to_output(options, ".bad-lines.tsv"))
 
 
-def check_mine(options: MineOptions) -> Selection:
-    """Return which pairs are kept; all options are checked.
+def check_mine(options: MineOptions) -> CheckPlan:
+    """Return what is measured and rejects; all options are checked.
 
     Raises:
         ConfigError: an option has a wrong value, or does not go with another.
@@ -206,11 +210,12 @@ def check_mine(options: MineOptions) -> Selection:
     from interlingua.mining.filter import check_output
     from interlingua.mining.mine import parse_shard
 
-    selection = _selection(options)
+    checks = _check_plan(options)
+    options.check_cut()
     options.check_search()
     columns = listed(options.columns)
     if options.output is not None:
-        check_output(options.output, columns, selection.checks)
+        check_output(options.output, columns, checks)
     elif columns is not None or options.report is not None:
         raise ConfigError("columns and a report need an output, the file of the pairs")
     _bad_lines(options)
@@ -227,14 +232,13 @@ def check_mine(options: MineOptions) -> Selection:
         )
     if options.shard is not None:
         parse_shard(options.shard)
-    return selection
+    return checks
 
 
-def _selection(options: MineOptions) -> Selection:
-    """Return which pairs are kept."""
+def _check_plan(options: MineOptions) -> CheckPlan:
+    """Return what is measured, and what rejects a pair; LASER's script knows no checks."""
     from interlingua.mining.checks import CheckPlan
-    from interlingua.mining.filter import Selection
-    from interlingua.mining.mine import laser_selection
+    from interlingua.mining.mine import refuse_unlike_laser
 
     checks = joined(options.checks)
     if options.drop is not None:
@@ -244,14 +248,9 @@ def _selection(options: MineOptions) -> Selection:
     else:
         drop = DROPPED
     if options.laser:
-        return laser_selection(
-            retrieval=options.retrieval,
-            threshold=options.threshold,
-            precision=options.precision,
-            check=checks,
-            drop=drop,
-        )
-    return filled(Selection, options, checks=CheckPlan.parse(checks, drop))
+        refuse_unlike_laser(precision=options.precision, check=checks, drop=drop)
+        return CheckPlan((), {})
+    return CheckPlan.parse(checks, drop)
 
 
 def plan_mining(
@@ -302,7 +301,7 @@ def mine_texts(
     from interlingua.mining.work_folder import at_work
     from interlingua.workers import connected
 
-    selection = check_mine(options)
+    checks = check_mine(options)
     # All that can be refused is checked before the folder is claimed and the work begins.
     gold = as_path(options.gold)
     calibration = as_path(options.calibration)
@@ -325,7 +324,8 @@ def mine_texts(
             sides[0],
             sides[1],
             options,
-            selection,
+            options,
+            checks,
             work,
             model=model,
             calibration=found_calibration,

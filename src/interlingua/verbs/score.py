@@ -7,10 +7,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
+from interlingua.config import Above
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.mining import defaults
+from interlingua.mining.pair_cut import PairCut
 from interlingua.options import (
     FILTERING,
     INPUT,
@@ -18,7 +20,6 @@ from interlingua.options import (
     SEARCH,
     Names,
     argument,
-    filled,
     function_of,
     listed,
     option,
@@ -42,7 +43,7 @@ from interlingua.verbs.shared import (
 if TYPE_CHECKING:
     from interlingua.corpus.bad_lines import BadLines
     from interlingua.encoder.protocol import Encode
-    from interlingua.mining.filter import Selection
+    from interlingua.mining.checks import CheckPlan
     from interlingua.mining.score import ScoreConfig, Stream
     from interlingua.mining.writer import PairRow
 
@@ -85,7 +86,7 @@ class ScoredStream:
 
 
 @dataclass(frozen=True)
-class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
+class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
     """Options of ``score``."""
 
     bitext: PathLike | Iterable[tuple[str, str]] = argument(
@@ -127,8 +128,7 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
     cosine: bool = option(
         False, "Plain cosine in place of a margin; needs no window.", group=SEARCH
     )
-    # Which pairs are kept.
-    threshold: float | None = option(None, "Keep pairs of at least this score.", group=FILTERING)
+    # Which pairs are kept, besides ``PairCut``.
     calibration: PathLike | None = option(
         None,
         "From --learn: gives each pair its probability.",
@@ -136,13 +136,10 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
         kind=Path,
         reads="file",
     )
-    probability: float | None = option(
+    probability: Annotated[float, Above(0, below=1)] | None = option(
         None, "Keep pairs that are translations with at least this one, 0 to 1.", group=FILTERING
     )
-    precision: float | None = option(
-        None, "Keep as many pairs as are expected to be this precise, 0 to 1.", group=FILTERING
-    )
-    prior: float | None = option(
+    prior: Annotated[float, Above(0, below=1)] | None = option(
         None, "Share of translations; estimated from the first window by default.", group=FILTERING
     )
     checks: Names = option(
@@ -201,6 +198,16 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
         reads="bitext",
     )
 
+    @property
+    def least_probability(self) -> float | None:
+        """Least probability of a pair."""
+        return self.probability
+
+    @property
+    def known_prior(self) -> float | None:
+        """Share of right pairs; None = estimated from the scores."""
+        return self.prior
+
 
 def run_score(
     options: ScoreOptions,
@@ -229,7 +236,7 @@ def run_score(
     from interlingua.mining.calibrate import check_learning, learn_scores
     from interlingua.verbs.sources import open_model
 
-    config, selection = check_score(options)
+    config, checks = check_score(options)
     learns = check_learning(as_path(options.learn), as_path(options.labels), options.parallel)
     # A mistake in the file shows before the model is loaded.
     stream = open_bitext(options)
@@ -242,7 +249,7 @@ def run_score(
                 stream,
                 keeping,
                 config,
-                selection.checks,
+                checks,
                 output=Path(options.learn or ""),
                 labels=as_path(options.labels),
                 parallel=as_text(options.parallel),
@@ -278,19 +285,19 @@ def _keeping(options: ScoreOptions, encode: Encode, model: str) -> Iterator[Enco
         yield keeping
 
 
-def check_score(options: ScoreOptions) -> tuple[ScoreConfig, Selection]:
-    """Return what a score is and which pairs are kept; all options are checked.
+def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
+    """Return what a score is, and what is measured and rejects; all options are checked.
 
     Raises:
         ConfigError: an option has a wrong value, or does not go with another.
     """
     from interlingua.mining.checks import CheckPlan
-    from interlingua.mining.filter import REJECTED, SCORE_COLUMNS, Selection, output_format
+    from interlingua.mining.filter import REJECTED, SCORE_COLUMNS, output_format
     from interlingua.mining.score import score_config
     from interlingua.mining.writer import check_columns, format_with_columns
 
     checks = CheckPlan.parse(joined(options.checks), joined(options.drop))
-    selection = filled(Selection, options, checks=checks)
+    options.check_cut()
     config = score_config(
         options.margin,
         k=options.k,
@@ -310,7 +317,7 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, Selection]:
     if options.rejected is not None:
         format_with_columns(options.rejected, REJECTED)
     # A score becomes a probability by a calibration alone.
-    needed = list(selection.needs_calibration)
+    needed = list(options.needs_calibration)
     if "probability" in (columns or ()):
         needed.append("probability")
     if options.calibration is None and needed:
@@ -324,7 +331,7 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, Selection]:
         raise ConfigError(
             "plain cosines look at no neighbors, so hubs are not known; drop the check or --cosine"
         )
-    return config, selection
+    return config, checks
 
 
 def _file_of(options: ScoreOptions) -> str | None:
@@ -357,6 +364,7 @@ def open_bitext(options: ScoreOptions) -> Stream:
     if file is None:
         pairs: Any = options.bitext
         return pair_stream(pairs, options.source_language, options.target_language)
+    # ``check_score`` has refused one without the other.
     columns = None
     if options.source_column is not None and options.target_column is not None:
         columns = (options.source_column, options.target_column)
@@ -398,7 +406,7 @@ def write_scored(
     from interlingua.mining.filter import output_format, write_filtered
     from interlingua.mining.score import scored_rows
 
-    config, selection = check_score(options)
+    config, checks = check_score(options)
     lines: list[str] = []
     calibration = as_path(options.calibration)
     with (
@@ -407,7 +415,8 @@ def write_scored(
             stream,
             keeping,
             config,
-            selection,
+            options,
+            checks,
             calibration=calibration,
             model=model,
             progress=progress,
@@ -447,7 +456,7 @@ def _kept_rows(
     """Yield the pairs that are kept; ``lines`` gets the report at the end."""
     from interlingua.mining.score import scored_rows
 
-    config, selection = check_score(options)
+    config, checks = check_score(options)
     calibration = as_path(options.calibration)
     with (
         _keeping(options, encode, model) as keeping,
@@ -455,7 +464,8 @@ def _kept_rows(
             stream,
             keeping,
             config,
-            selection,
+            options,
+            checks,
             calibration=calibration,
             model=model,
             progress=progress,
