@@ -3,7 +3,7 @@ default."""
 
 from __future__ import annotations
 
-from interlingua.encoder.embed_files import embed_files, vector_output
+from interlingua.encoder.files.embed_files import embed_files, vector_output
 from interlingua.runtime.progress import SILENT
 from interlingua.verbs import align, calibrate, mine, score
 from interlingua.verbs.align import AlignOptions

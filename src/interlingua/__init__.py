@@ -58,8 +58,6 @@ __all__ = [
 ]
 
 # Public names are imported on first use, so that `import interlingua` does not import torch.
-_PACKAGES = ("export", "prepare", "quickstart", "search", "serve", "train")
-"""Verbs of which the packages of that name can be called, see ``callable_package``."""
 _HOMES = {
     "Encoder": "interlingua.encoder.encoder",
     "InterlinguaError": "interlingua.errors",
@@ -69,9 +67,6 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Importing such a package is enough: it makes itself callable, see callable_package.
-    if name in _PACKAGES:
-        return importlib.import_module(f"interlingua.{name}")
     if name in __all__:
         return getattr(importlib.import_module(_HOMES.get(name, f"interlingua.verbs.{name}")), name)
     raise AttributeError(f"module 'interlingua' has no attribute {name!r}")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from interlingua.config import Above
+from interlingua.config.options import option
 from interlingua.mining.pair_cut import PairCut
-from interlingua.options import option
 from interlingua.verbs.score import ScoreOptions
 
 

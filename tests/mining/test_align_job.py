@@ -3,18 +3,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.errors import ConfigError, DataError
-from interlingua.mining.align import (
+from interlingua.alignment.align import (
     JOURNAL,
     LOCK,
     AlignJournal,
     DocumentPair,
     read_list,
 )
+from interlingua.errors import ConfigError, DataError
 from interlingua.storage.locks import exclusive
 from interlingua.verbs.align import AlignOptions, check_align
+from tests.alignment.test_align import written
 from tests.jobs import aligned
-from tests.mining.test_align import written
 from tests.mining.words import encode
 
 

@@ -5,12 +5,12 @@ from typing import get_args
 
 import pytest
 
+from interlingua.alignment.sentence_alignment import AlignConfig
+from interlingua.config.options import filled
 from interlingua.functional.margin import MARGINS
 from interlingua.mining import defaults
-from interlingua.mining.alignment import AlignConfig
 from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.score import ScoreConfig
-from interlingua.options import filled
 from interlingua.verbs.align import AlignOptions
 from interlingua.verbs.calibrate import CalibrateOptions
 from interlingua.verbs.mine import MineOptions

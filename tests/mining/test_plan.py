@@ -10,7 +10,7 @@ from interlingua.mining import plan
 from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.pipeline import TextFile
 from interlingua.mining.plan import DifferentTexts, estimate
-from interlingua.search.topk import speed
+from interlingua.retrieval.topk import speed
 from tests.mining.invented import embed, write_lines
 from tests.mining.two_sides import Search, mine_files
 

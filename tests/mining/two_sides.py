@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from interlingua.config.options import option
 from interlingua.mining import pipeline
 from interlingua.mining.candidates import FOUND
 from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.pipeline import Mined, TextFile
 from interlingua.mining.texts import build_side
 from interlingua.mining.work_folder import at_work
-from interlingua.options import option
 from interlingua.runtime.progress import SILENT
 from interlingua.verbs.mine import MineOptions
 from tests.mining.invented import corpora, embed, write_lines

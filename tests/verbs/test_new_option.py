@@ -30,7 +30,7 @@ PLACES = {
 IMPORTS = """
 from typing import Annotated
 from interlingua.config import AtLeast
-from interlingua.options import SEARCH
+from interlingua.config.options import SEARCH
 """
 
 
@@ -39,7 +39,7 @@ def verb(request, monkeypatch):
     """A verb with one more option: its module is loaded from a changed copy of its source."""
     name = request.param
     module = importlib.import_module(f"interlingua.verbs.{name}")
-    importlib.import_module(f"interlingua.cli.{name}")
+    importlib.import_module(f"interlingua.cli.verbs.{name}")
     source = Path(inspect.getsourcefile(module)).read_text(encoding="utf-8")
     place = PLACES[name]
     assert source.count(place) == 1
@@ -50,7 +50,7 @@ def verb(request, monkeypatch):
     monkeypatch.setitem(sys.modules, module.__name__, copy)
     exec(compile(changed, module.__file__, "exec"), copy.__dict__)
     # The command line's module imports the verb's anew.
-    monkeypatch.delitem(sys.modules, f"interlingua.cli.{name}")
+    monkeypatch.delitem(sys.modules, f"interlingua.cli.verbs.{name}")
     return copy
 
 

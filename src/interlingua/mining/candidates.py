@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from interlingua.functional.margin import Margin, best_neighbor, score_neighbors
 from interlingua.mining.defaults import Retrieval
 from interlingua.mining.texts import zeros
-from interlingua.portions import ceil_div
-from interlingua.search.topk.exact import Neighbors, mutual_topk
+from interlingua.retrieval.topk.exact import Neighbors, mutual_topk
+from interlingua.runtime.portions import ceil_div
 
 Refuses = Callable[[Int64[ndarray, " n"], Int64[ndarray, " n"]], Bool[ndarray, " n"]]
 """Marks pairs, by the rows of x and of y, that are not translations, whatever their score."""

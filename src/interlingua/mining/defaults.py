@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from interlingua.config import AtLeast, Between
-from interlingua.registry import CHECKS
+from interlingua.config.registry import CHECKS
 
 Margin = Literal["ratio", "distance", "absolute"]
 Retrieval = Literal["forward", "backward", "intersection", "max"]

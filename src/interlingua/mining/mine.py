@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from interlingua.errors import ConfigError
-from interlingua.mining.calibration import Calibration, load_calibration
+from interlingua.mining.calibration.calibration import Calibration, load_calibration
 from interlingua.mining.checks import Checker, CheckPlan
 from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.mining.filter import (
@@ -34,10 +34,10 @@ from interlingua.mining.pipeline import (
     mine_files,
 )
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.runtime.workers import Workers
 from interlingua.storage.files import PathLike
 from interlingua.storage.remote import check_writable, destination, keep_inputs
 from interlingua.storage.workspace import Workspace
-from interlingua.workers import Workers
 
 SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Precisions that are printed."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from interlingua.config import Above
+from interlingua.config.options import FILTERING, Options, option
 from interlingua.errors import ConfigError
-from interlingua.options import FILTERING, Options, option
 
 
 @dataclass(frozen=True)

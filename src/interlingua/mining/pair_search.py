@@ -10,14 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
+from interlingua.config.options import SEARCH, Options, option
+from interlingua.config.registry import check_choice
 from interlingua.errors import ConfigError
 from interlingua.mining import defaults
-from interlingua.options import SEARCH, Options, option
-from interlingua.registry import check_choice
 
 if TYPE_CHECKING:
     from interlingua.mining.documents import DocumentMatch
-    from interlingua.search.topk.approximate import Approximate
+    from interlingua.retrieval.topk.approximate import Approximate
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 

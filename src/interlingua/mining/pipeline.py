@@ -26,12 +26,12 @@ from jaxtyping import Bool, Float32
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
+from interlingua.config.languages import resolve
+from interlingua.corpus.formats.bad_lines import BadLines
+from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import checked_texts
 from interlingua.errors import ConfigError, DataError, count_of
-from interlingua.languages import resolve
 from interlingua.mining.candidates import (
     FOUND,
     CandidatePairs,
@@ -64,11 +64,10 @@ from interlingua.mining.vectors import (
     open_vectors,
     side_vectors,
 )
-from interlingua.runtime.progress import SILENT, Expected, Progress
-from interlingua.search.topk.approximate import find_approximately
-from interlingua.search.topk.exact import Neighbors
-from interlingua.search.topk.speed import search_speed
-from interlingua.search.topk.tiles import (
+from interlingua.retrieval.topk.approximate import find_approximately
+from interlingua.retrieval.topk.exact import Neighbors
+from interlingua.retrieval.topk.speed import search_speed
+from interlingua.retrieval.topk.tiles import (
     JOURNAL,
     LISTS,
     TileLists,
@@ -78,10 +77,11 @@ from interlingua.search.topk.tiles import (
     search_tiles,
     tiles_for,
 )
+from interlingua.runtime.progress import SILENT, Expected, Progress
+from interlingua.runtime.workers import Workers
 from interlingua.storage.files import PathLike, atomic_write, remove_entries, sha256_file
 from interlingua.storage.remote import name_of
 from interlingua.storage.workspace import Workspace
-from interlingua.workers import Workers
 
 CHOICE_SECONDS = 5e-6
 PAIR_SECONDS = 2e-5

@@ -9,18 +9,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from interlingua.config.options import (
+    INPUT,
+    MODEL,
+    OUTPUT,
+    SEARCH,
+    argument,
+    filled,
+    function_of,
+    option,
+)
 from interlingua.errors import ConfigError
 from interlingua.mining import defaults
-from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, argument, filled, function_of, option
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_inputs
-from interlingua.verbs.shared import ColumnOptions, ModelOptions, as_path, output_option
+from interlingua.verbs.parts.input_checks import check_inputs
+from interlingua.verbs.parts.shared_options import (
+    ColumnOptions,
+    ModelOptions,
+    as_path,
+    output_option,
+)
 
 if TYPE_CHECKING:
+    from interlingua.alignment.align import AlignReport, DocumentPair
+    from interlingua.alignment.sentence_alignment import Link
     from interlingua.encoder.protocol import Encode
-    from interlingua.mining.align import AlignReport, DocumentPair
-    from interlingua.mining.alignment import Link
 
 
 class Links(list["Link"]):
@@ -141,7 +155,7 @@ def run_align(
             " line: interlingua align SOURCE TARGET, or --list FILE -o FOLDER"
         )
     check_inputs(options)
-    from interlingua.verbs.sources import open_model
+    from interlingua.verbs.parts.sources import open_model
 
     if are_lists:
         return _align_lists(options)
@@ -168,8 +182,8 @@ def align_files(
         stdout: for links without an output.
         progress: shows how far the work is.
     """
-    from interlingua.mining.align import Aligner, align_documents
-    from interlingua.mining.alignment import AlignConfig
+    from interlingua.alignment.align import Aligner, align_documents
+    from interlingua.alignment.sentence_alignment import AlignConfig
 
     documents = check_align(options)
     # A list is resumed by a journal next to its links.
@@ -202,7 +216,7 @@ def check_align(options: AlignOptions) -> list[DocumentPair]:
     Raises:
         ConfigError: an option has a wrong value, or does not go with another.
     """
-    from interlingua.mining.align import check_alignment, document_pairs
+    from interlingua.alignment.align import check_alignment, document_pairs
 
     source: Any = options.source
     target: Any = options.target
@@ -232,10 +246,10 @@ def _refuse_options_of_files(options: AlignOptions) -> None:
 
 def _align_lists(options: AlignOptions) -> Links:
     """Link the sentences of two lists in memory; no file is written."""
+    from interlingua.alignment.align import Aligner
+    from interlingua.alignment.sentence_alignment import AlignConfig
     from interlingua.encoder.texts import checked_texts
-    from interlingua.mining.align import Aligner
-    from interlingua.mining.alignment import AlignConfig
-    from interlingua.verbs.sources import open_model
+    from interlingua.verbs.parts.sources import open_model
 
     encode, _ = open_model(options, identified=False)
     aligner = Aligner(

@@ -8,15 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from interlingua.config import AtLeast
+from interlingua.config.options import FILTERING, INPUT, Names, function_of, option
 from interlingua.mining import defaults
-from interlingua.options import FILTERING, INPUT, Names, function_of, option
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_inputs
-from interlingua.verbs.shared import REQUIRED, TwoTextsOptions, as_path, joined, output_option
+from interlingua.verbs.parts.input_checks import check_inputs
+from interlingua.verbs.parts.shared_options import (
+    REQUIRED,
+    TwoTextsOptions,
+    as_path,
+    joined,
+    output_option,
+)
 
 if TYPE_CHECKING:
-    from interlingua.mining.calibrate import LearnedCalibration
+    from interlingua.mining.calibration.calibrate import LearnedCalibration
     from interlingua.mining.pipeline import TextFile
 
 
@@ -74,7 +80,7 @@ def run_calibrate(options: CalibrateOptions, progress: Progress = SILENT) -> Lea
         DataError: there are too few pairs of which the answer is known, or a file can't be read.
     """
     check_inputs(options)
-    from interlingua.verbs.sources import two_texts
+    from interlingua.verbs.parts.sources import two_texts
 
     check_calibrate(options)
     # Held-out pairs are embedded even where the vectors of both texts are given.
@@ -96,7 +102,7 @@ def check_calibrate(options: CalibrateOptions) -> None:
     Raises:
         ConfigError: an option has a wrong value, or does not go with another.
     """
-    from interlingua.mining.calibrate import check_calibration
+    from interlingua.mining.calibration.calibrate import check_calibration
     from interlingua.mining.checks import CheckPlan
 
     options.check_search()
@@ -127,7 +133,7 @@ def calibrate_texts(
         model: identity of the model and its settings.
         progress: shows how far the work is.
     """
-    from interlingua.mining.calibrate import (
+    from interlingua.mining.calibration.calibrate import (
         KnownAnswers,
         learn_from_mining,
         read_labels,

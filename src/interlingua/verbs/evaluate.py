@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from interlingua.config import AtLeast
-from interlingua.errors import ConfigError, DataError, with_article
-from interlingua.options import (
+from interlingua.config.options import (
     FILTERING,
     INPUT,
     MODEL,
@@ -22,10 +21,11 @@ from interlingua.options import (
     listed,
     option,
 )
+from interlingua.errors import ConfigError, DataError, with_article
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_folder, check_inputs, check_packages_of_tasks
-from interlingua.verbs.shared import (
+from interlingua.verbs.parts.input_checks import check_folder, check_inputs, check_packages_of_tasks
+from interlingua.verbs.parts.shared_options import (
     BatchOptions,
     CacheOptions,
     DtypeOptions,
@@ -222,7 +222,7 @@ def with_model_of_index(options: EvaluateOptions) -> EvaluateOptions:
     """
     if not isinstance(options.model, str | os.PathLike):
         return options
-    from interlingua.search.passage_index import SETTINGS_FILE, read_settings
+    from interlingua.retrieval.passage_index import SETTINGS_FILE, read_settings
 
     folder = Path(options.model).expanduser()
     if not (folder / SETTINGS_FILE).is_file():
@@ -279,7 +279,7 @@ class Evaluation:
         from interlingua.evaluation.budget import Budget
         from interlingua.evaluation.build import build_tasks
         from interlingua.evaluation.suite import checked_shard
-        from interlingua.verbs.evaluate_parts import check_devices
+        from interlingua.verbs.parts.evaluate_parts import check_devices
 
         if options.devices is not None:
             check_devices(options)
@@ -321,8 +321,8 @@ class Evaluation:
     def run(self, progress: Progress = SILENT) -> Evaluated:
         """Run the tasks and write their results."""
         from interlingua.evaluation.suite import evaluate
-        from interlingua.search.topk.exact import searching_on
-        from interlingua.verbs.evaluate_parts import embed_parts
+        from interlingua.retrieval.topk.exact import searching_on
+        from interlingua.verbs.parts.evaluate_parts import embed_parts
 
         options = self.options
         if options.devices is not None:

@@ -10,10 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interlingua.errors import ConfigError, require_extra
-from interlingua.mining.defaults import CHEAP, DROPPED
-from interlingua.mining.pair_cut import PairCut
-from interlingua.options import (
+from interlingua.config.options import (
     FILTERING,
     OUTPUT,
     SEARCH,
@@ -22,12 +19,15 @@ from interlingua.options import (
     listed,
     option,
 )
-from interlingua.registry import CHECKS
+from interlingua.config.registry import CHECKS
+from interlingua.errors import ConfigError, require_extra
+from interlingua.mining.defaults import CHEAP, DROPPED
+from interlingua.mining.pair_cut import PairCut
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 from interlingua.storage.remote import is_remote, name_of
-from interlingua.verbs.inputs import check_inputs, check_packages_of_checks
-from interlingua.verbs.shared import (
+from interlingua.verbs.parts.input_checks import check_inputs, check_packages_of_checks
+from interlingua.verbs.parts.shared_options import (
     BadLineOptions,
     RayOptions,
     TwoTextsOptions,
@@ -37,11 +37,11 @@ from interlingua.verbs.shared import (
 )
 
 if TYPE_CHECKING:
-    from interlingua.corpus.bad_lines import BadLines
+    from interlingua.corpus.formats.bad_lines import BadLines
     from interlingua.mining.checks import CheckPlan
     from interlingua.mining.mine import MinedPairs
     from interlingua.mining.pipeline import TextFile
-    from interlingua.search.topk.approximate import Approximate
+    from interlingua.retrieval.topk.approximate import Approximate
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
         """How to search approximately; None = exactly."""
         if not self.approximate:
             return None
-        from interlingua.search.topk.approximate import Approximate
+        from interlingua.retrieval.topk.approximate import Approximate
 
         return Approximate.parse(self.approximate)
 
@@ -155,7 +155,7 @@ def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
     if options.approximate is not None and options.approximate.startswith(("ivf", "hnsw")):
         require_extra("faiss", package="faiss-cpu", extra="faiss")
     from interlingua.mining.mine import MinedPairs
-    from interlingua.verbs.sources import two_texts
+    from interlingua.verbs.parts.sources import two_texts
 
     with contextlib.ExitStack() as stack:
         folder = work_folder(options)
@@ -196,7 +196,7 @@ def _next_to_output(options: MineOptions, ending: str) -> Path | None:
 
 def _bad_lines(options: MineOptions) -> BadLines:
     """Return how lines that can't be read are handled, and the file for them."""
-    from interlingua.corpus.bad_lines import BadLines
+    from interlingua.corpus.formats.bad_lines import BadLines
 
     return BadLines(options.on_error, _next_to_output(options, ".bad-lines.tsv"))
 
@@ -257,12 +257,12 @@ def plan_mining(
     options: MineOptions, source: TextFile, target: TextFile, folder: Path | None
 ) -> list[str]:
     """Estimate time, disk and memory of a run, in lines; see ``mine_texts``."""
-    from interlingua.corpus.bad_lines import BadLines
+    from interlingua.corpus.formats.bad_lines import BadLines
     from interlingua.mining.mine import check_places
     from interlingua.mining.pipeline import with_lines
     from interlingua.mining.plan import estimate
-    from interlingua.search.topk.tiles import tiles_for
-    from interlingua.workers import Workers, connected
+    from interlingua.retrieval.topk.tiles import tiles_for
+    from interlingua.runtime.workers import Workers, connected
 
     read = (as_path(options.gold), as_path(options.calibration))
     check_places((options.output, options.report), (source, target), read)
@@ -299,7 +299,7 @@ def mine_texts(
     from interlingua.mining.mine import calibration_for, check_places, mine_pairs, parse_shard
     from interlingua.mining.pipeline import with_lines
     from interlingua.mining.work_folder import at_work
-    from interlingua.workers import connected
+    from interlingua.runtime.workers import connected
 
     checks = check_mine(options)
     # All that can be refused is checked before the folder is claimed and the work begins.

@@ -10,10 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 from interlingua.config import Above
-from interlingua.errors import ConfigError, InterlinguaError
-from interlingua.mining import defaults
-from interlingua.mining.pair_cut import PairCut
-from interlingua.options import (
+from interlingua.config.options import (
     FILTERING,
     INPUT,
     OUTPUT,
@@ -24,13 +21,20 @@ from interlingua.options import (
     listed,
     option,
 )
-from interlingua.registry import CHECKS
+from interlingua.config.registry import CHECKS
+from interlingua.errors import ConfigError, InterlinguaError
+from interlingua.mining import defaults
+from interlingua.mining.pair_cut import PairCut
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 from interlingua.storage.limits import in_line_limit
 from interlingua.storage.remote import keep_inputs
-from interlingua.verbs.inputs import check_bitext, check_inputs, check_packages_of_checks
-from interlingua.verbs.shared import (
+from interlingua.verbs.parts.input_checks import (
+    check_bitext,
+    check_inputs,
+    check_packages_of_checks,
+)
+from interlingua.verbs.parts.shared_options import (
     BadLineOptions,
     ModelOptions,
     PairOptions,
@@ -41,7 +45,7 @@ from interlingua.verbs.shared import (
 )
 
 if TYPE_CHECKING:
-    from interlingua.corpus.bad_lines import BadLines
+    from interlingua.corpus.formats.bad_lines import BadLines
     from interlingua.encoder.protocol import Encode
     from interlingua.mining.checks import CheckPlan
     from interlingua.mining.score import ScoreConfig, Stream
@@ -233,8 +237,8 @@ def run_score(
     check_inputs(options)
     check_bitext(options.bitext, options.input_format)
     check_packages_of_checks(options.checks, options.drop)
-    from interlingua.mining.calibrate import check_learning, learn_scores
-    from interlingua.verbs.sources import open_model
+    from interlingua.mining.calibration.calibrate import check_learning, learn_scores
+    from interlingua.verbs.parts.sources import open_model
 
     config, checks = check_score(options)
     learns = check_learning(as_path(options.learn), as_path(options.labels), options.parallel)
@@ -343,7 +347,7 @@ def _file_of(options: ScoreOptions) -> str | None:
 
 def _bad_lines(options: ScoreOptions) -> BadLines:
     """Return how lines that can't be read are handled, and the file for them."""
-    from interlingua.corpus.bad_lines import BadLines
+    from interlingua.corpus.formats.bad_lines import BadLines
 
     path = as_path(options.bad_lines)
     if path is None and options.output is not None:

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from interlingua.config import AtLeast
-from interlingua.encoder.texts import is_blank
-from interlingua.errors import ConfigError, DataError
-from interlingua.options import (
+from interlingua.config.options import (
     INPUT,
     MODEL,
     SEARCH,
@@ -21,12 +19,14 @@ from interlingua.options import (
     listed,
     option,
 )
+from interlingua.encoder.texts import is_blank
+from interlingua.errors import ConfigError, DataError
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_inputs
-from interlingua.verbs.shared import STANDARD_INPUT
+from interlingua.verbs.parts.input_checks import check_inputs
+from interlingua.verbs.parts.shared_options import STANDARD_INPUT
 
 if TYPE_CHECKING:
-    from interlingua.search.searcher import Ranking
+    from interlingua.retrieval.searcher import Ranking
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
     """
     questions = _questions(options.questions)  # an empty one shows before the model is loaded
     check_inputs(options)
-    from interlingua.search.passage_index import PassageIndex
-    from interlingua.search.searcher import Searcher, model_of
+    from interlingua.retrieval.passage_index import PassageIndex
+    from interlingua.retrieval.searcher import Searcher, model_of
 
     index = PassageIndex(options.folder)
     computing: Any = {"dtype": options.dtype, "device": options.device}
@@ -122,7 +122,7 @@ def _typed_questions() -> Iterator[str]:
 def run_search(options: SearchOptions) -> list[Ranking]:
     """Find the passages that answer questions, in whatever language they are.
 
-    Many questions at different times are quicker with ``interlingua.search.searcher.Searcher``,
+    Many questions at different times are quicker with ``interlingua.retrieval.searcher.Searcher``,
     which keeps the model.
 
     Args:
