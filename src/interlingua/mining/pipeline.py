@@ -2,8 +2,8 @@
 
 The steps of ``mine_files`` are: read both sides and number their texts (``texts``), embed them
 (``vectors``), find the k nearest of every text on the other side, a tile of the whole product at a
-time (``search.topk.tiles``), and choose pairs by their margins (``candidates``). If documents are
-matched, the last two are done within each pair of them (``documents``).
+time (``retrieval.topk.tiles``), and choose pairs by their margins (``candidates``). If documents
+are matched, the last two are done within each pair of them (``documents``).
 
 With a work folder, a killed run resumes from its steps. Shards of one job share the embedding and
 the search; a last run without a shard joins their results. Held-out texts are mixed into the sides
