@@ -93,7 +93,7 @@ COMMANDS = {
     "mine": "mine {words} {world}/a.de {world}/a.en {backend} --work {out}/work"
     " -o {out}/mined.tsv --threshold 1.4",
     "calibrate": "calibrate {words} {world}/a.de {world}/a.en {backend} --work {out}/work"
-    " -o {out}/calibration.json --gold {world}/gold.tsv",
+    " -o {out}/calibration.json --gold {world}/gold.tsv --parallel {world}/known.de-en.tsv",
     "score": "score {words} {world}/known.de-en.tsv {backend} -o {out}/scored.tsv"
     " --work {out}/work",
     "align": "align {words} --list {world}/list.tsv {backend} -o {out}/links"
