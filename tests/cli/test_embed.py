@@ -64,7 +64,7 @@ def test_options_reach_the_encoder(done, model, text, tmp_path):
 
 def test_shorter_and_coded_vectors(done, model, text, tmp_path):
     said = done(f"embed {model} {text} -o {tmp_path}/out.npy --dim 12 --precision ubinary")
-    expected = Encoder.load(model).encode(LINES, dim=12, precision="ubinary")
+    expected = Encoder.load(model).encode(LINES, truncate_dim=12, precision="ubinary")
     assert expected.shape == (4, 2)
     assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
     assert "4 x 2 uint8" in said.err
@@ -171,7 +171,7 @@ def test_parquet_rows_are_those_of_encode(done, model, text, tmp_path, precision
     options = f"--dim {dim} --precision {precision}"
     said = done(f"embed {model} {text} -o {tmp_path}/out.parquet", options)
     found = parquet.read_table(tmp_path / "out.parquet")
-    expected = Encoder.load(model).encode(LINES, dim=dim, precision=precision)
+    expected = Encoder.load(model).encode(LINES, truncate_dim=dim, precision=precision)
     assert found.column_names == ["text", "vector"]
     assert found["text"].to_pylist() == LINES
     vectors = found["vector"].combine_chunks().flatten().to_numpy().reshape(4, -1)

@@ -75,7 +75,11 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         # A single text goes on as it is: encode refuses it, and a list would be its characters.
         texts = X if isinstance(X, str) else list(X)
         return self._encoder().encode(
-            texts, prompt=self.prompt, language=self.language, dim=self.dim, dtype=self.dtype
+            texts,
+            prompt=self.prompt,
+            language=self.language,
+            truncate_dim=self.dim,
+            dtype=self.dtype,
         )
 
     def __getstate__(self) -> dict[str, Any]:

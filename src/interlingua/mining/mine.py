@@ -43,6 +43,7 @@ from interlingua.mining.pipeline import (
 from interlingua.mining.plan import estimate
 from interlingua.mining.work_folder import at_work
 from interlingua.options import Options, filled
+from interlingua.report.rows import RowList
 from interlingua.runtime.progress import Progress
 from interlingua.search.topk.approximate import Approximate
 from interlingua.search.topk.tiles import tiles_for
@@ -76,7 +77,7 @@ class MinedPair(NamedTuple):
     target_row: int
 
 
-class MinedPairs(list[MinedPair]):
+class MinedPairs(RowList[MinedPair]):
     """The pairs of a run, best first; none where they were written to a file.
 
     Args:
@@ -98,6 +99,14 @@ class MinedPairs(list[MinedPair]):
         self.lines = list(lines)
         self.columns = columns
         self.written = written
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the pairs with all that is known of them."""
+        if len(self.columns) != len(self):
+            return super().records()
+        return [
+            {**pair._asdict(), **columns} for pair, columns in zip(self, self.columns, strict=True)
+        ]
 
 
 def parse_size(text: str | int) -> int:

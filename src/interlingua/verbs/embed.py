@@ -85,7 +85,7 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     # What of the vectors' form is not the default; only our own models take it.
     form: dict[str, Any] = {}
     if options.dim is not None:
-        form["dim"] = options.dim
+        form["truncate_dim"] = options.dim
     if options.precision != "float32":
         form["precision"] = options.precision
     if form and options.backend != "interlingua":
@@ -116,7 +116,7 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
         settings.append(f"column={options.column}")
     settings += [f"{name}={value}" for name, value in form.items()]
     return job.run(
-        partial(encode, language=options.language, normalize=options.normalize, **form),
+        partial(encode, language=options.language, normalize_embeddings=options.normalize, **form),
         model=" ".join([identity, *settings]),
         progress=progress,
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
+from interlingua.errors import ConfigError
 from interlingua.mining import defaults
 from interlingua.options import (
     FILTERING,
@@ -18,10 +19,12 @@ from interlingua.options import (
     argument,
     filled,
     function_of,
+    is_frame,
     listed,
     option,
 )
 from interlingua.registry import CHECKS
+from interlingua.report.rows import data_frame
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 from interlingua.storage.limits import in_line_limit
@@ -37,6 +40,8 @@ from interlingua.verbs.shared import (
 )
 
 if TYPE_CHECKING:
+    import pandas
+
     from interlingua.mining.score import ScoreJob, Stream
 
 
@@ -56,7 +61,7 @@ class ScoredPair(NamedTuple):
     columns: Mapping[str, Any]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class ScoredStream:
     """The kept pairs, in their order, each scored when its turn comes.
 
@@ -75,6 +80,20 @@ class ScoredStream:
 
     def __next__(self) -> ScoredPair:
         return next(self.pairs)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a data frame of the pairs that have not been read yet, which it reads.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return data_frame(
+            {"source": pair.source, "target": pair.target, **pair.columns} for pair in self
+        )
+
+    def __repr__(self) -> str:
+        """Return one line, and read nothing."""
+        return "<ScoredStream: pairs are scored as they are read; to_pandas() reads all>"
 
 
 @dataclass(frozen=True)
@@ -197,7 +216,8 @@ def run_score(
 ) -> ScoredStream:
     """Scores or filters the pairs of a bitext of any length, in its order.
 
-    The bitext is a file, or any iterable of a source and a target each.
+    The bitext is a file, any iterable of a source and a target each, or a table in memory of which
+    two columns hold them.
 
     Args:
         options: what to do.
@@ -208,7 +228,7 @@ def run_score(
         The pairs that are kept; without a filter all.
 
     Raises:
-        ConfigError: an option is wrong; the pairs are a table or a dictionary.
+        ConfigError: an option is wrong; the pairs are a dictionary.
         DataError: a pair does not hold two texts, when its turn comes; a file can't be read.
     """
     check_inputs(options)
@@ -260,6 +280,9 @@ def score_job(options: ScoreOptions) -> ScoreJob:
         ScoreJob,
         options,
         input=file,
+        # Those of a table in memory are read with it, see ``_open``.
+        source_column=options.source_column if file is not None else None,
+        target_column=options.target_column if file is not None else None,
         columns=listed(options.columns),
         config=score_config(
             options.margin,
@@ -275,10 +298,23 @@ def score_job(options: ScoreOptions) -> ScoreJob:
 def _open(options: ScoreOptions, job: ScoreJob) -> Stream:
     if isinstance(options.bitext, str | os.PathLike):
         return job.open()
+    from interlingua.corpus.frames import frame_pairs
     from interlingua.mining.score import pair_stream
 
     pairs: Any = options.bitext
-    return pair_stream(pairs, options.source_language, options.target_language)
+    source = options.source_language
+    target = options.target_language
+    if is_frame(pairs):
+        pairs, codes = frame_pairs(pairs, options.source_column, options.target_column)
+        # Columns may be called by their languages, as in a file.
+        if codes is not None:
+            source = source or codes[0]
+            target = target or codes[1]
+    elif options.source_column or options.target_column:
+        raise ConfigError(
+            "source_column and target_column are for files and tables, got pairs; drop them"
+        )
+    return pair_stream(pairs, source, target)
 
 
 score = function_of(ScoreOptions, run_score, "score")

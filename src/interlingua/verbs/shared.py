@@ -14,7 +14,17 @@ from interlingua.config import AtLeast, apply_override
 from interlingua.corpus.formats import FORMAT_OF_SUFFIX, is_moses_name
 from interlingua.errors import ConfigError, with_article
 from interlingua.mining import defaults
-from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, Names, Options, argument, option
+from interlingua.options import (
+    INPUT,
+    MODEL,
+    OUTPUT,
+    SEARCH,
+    Names,
+    Options,
+    argument,
+    is_frame,
+    option,
+)
 from interlingua.registry import BACKENDS, DEFAULT_MODEL, installed_model_entry
 from interlingua.storage.files import COMPRESSIONS, PathLike, stem_and_suffix
 from interlingua.storage.limits import MAX_LINE_CHARACTERS
@@ -230,15 +240,15 @@ class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
         """The default model where the first argument is what is read, and so no model.
 
         It is read here or on another machine. Another backend may read its model from a file: there
-        nothing is left out.
+        nothing is left out. Texts in memory are no model either.
         """
         if "model" in given or given.get("backend", BACKEND) != BACKEND:
             return None
         if first is None:
             return DEFAULT_MODEL
-        if isinstance(first, str | os.PathLike) and _is_input(os.fspath(first)):
-            return DEFAULT_MODEL
-        return None
+        if isinstance(first, str | os.PathLike):
+            return DEFAULT_MODEL if _is_input(os.fspath(first)) else None
+        return DEFAULT_MODEL if _holds_texts(first) else None
 
 
 def is_file_name(name: str) -> bool:
@@ -249,6 +259,14 @@ def is_file_name(name: str) -> bool:
     if Path(name).exists():
         return False
     return stem_and_suffix(name)[1] in FORMAT_OF_SUFFIX or Path(name).suffix in COMPRESSIONS
+
+
+def _holds_texts(value: Any) -> bool:
+    """Return whether a value that is no path holds texts, and so is no model."""
+    if callable(getattr(value, "encode", value)):
+        return False
+    # An array of two dimensions holds numbers; a table may hold pairs.
+    return is_frame(value) or (isinstance(value, Iterable) and getattr(value, "ndim", 1) == 1)
 
 
 def _is_input(name: str) -> bool:

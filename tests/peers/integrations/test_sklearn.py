@@ -33,7 +33,7 @@ def test_a_pipeline_sees_what_encode_gives(embedder, model):
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    vectors = Encoder.load(model).encode(TEXTS, prompt="query", dim=12)
+    vectors = Encoder.load(model).encode(TEXTS, prompt="query", truncate_dim=12)
     by_hand = LogisticRegression().fit(vectors, LABELS)
     pipeline = make_pipeline(embedder, LogisticRegression()).fit(TEXTS, LABELS)
     assert np.array_equal(pipeline.predict_proba(TEXTS), by_hand.predict_proba(vectors))

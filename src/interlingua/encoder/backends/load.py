@@ -178,7 +178,7 @@ def encode_and_identity(
         elsewhere: it is to work in other processes, which load the model by its name.
     """
     choices: Any = {"backend": backend, "dtype": dtype, "device": device}
-    how: Any = {"prompt": prompt, "batch_tokens": batch_tokens, "normalize": True}
+    how: Any = {"prompt": prompt, "batch_tokens": batch_tokens, "normalize_embeddings": True}
     identity = ""
     if identified:
         options = _backend_options(settings, backend)

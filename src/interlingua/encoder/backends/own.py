@@ -76,11 +76,11 @@ class OwnEncoder:
         self.dim = dim or encoder.dim
         self.whole_dim = encoder.dim
         self.settings = encoder.settings
-        dtype = dtype or "float32"
+        dtype = dtype or encoder.compute_dtype
         self.info = dataclasses.replace(
             describe(encoder, name=name), dim=self.dim, dtype=dtype, pooling_from=pooling_from
         )
-        self.encode = functools.partial(encoder.encode, dtype=dtype, dim=dim)
+        self.encode = functools.partial(encoder.encode, dtype=dtype, truncate_dim=dim)
         if questions is not None:
             if dim is not None:
                 raise ConfigError(
