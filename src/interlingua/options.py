@@ -223,23 +223,24 @@ def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Ca
 
 
 def checked_call(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a public function that refuses unknown options with an error of ours.
+    """Return a public function that refuses a wrong call with an error of ours.
 
     Args:
         function: its parameters by name are the options that are known.
     """
-    known = [
-        parameter.name
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY and parameter.name != "self"
-    ]
+    signature = inspect.signature(function)
+    known = [name for name in signature.parameters if name != "self"]
+    called = function.__qualname__.removesuffix(".__init__")
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in kwargs:
             if name not in known:
-                called = function.__qualname__.removesuffix(".__init__")
                 raise ConfigError(f"{called} has no option {name!r}{did_you_mean(name, known)}")
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ConfigError(f"{called}: {error}; call {called}({', '.join(known)})") from None
         return function(*args, **kwargs)
 
     return call

@@ -83,7 +83,7 @@ class FramePairs(NamedTuple):
 
     pairs: Iterable[tuple[Any, Any]]
     languages: tuple[str, str] | None = None
-    """By which the two columns are called, if they are; any codes."""
+    """Codes of the languages that the two columns are called by, if they are."""
 
 
 def frame_pairs(

@@ -51,9 +51,9 @@ from interlingua.encoder.vector_format import Precision, check_width
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_trimming import trim_vocabulary
 from interlingua.encoder.weights import weights_digest
-from interlingua.errors import CheckpointError, ConfigError, DataError, count_of
+from interlingua.errors import CheckpointError, ConfigError, DataError, count_of, did_you_mean
 from interlingua.options import checked_call
-from interlingua.registry import DEFAULT_MODEL, check_choice
+from interlingua.registry import DEFAULT_MODEL
 from interlingua.runtime.progress import Progress
 from interlingua.storage.files import PathLike, atomic_directory
 
@@ -393,7 +393,10 @@ class Encoder(nn.Module):
             raise ConfigError(
                 f"prompt is {prompt!r} and prompt_name {prompt_name!r}; give one of them"
             )
-        check_choice("prompt_name", prompt_name, self.settings.prompts)
+        prompts = self.settings.prompts
+        if prompt_name not in prompts:
+            nearest = did_you_mean(prompt_name, prompts) or "; it has none"
+            raise ConfigError(f"the model has no prompt called {prompt_name!r}{nearest}")
         return prompt_name
 
     def encode_query(self, texts: str | Iterable[str], **options: Any) -> Any:

@@ -43,8 +43,8 @@ def data_frame(records: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
     Raises:
         MissingExtraError: pandas is not installed.
     """
-    pandas = import_extra("pandas", extra="pandas")
-    frame: pandas.DataFrame = pandas.DataFrame.from_records(list(records))
+    library = import_extra("pandas", extra="pandas")
+    frame: pandas.DataFrame = library.DataFrame.from_records(list(records))
     return frame
 
 

@@ -14,7 +14,6 @@ from interlingua.config import AtLeast
 from interlingua.corpus.frames import frame_pairs
 from interlingua.encoder.texts import check_text
 from interlingua.errors import ConfigError, DataError, with_article
-from interlingua.languages import resolve
 from interlingua.options import (
     FILTERING,
     INPUT,
@@ -429,7 +428,7 @@ def write_pairs(frame: Any, folder: Path) -> Path:
             " table.rename(columns={'source': 'de', 'target': 'en'})"
         )
     folder.mkdir()
-    name = "-".join(resolve(code).code for code in languages)
+    name = "-".join(languages)
     with atomic_write(folder / f"{name}.tsv") as file:
         for row, sides in enumerate(pairs):
             cells = [" ".join(check_text(side, row, "data").split()) for side in sides]

@@ -84,15 +84,11 @@ def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
         ConfigError: a question is empty, or there is none.
         DataError: standard input holds no question; empty lines of it are left out.
     """
+    _check_first(options)
     questions = _questions(options.questions)  # an empty one shows before the model is loaded
     if options.texts is not None:
         yield from _rankings_in_memory(options, questions)
         return
-    if not isinstance(options.folder, str | os.PathLike):
-        raise ConfigError(
-            "search needs the folder of an index, or texts after the question:"
-            " interlingua.search(model, question, texts)"
-        )
     check_index(options.folder)
     check_inputs(options)
     from interlingua.search.passage_index import PassageIndex
@@ -115,6 +111,23 @@ def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
         yield question, ranking
 
 
+def _check_first(options: SearchOptions) -> None:
+    """Check that the first argument is an index, or before texts a model.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    from interlingua.verbs.evaluate import check_encoder
+
+    if options.texts is not None and options.folder is not None:
+        check_encoder(options.folder, "search(model, question, texts)")
+    elif not isinstance(options.folder, str | os.PathLike):
+        raise ConfigError(
+            "search needs the folder of an index, or texts after the question:"
+            " interlingua.search(model, question, texts)"
+        )
+
+
 def _rankings_in_memory(
     options: SearchOptions, questions: Iterator[str]
 ) -> Iterator[tuple[str, Ranking]]:
@@ -135,7 +148,7 @@ def _rankings_in_memory(
             dtype=cast(Any, options.dtype),
         )
     else:
-        refuse_unread(options, "device", "dtype", reason="folder", when=True)
+        refuse_unread(options, "device", "dtype", reason="a loaded model", when=True)
     index = Index(model, options.texts)
     for question in questions:
         ranking: Any = index.search(
