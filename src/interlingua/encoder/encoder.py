@@ -312,40 +312,35 @@ class Encoder(nn.Module):
     ) -> Float32[np.ndarray, "*n d"] | Float[Tensor, "*n d"]:
         """Return one vector per text, in the order given; of a single string, one vector.
 
-        The names are those of sentence-transformers. Memory is bounded by a window of texts. A text
-        without a visible character gets the zero vector, whatever the prompt.
+        Memory is bounded by a window of texts. A text without a visible character gets the zero
+        vector, whatever the prompt.
 
         Args:
-            texts: one string, or any iterable of strings: a list, a generator, a column of pandas,
-                polars, Arrow or ``datasets``. A generator is read as needed.
+            texts: one string, or any iterable of strings, such as a generator or a column of a
+                table.
             prompt: a text to put in front, which ends with a colon, a space or the like, or the
                 name of one of the model's prompts; "" = none, None = the model's default.
             prompt_name: name of one of the model's prompts, in place of ``prompt``.
-            language: of the texts, in any code; needed by vocabularies that pre-tokenize by
-                language.
+            language: of the texts, in any code, for vocabularies that pre-tokenize by language.
             batch_size: upper limit of a batch, in texts; default: only that in tokens.
             batch_tokens: upper limit of a batch, in tokens.
             show_progress_bar: True shows a bar on standard error, or a line a minute if that is no
                 terminal; a ``Progress`` counts the texts.
-            precision: of the vectors: float32, int8, binary (bits in signed bytes), ubinary
-                (unsigned).
-            dtype: to compute in; default: as ``load`` was told, float32. Float32 is the default on
-                a GPU too, without TF32: vectors are those of the CPU but for rounding. With int8,
-                which is for CPUs, two thirds of the products are in bytes; with tf32, which is for
-                NVIDIA GPUs, products round their factors to 10 bits. Auto is the fastest dtype on
-                this machine of float32, bfloat16 and int8 that gives vectors with a cosine of at
-                least 0.999 to those in float32; on a GPU that is bfloat16.
+            precision: float32, int8, binary (bits in signed bytes) or ubinary (unsigned).
+            dtype: to compute in; default: that of ``load``, float32, on a GPU too, without TF32.
+                With int8, for CPUs, two thirds of the products are in bytes; with tf32, for NVIDIA
+                GPUs, products round their factors to 10 bits. Auto is the fastest dtype on this
+                machine of float32, bfloat16 and int8 that gives vectors with a cosine of at least
+                0.999 to those in float32; on a GPU that is bfloat16.
             convert_to_tensor: return a tensor on the model's device, in place of an array.
             convert_to_numpy: return an array; False only with ``convert_to_tensor``.
             normalize_embeddings: scale the vectors to length 1.
             truncate_dim: number of elements to keep of each vector, the first ones, scaled anew;
                 default: all.
             out: a ``.npy`` file to write instead of collecting in memory; it appears when all is
-                done. In memory a vector with NaN or infinity is given as it is; in a file it is an
-                error.
-            report: counts texts, tokens and cut texts. Without one, the first call of this process
-                that cuts texts at the encoder's limit says how many, in a warning of the logger
-                ``interlingua``.
+                done. A vector with NaN or infinity is an error in a file, not in memory.
+            report: counts texts, tokens and cut texts. Without one, a warning counts the cut texts
+                of the first call that cuts any.
 
         Returns:
             The vectors of shape (n, d), memory-mapped if ``out`` is given; (d,) of a single string.

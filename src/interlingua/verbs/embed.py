@@ -41,7 +41,7 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
         kind=str,
     )
     normalize: bool = option(True, "Scale the vectors to length 1.", group=OUTPUT)
-    dim: Annotated[int, AtLeast(1)] | None = option(
+    truncate_dim: Annotated[int, AtLeast(1)] | None = option(
         None,
         "Keep so many elements of each vector, the first.",
         group=OUTPUT,
@@ -84,13 +84,13 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     """
     # What of the vectors' form is not the default; only our own models take it.
     form: dict[str, Any] = {}
-    if options.dim is not None:
-        form["truncate_dim"] = options.dim
+    if options.truncate_dim is not None:
+        form["truncate_dim"] = options.truncate_dim
     if options.precision != "float32":
         form["precision"] = options.precision
     if form and options.backend != "interlingua":
         raise ConfigError(
-            f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua"
+            f"--{next(iter(form)).replace('_', '-')} is for our own models; drop it, or say --backend interlingua"
         )
     check_inputs(options)
     if os.fspath(options.output).endswith(".parquet"):

@@ -214,7 +214,7 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
     passage_prompt: str | None = option(
         None, "Before passages; the model's own by default.", group=MODEL
     )
-    dim: Annotated[int, AtLeast(1)] | None = option(
+    truncate_dim: Annotated[int, AtLeast(1)] | None = option(
         None,
         "Keep so many elements of each vector, the first.",
         group=MODEL,
@@ -339,7 +339,7 @@ class Evaluation:
             pooling=options.pooling,
             dtype=options.dtype,
             device=options.device,
-            dim=options.dim,
+            dim=options.truncate_dim,
         )
         return cls(options, encoder, info, tasks, data, budget)
 

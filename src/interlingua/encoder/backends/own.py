@@ -19,6 +19,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.locate import locate
 from interlingua.encoder.model_info import describe
 from interlingua.encoder.pooling import PoolingMode
+from interlingua.encoder.vector_format import check_width
 from interlingua.errors import ConfigError
 
 
@@ -68,11 +69,8 @@ class OwnEncoder:
         if pooling is not None:
             encoder.settings = dataclasses.replace(encoder.settings, pooling=pooling)
             pooling_from = "requested"
-        if dim is not None and not 1 <= dim <= encoder.dim:
-            raise ConfigError(
-                f"dim is {dim}, but the model's vectors have {encoder.dim} elements; choose 1 to"
-                " that"
-            )
+        if dim is not None:
+            check_width(dim, encoder.dim)
         self.dim = dim or encoder.dim
         self.whole_dim = encoder.dim
         self.settings = encoder.settings
@@ -84,7 +82,7 @@ class OwnEncoder:
         if questions is not None:
             if dim is not None:
                 raise ConfigError(
-                    "a model with two towers is measured in its whole width; drop the dim option"
+                    "a model with two towers is measured in its whole width; drop truncate_dim"
                 )
             towers = DualEncoder(encoder, questions)
             self.encode_queries = functools.partial(towers.encode_queries, dtype=dtype)
