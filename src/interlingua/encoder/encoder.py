@@ -346,16 +346,13 @@ class Encoder(nn.Module):
             The vectors of shape (n, d), memory-mapped if ``out`` is given; (d,) of a single string.
 
         Raises:
-            ConfigError: an option is unknown or out of range, ``texts`` is a table, a dictionary or
-                a set, or the dtype is not one of the device.
-            DataError: an element of it is not a text, or ``out`` is given and a vector is not
-                finite.
+            ConfigError: an option can't be, or ``texts`` is a table, a dictionary or a set.
+            DataError: an element is not a text, or a vector for ``out`` is not finite.
         """
         if not (convert_to_numpy or convert_to_tensor):
             raise ConfigError("convert_to_numpy is False; give convert_to_tensor=True for a tensor")
         if convert_to_tensor and out is not None:
             raise ConfigError("convert_to_tensor is for vectors in memory; drop it, or drop out")
-        is_single = isinstance(texts, str)
         vectors = encode_texts(
             self,
             [texts] if isinstance(texts, str) else texts,
@@ -371,10 +368,11 @@ class Encoder(nn.Module):
             report=report,
             progress=show_progress_bar,
         )
-        found = vectors[0] if is_single else vectors
+        if isinstance(texts, str):
+            vectors = vectors[0]
         if convert_to_tensor:
-            return torch.from_numpy(found).to(self.device)
-        return found
+            return torch.from_numpy(vectors).to(self.device)
+        return vectors
 
     def _chosen_prompt(self, prompt: str | None, prompt_name: str | None) -> str | None:
         """Return the prompt of ``encode``, given in one way or the other.

@@ -89,9 +89,8 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     if options.precision != "float32":
         form["precision"] = options.precision
     if form and options.backend != "interlingua":
-        raise ConfigError(
-            f"--{next(iter(form)).replace('_', '-')} is for our own models; drop it, or say --backend interlingua"
-        )
+        flag = next(iter(form)).replace("_", "-")
+        raise ConfigError(f"--{flag} is for our own models; drop it, or say --backend interlingua")
     check_inputs(options)
     if os.fspath(options.output).endswith(".parquet"):
         require_extra("pyarrow", extra="parquet")
