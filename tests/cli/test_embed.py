@@ -57,7 +57,12 @@ def test_options_reach_the_encoder(done, model, text, tmp_path):
     options = "--prompt 'ru1 ' --no-normalize --batch-tokens 3 --dtype bfloat16 --device cpu"
     done(f"embed {model} {text} -o {tmp_path}/out.npy --language de", options)
     expected = Encoder.load(model).encode(
-        LINES, prompt="ru1 ", normalize=False, batch_tokens=3, dtype="bfloat16", language="deu_Latn"
+        LINES,
+        prompt="ru1 ",
+        normalize_embeddings=False,
+        batch_tokens=3,
+        dtype="bfloat16",
+        language="deu_Latn",
     )
     assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
 

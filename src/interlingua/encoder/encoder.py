@@ -324,8 +324,7 @@ class Encoder(nn.Module):
             language: of the texts, in any code, for vocabularies that pre-tokenize by language.
             batch_size: upper limit of a batch, in texts; default: only that in tokens.
             batch_tokens: upper limit of a batch, in tokens.
-            show_progress_bar: True shows a bar on standard error, or a line a minute if that is no
-                terminal; a ``Progress`` counts the texts.
+            show_progress_bar: show a bar on standard error; without a terminal, a line a minute.
             precision: float32, int8, binary (bits in signed bytes) or ubinary (unsigned).
             dtype: to compute in; default: that of ``load``, float32, on a GPU too, without TF32.
                 With int8, for CPUs, two thirds of the products are in bytes; with tf32, for NVIDIA
@@ -335,8 +334,7 @@ class Encoder(nn.Module):
             convert_to_tensor: return a tensor on the model's device, in place of an array.
             convert_to_numpy: return an array; False only with ``convert_to_tensor``.
             normalize_embeddings: scale the vectors to length 1.
-            truncate_dim: number of elements to keep of each vector, the first ones, scaled anew;
-                default: all.
+            truncate_dim: elements to keep of each vector, the first; they are scaled anew.
             out: a ``.npy`` file to write instead of collecting in memory; it appears when all is
                 done. A vector with NaN or infinity is an error in a file, not in memory.
             report: counts texts, tokens and cut texts. Without one, a warning counts the cut texts
