@@ -54,7 +54,9 @@ def test_compressed_files_and_standard_input(done, model, text, tmp_path, monkey
 
 
 def test_options_reach_the_encoder(done, model, text, tmp_path):
-    options = "--prompt 'ru1 ' --no-normalize --batch-tokens 3 --dtype bfloat16 --device cpu"
+    options = (
+        "--prompt 'ru1 ' --no-normalize-embeddings --batch-tokens 3 --dtype bfloat16 --device cpu"
+    )
     done(f"embed {model} {text} -o {tmp_path}/out.npy --language de", options)
     expected = Encoder.load(model).encode(
         LINES,
@@ -88,7 +90,7 @@ def test_any_backend(done, text, tmp_path, monkeypatch):
     )
     monkeypatch.chdir(tmp_path)
     command = f"embed my_two_numbers:embed {text} -o {tmp_path}/out.npy --backend function"
-    said = done(command, "--prompt 'q: ' --no-normalize")
+    said = done(command, "--prompt 'q: ' --no-normalize-embeddings")
     assert np.load(tmp_path / "out.npy").tolist() == [[3 + len(line), 2.0] for line in LINES]
     assert "out.npy: 4 x 2 float32" in said.err
     done(command)

@@ -23,7 +23,10 @@ def encoder(word_vocabulary, tmp_path):
     ("flags", "options"),
     [
         ("", {}),
-        ("--prompt 'ru1 ' --no-normalize", {"prompt": "ru1 ", "normalize": False}),
+        (
+            "--prompt 'ru1 ' --no-normalize-embeddings",
+            {"prompt": "ru1 ", "normalize_embeddings": False},
+        ),
         ("--truncate-dim 8 --precision ubinary", {"truncate_dim": 8, "precision": "ubinary"}),
     ],
 )

@@ -31,9 +31,6 @@ from interlingua.search.topk.exact import exact_topk
 from interlingua.storage.files import PathLike
 
 MemoryMode = Literal["vector", "feedback"]
-NO_CONDITIONS = "an index in memory has no SQL conditions; choose the rows first, or use an index"
-NO_WORDS = "an index in memory compares vectors, not words; choose the mode vector, or use an index"
-ON_DISK = " on disk: interlingua.index('build', [FILES], output=FOLDER)"
 
 
 class MemoryPassages:
@@ -89,7 +86,7 @@ class MemoryPassages:
             ConfigError: there is a condition.
         """
         if where is not None:
-            raise ConfigError(NO_CONDITIONS + ON_DISK)
+            raise _needs_disk("a condition")
         rows = np.arange(len(self.passages))
         if languages:
             rows = np.flatnonzero(np.isin(self._languages, list(languages)))
@@ -109,7 +106,7 @@ class MemoryPassages:
         Raises:
             ConfigError: always.
         """
-        raise ConfigError(NO_WORDS + ON_DISK)
+        raise _needs_disk("a search by words")
 
     def matching_with_cosines(
         self,
@@ -125,7 +122,7 @@ class MemoryPassages:
         Raises:
             ConfigError: always.
         """
-        raise ConfigError(NO_WORDS + ON_DISK)
+        raise _needs_disk("a search by words")
 
 
 class Index:
@@ -249,6 +246,13 @@ class Index:
         of_languages = f" in {count_of(len(languages), 'languages')}" if languages else ""
         dim = self._ranker.model.encoder.dim
         return f"<Index of {count_of(len(self), 'passages')}{of_languages}, {dim} dimensions>"
+
+
+def _needs_disk(what: str) -> ConfigError:
+    return ConfigError(
+        f"an index in memory compares vectors alone; {what} needs an index on disk:"
+        " interlingua.index('build', [FILES], output=FOLDER)"
+    )
 
 
 def _encoder(model: Any) -> Encoder:

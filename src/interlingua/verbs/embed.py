@@ -40,7 +40,7 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
         REQUIRED,
         kind=str,
     )
-    normalize: bool = option(True, "Scale the vectors to length 1.", group=OUTPUT)
+    normalize_embeddings: bool = option(True, "Scale the vectors to length 1.", group=OUTPUT)
     truncate_dim: Annotated[int, AtLeast(1)] | None = option(
         None,
         "Keep so many elements of each vector, the first.",
@@ -110,12 +110,17 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     elsewhere = options.ray is not None or options.devices > 1
     encode, identity = open_model(options, identified=job.to_folder, elsewhere=elsewhere)
     # With the model all that the vectors depend on: a run that goes on must have made the same.
-    settings = [f"normalize={options.normalize} language={options.language}"]
+    settings = [f"normalize={options.normalize_embeddings} language={options.language}"]
     if options.column:
         settings.append(f"column={options.column}")
     settings += [f"{name}={value}" for name, value in form.items()]
     return job.run(
-        partial(encode, language=options.language, normalize_embeddings=options.normalize, **form),
+        partial(
+            encode,
+            language=options.language,
+            normalize_embeddings=options.normalize_embeddings,
+            **form,
+        ),
         model=" ".join([identity, *settings]),
         progress=progress,
     )

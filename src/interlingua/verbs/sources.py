@@ -14,7 +14,7 @@ from interlingua.encoder.backends.function import FunctionEncoder
 from interlingua.encoder.backends.load import encode_and_identity
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.model_info import prompt_text
+from interlingua.encoder.model_info import encoding_text
 from interlingua.errors import ConfigError
 from interlingua.mining.pipeline import TextFile, text_side
 from interlingua.mining.texts import LAYOUTS, guess_layout
@@ -64,7 +64,7 @@ def open_model(
         dtype = options.dtype or options.model.compute_dtype
         if options.dtype or dtype != "float32":
             parts.append(f"dtype={dtype}")
-        parts.append(prompt_text(own, options.prompt))
+        parts.append(encoding_text(own, options.prompt))
         identity = " ".join(parts).strip()
     how: Any = {
         "prompt": options.prompt,

@@ -18,7 +18,7 @@ from interlingua.encoder.backends.foreign import Choices, ForeignEncoder, NoOpti
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder, choose_device
 from interlingua.encoder.locate import best_of_run, hub_name
-from interlingua.encoder.model_info import ModelInfo, prompt_text
+from interlingua.encoder.model_info import ModelInfo, encoding_text
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.encoder.training_record import training_record
@@ -183,7 +183,7 @@ def encode_and_identity(
     if identified:
         options = _backend_options(settings, backend)
         encoder, info = load_encoder(model, **choices, options=options)
-        facts = [info.identity or info.name, *info.overrides, prompt_text(encoder, prompt)]
+        facts = [info.identity or info.name, *info.overrides, encoding_text(encoder, prompt)]
         identity = " ".join(facts).strip()
         encode = functools.partial(encoder.encode, **how)
     if elsewhere:
