@@ -175,7 +175,7 @@ class OutOfTimeError(BaseException):
 
 def methods(report: Report) -> None:
     """Loss and gradients of every method, in float32 and under bfloat16."""
-    from interlingua.registry import METHODS
+    from interlingua.config.registry import METHODS
 
     for method in sorted(METHODS)[: 3 if report.tiny else None]:
         try:
@@ -191,7 +191,7 @@ def methods(report: Report) -> None:
 
 def compiled(report: Report) -> None:
     """Loss and gradients with ``run.compile``, next to those without."""
-    from interlingua.one_pass import switch
+    from interlingua.runtime.one_pass import switch
 
     for method in ("infonce",) if report.tiny else ("infonce", "mexma", "ems"):
         expected = _gradients(method, "cpu")
@@ -277,8 +277,8 @@ def _norm(tensors: Iterable[Any]) -> float:
 
 def resume(report: Report) -> None:
     """A run that a checkpoint cuts in two ends with the bytes of one that nothing stopped."""
-    from interlingua.train.config import RunConfig
-    from interlingua.train.engine import Engine
+    from interlingua.training.config import RunConfig
+    from interlingua.training.machine.engine import Engine
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -297,11 +297,11 @@ def _digest_after(engine: Any, folder: Path, *, stops_after: int | None) -> str:
     """Of the weights after six steps of MEXMA with dropout."""
     from tests.methods.harness import tiny_batch, tiny_objective
 
-    from interlingua.encoder.weights import weights_digest
-    from interlingua.train.checkpoint import TrainState, load_checkpoint, save_checkpoint
-    from interlingua.train.config import OptimizerConfig
-    from interlingua.train.optim import build_optimizer
-    from interlingua.train.step import gradients
+    from interlingua.encoder.modeling.weights import weights_digest
+    from interlingua.training.checkpoint import TrainState, load_checkpoint, save_checkpoint
+    from interlingua.training.config import OptimizerConfig
+    from interlingua.training.optimization.optim import build_optimizer
+    from interlingua.training.step import gradients
 
     def built() -> tuple[Any, Any, Any]:
         objective = tiny_objective("mexma", dropout=0.1).to(engine.device)
@@ -325,9 +325,9 @@ def _digest_after(engine: Any, folder: Path, *, stops_after: int | None) -> str:
 
 def topk(report: Report) -> None:
     """Exact neighbors of the device's own search, and of the CPU's."""
-    from interlingua.search.topk.device_scanner import DeviceScanner
-    from interlingua.search.topk.exact import make_frame, mutual_topk, read_block
-    from interlingua.search.topk.lists import NeighborLists
+    from interlingua.retrieval.topk.device_scanner import DeviceScanner
+    from interlingua.retrieval.topk.exact import make_frame, mutual_topk, read_block
+    from interlingua.retrieval.topk.lists import NeighborLists
 
     n, m, width = (300, 500, 40) if report.tiny else (20_000, 30_000, 384)
     x, y = (_unit_vectors(size, width, seed) for seed, size in enumerate((n, m)))
@@ -353,8 +353,8 @@ def attention(report: Report) -> None:
     """
     import torch
 
-    from interlingua.encoder import efficient
-    from interlingua.encoder.attention import Layout, flash_available
+    from interlingua.encoder.modeling import efficient_attention
+    from interlingua.encoder.modeling.attention import Layout, flash_available
 
     heads, head_width = (2, 16) if report.tiny else (16, 64)
     draw = random.Random(0)
@@ -375,7 +375,7 @@ def attention(report: Report) -> None:
             arranged = layout.arrange(qkv)
             how = "FlashAttention"
             if layout is by_length:
-                is_one = efficient.available(arranged, head_width)
+                is_one = efficient_attention.available(arranged, head_width)
                 how = "one kernel" if is_one else "groups of equal length"
             found = _attended(arranged, layout, heads)
             apart = max(
@@ -399,11 +399,11 @@ def _measure_packed(
     """Of one layer's attention: seconds, and how many times faster than by groups."""
     from unittest import mock
 
-    from interlingua.encoder import efficient
+    from interlingua.encoder.modeling import efficient_attention
 
     run()
     packed = _seconds(report, run)
-    with mock.patch.object(efficient, "available", return_value=False):
+    with mock.patch.object(efficient_attention, "available", return_value=False):
         groups()
         by_groups = _seconds(report, groups)
     report.measure(f"attention {name}", seconds=packed, times_groups=by_groups / packed)
@@ -413,7 +413,7 @@ def _attended(qkv: Any, layout: Any, heads: int) -> list[Any]:
     """Contexts, and gradients of queries, keys and values, all in the layout's order."""
     import torch
 
-    from interlingua.encoder.attention import attend
+    from interlingua.encoder.modeling.attention import attend
 
     x = qkv.detach().requires_grad_()
     context = attend(x, layout, heads=heads)
@@ -517,7 +517,7 @@ def _measure_steps(report: Report, method: str, shape: str, rate: float) -> None
     from torch.utils.flop_counter import FlopCounterMode
 
     from interlingua.errors import ConfigError
-    from interlingua.one_pass import switch
+    from interlingua.runtime.one_pass import switch
 
     step = Step(report, method, shape)
     with FlopCounterMode(display=False) as counter:
@@ -561,9 +561,9 @@ class Step:
     def __init__(self, report: Report, method: str, shape: str) -> None:
         from interlingua.batches.tokens import TokenBatch
         from interlingua.config import from_mapping
-        from interlingua.registry import METHODS, resolve
-        from interlingua.train.config import OptimizerConfig
-        from interlingua.train.optim import build_optimizer
+        from interlingua.config.registry import METHODS, resolve
+        from interlingua.training.config import OptimizerConfig
+        from interlingua.training.optimization.optim import build_optimizer
 
         self.pairs, parts = BATCHES[method]
         if report.tiny:
@@ -616,7 +616,7 @@ def mining(report: Report) -> None:
     """
     import torch
 
-    from interlingua.search.topk.exact import mutual_topk
+    from interlingua.retrieval.topk.exact import mutual_topk
 
     n = 2000 if report.tiny else 1_000_000
     width = 64 if report.tiny else 1024
@@ -719,8 +719,8 @@ def _encoder(shape: str, *, words: int) -> Any:
     import torch
     from tests.methods.conftest import tiny_vocabulary
 
-    from interlingua.encoder.backbone import BackboneConfig
     from interlingua.encoder.encoder import Encoder
+    from interlingua.encoder.modeling.backbone import BackboneConfig
 
     torch.manual_seed(0)
     config = BackboneConfig(

@@ -24,8 +24,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from interlingua.mining.align import Aligner
-from interlingua.mining.alignment import AlignConfig, Link, LinkCounts
+from interlingua.alignment.align import Aligner
+from interlingua.alignment.sentence_alignment import AlignConfig, Link, LinkCounts
 
 FLORES_CODES = {
     "de": "deu_Latn",

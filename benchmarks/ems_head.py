@@ -81,10 +81,10 @@ def training_step(form: str, options: argparse.Namespace) -> dict[str, float]:
     from tokenizers import Tokenizer, models
 
     from interlingua.batches.tokens import ParallelBatch, TokenBatch
-    from interlingua.encoder.backbone import BackboneConfig
     from interlingua.encoder.encoder import Encoder
-    from interlingua.encoder.vocabulary import Vocabulary
+    from interlingua.encoder.modeling.backbone import BackboneConfig
     from interlingua.methods.ems import EMS, EMSConfig
+    from interlingua.vocabulary.vocabulary import Vocabulary
 
     torch.set_num_threads(1)
     torch.manual_seed(0)

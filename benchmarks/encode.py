@@ -599,8 +599,8 @@ def show(
 
 def run(options: Options, arguments: Sequence[str]) -> dict[str, Any]:
     """Measures, shows and returns all numbers."""
-    from interlingua.encoder.directory import read_json
-    from interlingua.encoder.vocabulary import Vocabulary
+    from interlingua.encoder.directories.model_directory import read_json
+    from interlingua.vocabulary.vocabulary import Vocabulary
 
     texts = {name: read_texts(name, options) for name in options.sets}
     folder = Path(options.model)
@@ -651,7 +651,7 @@ def run(options: Options, arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    from interlingua.encoder.locate import locate
+    from interlingua.storage.locate import locate
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(

@@ -82,7 +82,7 @@ def search(engine: str, x: np.ndarray, y: np.ndarray, k: int) -> tuple[np.ndarra
         ]
         of_x, of_y = ([[hit["corpus_id"] for hit in hits] for hits in way] for way in ways)
         return np.array(of_x), np.array(of_y)
-    from interlingua.search.topk.exact import mutual_topk
+    from interlingua.retrieval.topk.exact import mutual_topk
 
     of_x, of_y = mutual_topk(x, y, k=k, device="cpu")
     return of_x.indices.numpy(), of_y.indices.numpy()

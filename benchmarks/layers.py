@@ -15,9 +15,9 @@ import tempfile
 
 import torch
 
-from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.executors.layers import AUTOMATIC, choose
-from interlingua.encoder.families import FAMILIES
+from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
+from interlingua.encoder.modeling.families import FAMILIES
 
 LAYERS = 3
 """Of each: a third of an int8 encoder's layers is in a finer type."""

@@ -24,9 +24,9 @@ import numpy as np
 
 from interlingua.mining.mine import parse_size
 from interlingua.mining.plan import TRIED_TEXTS
+from interlingua.retrieval.topk.speed import search_speed
+from interlingua.retrieval.topk.tiles import TilePlan, neighbor_blocks, search_tiles
 from interlingua.runtime import duration, size_text
-from interlingua.search.topk.speed import search_speed
-from interlingua.search.topk.tiles import TilePlan, neighbor_blocks, search_tiles
 from interlingua.storage.arrays import unit_rows
 
 CHUNK = 65_536

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from interlingua.search.passage_files import Passage
-from interlingua.search.passage_index import IndexSettings, PassageIndex
-from interlingua.search.ranking import merged
+from interlingua.retrieval.passage_files import Passage
+from interlingua.retrieval.passage_index import IndexSettings, PassageIndex
+from interlingua.retrieval.ranking import merged
 
 LANGUAGES = ("arb_Arab", "deu_Latn", "eng_Latn", "spa_Latn", "zho_Hans")
 WORDS = 50_000

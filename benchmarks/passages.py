@@ -20,9 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from interlingua.evaluation import key_index, postings
+from interlingua.evaluation import key_index
+from interlingua.evaluation.baselines import postings
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.tasks.retrieval import Beir
+from interlingua.evaluation.tasks.retrieval.retrieval import Beir
 
 MR_TYDI = 58_043_326
 WORDS = [f"word{number}" for number in range(5000)]

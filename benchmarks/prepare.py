@@ -27,7 +27,7 @@ import unittest.mock
 from itertools import count
 from pathlib import Path
 
-from interlingua.prepare.config import (
+from interlingua.preparation.config import (
     DeduplicateConfig,
     PrepareConfig,
     SourceConfig,
@@ -144,7 +144,7 @@ def compare(folder: Path, options: argparse.Namespace, seconds: float) -> None:
         options: of the command line.
         seconds: processor time that it took.
     """
-    from interlingua.prepare.pipeline import prepare
+    from interlingua.preparation.pipeline import prepare
 
     config = configuration(folder, options, "by_tokenizers")
     started = processor_seconds()
@@ -162,8 +162,8 @@ def run(folder: PathLike, options: argparse.Namespace) -> float:
     import sentencepiece  # noqa: F401  (imported here so that it counts as an import)
     import tokenizers  # noqa: F401
 
-    from interlingua.encoder import vocabulary_training  # noqa: F401
-    from interlingua.prepare.pipeline import prepare
+    from interlingua.preparation.pipeline import prepare
+    from interlingua.vocabulary import sentencepiece_training  # noqa: F401
 
     config = configuration(folder, options, "prepared")
     imports = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from interlingua.corpus.formats import TextPair, read_pairs
+from interlingua.corpus.formats.bitext import TextPair, read_pairs
 from interlingua.encoder.backends.load import encode_function
 from interlingua.encoder.encode import DTYPES, EncodeReport
 from interlingua.mining.score import BitextScorer, ScoreConfig

@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
+from interlingua.corpus.formats.bitext import TextPair, read_pairs, write_pairs
 from interlingua.encoder.backends.load import encode_function
-from interlingua.mining.calibrate import LearnJob
-from interlingua.mining.calibration import expected_cuts, load_calibration, measure
-from interlingua.mining.mixed_stream import first_part
+from interlingua.mining.calibration.calibrate import LearnJob
+from interlingua.mining.calibration.calibration import expected_cuts, load_calibration, measure
+from interlingua.mining.calibration.mixed_stream import first_part
 from interlingua.mining.score import BitextScorer, pair_stream
 
 

@@ -16,7 +16,7 @@ import json
 import random
 from pathlib import Path
 
-from interlingua.evaluation.tasks.retrieval import TyDiGoldP, XQuAD, XQuADR
+from interlingua.evaluation.tasks.retrieval.retrieval import TyDiGoldP, XQuAD, XQuADR
 
 TASKS = {"xquad": XQuAD, "xquad_r": XQuADR, "tydi_goldp": TyDiGoldP}
 

@@ -159,13 +159,13 @@ def ours(options: Options, pairs: Pairs) -> Iterator[float]:
     import torch
 
     from interlingua.batches.prefetch import Prefetcher
+    from interlingua.config.registry import METHODS, resolve
     from interlingua.encoder.encoder import Encoder
-    from interlingua.registry import METHODS, resolve
-    from interlingua.train.config import OptimizerConfig, RunConfig
-    from interlingua.train.engine import Engine
-    from interlingua.train.memory import freed_memory_kept
-    from interlingua.train.optim import build_optimizer
-    from interlingua.train.step import gradients
+    from interlingua.training.config import OptimizerConfig, RunConfig
+    from interlingua.training.machine.engine import Engine
+    from interlingua.training.machine.memory import freed_memory_kept
+    from interlingua.training.optimization.optim import build_optimizer
+    from interlingua.training.step import gradients
 
     run = RunConfig(
         output=Path("unused"),
@@ -180,7 +180,7 @@ def ours(options: Options, pairs: Pairs) -> Iterator[float]:
     if options.vocabulary:
         encoder = trimmed(encoder, pairs, options.vocabulary)
     if options.preset:
-        from interlingua.encoder.backbone import BackboneConfig
+        from interlingua.encoder.modeling.backbone import BackboneConfig
 
         shape = BackboneConfig.preset(options.preset, vocab_size=encoder.vocabulary.size)
         encoder = Encoder.from_scratch(shape, encoder.vocabulary, initialization="bert")
@@ -207,7 +207,7 @@ def ours(options: Options, pairs: Pairs) -> Iterator[float]:
 
 def trimmed(encoder: Any, pairs: Pairs, size: int) -> Any:
     """The encoder with a vocabulary of so many entries: the pairs' own, and the first others."""
-    from interlingua.encoder.vocabulary_trimming import ids_in_use
+    from interlingua.vocabulary.trimming import ids_in_use
 
     kept = ids_in_use(encoder.vocabulary, [text for pair in pairs for text in pair[:2]])
     kept |= set(encoder.vocabulary.special_ids)
@@ -449,7 +449,7 @@ def measured(options: Options, what: str, name: str) -> dict[str, dict[str, floa
 
 
 def main() -> None:
-    from interlingua.encoder.locate import locate
+    from interlingua.storage.locate import locate
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(

@@ -25,7 +25,7 @@ import faiss
 import numpy as np
 from passage_index import passages, unit_vectors
 
-from interlingua.search.passage_index import IndexSettings, PassageIndex
+from interlingua.retrieval.passage_index import IndexSettings, PassageIndex
 
 TARGET = 5
 """Times as fast as LanceDB's scan."""

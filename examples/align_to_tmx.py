@@ -12,7 +12,7 @@ import sys
 
 import interlingua
 import toy
-from interlingua.corpus.formats import read_pairs
+from interlingua.corpus.formats.bitext import read_pairs
 
 
 def write_documents() -> tuple[str, str]:

@@ -11,8 +11,8 @@ import shutil
 import sys
 
 import toy
-from interlingua.search.passage_index import PassageIndex
-from interlingua.search.searcher import Searcher, build_index, model_of
+from interlingua.retrieval.passage_index import PassageIndex
+from interlingua.retrieval.searcher import Searcher, build_index, model_of
 
 
 def write_texts() -> list[str]:

@@ -155,7 +155,7 @@ def word_vocabulary():
     """One id per invented word, with the special tokens and language tags of an EMS vocabulary."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
-    from interlingua.encoder.vocabulary import Vocabulary
+    from interlingua.vocabulary.vocabulary import Vocabulary
 
     tags = {code: f"<2{code[:3]}>" for code in (*LANGUAGES, "eng_Latn")}
     words = [translate(word, code) for code in tags for word in range(WORDS)]

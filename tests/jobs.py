@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from interlingua.encoder.embed_files import EmbedJob
+from interlingua.config.options import filled
+from interlingua.encoder.files.embed_files import EmbedJob
 from interlingua.mining.mine import MineJob
 from interlingua.mining.score import ScoreJob
-from interlingua.options import filled
 from interlingua.verbs import mine
 from interlingua.verbs.embed import EmbedOptions
 from interlingua.verbs.mine import MineOptions

@@ -10,8 +10,8 @@ import pytest
 
 import interlingua
 from interlingua.cli.main import VERBS
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder, load
+from interlingua.encoder.modeling.backbone import BackboneConfig
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.verbs.average import average
 from interlingua.verbs.evaluate import evaluate
@@ -32,7 +32,7 @@ def test_each_name_is_what_it_says():
 
 
 def test_dir_lists_the_public_names_alone():
-    import interlingua.train.loop
+    import interlingua.training.loop
 
     assert dir(interlingua) == sorted(interlingua.__all__)
 

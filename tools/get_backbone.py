@@ -28,14 +28,14 @@ import numpy as np
 import torch
 from jaxtyping import Float32, UInt8
 
-from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.locate import locate
-from interlingua.encoder.vocabulary import Vocabulary
-from interlingua.encoder.weights import huggingface_name
+from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
+from interlingua.encoder.modeling.weights import huggingface_name
 from interlingua.errors import CheckpointError, InterlinguaError
 from interlingua.storage.files import atomic_directory, sha256_file
+from interlingua.storage.locate import locate
+from interlingua.vocabulary.vocabulary import Vocabulary
 
 Array = Float32[np.ndarray, " n"]
 

@@ -26,6 +26,7 @@ from tools.rules.base import Rule, SourceFile
 from tools.rules.definitions import (
     ClassNames,
     ExecutorChoice,
+    FolderSize,
     FormatTags,
     FunctionLength,
     JsonReaders,
@@ -43,6 +44,7 @@ RULES: dict[str, type[Rule]] = {
         ImportOrder,
         ImportCircle,
         FunctionLength,
+        FolderSize,
         ClassNames,
         ProgressBars,
         ExecutorChoice,

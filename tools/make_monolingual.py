@@ -21,13 +21,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from interlingua.corpus.dedup import ExactDeduplicator
-from interlingua.corpus.formats import read_pairs
-from interlingua.corpus.keys import text_keys
-from interlingua.corpus.reservoir import reservoir
+from interlingua.config.languages import resolve
+from interlingua.corpus.cleaning.dedup import ExactDeduplicator
+from interlingua.corpus.cleaning.keys import text_keys
+from interlingua.corpus.formats.bitext import read_pairs
+from interlingua.corpus.samples.reservoir import reservoir
 from interlingua.errors import DataError, InterlinguaError
 from interlingua.evaluation.data.retrieval import mr_tydi_sets
-from interlingua.languages import resolve
 from interlingua.storage.files import atomic_write
 
 CHUNK = 10_000

@@ -30,7 +30,7 @@ VERBS = rf"[a-z]{{2,}}(?:{ENDINGS})is(?:e[drs]?|ing|ations?)"
 OLD_WORDS = re.compile(rf"(?<![a-z])(?:{WORDS}|{BRITISH}|{VERBS})(?![a-z])", re.IGNORECASE)
 FOLDERS = {
     "src/interlingua": {".py", ".c", ".h", ".js", ".html", ".css"},
-    "src/interlingua/quickstart": {".toml"},
+    "src/interlingua/getting_started": {".toml"},
     "docs": {".md"},
     "experiments": {".py", ".toml"},
     "benchmarks": {".py", ".md"},

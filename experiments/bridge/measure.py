@@ -18,7 +18,7 @@ import numpy as np
 
 import interlingua
 from interlingua.encoder.encoder import Encoder
-from interlingua.search.topk import exact_topk
+from interlingua.retrieval.topk import exact_topk
 
 CUTOFF = 100
 """Ranks beyond this one count as nothing."""

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from interlingua.encoder.backends.load import load_encoder
-from interlingua.encoder.language_map_files import read_map
-from interlingua.encoder.language_maps import LanguageMap
+from interlingua.encoder.language_maps.affine_maps import LanguageMap
+from interlingua.encoder.language_maps.language_map_files import read_map
 from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.cache import CachedEncoder, kept_folder

@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from interlingua.config.languages import resolve
 from interlingua.errors import DataError, InterlinguaError
-from interlingua.languages import resolve
 from interlingua.storage.files import atomic_write
 
 SEED = 0

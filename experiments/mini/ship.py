@@ -29,11 +29,11 @@ from safetensors.numpy import load_file, save_file
 
 import interlingua
 from interlingua.corpus.manifest import Manifest
+from interlingua.encoder.directories.training_record import training_record
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.training_record import training_record
-from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import InterlinguaError
-from interlingua.export.card import Provenance, model_card
+from interlingua.exporters.card import Provenance, model_card
+from interlingua.vocabulary.vocabulary import Vocabulary
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "models" / "mini" / "src"))
 from interlingua_mini.packing import pack

@@ -27,9 +27,9 @@ import numpy as np
 
 from interlingua.corpus.manifest import Manifest
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.vocabulary import Vocabulary
-from interlingua.encoder.vocabulary_trimming import id_counts
 from interlingua.evaluation.data.folders import full_code
+from interlingua.vocabulary.trimming import id_counts
+from interlingua.vocabulary.vocabulary import Vocabulary
 
 TABLE = "word_embeddings.weight"
 WHOLE_SCRIPTS = {"GEORGIAN", "ARMENIAN", "MALAYALAM"}

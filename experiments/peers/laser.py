@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from interlingua.languages import resolve
+from interlingua.config.languages import resolve
 
 
 @functools.cache

@@ -30,16 +30,16 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.config.languages import resolve
 from interlingua.encoder.backends.load import load_encoder
-from interlingua.encoder.language_map_files import read_map
-from interlingua.encoder.language_maps import LanguageMap
+from interlingua.encoder.language_maps.affine_maps import LanguageMap
+from interlingua.encoder.language_maps.language_map_files import read_map
 from interlingua.evaluation.cache import CachedEncoder, kept_folder
 from interlingua.evaluation.data.retrieval import RetrievalSet, answer_sentence_sets
-from interlingua.languages import resolve
-from interlingua.search.passage_files import Passage
-from interlingua.search.passage_index import IndexSettings, PassageIndex
-from interlingua.search.ranking import Hit
-from interlingua.search.searcher import Searcher
+from interlingua.retrieval.passage_files import Passage
+from interlingua.retrieval.passage_index import IndexSettings, PassageIndex
+from interlingua.retrieval.ranking import Hit
+from interlingua.retrieval.searcher import Searcher
 from interlingua.storage.arrays import normalize_rows
 
 DEPTH = 20

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 # Type checkers see plain imports; at run time __getattr__ below does the same on first use.
 if TYPE_CHECKING:
-    from interlingua.corpus.sentence_splitting import split as split
+    from interlingua.corpus.segments.sentence_splitting import split as split
     from interlingua.encoder.encoder import Encoder as Encoder
     from interlingua.encoder.encoder import load as load
     from interlingua.errors import InterlinguaError as InterlinguaError
-    from interlingua.search.memory_index import Index as Index
+    from interlingua.retrieval.memory_index import Index as Index
     from interlingua.verbs.align import align as align
     from interlingua.verbs.analyse import analyse as analyse
     from interlingua.verbs.average import average as average
@@ -62,22 +62,17 @@ __all__ = [
 ]
 
 # Public names are imported on first use, so that `import interlingua` does not import torch.
-_PACKAGES = ("export", "prepare", "quickstart", "search", "serve", "train")
-"""Verbs of which the packages of that name can be called, see ``callable_package``."""
 _HOMES = {
     "Encoder": "interlingua.encoder.encoder",
     "InterlinguaError": "interlingua.errors",
-    "Index": "interlingua.search.memory_index",
+    "Index": "interlingua.retrieval.memory_index",
     "load": "interlingua.encoder.encoder",
-    "split": "interlingua.corpus.sentence_splitting",
+    "split": "interlingua.corpus.segments.sentence_splitting",
 }
 """Modules of what is not a verb; a verb has one of its own name in ``interlingua.verbs``."""
 
 
 def __getattr__(name: str) -> Any:
-    # Importing such a package is enough: it makes itself callable, see callable_package.
-    if name in _PACKAGES:
-        return importlib.import_module(f"interlingua.{name}")
     if name in __all__:
         return getattr(importlib.import_module(_HOMES.get(name, f"interlingua.verbs.{name}")), name)
     raise AttributeError(f"module 'interlingua' has no attribute {name!r}")

@@ -57,6 +57,7 @@ class DataError(InterlinguaError, ValueError):
 
 def count_of(number: int, plural: str) -> str:
     """Return a number with its noun: ``1 column``, ``2,000 columns``, ``1 entry``."""
+    # Nouns are regular: messages are in English alone, and their nouns are those of this library.
     if number != 1:
         return f"{number:,} {plural}"
     if plural.endswith("ies"):
@@ -66,6 +67,7 @@ def count_of(number: int, plural: str) -> str:
 
 def with_article(noun: str) -> str:
     """Return a noun with its article: ``an int``, ``a list``."""
+    # No noun of the library sounds unlike its first letter, as "hour" does.
     return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"
 
 
@@ -132,6 +134,7 @@ def import_extra(module: str, *, package: str | None = None, extra: str) -> Any:
     Raises:
         MissingExtraError: it is not installed.
     """
+    # Type checkers see Any: most of these packages have no annotations.
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -30,7 +30,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from interlingua import __file__ as package
-from interlingua.encoder import efficient
+from interlingua.encoder.modeling import efficient_attention
 
 SOURCES = str(Path(package).parent)
 CUDA = torch.device("cuda", 0)
@@ -198,7 +198,7 @@ class Device(TorchDispatchMode):
 
     def note(self, kind: str) -> None:
         """Writes down a wait; the trial of a kernel, once in a process, is none of a step's."""
-        if not (place := where()).startswith("encoder/efficient.py"):
+        if not (place := where()).startswith("encoder/efficient_attention.py"):
             self.waits[kind, place] += 1
 
     def is_pinned(self, tensor: Tensor) -> bool:
@@ -214,7 +214,7 @@ class Device(TorchDispatchMode):
         self.pinned.append(copied)
         file = where(skipped="devices.py").split(":")[0]
         # the trial of a kernel, once in a process, is none of a step's
-        is_trial = file == "encoder/efficient.py"
+        is_trial = file == "encoder/efficient_attention.py"
         if threading.current_thread() is threading.main_thread() and not is_trial:
             self.pins[file] += 1
         return copied
@@ -516,7 +516,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Device:
     """A machine with the simulated device, as far as torch's Python functions tell."""
     device = Device()
     Device.now = device
-    efficient.passes_trial.cache_clear()
+    efficient_attention.passes_trial.cache_clear()
     monkeypatch.setattr(torch.cuda, "_lazy_init", lambda: None)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)

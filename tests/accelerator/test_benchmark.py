@@ -6,9 +6,9 @@ import pytest
 import torch
 from benchmarks import accelerator as benchmark
 
+from interlingua.config.registry import METHODS
 from interlingua.errors import ConfigError
-from interlingua.one_pass import switch
-from interlingua.registry import METHODS
+from interlingua.runtime.one_pass import switch
 from tests.accelerator.simulated import CUDA, Device
 
 

@@ -5,9 +5,9 @@ import logging
 import pytest
 import torch
 
-from interlingua.devices import on_device
-from interlingua.encoder import efficient
-from interlingua.encoder.attention import Layout, attend
+from interlingua.encoder.modeling import efficient_attention
+from interlingua.encoder.modeling.attention import Layout, attend
+from interlingua.runtime.devices import on_device
 from tests.accelerator import simulated
 from tests.accelerator.simulated import CUDA, Device, host, moved
 from tests.accelerator.test_encode import TEXTS
@@ -142,7 +142,7 @@ def test_a_torch_without_the_operation_goes_group_by_group(cuda: Device, monkeyp
 
     monkeypatch.setattr(torch.ops, "aten", Without())
     with cuda.recorded():
-        assert not efficient.available(on_device(made(), CUDA), 8)
+        assert not efficient_attention.available(on_device(made(), CUDA), 8)
 
 
 def test_rocm_goes_group_by_group(cuda: Device, monkeypatch):
@@ -196,5 +196,5 @@ def test_the_trial_inside_of_a_checkpointed_layer(cuda: Device):
 def test_the_trial_draws_no_random_number(cuda: Device):
     before = torch.get_rng_state()
     with cuda.recorded():
-        assert efficient.available(on_device(made(), CUDA), 8)
+        assert efficient_attention.available(on_device(made(), CUDA), 8)
     assert torch.equal(torch.get_rng_state(), before)

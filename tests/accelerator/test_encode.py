@@ -11,7 +11,7 @@ import torch
 import interlingua
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.inference import PlainBackbone
+from interlingua.encoder.executors.inference import PlainBackbone
 from interlingua.errors import ConfigError
 from tests.accelerator.simulated import CUDA, Device, moved
 from tests.methods.conftest import tiny_encoder
@@ -82,7 +82,9 @@ def test_batches_are_packed_in_a_thread_and_pinned_there(cuda: Device, monkeypat
     with cuda.recorded():
         encoder.encode(TEXTS, batch_tokens=50)
         assert packed_by == {"prefetch"}
-        assert "encoder/inference.py" not in cuda.pins, "the ids are pinned where they are packed"
+        assert "encoder/executors/inference.py" not in cuda.pins, (
+            "the ids are pinned where they are packed"
+        )
         encoder.encode(TEXTS[:1])
     assert packed_by == {"prefetch", "MainThread"}, "one batch needs no thread"
 

@@ -12,9 +12,9 @@ from torch import Tensor
 from interlingua.batches import masking
 from interlingua.batches.feeds import PreparedBatch, pinned
 from interlingua.batches.prefetch import Prefetcher
+from interlingua.config.registry import METHODS
 from interlingua.methods.objective import Objective
-from interlingua.registry import METHODS
-from interlingua.train.build import MicroBatches
+from interlingua.training.build import MicroBatches
 from tests.accelerator.simulated import CUDA, Device, host, moved
 from tests.accelerator.test_steps import VARIANTS, StandIn, step
 from tests.methods.harness import tiny_batch, tiny_objective

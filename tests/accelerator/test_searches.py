@@ -7,28 +7,28 @@ from interlingua.analysis.subject import Subject
 from interlingua.analysis.token_matching import TokenMatching
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.tasks.bucc import BuccBestF1, BuccMargin, BuccMTEB
-from interlingua.evaluation.tasks.paracrawl import ParaCrawlRetrieval
-from interlingua.evaluation.tasks.retrieval import XQuAD
-from interlingua.evaluation.tasks.tatoeba import Tatoeba
-from interlingua.evaluation.tasks.xsim import XSim
+from interlingua.evaluation.tasks.retrieval.retrieval import XQuAD
+from interlingua.evaluation.tasks.translation.bucc import BuccBestF1, BuccMargin, BuccMTEB
+from interlingua.evaluation.tasks.translation.paracrawl import ParaCrawlRetrieval
+from interlingua.evaluation.tasks.translation.tatoeba import Tatoeba
+from interlingua.evaluation.tasks.translation.xsim import XSim
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.score import BitextScorer, ScoreConfig
-from interlingua.search.topk import exact
-from interlingua.search.topk.approximate import Approximate
-from interlingua.search.topk.exact import exact_topk, search_device, searching_on
+from interlingua.retrieval.topk import exact
+from interlingua.retrieval.topk.approximate import Approximate
+from interlingua.retrieval.topk.exact import exact_topk, search_device, searching_on
 from tests.accelerator.simulated import Device
 from tests.analysis.conftest import write_lines as write_parallel
 from tests.encoder.conftest import tiny_vocabulary
 from tests.evaluation.conftest import NumberEncoder, TableEncoder, write_pairs
-from tests.evaluation.tasks.test_bucc import Made
-from tests.evaluation.tasks.test_paracrawl import Noisy, write_tsv
-from tests.evaluation.tasks.test_passages import evaluate, write_language
+from tests.evaluation.tasks.retrieval.test_passages import evaluate, write_language
+from tests.evaluation.tasks.translation.test_bucc import Made
+from tests.evaluation.tasks.translation.test_paracrawl import Noisy, write_tsv
 from tests.mining.invented import write_lines
 from tests.mining.test_score import bitext
 from tests.mining.two_sides import mine, sides
 from tests.mining.words import encode
-from tests.search.topk.scanners import crowded
+from tests.retrieval.topk.scanners import crowded
 from tests.tiny import tiny_encoder
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from interlingua.registry import METHODS
-from interlingua.train.engine import Engine
-from interlingua.train.loss_scale import LossScale
-from interlingua.train.term_gradients import TermGradients
-from interlingua.train.validation import measure
+from interlingua.config.registry import METHODS
+from interlingua.training.machine.engine import Engine
+from interlingua.training.optimization.loss_scale import LossScale
+from interlingua.training.optimization.term_gradients import TermGradients
+from interlingua.training.validation import measure
 from tests.accelerator.simulated import CUDA, Device
 from tests.accelerator.test_steps import StandIn
 from tests.methods.harness import tiny_batch, tiny_objective

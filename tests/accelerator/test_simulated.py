@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from interlingua.devices import on_device
-from interlingua.encoder.attention import Layout, attend
+from interlingua.encoder.modeling.attention import Layout, attend
+from interlingua.runtime.devices import on_device
 from tests.accelerator.simulated import CUDA, Device, MismatchError, host, moved
 
 

@@ -9,20 +9,22 @@ from typing import Any
 import pytest
 import torch
 
-from interlingua.devices import on_device
-from interlingua.registry import METHODS
-from interlingua.train.config import OptimizerConfig
-from interlingua.train.engine import Engine
-from interlingua.train.log import Meter
-from interlingua.train.loss_scale import LossScale
-from interlingua.train.optim import build_optimizer
-from interlingua.train.step import TrainingStep, gradients
+from interlingua.config.registry import METHODS
+from interlingua.runtime.devices import on_device
+from interlingua.training.config import OptimizerConfig
+from interlingua.training.log import Meter
+from interlingua.training.machine.engine import Engine
+from interlingua.training.optimization.loss_scale import LossScale
+from interlingua.training.optimization.optim import build_optimizer
+from interlingua.training.step import TrainingStep, gradients
 from tests.accelerator.simulated import CUDA, Device, host, moved
 from tests.methods.harness import tiny_batch, tiny_objective
 
 WAITS: dict[str, Counter[tuple[str, str]]] = {
     "bf16": Counter(),
-    "fp16": Counter({("item", "train/loss_scale.py: return bool(norm.isfinite())"): 1}),
+    "fp16": Counter(
+        {("item", "training/optimization/loss_scale.py: return bool(norm.isfinite())"): 1}
+    ),
 }
 """By precision: what a step of any method waits for, and how often."""
 HALF = ("calibrated", "labse", "laser")

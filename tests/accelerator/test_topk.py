@@ -3,11 +3,11 @@
 import numpy as np
 import torch
 
-from interlingua.search.topk import exact, torch_scanner
-from interlingua.search.topk.device_scanner import DeviceScanner
-from interlingua.search.topk.exact import exact_topk, mutual_topk, search_device
+from interlingua.retrieval.topk import exact, torch_scanner
+from interlingua.retrieval.topk.device_scanner import DeviceScanner
+from interlingua.retrieval.topk.exact import exact_topk, mutual_topk, search_device
 from tests.accelerator.simulated import Device
-from tests.search.topk.scanners import crowded
+from tests.retrieval.topk.scanners import crowded
 
 WAITS_OF_A_BLOCK = 18
 """Four to bring its lists back, and the others for sizes that only the device knows; a tile has a

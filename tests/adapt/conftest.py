@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.backbone import BackboneConfig
 
 
 def word_encoder(vocabulary, seed, **sizes):

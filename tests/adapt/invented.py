@@ -7,10 +7,10 @@ import string
 
 import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.backbone import BackboneConfig
 from tests.encoder.growing import unigram
-from tests.prepare.conftest import NOUNS, VERBS
+from tests.preparation.conftest import NOUNS, VERBS
 
 WORDS = [*NOUNS.split(), *VERBS.split()]
 ENGLISH = ["▁the", "▁", *(f"▁{word}" for word in WORDS), *string.ascii_lowercase, "."]

@@ -11,9 +11,9 @@ from safetensors.torch import load_file, save_file
 
 from interlingua.adapt.average import GridPoint, choose, mixture, write_average
 from interlingua.adapt.development import Scores
-from interlingua.encoder.directory import is_ours
+from interlingua.encoder.directories.model_directory import is_ours
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.language_shift import LanguageShift
+from interlingua.encoder.language_maps.language_shift import LanguageShift
 from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.errors import CheckpointError, ConfigError, DataError, InterlinguaError
 from interlingua.storage.files import sha256_file

@@ -16,14 +16,14 @@ from interlingua.adapt import extend as module
 from interlingua.adapt.development import Scores
 from interlingua.adapt.extend import ExtendResult, VocabularyReport
 from interlingua.adapt.settings import ExtendSettings
+from interlingua.adapt.vocabulary_growth import Fragmentation
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.vocabulary_growth import Fragmentation
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.storage.formats import EXTEND
 from interlingua.storage.locks import exclusive
 from interlingua.storage.record import read_record, write_record
 from interlingua.storage.workspace import RECORD
-from interlingua.train.config import load_train_config
+from interlingua.training.config import load_train_config
 from interlingua.verbs.extend import run_extend
 from tests.adapt.invented import sentences, workplace, write_lines
 

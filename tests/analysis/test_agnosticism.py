@@ -8,7 +8,7 @@ import pytest
 
 from interlingua.analysis.agnosticism import Agnosticism
 from interlingua.errors import DataError
-from interlingua.evaluation.tasks.flores import FloresP1
+from interlingua.evaluation.tasks.translation.flores import FloresP1
 from tests.analysis.conftest import LINES, fixed_subject, random_vectors, unit, write_lines
 from tests.progress_records import Recorded
 

@@ -10,9 +10,9 @@ import torch
 from interlingua.analysis.attention_entropy import AttentionEntropy, sentence_values
 from interlingua.analysis.subject import Subject
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.attention_weights import first_token_attention
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.attention_weights import first_token_attention
 from interlingua.errors import ConfigError
 from tests.analysis.conftest import LINES, fixed_subject, random_vectors
 from tests.encoder.builders import static_of
@@ -135,7 +135,7 @@ def test_models_without_a_first_token(folder, short_words):
 
 @pytest.fixture
 def short_words(word_vocabulary):
-    from interlingua.encoder.backbone import BackboneConfig
+    from interlingua.encoder.modeling.backbone import BackboneConfig
 
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     encoder = Encoder.from_scratch(config, word_vocabulary).eval()

@@ -8,7 +8,7 @@ import torch
 
 from interlingua.analysis.isotropy import effective_rank, isotropy, partition_isotropy
 from interlingua.errors import DataError
-from interlingua.train.monitors import spread
+from interlingua.training.monitors import spread
 from tests.analysis.conftest import random_vectors, unit
 
 

@@ -14,8 +14,8 @@ from interlingua.analysis.run import analyse
 from interlingua.analysis.token_matching import TokenMatching
 from interlingua.analysis.uniform_pooling import UniformPooling
 from interlingua.analysis.word_order import WordOrder
+from interlingua.config.registry import ANALYSES
 from interlingua.encoder.backends.own import OwnEncoder
-from interlingua.registry import ANALYSES
 from tests.analysis.test_record import analysis
 
 ALL = [

@@ -9,9 +9,9 @@ from interlingua.analysis.agnosticism import Agnosticism
 from interlingua.analysis.record import read_analyses
 from interlingua.analysis.run import DEFAULT, analyse, build_analyses, states_of
 from interlingua.analysis.word_order import WordOrder
+from interlingua.config.registry import ANALYSES, resolve
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.errors import ConfigError, DataError, TaskError
-from interlingua.registry import ANALYSES, resolve
 from tests.analysis.conftest import Fixed, random_vectors
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from interlingua.analysis.side_by_side import side_by_side
-from interlingua.evaluation.rendering import render
+from interlingua.evaluation.report.rendering import render
 from tests.analysis.test_record import analysis
 
 

@@ -18,7 +18,7 @@ from interlingua.analysis.token_matching import (
 from interlingua.analysis.tokens import token_ids, token_windows
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.errors import ConfigError, DataError
-from interlingua.search.topk.exact import Neighbors
+from interlingua.retrieval.topk.exact import Neighbors
 from tests.analysis.conftest import LANGUAGES, LINES, fixed_subject, random_vectors
 
 

@@ -8,7 +8,7 @@ import torch
 from interlingua.analysis.uniform_pooling import UniformPooling, compared
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.language_shift import LanguageShift
+from interlingua.encoder.language_maps.language_shift import LanguageShift
 from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.errors import ConfigError
 from interlingua.evaluation.suite import evaluate

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from interlingua.batches.mixture import ParallelPlan, apportion, named_pair
 from interlingua.batches.records import TokenStore, TokenStoreWriter
 from interlingua.batches.sentences import join
-from interlingua.corpus.sampling import Caps
+from interlingua.corpus.samples.sampling import Caps
 from interlingua.errors import ConfigError, DataError
 
 from .conftest import assert_same

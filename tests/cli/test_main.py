@@ -70,7 +70,7 @@ def told(run, monkeypatch):
 
     def told(embed):
         verb = types.SimpleNamespace(embed=lambda: embed())
-        monkeypatch.setitem(sys.modules, "interlingua.cli.embed", verb)
+        monkeypatch.setitem(sys.modules, "interlingua.cli.verbs.embed", verb)
         ran = run("embed")
         assert ran.code == 2
         return ran.err
@@ -129,7 +129,7 @@ def test_sigterm_ends_a_forked_child_without_a_word():
         "    child = os.fork()\n"
         "    if not child: signal.raise_signal(signal.SIGTERM)\n"
         "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
-        "sys.modules['interlingua.cli.embed'] = types.SimpleNamespace(embed=embed)\n"
+        "sys.modules['interlingua.cli.verbs.embed'] = types.SimpleNamespace(embed=embed)\n"
         "main.main(['embed'])"
     )
     result = subprocess.run(

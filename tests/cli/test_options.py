@@ -21,13 +21,13 @@ from interlingua.cli.main import VERBS
 from interlingua.cli.options import GroupedCommand, command
 from interlingua.cli.verb import command as app_of
 from interlingua.config import AtLeast
-from interlingua.options import GROUPS, SEARCH, Options, argument, declaration_of, option
-from interlingua.registry import DEFAULT_MODEL
+from interlingua.config.options import GROUPS, SEARCH, Options, argument, declaration_of, option
+from interlingua.config.registry import DEFAULT_MODEL
 from tests.tiny import tiny_encoder
 
 
 def function_of_verb(verb):
-    return getattr(importlib.import_module(f"interlingua.cli.{verb}"), verb)
+    return getattr(importlib.import_module(f"interlingua.cli.verbs.{verb}"), verb)
 
 
 CONVERTED = [verb for verb in VERBS if hasattr(function_of_verb(verb), "options")]
@@ -143,7 +143,7 @@ def mini(tmp_path, monkeypatch, word_vocabulary):
     entry = SimpleNamespace(
         name=DEFAULT_MODEL, value="package:folder", load=lambda: lambda: tmp_path / "model"
     )
-    monkeypatch.setattr("interlingua.registry.installed", lambda group: [entry])
+    monkeypatch.setattr("interlingua.config.registry.installed", lambda group: [entry])
     monkeypatch.chdir(tmp_path)
     lines = [f"{n} {n + 1}" for n in range(5)]
     (tmp_path / "a.de.txt").write_text("".join(f"de{line}\n" for line in lines))

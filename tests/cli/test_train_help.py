@@ -3,8 +3,8 @@ from __future__ import annotations
 import tomllib
 
 from interlingua.cli.train_help import EPILOG, EXAMPLE
-from interlingua.registry import METHODS
-from interlingua.train.config import train_config_from
+from interlingua.config.registry import METHODS
+from interlingua.training.config import train_config_from
 
 
 def test_every_method_is_listed():

@@ -19,8 +19,8 @@ from typing import Any
 
 from interlingua.config import from_mapping
 from interlingua.config.bounds import bounds_of
+from interlingua.config.registry import ANALYSES, BACKENDS, METHODS, TASKS, resolve
 from interlingua.errors import InterlinguaError
-from interlingua.registry import ANALYSES, BACKENDS, METHODS, TASKS, resolve
 
 Build = Callable[..., Any]
 VERBS = (
@@ -72,7 +72,7 @@ def besides(key: str) -> Mapping[str, Any]:
 
 
 def train(section: str) -> Build:
-    from interlingua.train.config import train_config_from
+    from interlingua.training.config import train_config_from
 
     def build(**values: Any) -> Any:
         own = {**TRAIN[section], **values}
@@ -91,7 +91,7 @@ def method(name: str) -> Build:
 
 
 def prepare(section: str) -> Build:
-    from interlingua.prepare.config import PrepareConfig
+    from interlingua.preparation.config import PrepareConfig
 
     def build(**values: Any) -> Any:
         table: dict[str, Any] = {"output": "o", "sources": [{"paths": ["a.tsv"]}]}
@@ -115,10 +115,11 @@ def called(kind: Any, *arguments: Any, **base: Any) -> Build:
 
 
 def of_training() -> Iterator[tuple[str, type, Build]]:
-    from interlingua.corpus.sampling import Caps
-    from interlingua.encoder.unmasking_head import UnmaskingHeadConfig
-    from interlingua.train import config, data_config
-    from interlingua.train.silver import SilverConfig
+    from interlingua.corpus.samples.sampling import Caps
+    from interlingua.methods.heads.unmasking_head import UnmaskingHeadConfig
+    from interlingua.training import config
+    from interlingua.training.feeds import data_config
+    from interlingua.training.silver import SilverConfig
 
     yield "train.data", data_config.DataConfig, train("data")
     yield "train.encoder", config.EncoderConfig, train("encoder")
@@ -139,8 +140,8 @@ def of_training() -> Iterator[tuple[str, type, Build]]:
 
 
 def of_preparation() -> Iterator[tuple[str, type, Build]]:
-    from interlingua.corpus.clean import CleanConfig
-    from interlingua.prepare import config
+    from interlingua.corpus.cleaning.clean import CleanConfig
+    from interlingua.preparation import config
 
     yield "prepare", config.PrepareConfig, prepare("")
     yield "prepare.sources", config.SourceConfig, prepare("sources")
@@ -151,9 +152,9 @@ def of_preparation() -> Iterator[tuple[str, type, Build]]:
 
 
 def of_use() -> Iterator[tuple[str, type, Build]]:
-    from interlingua.analysis.debias import DebiasOptions
-    from interlingua.encoder.backbone import BackboneConfig
-    from interlingua.mining.alignment import AlignConfig
+    from interlingua.alignment.sentence_alignment import AlignConfig
+    from interlingua.analysis.debiasing.debias import DebiasOptions
+    from interlingua.encoder.modeling.backbone import BackboneConfig
     from interlingua.mining.checks import CheckPlan
     from interlingua.mining.filter import Selection
     from interlingua.mining.pipeline import MineConfig

@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import nn
 
-from interlingua.encoder.ema import EmaTeacher, cosine_decay
 from interlingua.functional.distillation import mean_squared_error
-from interlingua.train.config import OptimizerConfig, ScheduleConfig
-from interlingua.train.optim import build_optimizer, trust_ratios
-from interlingua.train.schedules import learning_rate_factor, peak_learning_rate
+from interlingua.methods.teachers.ema import EmaTeacher, cosine_decay
+from interlingua.training.config import OptimizerConfig, ScheduleConfig
+from interlingua.training.optimization.optim import build_optimizer, trust_ratios
+from interlingua.training.optimization.schedules import learning_rate_factor, peak_learning_rate
 from tests.methods.conftest import tiny_encoder
 
 CASES = json.loads((Path(__file__).parent / "calibrated.json").read_text())

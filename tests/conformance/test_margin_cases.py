@@ -12,8 +12,8 @@ import torch
 
 from interlingua.evaluation.metrics.xsim import xsim_predictions
 from interlingua.functional.margin import MARGINS, best_neighbor, margin_score, score_neighbors
-from interlingua.search.topk.dense import top_k
-from interlingua.search.topk.exact import mutual_topk
+from interlingua.retrieval.topk.dense import top_k
+from interlingua.retrieval.topk.exact import mutual_topk
 
 CASES = json.loads((Path(__file__).parent / "margin.json").read_text())
 TOLERANCE = 1e-7

@@ -14,8 +14,8 @@ from interlingua.batches.masking import IGNORED
 from interlingua.functional.masked_lm import group_means, linear_cross_entropy
 from interlingua.functional.uniformity import koleo
 from interlingua.methods.mexma import MEXMA, MEXMAConfig
-from interlingua.train.config import ScheduleConfig
-from interlingua.train.schedules import learning_rate_factor
+from interlingua.training.config import ScheduleConfig
+from interlingua.training.optimization.schedules import learning_rate_factor
 from tests.methods.conftest import tiny_encoder
 
 CASES = json.loads((Path(__file__).parent / "mexma.json").read_text())

@@ -11,7 +11,7 @@ from torch import nn
 
 from interlingua.batches.feeds import QuestionBatch, SentenceBatch
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.functional.contrastive import language_contrastive
 from interlingua.methods.multilingual_ir import MultilingualIR, MultilingualIRConfig
 from tests.conformance.test_loss_cases import CASES, assert_near, tensor

@@ -3,7 +3,7 @@
 import gzip
 import json
 
-from interlingua.corpus.formats import read_pairs
+from interlingua.corpus.formats.bitext import read_pairs
 
 
 def write(path, *content):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.corpus.formats import ChosenColumns
-from interlingua.corpus.table_columns import chosen_place, find_columns
+from interlingua.corpus.formats.bitext import ChosenColumns
+from interlingua.corpus.formats.table_columns import chosen_place, find_columns
 from interlingua.errors import DataError
 
 

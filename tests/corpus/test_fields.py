@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from interlingua.corpus.formats import fields_of, read_pairs, write_pairs
-from interlingua.languages import resolve_code
+from interlingua.config.languages import resolve_code
+from interlingua.corpus.formats.bitext import fields_of, read_pairs, write_pairs
 
 from .conftest import write
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlingua.corpus.formats import (
+from interlingua.corpus.formats.bitext import (
     TextPair,
     guess_format,
     languages_from_name,

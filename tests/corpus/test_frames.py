@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from interlingua.config.options import is_frame
 from interlingua.corpus.frames import (
     arrow_values,
     column_names,
@@ -12,7 +13,6 @@ from interlingua.corpus.frames import (
     plain_values,
 )
 from interlingua.errors import ConfigError, DataError
-from interlingua.options import is_frame
 
 COLUMNS = {"de": ["eins", "zwei"], "en": ["one", "two"], "year": [1, 2]}
 

@@ -15,9 +15,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from interlingua.encoder.executors.training_passes import Way
 from interlingua.kernels import calls
-from interlingua.train import engine as engine_module
-from interlingua.train.config import RunConfig
-from interlingua.train.engine import Engine
+from interlingua.training.config import RunConfig
+from interlingua.training.machine import engine as engine_module
+from interlingua.training.machine.engine import Engine
 
 
 class Product(nn.Module):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.train.runs import run_python
+from tests.training.runs import run_python
 
 COMPUTED = {
     "bf16 fp32": "bf16 kernel torch.bfloat16 torch.float32 torch.float32",

@@ -9,9 +9,9 @@ import json
 
 import pytest
 
-from interlingua.registry import METHODS
+from interlingua.config.registry import METHODS
 from tests.distributed.worker import CONTRAST, NESTED
-from tests.train.runs import run_python
+from tests.training.runs import run_python
 
 # Of embeddings that can be cut: gathered negatives, terms of both kinds, a loss in parts.
 NESTED_CASES = [f"{name}{NESTED}" for name in ("labse", "mexma", "multilingual_ir")]

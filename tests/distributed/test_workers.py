@@ -13,11 +13,11 @@ import pytest
 import torch
 
 from interlingua.cli import main
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.backbone import BackboneConfig
 from interlingua.errors import ConfigError, DataError, InterlinguaError, MissingExtraError
 from interlingua.mining.pipeline import MineConfig
-from interlingua.workers import Workers, connected
+from interlingua.runtime.workers import Workers, connected
 from tests.jobs import embed_job
 from tests.mining.cluster import embed_and_die, embed_or_die, kill_one, square_or_fail, two_workers
 from tests.mining.test_pipeline import SMALL, sides
@@ -135,7 +135,7 @@ def test_without_ray(monkeypatch):
 def test_mining_with_workers_killed_twice_gives_the_same_bytes(cluster, tmp_path, monkeypatch):
     """One in the middle of the vectors, one in the middle of the tiles."""
     monkeypatch.setattr("interlingua.mining.vectors.PORTION", 200)
-    monkeypatch.setattr("interlingua.search.topk.tiles.LEAST", 256)
+    monkeypatch.setattr("interlingua.retrieval.topk.tiles.LEAST", 256)
     source, target, _ = sides(tmp_path, 300, 1500)
     config = MineConfig(memory=SMALL)
     expected = mine_files(source, target, config, tmp_path / "one", model="m")

@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from interlingua.train.checkpoint import TrainState, load_checkpoint, save_checkpoint, weights_of
-from interlingua.train.config import RunConfig
-from interlingua.train.engine import Engine, whole
-from interlingua.train.step import gradients
+from interlingua.training.checkpoint import TrainState, load_checkpoint, save_checkpoint, weights_of
+from interlingua.training.config import RunConfig
+from interlingua.training.machine.engine import Engine, whole
+from interlingua.training.step import gradients
 from tests.methods.harness import PREFIXES, TINY_OPTIONS, share_of, tiny_batch, tiny_objective
 
 STEPS = 4

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from interlingua.cli import main
-from interlingua.encoder.locate import installed_model
+from interlingua.config.registry import DEFAULT_MODEL
 from interlingua.errors import CheckpointError
-from interlingua.registry import DEFAULT_MODEL
+from interlingua.storage.locate import installed_model
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 

@@ -7,7 +7,7 @@ import dataclasses
 import os
 from pathlib import Path
 
-from interlingua.train.template import field_texts
+from interlingua.training.template import field_texts
 
 
 def key_table(section: str, cls: type, given: object = None) -> list[str]:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from interlingua.encoder.backbone import BackboneConfig
+from interlingua.config.registry import ANALYSES
 from interlingua.encoder.encoder import Encoder
-from interlingua.registry import ANALYSES
+from interlingua.encoder.modeling.backbone import BackboneConfig
 from tests.analysis.conftest import write_lines
 from tests.docs.markdown import follow, run_python
 from tests.encoder.conftest import tiny_vocabulary

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from interlingua.encoder.executors import choice, layers
-from interlingua.encoder.families import FAMILIES
+from interlingua.encoder.modeling.families import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "reference" / "architectures.md").read_text(encoding="utf-8")

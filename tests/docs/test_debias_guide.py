@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.encoder.language_maps import MAP_METHODS
+from interlingua.encoder.language_maps.affine_maps import MAP_METHODS
 from tests.docs.markdown import follow, run_python
 from tests.encoder.conftest import tiny_vocabulary
 from tests.tiny import tiny_encoder

@@ -12,7 +12,7 @@ import pytest
 
 from interlingua.encoder.encoder import Encoder
 from tests.docs.markdown import follow
-from tests.export.test_gguf import encoder_of, unigram
+from tests.exporters.test_gguf import encoder_of, unigram
 from tests.tiny import tiny_encoder
 
 pytest.importorskip("xllamacpp")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.corpus.formats import TextPair, write_pairs
+from interlingua.corpus.formats.bitext import TextPair, write_pairs
 from interlingua.corpus.manifest import Manifest
 from tests.docs.markdown import follow
 from tests.mining.test_score import bitext

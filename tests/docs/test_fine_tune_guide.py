@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from interlingua.encoder.encoder import Encoder
-from interlingua.train.config import load_train_config
+from interlingua.training.config import load_train_config
 from tests.conftest import pairs
 from tests.docs.markdown import follow
 from tests.tiny import tiny_encoder

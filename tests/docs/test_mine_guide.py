@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from interlingua.cli import main
+from interlingua.config.registry import CHECKS
 from interlingua.mining.checks import Pairs, find_check
 from interlingua.mining.defaults import DROPPED
-from interlingua.registry import CHECKS
 from tests.docs.markdown import follow, run_python
 from tests.mining.cluster import two_workers
 from tests.mining.invented import corpora, sentence, text, write_lines
@@ -62,7 +62,7 @@ def said(workplace):
     with two_workers(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [*sys.path])
         patch.setattr("interlingua.mining.vectors.PORTION", 40)
-        patch.setattr("interlingua.search.topk.speed.TRIED_VECTORS", 256)
+        patch.setattr("interlingua.retrieval.topk.speed.TRIED_VECTORS", 256)
         instead = {"runs/ems/model": "tests.mining.invented:embed", "--drop language,": "--drop "}
         instead |= {"dev.zh": "dev.de"}  # invented words are in Latin letters
         return follow(GUIDE, workplace, extra=("--backend", "function", "--quiet"), instead=instead)

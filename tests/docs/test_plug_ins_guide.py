@@ -20,13 +20,13 @@ import pytest
 import torch
 
 import interlingua
-from interlingua import registry
 from interlingua.cli import main
-from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
+from interlingua.config import registry
+from interlingua.corpus.formats.bitext import TextPair, read_pairs, write_pairs
 from interlingua.errors import ConfigError
 from tests.conftest import pairs
 from tests.mining.invented import corpora, write_lines
-from tests.train.runs import losses, records
+from tests.training.runs import losses, records
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "plug-ins.md"
 QUICK = {

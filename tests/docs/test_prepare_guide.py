@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.corpus.clean import CleanConfig
-from interlingua.corpus.formats import read_pairs
+from interlingua.config.registry import FORMATS
+from interlingua.corpus.cleaning.clean import CleanConfig
+from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.corpus.manifest import Manifest
-from interlingua.prepare import config as configs
-from interlingua.registry import FORMATS
+from interlingua.preparation import config as configs
 from tests.docs.markdown import FENCE, follow, run_python
 from tests.docs.reference import check_page, key_table
 

@@ -11,7 +11,7 @@ import inspect
 from pathlib import Path
 
 from interlingua.cli.main import VERBS
-from interlingua.options import declared
+from interlingua.config.options import declared
 from tests.docs.reference import check_page
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "python.md"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.options import declared
-from interlingua.registry import METHODS
+from interlingua.config.options import declared
+from interlingua.config.registry import METHODS
 from interlingua.verbs.export import ExportOptions
 from tests.docs.markdown import has_model
 from tests.methods.conftest import tiny_encoder

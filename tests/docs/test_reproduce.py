@@ -14,12 +14,12 @@ from interlingua.analysis.run import build_analyses
 from interlingua.cli.main import VERBS
 from interlingua.cli.verb import command as command_of
 from interlingua.config import load_config, load_toml
+from interlingua.config.registry import ANALYSES, SUITES, TASKS
 from interlingua.encoder.backends.load import backend_settings
 from interlingua.evaluation.build import build_tasks
-from interlingua.prepare.config import PrepareConfig
-from interlingua.registry import ANALYSES, SUITES, TASKS
-from interlingua.train.config import load_train_config
-from interlingua.train.stages import is_staged, load_stages
+from interlingua.preparation.config import PrepareConfig
+from interlingua.training.config import load_train_config
+from interlingua.training.stages import is_staged, load_stages
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.corpus.formats import read_pairs, write_pairs
-from interlingua.mining import alignment
-from interlingua.mining.align import read_links
-from interlingua.registry import CHECKS
+from interlingua.alignment import sentence_alignment
+from interlingua.alignment.align import read_links
+from interlingua.config.registry import CHECKS
+from interlingua.corpus.formats.bitext import read_pairs, write_pairs
+from tests.alignment import test_sentence_alignment
+from tests.alignment.test_align import written
 from tests.docs.markdown import follow, run_python
-from tests.mining import test_alignment
-from tests.mining.test_align import written
 from tests.mining.test_score import bitext
 from tests.mining.test_score_learning import is_right
 from tests.tiny import tiny_encoder
@@ -108,7 +108,7 @@ def test_all_checks_of_the_page_are_there():
 def test_the_method_names_functions_and_tests_that_are_there():
     table = METHOD.read_text(encoding="utf-8").split("## What differs")[0]
     for name in re.findall(r"`(test_\w+)`", table):
-        assert hasattr(test_alignment, name), name
+        assert hasattr(test_sentence_alignment, name), name
     for name in (
         "costs",
         "sides_of",
@@ -121,5 +121,5 @@ def test_the_method_names_functions_and_tests_that_are_there():
         "align_blocks",
     ):
         assert f"`{name}`" in table
-        assert hasattr(alignment, name)
-    assert hasattr(alignment, "LinkCounts")
+        assert hasattr(sentence_alignment, name)
+    assert hasattr(sentence_alignment, "LinkCounts")

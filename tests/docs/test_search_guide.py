@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.cli import main
-from interlingua.search.passage_index import PassageIndex
+from interlingua.retrieval.passage_index import PassageIndex
 from tests.conftest import WORDS
 from tests.docs.markdown import run_python, steps
 from tests.tiny import tiny_encoder

@@ -14,9 +14,9 @@ from fastapi.testclient import TestClient
 from typer.main import get_command
 
 from interlingua.cli.verb import command
-from interlingua.serve.app import make_app
-from interlingua.serve.model import ServedModel
-from interlingua.serve.settings import ServeSettings
+from interlingua.serving.app import make_app
+from interlingua.serving.model import ServedModel
+from interlingua.serving.settings import ServeSettings
 from tests.tiny import tiny_encoder
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "serve.md"

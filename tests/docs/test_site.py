@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from interlingua.config.registry import ANALYSES, BACKENDS, CHECKS, FORMATS, METHODS, TASKS
 from interlingua.errors import MissingExtraError
-from interlingua.registry import ANALYSES, BACKENDS, CHECKS, FORMATS, METHODS, TASKS
 from tools.site_hooks import TOP_LEVEL, api_modules, from_top, with_site_links
 
 yaml = pytest.importorskip("yaml")

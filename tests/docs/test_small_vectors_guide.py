@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from interlingua.config.registry import METHODS, resolve
 from interlingua.encoder.encoder import Encoder
 from interlingua.methods.objective import Objective
-from interlingua.registry import METHODS, resolve
 from tests.docs.markdown import follow, run_python
 from tests.methods.harness import PREFIXES, tiny_batch, tiny_objective
 from tests.tiny import tiny_encoder

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from interlingua.config import to_mapping
-from interlingua.corpus.sampling import Caps
-from interlingua.registry import METHODS, resolve
-from interlingua.train import config as configs
-from interlingua.train import data_config
-from interlingua.train.run_folder import MAY_CHANGE
-from interlingua.train.silver import SilverConfig
-from interlingua.train.stages import StageConfig
+from interlingua.config.registry import METHODS, resolve
+from interlingua.corpus.samples.sampling import Caps
+from interlingua.training import config as configs
+from interlingua.training.feeds import data_config
+from interlingua.training.run_folder import MAY_CHANGE
+from interlingua.training.silver import SilverConfig
+from interlingua.training.stages import StageConfig
 from tests.docs.markdown import follow
 from tests.docs.reference import check_page, key_table
 

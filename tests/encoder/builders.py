@@ -6,7 +6,7 @@ import json
 
 import torch
 
-from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.post_pooling import PostPooling
 from interlingua.encoder.static import MAX_TOKENS, StaticBackbone, static_config

@@ -7,9 +7,9 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.encoder.modeling.backbone import BackboneConfig
+from interlingua.vocabulary.vocabulary import Vocabulary
 from tests.encoder.builders import static_of
 from tests.encoder.shapes import tiny_encoder
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
-from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.vocabulary.vocabulary import Vocabulary
 
 SPECIAL = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
 

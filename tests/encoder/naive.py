@@ -8,7 +8,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from interlingua.encoder.layer_weights import ACTIVATIONS
+from interlingua.encoder.modeling.layer_weights import ACTIVATIONS
 
 
 def papers_slopes(heads):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from interlingua.encoder.attention import Layout
-from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.directory import read_directory
+from interlingua.encoder.directories.model_directory import read_directory
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.families import FAMILIES
+from interlingua.encoder.modeling.attention import Layout
+from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
+from interlingua.encoder.modeling.families import FAMILIES
 
 MODERNBERT = {
     "model_type": "modernbert",

@@ -6,7 +6,7 @@ import torch
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder import encode as encode_module
-from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.encoder.encode import EncodeReport, encode_tokens, token_budget_batches
 from interlingua.encoder.post_pooling import Dense
 from interlingua.errors import ConfigError, DataError
@@ -14,7 +14,7 @@ from interlingua.kernels import library
 from tests.encoder.builders import with_layers
 from tests.encoder.shapes import tiny_encoder
 from tests.progress_records import Recorded
-from tests.train.runs import run_python
+from tests.training.runs import run_python
 
 
 def one_by_one(encoder, texts):

@@ -12,11 +12,11 @@ import torch
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder import snapshots
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder, choose_device
-from interlingua.encoder.vocabulary_trimming import ids_in_use
+from interlingua.encoder.modeling.backbone import BackboneConfig
 from interlingua.errors import CheckpointError, ConfigError
+from interlingua.vocabulary.trimming import ids_in_use
 from tests.encoder.shapes import tiny_encoder
 
 KINDS = ["ems", "bert", "roberta", "xlm-roberta"]

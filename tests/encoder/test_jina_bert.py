@@ -13,9 +13,13 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.nn import functional as F
 
-from interlingua.encoder.attention_weights import first_token_attention, sentence_attention
-from interlingua.encoder.directory import EncodingSettings, read_directory, write_directory
+from interlingua.encoder.directories.model_directory import (
+    EncodingSettings,
+    read_directory,
+    write_directory,
+)
 from interlingua.encoder.executors.layers import EXECUTORS
+from interlingua.encoder.modeling.attention_weights import first_token_attention, sentence_attention
 from interlingua.errors import CheckpointError
 from tests.encoder.naive import papers_slopes
 from tests.encoder.shapes import loaded, states_of

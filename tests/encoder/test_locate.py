@@ -4,15 +4,10 @@ import sys
 
 import pytest
 
-from interlingua.encoder.locate import (
-    best_of_run,
-    hub_name,
-    installed_model,
-    locate,
-)
-from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.config.registry import OWN_MODELS
 from interlingua.errors import CheckpointError
-from interlingua.registry import OWN_MODELS
+from interlingua.storage.locate import best_of_run, hub_name, installed_model, locate
+from interlingua.vocabulary.vocabulary import Vocabulary
 
 
 def run_folder(path, *models):
@@ -114,7 +109,7 @@ def test_a_folder_before_an_installed_model_is_warned_of_once(package, tmp_path,
 @pytest.mark.parametrize("name", OWN_MODELS)
 def test_a_model_of_ours_that_is_not_installed_names_its_folder(name, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("interlingua.registry.installed", lambda group: [])
+    monkeypatch.setattr("interlingua.config.registry.installed", lambda group: [])
     with pytest.raises(CheckpointError, match=f"pip install ./models/{name}"):
         locate(name)
 

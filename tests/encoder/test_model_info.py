@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 from types import SimpleNamespace
 
-from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.encoder.model_info import ModelInfo, describe, prompt_text
 
 

@@ -8,10 +8,10 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.weights import to_huggingface_names
 from interlingua.encoder.pair_scorer import PairHead, PairScorer, PairTemplate
-from interlingua.encoder.vocabulary import Vocabulary
-from interlingua.encoder.weights import to_huggingface_names
 from interlingua.errors import CheckpointError, ConfigError
+from interlingua.vocabulary.vocabulary import Vocabulary
 from tests.encoder.shapes import tiny_encoder
 
 WORDS = [f"w{index}" for index in range(30)]

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.encoder.roles import encode_in_role, has_two_towers, role_prompt
 
 E5 = SimpleNamespace(

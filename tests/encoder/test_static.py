@@ -8,9 +8,9 @@ import torch
 from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
 from interlingua.encoder.static import (
     StaticBackbone,
     make_backbone,

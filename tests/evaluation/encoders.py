@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.backbone import BackboneConfig
 
 
 def tiny_encoder(vocabulary):

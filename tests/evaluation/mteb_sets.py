@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from tests.evaluation.files import write_rows
-from tests.evaluation.tasks.test_bucc import write_split
+from tests.evaluation.tasks.translation.test_bucc import write_split
 
 
 def sentences(count, *, seed, language):

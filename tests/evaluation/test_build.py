@@ -5,7 +5,7 @@ import pytest
 from interlingua.errors import DataError, LanguageAbsentError
 from interlingua.evaluation.build import build_tasks, narrowed
 from interlingua.evaluation.suite import evaluate
-from interlingua.evaluation.tasks.flores import FloresP1
+from interlingua.evaluation.tasks.translation.flores import FloresP1
 
 
 def languages_of(tasks):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from interlingua.encoder.backends.own import OwnEncoder
-from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.errors import TaskError
 from interlingua.evaluation import cache
 from interlingua.evaluation.budget import Budget, BudgetUsed

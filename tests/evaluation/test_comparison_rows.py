@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.comparison import Cell, compare
-from interlingua.evaluation.rendering import render
+from interlingua.evaluation.report.comparison import Cell, compare
+from interlingua.evaluation.report.rendering import render
 from interlingua.evaluation.scores import SubsetScores
 from tests.evaluation.results_made import make, values
 

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from interlingua.evaluation.page import headline, page_data, render_page, summary
+from interlingua.evaluation.report.page import headline, page_data, render_page, summary
 from interlingua.report.pages import resource
 from tests.evaluation.page_made import all_pairs, make, panel
 
@@ -124,7 +124,7 @@ def test_how_error_rates_are_sorted_is_told_where_there_are_any():
 
 
 def test_two_hundred_languages_stay_small():
-    from interlingua.languages import known
+    from interlingua.config.languages import known
 
     pairs = [
         (language.code, "eng_Latn") for language in known()[:200] if language.code != "eng_Latn"

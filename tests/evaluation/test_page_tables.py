@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from interlingua.evaluation.page import page_data
+from interlingua.evaluation.report.page import page_data
 from interlingua.report.pages import breakable, macro
 from tests.evaluation.page_made import make, panel
 

@@ -30,7 +30,7 @@ class Understands:
             scale,
             with_prompt or {},
         )
-        from interlingua.encoder.directory import EncodingSettings
+        from interlingua.encoder.directories.model_directory import EncodingSettings
 
         self.settings = EncodingSettings(prompts={text: text for text in prompts})
         if others is not None:

@@ -6,8 +6,8 @@ import pytest
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.streams import keep_vectors, stream_vectors
-from interlingua.search.topk.approximate import CodedVectors, rescored_topk
-from interlingua.search.topk.exact import exact_topk
+from interlingua.retrieval.topk.approximate import CodedVectors, rescored_topk
+from interlingua.retrieval.topk.exact import exact_topk
 
 
 def test_portions_come_back_as_one_read_only_map():

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.encoder.model_info import describe
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.build import build_tasks
-from interlingua.evaluation.rendering import cut_texts
+from interlingua.evaluation.report.rendering import cut_texts
 from interlingua.evaluation.results import read_result
 from interlingua.evaluation.suite import evaluate
-from interlingua.evaluation.tasks.xsim import XSim
+from interlingua.evaluation.tasks.translation.xsim import XSim
 from tests.evaluation.encoders import tiny_encoder
 from tests.progress_records import Recorded
 

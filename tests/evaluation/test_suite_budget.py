@@ -10,15 +10,15 @@ from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.results import result_path
 from interlingua.evaluation.suite import evaluate
-from interlingua.evaluation.tasks.bucc import BuccBestF1, BuccMTEB
-from interlingua.evaluation.tasks.few_shot import FewShotFolder
-from interlingua.evaluation.tasks.flores import FloresP1
-from interlingua.evaluation.tasks.ntrex import NtrexF1
-from interlingua.evaluation.tasks.tatoeba import Tatoeba
-from interlingua.evaluation.tasks.zero_shot import ZeroShotFolder
+from interlingua.evaluation.tasks.classification.few_shot import FewShotFolder
+from interlingua.evaluation.tasks.classification.zero_shot import ZeroShotFolder
+from interlingua.evaluation.tasks.translation.bucc import BuccBestF1, BuccMTEB
+from interlingua.evaluation.tasks.translation.flores import FloresP1
+from interlingua.evaluation.tasks.translation.ntrex import NtrexF1
+from interlingua.evaluation.tasks.translation.tatoeba import Tatoeba
 from tests.evaluation.files import write_rows
-from tests.evaluation.tasks.test_bucc import write_split
 from tests.evaluation.tasks.topics import write_topics
+from tests.evaluation.tasks.translation.test_bucc import write_split
 
 
 class Clock:

@@ -12,8 +12,8 @@ from interlingua.encoder.model_info import ModelInfo
 from interlingua.errors import ConfigError
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.suite import checked_shard, evaluate
-from interlingua.evaluation.tasks import passages
-from interlingua.evaluation.tasks.retrieval import Beir
+from interlingua.evaluation.tasks.retrieval import passages
+from interlingua.evaluation.tasks.retrieval.retrieval import Beir
 from tests.evaluation.files import write_rows
 from tests.progress_records import Recorded
 

@@ -9,15 +9,15 @@ from interlingua.errors import ConfigError, DataError, LanguageAbsentError
 from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.scores import Items
 from interlingua.evaluation.task import LanguageTask, Scored, StreamedTask, Task, Unit, options
-from interlingua.evaluation.tasks.bucc import BuccBestF1, BuccMargin
-from interlingua.evaluation.tasks.few_shot import FewShotFolder
-from interlingua.evaluation.tasks.ntrex import NtrexF1
-from interlingua.evaluation.tasks.pairs import PairXNLI
-from interlingua.evaluation.tasks.paracrawl import ParaCrawlRetrieval
-from interlingua.evaluation.tasks.retrieval import TyDiGoldP
-from interlingua.evaluation.tasks.sts import STS17
-from interlingua.evaluation.tasks.xsim import XSim
-from interlingua.evaluation.tasks.zero_shot import ZeroShotFolder
+from interlingua.evaluation.tasks.classification.few_shot import FewShotFolder
+from interlingua.evaluation.tasks.classification.zero_shot import ZeroShotFolder
+from interlingua.evaluation.tasks.retrieval.retrieval import TyDiGoldP
+from interlingua.evaluation.tasks.similarity.pairs import PairXNLI
+from interlingua.evaluation.tasks.similarity.sts import STS17
+from interlingua.evaluation.tasks.translation.bucc import BuccBestF1, BuccMargin
+from interlingua.evaluation.tasks.translation.ntrex import NtrexF1
+from interlingua.evaluation.tasks.translation.paracrawl import ParaCrawlRetrieval
+from interlingua.evaluation.tasks.translation.xsim import XSim
 from tests.progress_records import Recorded
 
 

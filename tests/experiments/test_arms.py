@@ -13,8 +13,8 @@ import pytest
 from interlingua.config import from_mapping, load_toml
 from interlingua.errors import ConfigError
 from interlingua.evaluation.results import read_results, write_result
-from interlingua.train.config import load_train_config
-from interlingua.train.stages import is_staged, load_stages
+from interlingua.training.config import load_train_config
+from interlingua.training.stages import is_staged, load_stages
 from tests.evaluation.results_made import make
 from tests.scripts import load_script
 

@@ -19,16 +19,16 @@ import torch
 
 from interlingua.batches.feeds import token_batches
 from interlingua.config import load_toml
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.backbone import BackboneConfig
 from interlingua.errors import ConfigError
-from interlingua.train.build import MicroBatches, build_objective, feeds_of
-from interlingua.train.config import EncoderConfig, load_train_config
-from interlingua.train.engine import Engine
-from interlingua.train.feeds import open_data
-from interlingua.train.optim import build_optimizer, set_learning_rate
-from interlingua.train.schedules import learning_rate_factor, peak_learning_rate
-from interlingua.train.stages import is_staged, load_stages
+from interlingua.training.build import MicroBatches, build_objective, feeds_of
+from interlingua.training.config import EncoderConfig, load_train_config
+from interlingua.training.feeds.feeds import open_data
+from interlingua.training.machine.engine import Engine
+from interlingua.training.optimization.optim import build_optimizer, set_learning_rate
+from interlingua.training.optimization.schedules import learning_rate_factor, peak_learning_rate
+from interlingua.training.stages import is_staged, load_stages
 from tests.conftest import pairs
 from tests.experiments.test_arms import FILES as ARMS
 from tests.experiments.test_arms import arms_script, read

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from interlingua.registry import TASKS
+from interlingua.config.registry import TASKS
 
 
 @pytest.fixture(scope="module")

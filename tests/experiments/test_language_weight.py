@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.train.config import load_train_config
+from interlingua.training.config import load_train_config
 from tests.experiments.test_arms import arms_script, read
 from tests.experiments.test_experiments import ROOT
 

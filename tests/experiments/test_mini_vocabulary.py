@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.backbone import BackboneConfig
 from tests.encoder.growing import unigram
 
 PIECES = ["▁the", "▁cat", "▁dog", "▁კატა", "▁сөз", "▁ලංකා", "▁rare", "▁", *"thecatdogr"]

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.languages import resolve
-from interlingua.train.config import load_train_config
-from interlingua.train.exposure import exposure_lines
-from interlingua.train.feeds import make_plan
+from interlingua.config.languages import resolve
+from interlingua.training.config import load_train_config
+from interlingua.training.exposure import exposure_lines
+from interlingua.training.feeds.feeds import make_plan
 from tests.experiments.test_experiments import ROOT
 
 FOLDER = ROOT / "multilingual_ir"

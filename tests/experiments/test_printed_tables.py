@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from interlingua.config.registry import SUITES
 from interlingua.evaluation.results import write_result
 from interlingua.evaluation.scores import SubsetScores
-from interlingua.registry import SUITES
 from tests.evaluation.results_made import make
 from tests.scripts import load_script
 

@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from interlingua.corpus.manifest import LanguagePairRecord, Manifest, SourceRecord
-from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.directory import read_json
+from interlingua.encoder.directories.model_directory import read_json
 from interlingua.encoder.encoder import Encoder
-from interlingua.export.verify import SAMPLES
-from tests.export.conftest import framed  # noqa: F401
+from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
+from interlingua.exporters.verify import SAMPLES
+from tests.exporters.conftest import framed  # noqa: F401
 
 
 @pytest.fixture(scope="module")

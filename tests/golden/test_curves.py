@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from interlingua.registry import METHODS
+from interlingua.config.registry import METHODS
 from tests.methods.harness import tiny_objective, training
 
 FOLDER = Path(__file__).parent

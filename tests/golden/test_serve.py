@@ -14,11 +14,11 @@ import torch
 from fastapi.testclient import TestClient
 
 from interlingua import kernels
-from interlingua.search.passage_index import PassageIndex
-from interlingua.search.searcher import Searcher, build_index, model_for
-from interlingua.serve.app import make_app
-from interlingua.serve.model import ServedModel
-from interlingua.serve.settings import ServeSettings
+from interlingua.retrieval.passage_index import PassageIndex
+from interlingua.retrieval.searcher import Searcher, build_index, model_for
+from interlingua.serving.app import make_app
+from interlingua.serving.model import ServedModel
+from interlingua.serving.settings import ServeSettings
 from tests.golden.summaries import differences
 from tests.tiny import tiny_encoder
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import interlingua
-from interlingua.corpus.formats import read_pairs
+from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.finite import check_finite
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import InterlinguaError
-from interlingua.quickstart.catalogues import Source, read_catalogues
+from interlingua.getting_started.catalogues import Source, read_catalogues
 from tests.hostile import bitexts, configs, models, others
 from tests.tiny import tiny_encoder
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from interlingua import kernels
-from interlingua.encoder import compiled, quantize
+from interlingua.encoder.executors import compiled, quantize
 from interlingua.errors import ConfigError
-from interlingua.search.topk.kernel_scanner import GROUP, ROOM
+from interlingua.retrieval.topk.kernel_scanner import GROUP, ROOM
 from tests.kernels import cross
 
 NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")

@@ -7,9 +7,9 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.encoder.modeling.backbone import BackboneConfig
+from interlingua.vocabulary.vocabulary import Vocabulary
 
 TAGS = {"eng_Latn": "<2en>", "deu_Latn": "<2de>", "fra_Latn": "<2fr>"}
 WORDS = 40

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.backbone import BackboneConfig
 from tests.encoder.conftest import tiny_vocabulary
 
 VOCABULARY = tiny_vocabulary(frame=True)

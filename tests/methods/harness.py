@@ -11,11 +11,11 @@ from interlingua.batches.feeds import FeedName, LabeledBatch, QuestionBatch, Sen
 from interlingua.batches.sentences import take
 from interlingua.batches.tokens import TokenBatch
 from interlingua.config import from_mapping
+from interlingua.config.registry import METHODS, resolve
 from interlingua.encoder.encoder import Encoder
 from interlingua.methods.objective import Objective
-from interlingua.registry import METHODS, resolve
-from interlingua.train.build import feeds_of
-from interlingua.train.config import FOR_ALL_METHODS, MethodConfig
+from interlingua.training.build import feeds_of
+from interlingua.training.config import FOR_ALL_METHODS, MethodConfig
 from tests.methods.conftest import FIRST_WORD, tiny_encoder, tiny_pairs
 
 BATCH = 6

@@ -11,12 +11,12 @@ import torch
 
 from interlingua.batches.sentences import join, sentence_keys
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.anchors import Negatives
-from interlingua.encoder.teacher_bank import BankRecord, TeacherBank, write_bank
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.functional import contrastive
 from interlingua.methods.anchor import Anchor, AnchorConfig
 from interlingua.methods.matryoshka import Matryoshka
+from interlingua.methods.teachers.anchors import Negatives
+from interlingua.methods.teachers.teacher_bank import BankRecord, TeacherBank, write_bank
 from tests.functional.test_contrastive import LargestTensor
 from tests.methods.conftest import tiny_encoder, tiny_pairs
 from tests.methods.harness import alone, cosine, token_lists

@@ -13,9 +13,9 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pair_scorer import PairScorer
 from interlingua.errors import ConfigError
 from interlingua.methods.combination import Combination, CombinationConfig
-from interlingua.train.build import feeds_of
-from interlingua.train.checkpoint import weights_of
-from interlingua.train.config import MethodConfig, load_train_config, train_config_from
+from interlingua.training.build import feeds_of
+from interlingua.training.checkpoint import weights_of
+from interlingua.training.config import MethodConfig, load_train_config, train_config_from
 from tests.methods.conftest import tiny_encoder, tiny_pairs
 from tests.methods.harness import TINY_OPTIONS, tiny_batch, tiny_objective
 

@@ -9,11 +9,11 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from interlingua.batches.feeds import SentenceBatch
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.encoder.modeling.backbone import BackboneConfig
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.methods.distill import PROBE, Distill, DistillConfig
+from interlingua.vocabulary.vocabulary import Vocabulary
 from tests.methods.conftest import tiny_encoder, tiny_pairs
 from tests.methods.harness import alone, token_lists
 

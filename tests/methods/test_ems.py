@@ -10,10 +10,10 @@ import torch
 
 from interlingua.batches.sentences import take
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.config.languages import known
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
 from interlingua.errors import ConfigError, DataError
-from interlingua.languages import known
 from interlingua.methods.ems import EMS, EMSConfig
 from tests.methods.conftest import tiny_encoder, tiny_pairs, tiny_vocabulary
 from tests.methods.harness import alone, cosine, token_lists

@@ -10,11 +10,11 @@ from dataclasses import fields
 import pytest
 import torch
 
+from interlingua.config.registry import METHODS, resolve
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
-from interlingua.registry import METHODS, resolve
-from interlingua.train.checkpoint import TrainState, load_checkpoint, save_checkpoint, weights_of
+from interlingua.training.checkpoint import TrainState, load_checkpoint, save_checkpoint, weights_of
 from tests.encoder.shapes import JINA_BERT_QK_NORM, MODERNBERT
 from tests.methods.harness import (
     PREFIXES,

@@ -7,11 +7,11 @@ import torch
 
 from interlingua.batches.feeds import LabeledBatch, QuestionBatch, SentenceBatch
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.batches.written_forms import FormsRequest
 from interlingua.config import from_mapping
+from interlingua.config.registry import METHODS, resolve
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.written_forms import FormsRequest
 from interlingua.errors import ConfigError
-from interlingua.registry import METHODS, resolve
 from tests.methods.harness import tiny_objective
 from tests.methods.test_distill import byte_encoder, byte_vocabulary
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from interlingua.encoder.backbone import Backbone
+from interlingua.config.registry import METHODS, resolve
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.backbone import Backbone
 from interlingua.encoder.pooling import HiddenStates
 from interlingua.errors import ConfigError
 from interlingua.methods.matryoshka import Matryoshka, full_width
 from interlingua.methods.teacher_similarity import TeacherSimilarity
-from interlingua.registry import METHODS, resolve
 from tests.methods.conftest import tiny_pairs
 from tests.methods.harness import PREFIXES, tiny_batch, tiny_objective
 from tests.methods.test_labse import reference as labse_reference

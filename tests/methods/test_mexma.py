@@ -15,14 +15,14 @@ from interlingua.batches.masking import IGNORED
 from interlingua.batches.sentences import join
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.unmasking_head import UnmaskingHeadConfig
-from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
 from interlingua.functional.uniformity import koleo
+from interlingua.methods.heads.unmasking_head import UnmaskingHeadConfig
 from interlingua.methods.mexma import MEXMA, MEXMAConfig
-from tests.encoder.test_unmasking_head import padded_reference
+from interlingua.vocabulary.vocabulary import Vocabulary
 from tests.methods.conftest import tiny_encoder, tiny_pairs, tiny_vocabulary
 from tests.methods.framed import rows as parts
+from tests.methods.heads.test_unmasking_head import padded_reference
 
 HEAD = UnmaskingHeadConfig(layers=2, heads=2, intermediate_size=24, dropout=0.0)
 TABLE_11 = {

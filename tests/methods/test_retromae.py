@@ -10,8 +10,8 @@ import torch
 from interlingua.batches.feeds import SentenceBatch
 from interlingua.batches.masking import IGNORED, random_context
 from interlingua.methods.retromae import RetroMAE, RetroMAEConfig
-from interlingua.train.build import feeds_of
-from interlingua.train.config import MethodConfig
+from interlingua.training.build import feeds_of
+from interlingua.training.config import MethodConfig
 from tests.encoder.naive import naive_backbone, naive_cross_entropy, naive_embed, naive_layer
 from tests.methods.framed import framed_encoder, framed_pairs, rows
 

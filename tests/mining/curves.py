@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from interlingua.mining.calibration import Bin, Calibration, Cut
+from interlingua.mining.calibration.calibration import Bin, Calibration, Cut
 
 
 def calibration(**changes):

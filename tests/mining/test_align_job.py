@@ -5,8 +5,7 @@ import io
 import numpy as np
 import pytest
 
-from interlingua.errors import ConfigError, DataError
-from interlingua.mining.align import (
+from interlingua.alignment.align import (
     JOURNAL,
     LOCK,
     AlignJob,
@@ -14,9 +13,10 @@ from interlingua.mining.align import (
     DocumentPair,
     read_list,
 )
-from interlingua.mining.alignment import AlignConfig
+from interlingua.alignment.sentence_alignment import AlignConfig
+from interlingua.errors import ConfigError, DataError
 from interlingua.storage.locks import exclusive
-from tests.mining.test_align import written
+from tests.alignment.test_align import written
 from tests.mining.words import encode
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.mining.alignment import Link, LinkCounts
+from interlingua.alignment.sentence_alignment import Link, LinkCounts
 
 
 def links(*sides):

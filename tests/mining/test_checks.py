@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from interlingua.config.registry import CHECKS
 from interlingua.errors import ConfigError
 from interlingua.mining.checks import (
     Check,
@@ -18,7 +19,6 @@ from interlingua.mining.checks import (
     number_agreement,
     numbers,
 )
-from interlingua.registry import CHECKS
 
 
 @pytest.mark.parametrize(

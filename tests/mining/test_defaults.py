@@ -4,12 +4,12 @@ from dataclasses import fields, replace
 
 import pytest
 
+from interlingua.alignment.sentence_alignment import AlignConfig
+from interlingua.config.options import filled
 from interlingua.mining import defaults
-from interlingua.mining.alignment import AlignConfig
 from interlingua.mining.mine import parsed_config
 from interlingua.mining.pipeline import MineConfig
 from interlingua.mining.score import ScoreConfig
-from interlingua.options import filled
 from interlingua.verbs.align import AlignOptions
 from interlingua.verbs.calibrate import CalibrateOptions
 from interlingua.verbs.mine import MineOptions

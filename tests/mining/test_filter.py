@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 
-from interlingua.corpus.formats import TextPair, read_pairs
+from interlingua.corpus.formats.bitext import TextPair, read_pairs
 from interlingua.errors import ConfigError
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.mining.calibration import (
+from interlingua.mining.calibration.calibration import (
     fit_calibration,
     fit_isotonic,
     fit_logistic,

@@ -15,7 +15,7 @@ from interlingua.mining.candidates import (
     descending,
     retrieve,
 )
-from interlingua.search.topk.exact import Neighbors, mutual_topk
+from interlingua.retrieval.topk.exact import Neighbors, mutual_topk
 from tests.mining.unit_vectors import MARGINS, unit
 
 RETRIEVALS = get_args(Retrieval)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from interlingua.mining.calibrate import hidden_scores
+from interlingua.mining.calibration.calibrate import hidden_scores
 from interlingua.mining.candidates import without_partners
 from interlingua.mining.checks import NO_CHECKS, Checker
 from interlingua.mining.pipeline import MineConfig
-from interlingua.search.topk.exact import Neighbors
+from interlingua.retrieval.topk.exact import Neighbors
 from tests.mining import two_sides
 from tests.mining.two_sides import as_pairs, mine_files
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.errors import ConfigError, DataError
-from interlingua.mining.align import (
+from interlingua.alignment.align import (
     DocumentPair,
     check_texts,
     document_pairs,
@@ -13,7 +12,8 @@ from interlingua.mining.align import (
     read_list,
     read_sentences,
 )
-from interlingua.mining.alignment import Link
+from interlingua.alignment.sentence_alignment import Link
+from interlingua.errors import ConfigError, DataError
 
 
 def written(path, text):

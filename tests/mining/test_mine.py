@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.calibration import save_calibration
+from interlingua.mining.calibration.calibration import save_calibration
 from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.mining.mine import parse_shard, parse_size
 from interlingua.runtime.progress import SILENT

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from interlingua.corpus.formats import read_pairs
+from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.errors import ConfigError
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import MINE_COLUMNS, Selection, check_output, write_mined

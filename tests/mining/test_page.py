@@ -8,13 +8,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from interlingua.mining.calibrate import read_labels
-from interlingua.mining.calibration import Bin
+from interlingua.config.registry import CHECKS
+from interlingua.mining.calibration.calibrate import read_labels
+from interlingua.mining.calibration.calibration import Bin
 from interlingua.mining.checks import CheckPlan, find_check
 from interlingua.mining.filter import Selection, write_mined
 from interlingua.mining.page import check_value, histogram_bars, write_page
 from interlingua.mining.texts import Line
-from interlingua.registry import CHECKS
 from interlingua.report.pages import macro
 from tests.mining.curves import calibration
 from tests.mining.two_sides import mined_lines

@@ -7,8 +7,8 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.mining.candidates import best_both_ways, retrieve
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.pipeline import MineConfig, TextFile
-from interlingua.search.topk.approximate import Approximate
-from interlingua.search.topk.exact import mutual_topk
+from interlingua.retrieval.topk.approximate import Approximate
+from interlingua.retrieval.topk.exact import mutual_topk
 from interlingua.storage.journal import Journal
 from tests.mining.invented import embed, write_lines
 from tests.mining.two_sides import as_pairs, mine, sides
@@ -153,7 +153,7 @@ def test_shards_on_several_machines_join(tmp_path, monkeypatch):
 @pytest.mark.parametrize("known", [False, True])
 def test_the_time_left_is_known_once_the_model_s_speed_is(tmp_path, monkeypatch, known):
     monkeypatch.setattr("interlingua.mining.vectors.PORTION", 20)
-    monkeypatch.setattr("interlingua.search.topk.speed.TRIED_VECTORS", 256)
+    monkeypatch.setattr("interlingua.retrieval.topk.speed.TRIED_VECTORS", 256)
     # Little work is enough for an estimate, and any speed is steady.
     monkeypatch.setattr("interlingua.runtime.progress.LEAST_SECONDS", 0)
     monkeypatch.setattr("interlingua.runtime.progress.LEAST_REPORTS", 3)
@@ -225,7 +225,7 @@ def given(tmp_path, length=1):
 @pytest.mark.parametrize("steps", [False, True])
 def test_a_file_of_vectors_that_is_mended_is_taken(tmp_path, monkeypatch, steps):
     monkeypatch.setattr("interlingua.mining.vectors.PORTION", 20)
-    monkeypatch.setattr("interlingua.search.topk.speed.TRIED_VECTORS", 256)
+    monkeypatch.setattr("interlingua.retrieval.topk.speed.TRIED_VECTORS", 256)
     source, target, path = given(tmp_path)
     good = np.load(path)
     np.save(path, np.where(np.arange(70)[:, None] == 60, np.nan, good))
@@ -255,7 +255,7 @@ def test_texts_that_are_mended_are_taken(tmp_path):
 
 @pytest.mark.parametrize("steps", [False, True])
 def test_vectors_of_two_widths_are_told_with_their_files(tmp_path, monkeypatch, steps):
-    monkeypatch.setattr("interlingua.search.topk.speed.TRIED_VECTORS", 256)
+    monkeypatch.setattr("interlingua.retrieval.topk.speed.TRIED_VECTORS", 256)
     source, target, path = given(tmp_path)
     np.save(path, np.ones((70, 5)))
     options = {"progress": Recorded()} if steps else {}

@@ -10,8 +10,8 @@ from interlingua.mining import plan
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.pipeline import MineConfig, TextFile
 from interlingua.mining.plan import DifferentTexts, estimate
-from interlingua.search.topk import speed
-from interlingua.search.topk.approximate import Approximate
+from interlingua.retrieval.topk import speed
+from interlingua.retrieval.topk.approximate import Approximate
 from tests.mining.invented import embed, write_lines
 from tests.mining.two_sides import mine_files
 

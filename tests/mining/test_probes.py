@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.mining.calibrate import Probes, answers, make_probes
+from interlingua.mining.calibration.calibrate import Probes, answers, make_probes
 from interlingua.mining.candidates import FOUND
 from interlingua.mining.texts import Line, build_side
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.mining.align import Aligner
-from interlingua.mining.alignment import LinkCounts
+from interlingua.alignment.align import Aligner
+from interlingua.alignment.sentence_alignment import LinkCounts
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from interlingua.corpus.formats import TextPair
+from interlingua.corpus.formats.bitext import TextPair
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.score import BitextScorer, ScoreConfig, score_config
 from interlingua.runtime.progress import SILENT

@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
-from interlingua.corpus.tmx import XML_LANG
+from interlingua.corpus.formats.bitext import TextPair, read_pairs, write_pairs
+from interlingua.corpus.formats.tmx import XML_LANG
 from interlingua.errors import ConfigError, DataError, InterlinguaError
-from interlingua.mining.calibration import save_calibration
+from interlingua.mining.calibration.calibration import save_calibration
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import Selection
 from interlingua.mining.score import (

@@ -3,12 +3,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.corpus.formats import write_pairs
+from interlingua.corpus.formats.bitext import write_pairs
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.calibrate import LearnJob, judged, learn_job
-from interlingua.mining.calibration import load_calibration
+from interlingua.mining.calibration.calibrate import LearnJob, judged, learn_job
+from interlingua.mining.calibration.calibration import load_calibration
+from interlingua.mining.calibration.mixed_stream import (
+    WRONG_KINDS,
+    MixedStream,
+    first_part,
+    similar_targets,
+)
 from interlingua.mining.checks import NO_CHECKS, Checker, CheckPlan
-from interlingua.mining.mixed_stream import WRONG_KINDS, MixedStream, first_part, similar_targets
 from interlingua.mining.score import BitextScorer, ScoreConfig, open_stream
 from tests.mining.invented import write_lines
 from tests.mining.test_score import bitext, is_right, pair

@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from interlingua.mining.calibrate import Known, learn_from_known, learn_from_samples
-from interlingua.mining.calibration import precision_interval, separation, share_interval
-from interlingua.mining.mixture import draw_like, fit_mixture
+from interlingua.mining.calibration.calibrate import Known, learn_from_known, learn_from_samples
+from interlingua.mining.calibration.calibration import (
+    precision_interval,
+    separation,
+    share_interval,
+)
+from interlingua.mining.calibration.mixture import draw_like, fit_mixture
 
 
 def drawn(rng, right, wrong, apart):

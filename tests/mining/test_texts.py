@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from interlingua.corpus.keys import text_key
+from interlingua.corpus.cleaning.keys import text_key
 from interlingua.errors import DataError
 from interlingua.mining import texts
 from interlingua.mining.texts import Line, build_side, exact_keys, guess_layout, read_lines

@@ -7,7 +7,7 @@ import pytest
 
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.mining import vectors
-from interlingua.mining.calibrate import CalibrateJob
+from interlingua.mining.calibration.calibrate import CalibrateJob
 from interlingua.mining.pipeline import MineConfig, mine_files
 from interlingua.mining.work_folder import at_work
 from interlingua.runtime.progress import SILENT

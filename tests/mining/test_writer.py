@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from interlingua.corpus.formats import PairWithFields, TextPair, read_pairs
+from interlingua.corpus.formats.bitext import PairWithFields, TextPair, read_pairs
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import write_filtered

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.encoder.directory import read_json
+from interlingua.config.registry import DEFAULT_MODEL, MODELS, load
+from interlingua.encoder.directories.model_directory import read_json
 from interlingua.encoder.encoder import Encoder
-from interlingua.registry import DEFAULT_MODEL, MODELS, load
 from tests.distributions import build_wheel
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import interlingua
+from interlingua.config.registry import MODELS, load
 from interlingua.encoder.encoder import Encoder
-from interlingua.registry import MODELS, load
 from tests.distributions import build_wheel
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,8 +11,8 @@ import zipfile
 
 import pytest
 
-from interlingua.corpus.formats import guess_format
-from interlingua.corpus.monolingual import read_sentences
+from interlingua.corpus.formats.bitext import guess_format
+from interlingua.corpus.formats.monolingual import read_sentences
 from interlingua.errors import DataError
 from interlingua.storage.content_kinds import find_kind
 from interlingua.storage.files import open_text

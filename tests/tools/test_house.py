@@ -22,13 +22,13 @@ CONTRIBUTING = f"""The order of imports is
 {" < ".join(", ".join(sorted(row)) for row in ORDER)}
 ```
 
-`search` and `mining` use an encoder and never training.
+`retrieval` and `mining` use an encoder and never training.
 """
 VIOLATIONS = {
     "an import of a later package": (
         "import-order",
-        {f"{SRC}/encoder/a.py": "import os\ndef f():\n    from interlingua.train import loop\n"},
-        [f"{SRC}/encoder/a.py:3: import-order: encoder must not import train"],
+        {f"{SRC}/encoder/a.py": "import os\ndef f():\n    from interlingua.training import loop\n"},
+        [f"{SRC}/encoder/a.py:3: import-order: encoder must not import training"],
     ),
     "an import of a package's name": (
         "import-order",
@@ -58,10 +58,10 @@ VIOLATIONS = {
     ),
     "a package in CONTRIBUTING that may import training": (
         "import-order",
-        {"CONTRIBUTING.md": CONTRIBUTING.replace("`mining`", "`serve`")},
+        {"CONTRIBUTING.md": CONTRIBUTING.replace("`mining`", "`serving`")},
         [
             "CONTRIBUTING.md:7: import-order: "
-            "NEVER (tools/rules/imports.py) allows serve to import training"
+            "NEVER (tools/rules/imports.py) allows serving to import training"
         ],
     ),
     "no order in CONTRIBUTING": (
@@ -91,8 +91,13 @@ VIOLATIONS = {
     ),
     "a very long function in the training loop": (
         "function-length",
-        {f"{SRC}/train/loop.py": "def f():\n" + "    x = 1\n" * 200},
-        [f"{SRC}/train/loop.py:1: function-length: f has 201 lines, at most 200 are allowed"],
+        {f"{SRC}/training/loop.py": "def f():\n" + "    x = 1\n" * 200},
+        [f"{SRC}/training/loop.py:1: function-length: f has 201 lines, at most 200 are allowed"],
+    ),
+    "a folder of many modules": (
+        "folder-size",
+        {f"{SRC}/a/m{number}.py": "" for number in range(21)},
+        [f"{SRC}/a:1: folder-size: 21 modules, at most 20 are allowed"],
     ),
     "two classes with the same name": (
         "class-names",
@@ -206,9 +211,11 @@ VIOLATIONS = {
 }
 CLEAN = {
     "import-order": {
-        f"{SRC}/__init__.py": "from interlingua.train import loop\n",
+        f"{SRC}/__init__.py": "from interlingua.training import loop\n",
         f"{SRC}/encoder/a.py": "from interlingua import __version__, errors\n",
-        f"{SRC}/train/a.py": "import interlingua.encoder.a\nfrom interlingua.train import loop\n",
+        f"{SRC}/training/a.py": (
+            "import interlingua.encoder.a\nfrom interlingua.training import loop\n"
+        ),
         "tests/test_a.py": "import interlingua.cli\n",
         "CONTRIBUTING.md": CONTRIBUTING,
     },
@@ -219,8 +226,13 @@ CLEAN = {
     },
     "function-length": {
         f"{SRC}/a.py": LONG.removesuffix("    x = 1\n"),
-        f"{SRC}/train/loop.py": LONG,
+        f"{SRC}/training/loop.py": LONG,
         "tests/test_a.py": LONG,
+    },
+    "folder-size": {
+        **{f"{SRC}/a/m{number}.py": "" for number in range(20)},
+        f"{SRC}/a/__init__.py": "",
+        f"{SRC}/a/b/c.py": "",
     },
     "class-names": {
         f"{SRC}/a.py": "class A: ...\nclass _B: ...\n",

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from interlingua.config import load_toml
-from interlingua.corpus.formats import read_pairs
+from interlingua.config.languages import resolve
+from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.errors import DataError
-from interlingua.languages import resolve
 from tools import published_files as tool
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -73,7 +73,7 @@ def test_whether_a_text_has_any_such_word(text, has_any):
         "docs/data.md",
         "examples/tour.ipynb",
         "models/mini/README.md",
-        "src/interlingua/quickstart/train.toml",
+        "src/interlingua/getting_started/train.toml",
         "src/interlingua/report/templates/mine.html",
         "tests/tools/test_words.py",
         "tools/density.py",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import interlingua
+from interlingua.alignment.align import read_links
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.align import read_links
+from tests.alignment.test_align import documents
 from tests.mining.invented import write_lines
-from tests.mining.test_align import documents
 from tests.mining.words import embed
 
 

@@ -9,8 +9,8 @@ import pytest
 import interlingua
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
-from tests.cli.test_analyse import data as data
-from tests.cli.test_analyse import models as models
+from tests.cli.verbs.test_analyse import data as data
+from tests.cli.verbs.test_analyse import models as models
 
 
 def found_below(folder):

@@ -7,7 +7,7 @@ import random
 import pytest
 
 import interlingua
-from interlingua.mining.calibration import load_calibrations
+from interlingua.mining.calibration.calibration import load_calibrations
 from tests.mining.invented import corpora, embed, sentence, text, write_lines
 
 FUNCTION = "tests.mining.invented:embed"

@@ -8,7 +8,7 @@ import interlingua
 from interlingua.analysis.record import write_analysis
 from interlingua.errors import ConfigError
 from tests.analysis.test_record import analysis
-from tests.cli.test_compare import files as files
+from tests.cli.verbs.test_compare import files as files
 
 
 @pytest.mark.parametrize(

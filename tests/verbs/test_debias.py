@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import interlingua
-from interlingua.encoder.language_map_files import read_map
+from interlingua.encoder.language_maps.language_map_files import read_map
 from interlingua.errors import ConfigError
-from tests.analysis.test_debias import model, texts  # noqa: F401
+from tests.analysis.debiasing.test_debias import model, texts  # noqa: F401
 from tests.encoder.conftest import encoder, plain_vocabulary  # noqa: F401
 
 

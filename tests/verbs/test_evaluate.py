@@ -9,8 +9,8 @@ import pytest
 import interlingua
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
-from tests.cli.test_evaluate import data as data
-from tests.cli.test_evaluate import model as model
+from tests.cli.verbs.test_evaluate import data as data
+from tests.cli.verbs.test_evaluate import model as model
 
 
 def scores_below(folder):

@@ -6,7 +6,7 @@ import pytest
 
 import interlingua
 from interlingua.errors import ConfigError
-from tests.cli.test_export import model as model
+from tests.cli.verbs.test_export import model as model
 
 pytest.importorskip("sentence_transformers")
 

@@ -9,7 +9,7 @@ import pytest
 import interlingua
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.verbs.index import READ, Indexed, IndexOptions
-from tests.search.test_searcher import files, model  # noqa: F401
+from tests.retrieval.test_searcher import files, model  # noqa: F401
 
 pytest.importorskip("lancedb")
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 import interlingua
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.executors import choice
 from interlingua.encoder.executors.training_passes import choose_way
+from interlingua.encoder.modeling.backbone import BackboneConfig
 from tests.encoder.shapes import MODERNBERT
 
 

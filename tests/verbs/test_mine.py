@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import interlingua
+from interlingua.config.options import declared
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.defaults import CHEAP, DROPPED
-from interlingua.options import declared
 from interlingua.verbs.mine import MineOptions, mine_job
 from tests.mining.invented import corpora, embed, write_lines
 

@@ -9,7 +9,7 @@ import pytest
 import interlingua
 from interlingua.config import from_mapping
 from interlingua.errors import ConfigError
-from interlingua.prepare.config import PrepareConfig
+from interlingua.preparation.config import PrepareConfig
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 import interlingua
 from interlingua.errors import InterlinguaError
-from interlingua.quickstart import run
-from tests.quickstart.findings import made_up
+from interlingua.getting_started import run
+from tests.getting_started.findings import made_up
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 
 import interlingua
 from interlingua.errors import ConfigError
-from interlingua.search.searcher import build_index
-from tests.search.test_searcher import files, model  # noqa: F401
+from interlingua.retrieval.searcher import build_index
+from tests.retrieval.test_searcher import files, model  # noqa: F401
 
 pytest.importorskip("lancedb")
 

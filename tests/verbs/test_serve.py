@@ -7,9 +7,9 @@ import inspect
 import pytest
 
 import interlingua
+from interlingua.config.registry import DEFAULT_MODEL
 from interlingua.errors import ConfigError
-from interlingua.registry import DEFAULT_MODEL
-from interlingua.serve import server
+from interlingua.serving import server
 from interlingua.verbs.serve import ServeOptions
 
 

@@ -7,7 +7,7 @@ import pytest
 import interlingua
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, InterlinguaError
-from interlingua.train.config import train_config_from
+from interlingua.training.config import train_config_from
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import re
 import pytest
 
 import interlingua
+from interlingua.config.options import declaration_of
 from interlingua.errors import InterlinguaError
-from interlingua.options import declaration_of
 
 OTHERS = ("Encoder", "Index", "InterlinguaError", "__version__", "load", "split")
 VERBS = [name for name in interlingua.__all__ if name not in OTHERS]

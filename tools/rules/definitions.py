@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from tools.rules.base import Finding, Rule, SourceFile
 
 MAX_LINES = 80
-LONGER = {"src/interlingua/train/loop.py": 200}
+MAX_MODULES = 20
+LONGER = {"src/interlingua/training/loop.py": 200}
 """Files with another limit. The training loop is one function that reads from top to bottom."""
 STORAGE = "src/interlingua/storage/"
 TAG = re.compile(r"interlingua-[a-z-]+-\d+")
@@ -21,7 +23,7 @@ CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time", "time"}
 """Functions of the module ``time`` that read a clock, also with ``_ns``."""
 CLOCK_READERS = {
     "analysis/run.py": "report",
-    "encoder/embed_files.py": "report",
+    "encoder/files/embed_files.py": "report",
     "encoder/backends/openai.py": "pauses between requests",
     "evaluation/against.py": "report",
     "evaluation/budget.py": "budget",
@@ -31,20 +33,20 @@ CLOCK_READERS = {
     "evaluation/tasks/mteb.py": "report",
     "mining/plan.py": "estimate",
     "mining/score.py": "report",
-    "prepare/progress.py": "report",
-    "quickstart/run.py": "budget",
+    "preparation/progress.py": "report",
+    "getting_started/run.py": "budget",
     "runtime/progress.py": "progress",
-    "search/searcher.py": "interval of looks at the index",
-    "search/topk/speed.py": "estimate",
-    "serve/batching.py": "estimate of the time until an answer",
-    "serve/guards.py": "report",
-    "serve/ollama_routes.py": "report",
-    "serve/text_routes.py": "deadline of a request",
+    "retrieval/searcher.py": "interval of looks at the index",
+    "retrieval/topk/speed.py": "estimate",
+    "serving/batching.py": "estimate of the time until an answer",
+    "serving/guards.py": "report",
+    "serving/routes/ollama_routes.py": "report",
+    "serving/routes/text_routes.py": "deadline of a request",
     "storage/temporary.py": "age of files",
-    "train/banks.py": "report",
-    "train/budget.py": "estimate",
-    "train/loop.py": "budget",
-    "train/result.py": "report",
+    "training/banks.py": "report",
+    "training/budget.py": "estimate",
+    "training/loop.py": "budget",
+    "training/result.py": "report",
 }
 """Modules that read a clock, by path in the package, and what for. None compares executors."""
 
@@ -65,6 +67,29 @@ class FunctionLength(Rule):
                 if lines > most:
                     text = f"{node.name} has {lines} lines, at most {most} are allowed"
                     yield Finding(file.path, node.lineno, text)
+
+
+class FolderSize(Rule):
+    """A folder of the library has few modules, so that a reader can know all of them."""
+
+    name = "folder-size"
+
+    def __init__(self) -> None:
+        self.modules: Counter[str] = Counter()
+
+    def check(self, file: SourceFile) -> Iterator[Finding]:
+        """Count the module."""
+        folder, _, name = file.path.rpartition("/")
+        if file.is_source and name != "__init__.py":
+            self.modules[folder] += 1
+        yield from ()
+
+    def finish(self) -> Iterator[Finding]:
+        """Report folders with too many modules."""
+        for folder, count in sorted(self.modules.items()):
+            if count > MAX_MODULES:
+                text = f"{count} modules, at most {MAX_MODULES} are allowed"
+                yield Finding(folder, 1, text)
 
 
 class ClassNames(Rule):

@@ -34,7 +34,7 @@ from interlingua.adapt.weight_files import (
     WeightFiles,
     files_besides_weights,
 )
-from interlingua.encoder.directory import (
+from interlingua.encoder.directories.model_directory import (
     MODEL_ENTRIES,
     RANGES_FILE,
     EncodingSettings,
@@ -44,18 +44,18 @@ from interlingua.encoder.directory import (
     read_settings,
     write_json,
 )
+from interlingua.encoder.directories.post_pooling_files import check_cut, read_post_pooling
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.families import INVISIBLE_KEYS
-from interlingua.encoder.language_shift import SHIFT_FILE
-from interlingua.encoder.locate import locate
-from interlingua.encoder.post_pooling_files import check_cut, read_post_pooling
-from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.encoder.language_maps.language_shift import SHIFT_FILE
+from interlingua.encoder.modeling.families import INVISIBLE_KEYS
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.export.sentence_transformers import find_model
+from interlingua.exporters.sentence_transformers import find_model
 from interlingua.storage.files import PathLike, atomic_directory, sha256_file
 from interlingua.storage.formats import AVERAGE
+from interlingua.storage.locate import locate
 from interlingua.storage.record import write_record
 from interlingua.storage.tensor_files import write_safetensors
+from interlingua.vocabulary.vocabulary import Vocabulary
 
 RECORD = "average.json"
 DEFAULT_GRID = tuple(step / 10 for step in range(11))

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from interlingua.corpus.evaluation_sets import aligned_files, pair_files
-from interlingua.corpus.formats import languages_from_name, read_pairs
+from interlingua.config.languages import resolve
+from interlingua.corpus.formats.bitext import languages_from_name, read_pairs
+from interlingua.corpus.formats.evaluation_sets import aligned_files, pair_files
 from interlingua.corpus.formats.labeled_pairs import LabeledPair, read_labeled
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import DataError
@@ -22,8 +23,7 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import choose_languages
 from interlingua.evaluation.metrics.correlation import spearman
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
-from interlingua.evaluation.tasks.translations import translation_pairs
-from interlingua.languages import resolve
+from interlingua.evaluation.tasks.translation.translations import translation_pairs
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.arrays import row_cosines
 from interlingua.storage.files import PathLike

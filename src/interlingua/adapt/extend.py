@@ -28,23 +28,23 @@ from interlingua.adapt.development import (
     sample,
 )
 from interlingua.adapt.settings import ExtendSettings, open_extension
-from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.vocabulary_growth import (
+from interlingua.adapt.vocabulary_growth import (
     Fragmentation,
     grow_encoder,
     grow_vocabulary,
     measure_fragmentation,
 )
+from interlingua.config.languages import resolve
+from interlingua.config.options import listed
+from interlingua.encoder.encoder import Encoder
 from interlingua.errors import DataError, InterlinguaError
 from interlingua.evaluation.validation import validation_evaluator
-from interlingua.export.sentence_transformers import find_model
-from interlingua.languages import resolve
+from interlingua.exporters.sentence_transformers import find_model
 from interlingua.methods.distill import DistillConfig
-from interlingua.options import listed
-from interlingua.prepare.pipeline import prepare
+from interlingua.preparation.pipeline import prepare
 from interlingua.runtime.progress import progress_of
 from interlingua.storage.workspace import RECORD, Workspace
-from interlingua.train.config import (
+from interlingua.training.config import (
     EncoderConfig,
     MethodConfig,
     OptimizerConfig,
@@ -52,8 +52,8 @@ from interlingua.train.config import (
     ScheduleConfig,
     TrainConfig,
 )
-from interlingua.train.data_config import DataConfig, MonolingualConfig
-from interlingua.train.loop import train
+from interlingua.training.feeds.data_config import DataConfig, MonolingualConfig
+from interlingua.training.loop import train
 
 log = logging.getLogger("interlingua")
 MAX_PIECES = 2000

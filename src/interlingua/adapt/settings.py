@@ -10,9 +10,18 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from interlingua.config import Above, AtLeast, refuse_without
+from interlingua.config.languages import resolve
+from interlingua.config.options import (
+    INPUT,
+    MODEL,
+    OUTPUT,
+    Names,
+    Options,
+    argument,
+    listed,
+    option,
+)
 from interlingua.errors import ConfigError
-from interlingua.languages import resolve
-from interlingua.options import INPUT, MODEL, OUTPUT, Names, Options, argument, listed, option
 from interlingua.storage.files import PathLike
 from interlingua.storage.formats import EXTEND
 from interlingua.storage.workspace import Workspace, open_workspace

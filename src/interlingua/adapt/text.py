@@ -8,14 +8,24 @@ from typing import NamedTuple
 import numpy as np
 
 from interlingua.adapt.settings import ExtendSettings
-from interlingua.corpus.decontaminate import EvaluationKeys
-from interlingua.corpus.formats import TextPair, guess_format, languages_from_name, read_pairs
-from interlingua.corpus.keys import text_keys
-from interlingua.corpus.monolingual import find_language, language_of, read_sentences
-from interlingua.corpus.sentence_table import has_sentences
+from interlingua.config.languages import resolve
+from interlingua.corpus.cleaning.decontaminate import EvaluationKeys
+from interlingua.corpus.cleaning.keys import text_keys
+from interlingua.corpus.formats.bitext import (
+    TextPair,
+    guess_format,
+    languages_from_name,
+    read_pairs,
+)
+from interlingua.corpus.formats.monolingual import find_language, language_of, read_sentences
+from interlingua.corpus.formats.sentence_table import has_sentences
 from interlingua.errors import DataError
-from interlingua.languages import resolve
-from interlingua.prepare.config import PrepareConfig, SourceConfig, SplitConfig, VocabularyConfig
+from interlingua.preparation.config import (
+    PrepareConfig,
+    SourceConfig,
+    SplitConfig,
+    VocabularyConfig,
+)
 from interlingua.storage.files import PathLike, stem_and_suffix
 
 SELF_DESCRIBING = ("tmx", "jsonl", "huggingface", "gettext")

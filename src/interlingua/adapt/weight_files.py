@@ -15,11 +15,15 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.directory import read_backbone_config, read_json
-from interlingua.encoder.families import FAMILIES, family_of
-from interlingua.encoder.meta_device import meta_device
-from interlingua.encoder.weights import TOKEN_TYPES, from_huggingface_names, huggingface_name
+from interlingua.encoder.directories.model_directory import read_backbone_config, read_json
+from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
+from interlingua.encoder.modeling.families import FAMILIES, family_of
+from interlingua.encoder.modeling.meta_device import meta_device
+from interlingua.encoder.modeling.weights import (
+    TOKEN_TYPES,
+    from_huggingface_names,
+    huggingface_name,
+)
 from interlingua.errors import CheckpointError
 
 DTYPES = {

@@ -20,8 +20,8 @@ from interlingua.analysis.record import Analysis, mean_measure
 from interlingua.analysis.subject import Subject, needs_states, of_texts
 from interlingua.analysis.tokens import batches, check_finite, spell, token_ids
 from interlingua.config import CheckedSettings
-from interlingua.encoder.attention_weights import first_token_attention, sentence_attention
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.attention_weights import first_token_attention, sentence_attention
 from interlingua.errors import ConfigError
 from interlingua.evaluation.parallel import ParallelTexts, read_parallel
 from interlingua.runtime.progress import SILENT, Progress

@@ -18,7 +18,7 @@ from interlingua.analysis.record import Analysis, Measure
 from interlingua.analysis.tables import difference_interval, heading, shown
 from interlingua.analysis.token_matching import CLASSES
 from interlingua.analysis.word_order import PAPER
-from interlingua.languages import resolve
+from interlingua.config.languages import resolve
 from interlingua.report.pages import render_page
 from interlingua.storage.files import PathLike, atomic_write
 

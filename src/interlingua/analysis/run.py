@@ -13,6 +13,7 @@ from typing import Any
 from interlingua.analysis.record import Analysis, write_analysis
 from interlingua.analysis.subject import Analyser, Subject
 from interlingua.config import from_mapping, train_key_hint
+from interlingua.config.registry import ANALYSES, did_you_mean, resolve
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.model_info import ModelInfo, describe, prompt_text
@@ -22,7 +23,6 @@ from interlingua.evaluation.build import settings_table
 from interlingua.evaluation.cache import CachedEncoder, kept_folder, unfinished_file
 from interlingua.evaluation.provenance import provenance
 from interlingua.evaluation.sanity import cut_note
-from interlingua.registry import ANALYSES, did_you_mean, resolve
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 

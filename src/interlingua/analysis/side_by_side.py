@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 from interlingua.analysis.record import Analysis, Measure
-from interlingua.evaluation.comparison import Cell, ComparisonTable, Row
+from interlingua.evaluation.report.comparison import Cell, ComparisonTable, Row
 
 DIRECTIONS = {"higher": True, "lower": False, None: None}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from interlingua.analysis.differences import Change, changes, paired
 from interlingua.analysis.record import Analysis, Measure, Unit
-from interlingua.languages import resolve
+from interlingua.config.languages import resolve
 from interlingua.report.tables import Table
 
 if TYPE_CHECKING:

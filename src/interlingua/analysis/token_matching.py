@@ -27,9 +27,9 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.parallel import ParallelTexts, read_parallel
+from interlingua.retrieval.topk.dense import merge, no_neighbors
+from interlingua.retrieval.topk.exact import Neighbors, exact_topk
 from interlingua.runtime.progress import SILENT, Progress
-from interlingua.search.topk.dense import merge, no_neighbors
-from interlingua.search.topk.exact import Neighbors, exact_topk
 
 CLASSES = {
     "same_sentence": "another token of the query's sentence",

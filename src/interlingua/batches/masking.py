@@ -14,9 +14,9 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from interlingua.batches.seeds import seed_for
 from interlingua.batches.tokens import Place, TokenBatch
 from interlingua.errors import ConfigError
+from interlingua.runtime.seeds import seed_for
 
 IGNORED = -100
 """Label of positions that no loss looks at (PyTorch's ``ignore_index``)."""

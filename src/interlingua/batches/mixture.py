@@ -17,11 +17,11 @@ from jaxtyping import Bool, Int64
 
 from interlingua.batches.permutation import keys, permute
 from interlingua.batches.records import LanguagePair, TokenStore
-from interlingua.batches.seeds import seed_for
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.corpus.sampling import Caps, temperature_weights
+from interlingua.config.languages import resolve
+from interlingua.corpus.samples.sampling import Caps, temperature_weights
 from interlingua.errors import ConfigError, DataError
-from interlingua.languages import resolve
+from interlingua.runtime.seeds import seed_for
 
 CHUNK_SLOTS = 1 << 20
 """Slots that are counted at once."""

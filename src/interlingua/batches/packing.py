@@ -13,7 +13,7 @@ from jaxtyping import Int32, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.devices import on_device
+from interlingua.runtime.devices import on_device
 
 
 class LengthGroup(NamedTuple):

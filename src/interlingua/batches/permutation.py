@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Int64, UInt64
 
-from interlingua.corpus.keys import splitmix64
+from interlingua.corpus.cleaning.keys import splitmix64
 
 ROUNDS = 6
 """Of the network, half of them for each of the two halves."""

@@ -14,10 +14,10 @@ from jaxtyping import Int64
 
 from interlingua.batches.feeds import QuestionBatch
 from interlingua.batches.permutation import keys, permute
-from interlingua.batches.seeds import seed_for
 from interlingua.batches.table import ShuffledPlan, TokenColumn
-from interlingua.corpus.keys import splitmix64
+from interlingua.corpus.cleaning.keys import splitmix64
 from interlingua.errors import ConfigError
+from interlingua.runtime.seeds import seed_for
 
 
 @dataclass(frozen=True, slots=True)

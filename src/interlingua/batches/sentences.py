@@ -17,8 +17,8 @@ from jaxtyping import Bool, Int, Int64
 from torch import Tensor
 
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.devices import on_device
 from interlingua.errors import DataError
+from interlingua.runtime.devices import on_device
 
 
 def join(*batches: TokenBatch) -> TokenBatch:

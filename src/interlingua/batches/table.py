@@ -16,9 +16,9 @@ from jaxtyping import Float32, Int64
 
 from interlingua.batches.feeds import LabeledBatch, SentenceBatch
 from interlingua.batches.permutation import keys, permute
-from interlingua.batches.seeds import seed_for
 from interlingua.batches.tokens import TokenBatch
 from interlingua.errors import ConfigError, DataError
+from interlingua.runtime.seeds import seed_for
 
 
 class TokenColumn:

@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Bool, Int, Int32, Int64
 from torch import Tensor
 
-from interlingua.devices import on_device
 from interlingua.errors import DataError
+from interlingua.runtime.devices import on_device
 
 
 class TokenBatch(NamedTuple):

@@ -17,9 +17,9 @@ from typing import Any
 
 from interlingua import __version__
 from interlingua.cli.verb import call, completion, reader_has_left
+from interlingua.config.registry import did_you_mean
 from interlingua.errors import InterlinguaError
-from interlingua.processes import is_first_on_machine
-from interlingua.registry import did_you_mean
+from interlingua.runtime.processes import is_first_on_machine
 
 VERBS = {
     "prepare": "Clean, deduplicate and tokenize parallel text into a corpus to train on.",

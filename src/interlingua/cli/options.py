@@ -18,7 +18,7 @@ from typer.core import TyperCommand
 
 from interlingua.config import AtLeast, Between
 from interlingua.config.bounds import bounds_of
-from interlingua.options import GENERAL, GROUPS, KINDS, Declaration, declared, kinds_of
+from interlingua.config.options import GENERAL, GROUPS, KINDS, Declaration, declared, kinds_of
 from interlingua.storage.limits import MAX_LINE_CHARACTERS, line_limit
 
 T = TypeVar("T")

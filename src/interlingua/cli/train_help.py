@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 
-from interlingua.registry import METHODS
+from interlingua.config.registry import METHODS
 
 EXAMPLE = """\
 [data]

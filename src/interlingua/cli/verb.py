@@ -33,12 +33,12 @@ def call(verb: str, summary: str, arguments: Sequence[str]) -> None:
 
 
 def command(verb: str, summary: str) -> Any:
-    """Import ``interlingua.cli.<verb>`` and make a typer command of the function of that name."""
+    """Make a typer command of the function of a verb in ``interlingua.cli.verbs``."""
     import typer
 
     from interlingua.cli.options import GroupedCommand
 
-    module = importlib.import_module(f"interlingua.cli.{verb}")
+    module = importlib.import_module(f"interlingua.cli.verbs.{verb}")
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     settings = {"help_option_names": ["-h", "--help"]}
     epilog = getattr(module, "EPILOG", None)
@@ -58,7 +58,7 @@ def completion(verbs: Mapping[str, str], arguments: Sequence[str]) -> None:
 
     app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     for verb, summary in verbs.items():
-        function = getattr(importlib.import_module(f"interlingua.cli.{verb}"), verb)
+        function = getattr(importlib.import_module(f"interlingua.cli.verbs.{verb}"), verb)
         app.command(name=verb, help=summary)(function)
     app(args=list(arguments), prog_name="interlingua")
 

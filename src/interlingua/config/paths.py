@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from interlingua.config.bounds import hints_of
+from interlingua.config.registry import installed_model_entry
 from interlingua.errors import ConfigError
-from interlingua.registry import installed_model_entry
 
 T = TypeVar("T")
 PathText = Annotated[str, "path"]

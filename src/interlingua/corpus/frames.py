@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from interlingua.corpus.table_columns import header_columns, shown_cells
+from interlingua.corpus.formats.table_columns import header_columns, shown_cells
 from interlingua.errors import ConfigError, DataError, did_you_mean, with_article
 
 PORTION = 16_384

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
-from interlingua.encoder.directory import MODEL_ENTRIES, is_ours
+from interlingua.encoder.directories.model_directory import MODEL_ENTRIES, is_ours
 from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.locate import best_of_run
-from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.storage.files import PathLike, atomic_directory
+from interlingua.storage.locate import best_of_run
+from interlingua.vocabulary.vocabulary import Vocabulary
 
 QUESTION_FOLDER = "question_encoder"
 """Where a model directory keeps the question tower, if that is another than the passage tower."""

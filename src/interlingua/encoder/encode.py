@@ -28,22 +28,22 @@ from torch.nn import functional as F
 from interlingua.batches.feeds import pinned
 from interlingua.batches.prefetch import Prefetcher
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.backbone import Backbone
-from interlingua.encoder.directory import EncodingSettings
+from interlingua.config.languages import resolve
+from interlingua.config.registry import check_choice
+from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.encoder.executors.layers import Frozen
 from interlingua.encoder.finite import check_finite
-from interlingua.encoder.language_shift import LanguageShift
+from interlingua.encoder.language_maps.language_shift import LanguageShift
+from interlingua.encoder.modeling.backbone import Backbone
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import PostPooling
 from interlingua.encoder.static import StaticBackbone, StaticRunner
 from interlingua.encoder.texts import checked_texts, is_blank
 from interlingua.encoder.vector_format import Precision, VectorFormat
-from interlingua.encoder.vocabulary import Vocabulary, truncate
 from interlingua.errors import ConfigError, DataError
-from interlingua.languages import resolve
-from interlingua.registry import check_choice
 from interlingua.runtime.progress import SILENT, Progress, progress_of
 from interlingua.storage.files import PathLike, atomic_write, is_special
+from interlingua.vocabulary.vocabulary import Vocabulary, truncate
 
 log = logging.getLogger("interlingua")
 WINDOW_TEXTS = 16_384

@@ -18,14 +18,24 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
-from interlingua.devices import on_device
-from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.directory import (
+from interlingua.config.options import checked_call
+from interlingua.config.registry import DEFAULT_MODEL
+from interlingua.encoder.directories.model_directory import (
     MODEL_ENTRIES,
     EncodingSettings,
     is_ours,
     read_directory,
     write_directory,
+)
+from interlingua.encoder.directories.post_pooling_files import (
+    check_cut,
+    read_post_pooling,
+    write_post_pooling,
+)
+from interlingua.encoder.directories.static_directory import (
+    read_static,
+    static_folder,
+    write_static,
 )
 from interlingua.encoder.encode import (
     Dtype,
@@ -35,27 +45,25 @@ from interlingua.encoder.encode import (
 )
 from interlingua.encoder.executors.layers import Frozen
 from interlingua.encoder.gradcache import in_parts
-from interlingua.encoder.language_shift import LanguageShift, read_shift, write_shift
-from interlingua.encoder.locate import locate
-from interlingua.encoder.meta_device import meta_device
+from interlingua.encoder.language_maps.language_shift import LanguageShift, read_shift, write_shift
+from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
+from interlingua.encoder.modeling.meta_device import meta_device
+from interlingua.encoder.modeling.weights import weights_digest
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import Dense, PostPooling
-from interlingua.encoder.post_pooling_files import check_cut, read_post_pooling, write_post_pooling
 from interlingua.encoder.ranges import calibrate_ranges
 from interlingua.encoder.roles import Role, role_prompt
 from interlingua.encoder.shared_passes import SharedPasses
 from interlingua.encoder.snapshots import SnapshotCache
 from interlingua.encoder.static import StaticBackbone, make_backbone
-from interlingua.encoder.static_directory import read_static, static_folder, write_static
 from interlingua.encoder.vector_format import Precision, check_width
-from interlingua.encoder.vocabulary import Vocabulary
-from interlingua.encoder.vocabulary_trimming import trim_vocabulary
-from interlingua.encoder.weights import weights_digest
 from interlingua.errors import CheckpointError, ConfigError, DataError, count_of, did_you_mean
-from interlingua.options import checked_call
-from interlingua.registry import DEFAULT_MODEL
+from interlingua.runtime.devices import on_device
 from interlingua.runtime.progress import Progress
 from interlingua.storage.files import PathLike, atomic_directory
+from interlingua.storage.locate import locate
+from interlingua.vocabulary.trimming import trim_vocabulary
+from interlingua.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Encoder", "HiddenStates"]
 
@@ -512,7 +520,7 @@ class Encoder(nn.Module):
         Vectors stay the same for all texts with only tokens that are kept.
 
         Args:
-            ids_in_use: see :func:`interlingua.encoder.vocabulary_trimming.ids_in_use`.
+            ids_in_use: see :func:`interlingua.vocabulary.trimming.ids_in_use`.
         """
         vocabulary, kept = trim_vocabulary(self.vocabulary, ids_in_use)
         config = dataclasses.replace(

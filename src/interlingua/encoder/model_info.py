@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from interlingua import __version__
-from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.directories.model_directory import EncodingSettings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

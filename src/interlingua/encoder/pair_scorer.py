@@ -14,15 +14,15 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.directory import MODEL_ENTRIES, is_ours
+from interlingua.encoder.directories.model_directory import MODEL_ENTRIES, is_ours
 from interlingua.encoder.encode import token_budget_batches
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.inference import FrozenBackbone
+from interlingua.encoder.executors.inference import FrozenBackbone
 from interlingua.encoder.pooling import HiddenStates
-from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.storage.files import PathLike, atomic_directory
 from interlingua.storage.tensor_files import write_safetensors
+from interlingua.vocabulary.vocabulary import Vocabulary
 
 HEAD_FILE = "pair_head.safetensors"
 PairPooling = Literal["cls", "mean"]

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Int64, Shaped
 from torch import Tensor
 
-from interlingua.devices import on_device
+from interlingua.runtime.devices import on_device
 
 PoolingMode = Literal["cls", "mean", "max"]
 POOLING_MODES: tuple[PoolingMode, ...] = ("cls", "mean", "max")

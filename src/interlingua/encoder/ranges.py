@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Protocol
 
-from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.encoder.encode import windows
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.encoder.vector_format import Int8Ranges, VectorFormat

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from interlingua.batches.sentences import take
 from interlingua.batches.tokens import TokenBatch
-from interlingua.devices import on_device
+from interlingua.runtime.devices import on_device
 
 Key = tuple[bool, tuple[int, ...]]
 """Whether gradients are recorded, and a sentence's token ids."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.executors.layers import Frozen, automatic_dtype, freeze
+from interlingua.encoder.modeling.backbone import Backbone
 
 
 class SnapshotCache:

@@ -16,9 +16,9 @@ from numpy import ndarray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from interlingua.devices import on_device
-from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
 from interlingua.encoder.post_pooling import PostPooling
+from interlingua.runtime.devices import on_device
 from interlingua.runtime.progress import Progress
 
 MAX_TOKENS = 1_000_000

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Iterator, KeysView, Mapping, Set
 from typing import Any
 
+from interlingua.config.options import is_frame
 from interlingua.corpus.frames import arrow_values, is_arrow
 from interlingua.errors import ConfigError, DataError, with_article
-from interlingua.options import is_frame
 
 PAIRS = "pairs"
 """What errors call an iterable of pairs."""

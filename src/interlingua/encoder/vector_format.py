@@ -17,10 +17,10 @@ import numpy as np
 from jaxtyping import Float32, Num
 from numpy import ndarray
 
+from interlingua.config.registry import check_choice
 from interlingua.encoder.finite import check_finite
 from interlingua.errors import ConfigError, DataError
-from interlingua.portions import ceil_div
-from interlingua.registry import check_choice
+from interlingua.runtime.portions import ceil_div
 from interlingua.storage.arrays import normalize_rows
 
 Precision = Literal["float32", "int8", "binary", "ubinary"]

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
+from interlingua.corpus.formats.evaluation_sets import pair_files, read_pair_file
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code

@@ -19,9 +19,9 @@ from interlingua.config import (
     train_key_hint,
     train_key_hint_of,
 )
+from interlingua.config.registry import SUITES, TASKS, check_choice, did_you_mean, resolve
 from interlingua.errors import ConfigError, DataError, LanguageAbsentError
 from interlingua.evaluation.task import Task
-from interlingua.registry import SUITES, TASKS, check_choice, did_you_mean, resolve
 from interlingua.storage.files import PathLike
 
 log = logging.getLogger("interlingua")

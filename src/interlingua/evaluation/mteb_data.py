@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
+from interlingua.corpus.formats.evaluation_sets import pair_files, read_pair_file
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import find_folder, pair_files_by_key
 from interlingua.evaluation.data.similarity import JudgedPairs
-from interlingua.evaluation.tasks.bucc import BuccMTEB
-from interlingua.evaluation.tasks.similarity import SimilarityTask
-from interlingua.evaluation.tasks.sts import STS17, Sick, STS12to16, STSBenchmark
+from interlingua.evaluation.tasks.similarity.similarity import SimilarityTask
+from interlingua.evaluation.tasks.similarity.sts import STS17, Sick, STS12to16, STSBenchmark
+from interlingua.evaluation.tasks.translation.bucc import BuccMTEB
 
 Columns = dict[str, Any]
 """Of one subset: column -> values."""

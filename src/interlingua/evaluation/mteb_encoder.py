@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.config.languages import find_code
 from interlingua.encoder.roles import Role
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256
-from interlingua.languages import find_code
 from interlingua.runtime.progress import SILENT, Progress
 
 ROLES: Mapping[str, Role] = {"query": "query", "document": "passage"}

@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.corpus.evaluation_sets import aligned_files, one_each, read_lines
+from interlingua.config.languages import parse
+from interlingua.corpus.formats.evaluation_sets import aligned_files, one_each, read_lines
 from interlingua.errors import DataError, count_of
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
@@ -27,9 +28,8 @@ from interlingua.evaluation.data.folders import (
 )
 from interlingua.evaluation.data.named_files import named_files, suffixed_files
 from interlingua.evaluation.data.ntrex import language_files as ntrex_language_files
-from interlingua.evaluation.tasks.flores import LANGUAGE_GROUPS, FloresP1
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
-from interlingua.languages import parse
+from interlingua.evaluation.tasks.translation.flores import LANGUAGE_GROUPS, FloresP1
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.arrays import normalize_rows
 

@@ -16,7 +16,7 @@ from jaxtyping import Float32, Int64
 from numpy import ndarray
 
 from interlingua.errors import DataError
-from interlingua.portions import portions
+from interlingua.runtime.portions import portions
 from interlingua.storage.arrays import normalize_rows
 
 T = TypeVar("T")

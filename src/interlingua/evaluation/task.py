@@ -34,6 +34,7 @@ from jaxtyping import Float64
 from numpy import ndarray
 
 from interlingua.config import CheckedSettings
+from interlingua.config.registry import check_choice
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
     choose_languages,
@@ -43,7 +44,6 @@ from interlingua.evaluation.data.folders import (
 )
 from interlingua.evaluation.scores import Example, Items, SubsetScores, TaskResult, mean_scores
 from interlingua.evaluation.tasks.groups import members_by_language
-from interlingua.registry import check_choice
 from interlingua.runtime.progress import SILENT, Progress
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from interlingua.corpus.evaluation_sets import PairFile, read_pair_file
+from interlingua.corpus.formats.evaluation_sets import PairFile, read_pair_file
 from interlingua.corpus.formats.labeled_pairs import LabeledPair, read_labeled
 from interlingua.encoder.pair_scorer import PairScorer
 from interlingua.encoder.protocol import TextEncoder

@@ -13,8 +13,8 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.devices import on_device
 from interlingua.functional.contrastive import check_temperature, widen
+from interlingua.runtime.devices import on_device
 
 
 def squared_distance(

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from interlingua.devices import on_device
+from interlingua.runtime.devices import on_device
 
 CHUNK_COSINES = 1 << 20
 """Cosines that the language contrast holds at once."""

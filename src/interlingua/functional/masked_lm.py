@@ -16,9 +16,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from interlingua.devices import on_device
 from interlingua.kernels.calls import available, call, even_parts, in_threads
-from interlingua.one_pass import one_pass, switch
+from interlingua.runtime.devices import on_device
+from interlingua.runtime.one_pass import one_pass, switch
 
 TILE_ELEMENTS = {"cpu": 2**20, "cuda": 2**27}
 """Logits alive at a time: what a CPU keeps in its cache, or half a gigabyte on a GPU."""

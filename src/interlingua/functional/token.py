@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
-from interlingua.devices import on_device
 from interlingua.functional.contrastive import widen
+from interlingua.runtime.devices import on_device
 
 TargetKind = Literal["paper", "code"]
 TARGET_KINDS: tuple[TargetKind, ...] = get_args(TargetKind)

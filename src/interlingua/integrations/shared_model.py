@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.config.languages import resolve
 from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
-from interlingua.languages import resolve
-from interlingua.search.indexed_model import IndexedModel
-from interlingua.search.passage_files import Passage
+from interlingua.retrieval.indexed_model import IndexedModel
+from interlingua.retrieval.passage_files import Passage
 
 # Libraries build several objects from one configuration. An encoder that no object holds any more
 # is forgotten, so that a model which was trained anew under the same name is read again.

@@ -18,8 +18,8 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from interlingua.config.registry import did_you_mean
 from interlingua.errors import ConfigError
-from interlingua.registry import did_you_mean
 
 VARIABLE = "INTERLINGUA_KERNELS"
 VARIANTS = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2", "i8mm", "dotprod", "neon")

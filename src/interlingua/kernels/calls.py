@@ -45,7 +45,7 @@ SIZES = {
 rows x columns.
 
 The two numbers stand before the first tensor. Those of ``attention`` are in its own struct, see
-``encoder/fused.py``.
+``encoder/executors/fused.py``.
 """
 MEASURED = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2")
 """Variants that were seen to be no slower than torch; without a trial another one is used only

@@ -22,12 +22,11 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
+from interlingua.batches.altered_sentences import HardRequest
 from interlingua.batches.tokens import ParallelBatch
 from interlingua.config import MANY, Between, CheckedSettings, PathText, refuse_unread
-from interlingua.encoder.altered_sentences import HardRequest
-from interlingua.encoder.anchors import AnchoredPairs, Anchors, Negatives, Rows
+from interlingua.config.method_options import Size, Steps, Temperature, Weight
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.teacher_bank import BankRequest
 from interlingua.errors import ConfigError
 from interlingua.functional import contrastive
 from interlingua.functional.anchoring import (
@@ -40,7 +39,8 @@ from interlingua.functional.anchoring import (
 from interlingua.functional.contrastive import inner_products, means_of_chunks
 from interlingua.methods.matryoshka import nested_together
 from interlingua.methods.objective import LossOutput, Objective
-from interlingua.methods.options import Size, Steps, Temperature, Weight
+from interlingua.methods.teachers.anchors import AnchoredPairs, Anchors, Negatives, Rows
+from interlingua.methods.teachers.teacher_bank import BankRequest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

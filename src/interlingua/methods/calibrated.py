@@ -18,12 +18,12 @@ import torch
 from interlingua.batches.sentences import by_pivot
 from interlingua.batches.tokens import ParallelBatch
 from interlingua.config import MANY, Between, CheckedSettings, refuse_unread
-from interlingua.encoder.ema import EmaTeacher, cosine_decay
+from interlingua.config.languages import resolve
+from interlingua.config.method_options import PositiveWeight
 from interlingua.encoder.encoder import Encoder
 from interlingua.functional.distillation import mean_squared_error
-from interlingua.languages import resolve
 from interlingua.methods.objective import LossOutput, Objective
-from interlingua.methods.options import PositiveWeight
+from interlingua.methods.teachers.ema import EmaTeacher, cosine_decay
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

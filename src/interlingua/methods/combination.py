@@ -19,12 +19,12 @@ from torch import nn
 
 from interlingua.batches.feeds import FEEDS, FeedName
 from interlingua.config import CheckedSettings, to_mapping, with_absolute_paths
+from interlingua.config.method_options import read_options
+from interlingua.config.registry import METHODS, resolve
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.shared_passes import SharedPasses
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import LabelKind, LossOutput, Objective
-from interlingua.methods.options import read_options
-from interlingua.registry import METHODS, resolve
 from interlingua.storage.files import PathLike
 
 

@@ -17,11 +17,11 @@ from interlingua.batches.feeds import LabeledBatch
 from interlingua.batches.sentences import join
 from interlingua.batches.tokens import TokenBatch
 from interlingua.config import CheckedSettings
-from interlingua.devices import on_device
+from interlingua.config.method_options import Dropout
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pair_scorer import PairPooling, PairScorer
 from interlingua.methods.objective import LossOutput, Objective
-from interlingua.methods.options import Dropout
+from interlingua.runtime.devices import on_device
 from interlingua.storage.files import PathLike
 
 

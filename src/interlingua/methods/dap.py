@@ -20,17 +20,17 @@ from interlingua.batches.masking import IGNORED, mlm_mask
 from interlingua.batches.sentences import by_pivot, join
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
 from interlingua.config import CheckedSettings, refuse_unread
+from interlingua.config.languages import resolve
+from interlingua.config.method_options import Layers, Share, Temperature, Weight
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.heads import LanguageTags
 from interlingua.encoder.pooling import HiddenStates
-from interlingua.encoder.token_heads import TranslationArrangement, TranslationHead
 from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import bidirectional_contrastive, infonce
 from interlingua.functional.masked_lm import linear_cross_entropy
-from interlingua.languages import resolve
+from interlingua.methods.heads.sentence_heads import LanguageTags
+from interlingua.methods.heads.token_heads import TranslationArrangement, TranslationHead
 from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective, need_a_loss
-from interlingua.methods.options import Layers, Share, Temperature, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

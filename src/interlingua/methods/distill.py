@@ -19,12 +19,12 @@ from interlingua.batches.feeds import FeedName
 from interlingua.batches.sentences import by_pivot, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import CheckedSettings, PathText
+from interlingua.config.languages import resolve
+from interlingua.config.method_options import Weight
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.functional.distillation import mean_squared_error
-from interlingua.languages import resolve
 from interlingua.methods.objective import LossOutput, Objective, Term, need_a_loss
-from interlingua.methods.options import Weight
 
 PROBE = "The mayor of Bonn (67) says: it's 7 o'clock - why don't we start?"
 """Read back from the student's tokens, it must have the teacher's tokens that it has by itself."""

@@ -22,8 +22,9 @@ from interlingua.batches.masking import coin_flips, one_token_mask
 from interlingua.batches.sentences import Meanings, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import Between, CheckedSettings, refuse_unread
+from interlingua.config.languages import resolve
+from interlingua.config.method_options import Dim, Dropout, PositiveWeight, Temperature
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.heads import LanguageTags, ProjectionHead, TokenPredictionHead
 from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import additive_margin_softmax, bidirectional_contrastive
 from interlingua.functional.token import (
@@ -32,10 +33,13 @@ from interlingua.functional.token import (
     linear_token_divergence,
     token_targets,
 )
-from interlingua.languages import resolve
+from interlingua.methods.heads.sentence_heads import (
+    LanguageTags,
+    ProjectionHead,
+    TokenPredictionHead,
+)
 from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective
-from interlingua.methods.options import Dim, Dropout, PositiveWeight, Temperature
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

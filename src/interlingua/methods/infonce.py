@@ -18,6 +18,7 @@ from interlingua.batches.feeds import FeedName, SentenceBatch
 from interlingua.batches.sentences import Meanings, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import CheckedSettings
+from interlingua.config.method_options import Temperature
 from interlingua.encoder.encoder import Encoder
 from interlingua.functional.contrastive import (
     bidirectional_contrastive,
@@ -26,7 +27,6 @@ from interlingua.functional.contrastive import (
 )
 from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective
-from interlingua.methods.options import Temperature
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

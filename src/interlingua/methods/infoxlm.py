@@ -22,11 +22,11 @@ from interlingua.batches.masking import coin_flips
 from interlingua.batches.sentences import join, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import AtLeast, refuse_unread
-from interlingua.encoder.ema import EmaTeacher
+from interlingua.config.method_options import PositiveWeight, Share, Size, Temperature
 from interlingua.encoder.encoder import Encoder
 from interlingua.functional.momentum_contrast import momentum_contrast
 from interlingua.methods.objective import LossOutput
-from interlingua.methods.options import PositiveWeight, Share, Size, Temperature
+from interlingua.methods.teachers.ema import EmaTeacher
 from interlingua.methods.tlm import TLM, MaskedText, TLMConfig
 
 INITIAL_STD = 0.02

@@ -14,9 +14,9 @@ from typing import Annotated, Literal
 from interlingua.batches.sentences import Meanings, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import Between, CheckedSettings
+from interlingua.config.method_options import Temperature
 from interlingua.functional.contrastive import additive_margin_softmax
 from interlingua.methods.objective import LossOutput, Objective
-from interlingua.methods.options import Temperature
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

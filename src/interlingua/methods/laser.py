@@ -19,20 +19,20 @@ from torch import Tensor, nn
 from interlingua.batches.sentences import chained, join, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import Between, CheckedSettings, refuse_unread
+from interlingua.config.languages import resolve
+from interlingua.config.method_options import Dim, Dropout, Heads, Layers
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.heads import LanguageTags
-from interlingua.encoder.translation_decoders import (
+from interlingua.errors import ConfigError, DataError
+from interlingua.functional.masked_lm import linear_cross_entropy
+from interlingua.methods.decoders.translation_decoders import (
     LstmArrangement,
     LstmDecoder,
     TransformerArrangement,
     TransformerDecoder,
 )
-from interlingua.errors import ConfigError, DataError
-from interlingua.functional.masked_lm import linear_cross_entropy
-from interlingua.languages import resolve
+from interlingua.methods.heads.sentence_heads import LanguageTags
 from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective
-from interlingua.methods.options import Dim, Dropout, Heads, Layers
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -23,15 +23,15 @@ from interlingua.batches.masking import LabeledTokens, MaskedTokens, coin_flips
 from interlingua.batches.sentences import Meanings, first_occurrences, join, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import CheckedSettings, refuse_unread
-from interlingua.devices import gathered
+from interlingua.config.method_options import Dropout, Share, Temperature, Weight
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.unmasking_head import Arrangement, UnmaskingHead, UnmaskingHeadConfig
 from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import infonce
 from interlingua.functional.masked_lm import group_means, linear_cross_entropy
 from interlingua.functional.uniformity import koleo
+from interlingua.methods.heads.unmasking_head import Arrangement, UnmaskingHead, UnmaskingHeadConfig
 from interlingua.methods.objective import LossOutput, Objective, need_a_loss
-from interlingua.methods.options import Dropout, Share, Temperature, Weight
+from interlingua.runtime.devices import gathered
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -24,12 +24,12 @@ from interlingua.batches.feeds import FeedName, QuestionBatch
 from interlingua.batches.sentences import Meanings, join, sentence_keys
 from interlingua.batches.tokens import TokenBatch
 from interlingua.config import CheckedSettings, refuse_unread
-from interlingua.devices import on_device
+from interlingua.config.method_options import Temperature, Weight
 from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.functional.contrastive import infonce, language_contrastive, semantic_contrastive
 from interlingua.methods.objective import LossOutput, Objective, Term
-from interlingua.methods.options import Temperature, Weight
+from interlingua.runtime.devices import on_device
 from interlingua.storage.files import PathLike
 
 

@@ -18,10 +18,10 @@ from interlingua.batches.feeds import LabeledBatch
 from interlingua.batches.sentences import join
 from interlingua.batches.tokens import TokenBatch
 from interlingua.config import CheckedSettings
-from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
 from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective
+from interlingua.runtime.devices import on_device
 
 CLASSES = 3
 """Contradiction, entailment, neutral."""

@@ -24,11 +24,11 @@ from interlingua.batches.feeds import FeedName, PreparedBatch
 from interlingua.batches.masking import LabeledTokens, MaskedTokens, mlm_mask
 from interlingua.batches.sentences import Meanings
 from interlingua.batches.tokens import TokenBatch
+from interlingua.batches.written_forms import FormsRequest, WrittenForms
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.token_heads import MaskedTokenHead
-from interlingua.encoder.written_forms import FormsRequest, WrittenForms
 from interlingua.errors import ConfigError
 from interlingua.functional.masked_lm import linear_cross_entropy
+from interlingua.methods.heads.token_heads import MaskedTokenHead
 from interlingua.methods.matryoshka import Matryoshka
 from interlingua.storage.files import PathLike
 

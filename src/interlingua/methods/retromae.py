@@ -21,13 +21,13 @@ from interlingua.batches.feeds import FeedName, SentenceBatch
 from interlingua.batches.masking import IGNORED, LabeledTokens
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
 from interlingua.config import CheckedSettings
+from interlingua.config.method_options import Layers, PositiveWeight, Share, Weight
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.masked_decoders import DecoderArrangement, MaskedDecoder
-from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.errors import ConfigError
+from interlingua.methods.decoders.masked_decoders import DecoderArrangement, MaskedDecoder
+from interlingua.methods.heads.token_heads import MaskedTokenHead
 from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective
-from interlingua.methods.options import Layers, PositiveWeight, Share, Weight
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,8 +16,8 @@ from interlingua.batches.feeds import LabeledBatch
 from interlingua.batches.sentences import join
 from interlingua.batches.tokens import TokenBatch
 from interlingua.config import CheckedSettings
-from interlingua.devices import on_device
 from interlingua.methods.objective import LossOutput, Objective
+from interlingua.runtime.devices import on_device
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

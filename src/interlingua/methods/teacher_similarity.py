@@ -26,13 +26,13 @@ from interlingua.batches.feeds import QuestionBatch
 from interlingua.batches.sentences import language_codes
 from interlingua.batches.tokens import TokenBatch
 from interlingua.config import CheckedSettings, PathText, refuse_unread
-from interlingua.devices import on_device
+from interlingua.config.method_options import Temperature, Weight
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.teachers import ModelTeacher
 from interlingua.functional.contrastive import inner_products
 from interlingua.functional.distillation import similarity_divergence
 from interlingua.methods.objective import LossOutput, Objective, Term, need_a_loss
-from interlingua.methods.options import Temperature, Weight
+from interlingua.methods.teachers.frozen_teachers import ModelTeacher
+from interlingua.runtime.devices import on_device
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,12 +21,12 @@ from interlingua.batches.masking import LabeledTokens
 from interlingua.batches.sentences import Tails, chained
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
 from interlingua.config import CheckedSettings, refuse_unread
+from interlingua.config.method_options import Share, Weight
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pooling import HiddenStates
-from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.errors import DataError
+from interlingua.methods.heads.token_heads import MaskedTokenHead
 from interlingua.methods.objective import LossOutput, Objective, need_a_loss
-from interlingua.methods.options import Share, Weight
 
 Chain = tuple[Int64[Tensor, " t"], Int64[Tensor, " b+1"], Int64[Tensor, " t"] | None]
 """Order of the tokens, boundaries of the sequences, and positions where they do not run on."""

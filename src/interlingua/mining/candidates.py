@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from interlingua.functional.margin import Margin, best_neighbor, score_neighbors
 from interlingua.mining.texts import mapped_zeros
-from interlingua.portions import ceil_div
-from interlingua.search.topk.exact import Neighbors, mutual_topk
+from interlingua.retrieval.topk.exact import Neighbors, mutual_topk
+from interlingua.runtime.portions import ceil_div
 
 Retrieval = Literal["forward", "backward", "intersection", "max"]
 Refuses = Callable[[Int64[ndarray, " n"], Int64[ndarray, " n"]], Bool[ndarray, " n"]]

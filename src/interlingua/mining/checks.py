@@ -22,13 +22,13 @@ from jaxtyping import Bool, Float64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.corpus.codepoints import encode, join_lines, segment
-from interlingua.corpus.dedup import ExactDeduplicator
-from interlingua.corpus.identify import LanguageCheck
-from interlingua.corpus.keys import text_keys
-from interlingua.corpus.scripts import letter_widths, script_numbers, scripts_of
+from interlingua.config.registry import CHECKS, resolve
+from interlingua.corpus.cleaning.codepoints import encode, join_lines, segment
+from interlingua.corpus.cleaning.dedup import ExactDeduplicator
+from interlingua.corpus.cleaning.identify import LanguageCheck
+from interlingua.corpus.cleaning.keys import text_keys
+from interlingua.corpus.cleaning.scripts import letter_widths, script_numbers, scripts_of
 from interlingua.errors import ConfigError
-from interlingua.registry import CHECKS, resolve
 
 SLACK = 15.0
 """Letters added to both lengths before their ratio is taken, so that short texts may differ

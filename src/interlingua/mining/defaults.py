@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from interlingua.config import AtLeast, Between
-from interlingua.registry import CHECKS
+from interlingua.config.registry import CHECKS
 
 K = 4
 """Neighbors that a margin is averaged over."""

@@ -21,10 +21,10 @@ from jaxtyping import Float32, Int64, UInt64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.corpus.bad_lines import BadLines
+from interlingua.config.languages import resolve
+from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.errors import ConfigError, DataError
 from interlingua.functional.margin import Margin
-from interlingua.languages import resolve
 from interlingua.mining.candidates import FOUND, CandidatePairs, Refuses, Retrieval
 from interlingua.mining.texts import (
     Layout,
@@ -34,8 +34,8 @@ from interlingua.mining.texts import (
     matches_file,
     read_lines,
 )
+from interlingua.retrieval.topk.exact import Neighbors, exact_topk, mutual_topk
 from interlingua.runtime.progress import SILENT, Progress
-from interlingua.search.topk.exact import Neighbors, exact_topk, mutual_topk
 from interlingua.storage.files import PathLike, tab_rows
 
 GROUP = 8192

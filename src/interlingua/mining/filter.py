@@ -22,9 +22,9 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.config import Above, CheckedSettings
-from interlingua.corpus.formats import TextPair, fields_of, guess_format
+from interlingua.corpus.formats.bitext import TextPair, fields_of, guess_format
 from interlingua.errors import ConfigError
-from interlingua.mining.calibration import (
+from interlingua.mining.calibration.calibration import (
     PRECISIONS,
     Calibration,
     Cut,
@@ -47,7 +47,7 @@ from interlingua.mining.writer import (
     open_rows,
     write_rows,
 )
-from interlingua.portions import ceil_div
+from interlingua.runtime.portions import ceil_div
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 

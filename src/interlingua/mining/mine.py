@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from interlingua.corpus.bad_lines import BadLines
+from interlingua.config.options import Options, filled
+from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.encoder.encoder import choose_device
 from interlingua.errors import ConfigError
-from interlingua.mining.calibration import Calibration, load_calibration
+from interlingua.mining.calibration.calibration import Calibration, load_calibration
 from interlingua.mining.checks import Checker, CheckPlan
 from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.mining.documents import DocumentMatch
@@ -42,15 +43,14 @@ from interlingua.mining.pipeline import (
 )
 from interlingua.mining.plan import estimate
 from interlingua.mining.work_folder import at_work
-from interlingua.options import Options, filled
 from interlingua.report.rows import RowList
+from interlingua.retrieval.topk.approximate import Approximate
+from interlingua.retrieval.topk.tiles import tiles_for
 from interlingua.runtime.progress import Progress
-from interlingua.search.topk.approximate import Approximate
-from interlingua.search.topk.tiles import tiles_for
+from interlingua.runtime.workers import Workers, connected
 from interlingua.storage.files import PathLike
 from interlingua.storage.remote import check_writable, destination, is_remote, keep_inputs, name_of
 from interlingua.storage.workspace import Workspace
-from interlingua.workers import Workers, connected
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)

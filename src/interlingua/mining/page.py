@@ -14,12 +14,12 @@ from jaxtyping import Float64
 from numpy import ndarray
 
 from interlingua import __version__
-from interlingua.languages import resolve
-from interlingua.mining.calibration import Calibration
+from interlingua.config.languages import resolve
+from interlingua.config.registry import CHECKS
+from interlingua.mining.calibration.calibration import Calibration
 from interlingua.mining.checks import find_check
 from interlingua.mining.filter import BELOW, Written
 from interlingua.mining.pipeline import Mined
-from interlingua.registry import CHECKS
 from interlingua.report.pages import render_page
 from interlingua.report.tables import Table
 from interlingua.storage.files import PathLike, atomic_write

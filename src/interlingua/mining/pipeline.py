@@ -2,7 +2,7 @@
 
 A killed run goes on from there. The steps of ``mine_files`` are: read both sides and lay down their
 texts (``texts``), embed them (``vectors``), find the k nearest of every text on the other side, a
-tile of the whole product at a time (``search.topk.tiles``), and choose pairs by their margins
+tile of the whole product at a time (``retrieval.topk.tiles``), and choose pairs by their margins
 (``candidates``). Where documents are matched, the last two are done within each pair of them
 (``documents``). Shards of one job share the embedding and the search; a last run without a shard
 joins their results.
@@ -24,13 +24,14 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.config import CheckedSettings
-from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
+from interlingua.config.languages import resolve
+from interlingua.config.registry import check_choice
+from interlingua.corpus.formats.bad_lines import BadLines
+from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import checked_texts
 from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.functional.margin import MARGINS, Margin
-from interlingua.languages import resolve
 from interlingua.mining import defaults
 from interlingua.mining.candidates import (
     FOUND,
@@ -54,12 +55,10 @@ from interlingua.mining.vectors import (
     no_model,
     open_vectors,
 )
-from interlingua.registry import check_choice
-from interlingua.runtime.progress import SILENT, Expected, Progress
-from interlingua.search.topk.approximate import Approximate, find_approximately
-from interlingua.search.topk.exact import Neighbors
-from interlingua.search.topk.speed import search_speed
-from interlingua.search.topk.tiles import (
+from interlingua.retrieval.topk.approximate import Approximate, find_approximately
+from interlingua.retrieval.topk.exact import Neighbors
+from interlingua.retrieval.topk.speed import search_speed
+from interlingua.retrieval.topk.tiles import (
     JOURNAL,
     TilePlan,
     block_sizes,
@@ -68,10 +67,11 @@ from interlingua.search.topk.tiles import (
     search_tiles,
     tiles_for,
 )
+from interlingua.runtime.progress import SILENT, Expected, Progress
+from interlingua.runtime.workers import Workers
 from interlingua.storage.files import PathLike, atomic_write, sha256_file
 from interlingua.storage.remote import name_of
 from interlingua.storage.workspace import Workspace
-from interlingua.workers import Workers
 
 CHOICE_SECONDS = 5e-6
 PAIR_SECONDS = 2e-5

@@ -2,8 +2,8 @@
 
 The time is estimated by short trials on this machine. The model embeds a sample of the texts, and
 its characters per second are taken for all texts. The search multiplies small tiles of the sample's
-vectors (``search.topk.speed``). Everything else has a fixed time per text and pair. Disk and memory
-follow from the sizes of what is written and held.
+vectors (``retrieval.topk.speed``). Everything else has a fixed time per text and pair. Disk and
+memory follow from the sizes of what is written and held.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.corpus.reservoir import reservoir
+from interlingua.corpus.samples.reservoir import reservoir
 from interlingua.errors import DataError, count_of
 from interlingua.mining.candidates import FOUND
 from interlingua.mining.pipeline import (
@@ -35,10 +35,10 @@ from interlingua.mining.pipeline import (
 )
 from interlingua.mining.texts import read_lines
 from interlingua.mining.vectors import PORTION, finished, open_vectors
-from interlingua.portions import ceil_div
+from interlingua.retrieval.topk.speed import search_speed
+from interlingua.retrieval.topk.tiles import block_sizes, bytes_of_a_vector
 from interlingua.runtime import duration, peak_rss_bytes, size_text
-from interlingua.search.topk.speed import search_speed
-from interlingua.search.topk.tiles import block_sizes, bytes_of_a_vector
+from interlingua.runtime.portions import ceil_div
 
 TRIED_TEXTS = 1024
 """Texts drawn for the trial of the model, of which as many are embedded as ``TRIAL_SECONDS``

@@ -30,16 +30,17 @@ from jaxtyping import Float32, Int64
 from numpy import ndarray
 
 from interlingua.config import CheckedSettings
-from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.formats import TextPair, guess_format, read_pairs
-from interlingua.corpus.moses import moses_files
+from interlingua.config.languages import resolve
+from interlingua.config.registry import check_choice
+from interlingua.corpus.formats.bad_lines import BadLines
+from interlingua.corpus.formats.bitext import TextPair, guess_format, read_pairs
+from interlingua.corpus.formats.moses import moses_files
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import PAIRS, check_text, refuse_container
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.functional.margin import MARGINS, Margin, margin_score
-from interlingua.languages import resolve
 from interlingua.mining import defaults
-from interlingua.mining.calibration import load_calibration
+from interlingua.mining.calibration.calibration import load_calibration
 from interlingua.mining.filter import (
     LEARNED_FROM,
     REJECTED,
@@ -52,9 +53,8 @@ from interlingua.mining.filter import (
 )
 from interlingua.mining.vectors import embed_texts
 from interlingua.mining.writer import PairRow, check_columns, format_with_columns
-from interlingua.registry import check_choice
+from interlingua.retrieval.topk.exact import exact_topk
 from interlingua.runtime.progress import SILENT, Progress
-from interlingua.search.topk.exact import exact_topk
 from interlingua.storage.files import count_lines
 from interlingua.storage.remote import keep_inputs
 

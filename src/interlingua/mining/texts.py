@@ -29,11 +29,11 @@ import numpy as np
 from jaxtyping import Int64, UInt64
 from numpy import ndarray
 
-from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.keys import EMPTY_KEY, text_keys
-from interlingua.corpus.sentence_table import is_table
+from interlingua.corpus.cleaning.keys import EMPTY_KEY, text_keys
+from interlingua.corpus.formats.bad_lines import BadLines
+from interlingua.corpus.formats.sentence_table import is_table
 from interlingua.errors import ConfigError, DamagedFileError, DataError
-from interlingua.portions import ceil_div, portions
+from interlingua.runtime.portions import ceil_div, portions
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike, open_text
 

@@ -29,11 +29,11 @@ from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.mining.texts import NumberedTexts
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.runtime.workers import Workers
 from interlingua.storage.arrays import map_array, unit_rows
 from interlingua.storage.files import PathLike
 from interlingua.storage.journal import Journal
 from interlingua.storage.temporary import sync_folder
-from interlingua.workers import Workers
 
 log = logging.getLogger("interlingua")
 PORTION = 2048

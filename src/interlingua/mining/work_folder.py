@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from interlingua.mining.vectors import FILES as VECTOR_FILES
-from interlingua.search.topk.tiles import JOURNAL, LISTS
+from interlingua.retrieval.topk.tiles import JOURNAL, LISTS
 from interlingua.storage.formats import MINING
 from interlingua.storage.workspace import Workspace, open_workspace
 

@@ -13,7 +13,9 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
-from interlingua.corpus.formats import (
+from interlingua.config.languages import written_code
+from interlingua.config.registry import CHECKS, did_you_mean
+from interlingua.corpus.formats.bitext import (
     PairWithFields,
     PairWithOrigin,
     TextPair,
@@ -22,12 +24,10 @@ from interlingua.corpus.formats import (
     text_of,
     write_pairs,
 )
-from interlingua.corpus.spreadsheet import csv_writer, open_sheet
-from interlingua.corpus.workbook import Cell, WriteCells
+from interlingua.corpus.formats.spreadsheet import csv_writer, open_sheet
+from interlingua.corpus.formats.workbook import Cell, WriteCells
 from interlingua.errors import ConfigError
-from interlingua.languages import written_code
 from interlingua.mining.checks import CheckPlan
-from interlingua.registry import CHECKS, did_you_mean
 from interlingua.storage.files import PathLike, Spool, open_text_writer
 
 log = logging.getLogger("interlingua")

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.processes import is_alive
+from interlingua.runtime.processes import is_alive
 from interlingua.storage.files import PathLike
 
 log = logging.getLogger("interlingua")

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar, Self
 
-from interlingua.processes import is_alive
+from interlingua.runtime.processes import is_alive
 
 log = logging.getLogger("interlingua")
 A_DAY = 86_400.0

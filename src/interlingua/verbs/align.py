@@ -9,18 +9,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from interlingua.config.options import (
+    INPUT,
+    MODEL,
+    OUTPUT,
+    SEARCH,
+    argument,
+    filled,
+    function_of,
+    option,
+)
 from interlingua.errors import ConfigError
 from interlingua.mining import defaults
-from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, argument, filled, function_of, option
 from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_inputs
-from interlingua.verbs.shared import ColumnOptions, ModelOptions, as_path, output_option
+from interlingua.verbs.parts.input_checks import check_inputs
+from interlingua.verbs.parts.shared_options import (
+    ColumnOptions,
+    ModelOptions,
+    as_path,
+    output_option,
+)
 
 if TYPE_CHECKING:
-    from interlingua.mining.align import AlignReport
-    from interlingua.mining.alignment import AlignConfig, Link
+    from interlingua.alignment.align import AlignReport
+    from interlingua.alignment.sentence_alignment import AlignConfig, Link
 
 
 class Links(RowList["Link"]):
@@ -163,9 +177,9 @@ def run_align(
             " line: interlingua align SOURCE TARGET, or --list FILE -o FOLDER"
         )
     check_inputs(options)
-    from interlingua.mining.align import AlignJob
-    from interlingua.mining.alignment import AlignConfig
-    from interlingua.verbs.sources import open_model
+    from interlingua.alignment.align import AlignJob
+    from interlingua.alignment.sentence_alignment import AlignConfig
+    from interlingua.verbs.parts.sources import open_model
 
     config = filled(AlignConfig, options)
     if are_lists:
@@ -192,9 +206,9 @@ def _refuse_options_of_files(options: AlignOptions) -> None:
 
 def _align_lists(options: AlignOptions, config: AlignConfig) -> Links:
     """Both documents are lists of sentences."""
+    from interlingua.alignment.align import Aligner
     from interlingua.encoder.texts import checked_texts
-    from interlingua.mining.align import Aligner
-    from interlingua.verbs.sources import open_model
+    from interlingua.verbs.parts.sources import open_model
 
     encode, _ = open_model(options, identified=False)
     aligner = Aligner(

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from interlingua.errors import ConfigError
-from interlingua.options import (
+from interlingua.config.options import (
     FILTERING,
     INPUT,
     OUTPUT,
@@ -18,6 +17,7 @@ from interlingua.options import (
     listed,
     option,
 )
+from interlingua.errors import ConfigError
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 from interlingua.verbs.evaluate import (
@@ -27,8 +27,8 @@ from interlingua.verbs.evaluate import (
     data_option,
     measured_model,
 )
-from interlingua.verbs.inputs import check_folder, check_inputs
-from interlingua.verbs.shared import Model, as_path, output_option
+from interlingua.verbs.parts.input_checks import check_folder, check_inputs
+from interlingua.verbs.parts.shared_options import Model, as_path, output_option
 
 if TYPE_CHECKING:
     from interlingua.analysis.record import Analysis
@@ -108,7 +108,7 @@ class ModelAnalysis:
     def run(self, progress: Progress = SILENT) -> list[Analysis]:
         """Run the analyses and write what they found."""
         from interlingua.analysis.run import analyse
-        from interlingua.search.topk.exact import searching_on
+        from interlingua.retrieval.topk.exact import searching_on
 
         options = self.options
         with searching_on(options.device):

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from interlingua.config import AtLeast, refuse_without
-from interlingua.errors import ConfigError
-from interlingua.options import (
+from interlingua.config.options import (
     INPUT,
     MODEL,
     OUTPUT,
@@ -19,9 +18,10 @@ from interlingua.options import (
     listed,
     option,
 )
+from interlingua.errors import ConfigError
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_inputs
-from interlingua.verbs.shared import REQUIRED, output_option
+from interlingua.verbs.parts.input_checks import check_inputs
+from interlingua.verbs.parts.shared_options import REQUIRED, output_option
 
 if TYPE_CHECKING:
     from interlingua.adapt.average import AverageResult, GridPoint

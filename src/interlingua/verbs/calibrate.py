@@ -8,15 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from interlingua.config import AtLeast
+from interlingua.config.options import FILTERING, INPUT, Names, filled, function_of, option
 from interlingua.mining import defaults
-from interlingua.options import FILTERING, INPUT, Names, filled, function_of, option
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_inputs
-from interlingua.verbs.shared import REQUIRED, TwoTextsOptions, as_text, joined, output_option
+from interlingua.verbs.parts.input_checks import check_inputs
+from interlingua.verbs.parts.shared_options import (
+    REQUIRED,
+    TwoTextsOptions,
+    as_text,
+    joined,
+    output_option,
+)
 
 if TYPE_CHECKING:
-    from interlingua.mining.calibrate import LearnedCalibration
+    from interlingua.mining.calibration.calibrate import LearnedCalibration
 
 
 @dataclass(frozen=True)
@@ -73,10 +79,10 @@ def run_calibrate(options: CalibrateOptions, progress: Progress = SILENT) -> Lea
         DataError: there are too few pairs of which the answer is known, or a file can't be read.
     """
     check_inputs(options)
-    from interlingua.mining.calibrate import CalibrateJob
+    from interlingua.mining.calibration.calibrate import CalibrateJob
     from interlingua.mining.checks import CheckPlan
     from interlingua.mining.mine import parsed_config
-    from interlingua.verbs.sources import two_texts
+    from interlingua.verbs.parts.sources import two_texts
 
     job = filled(
         CalibrateJob,

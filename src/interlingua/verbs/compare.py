@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from interlingua.config.options import FILTERING, OUTPUT, Options, argument, function_of, option
 from interlingua.errors import ConfigError
-from interlingua.options import FILTERING, OUTPUT, Options, argument, function_of, option
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
-from interlingua.verbs.shared import as_path, output_option
+from interlingua.verbs.parts.shared_options import as_path, output_option
 
 
 class Comparison(NamedTuple):
@@ -91,7 +91,7 @@ def run_compare(options: CompareOptions, progress: Progress = SILENT) -> Compari
         ConfigError: an option is wrong, or the results do not go together.
         DataError: a result can't be read.
     """
-    from interlingua.evaluation import rendering
+    from interlingua.evaluation.report import rendering
     from interlingua.storage.files import atomic_write
 
     if isinstance(options.result, str | os.PathLike):
@@ -114,7 +114,8 @@ def run_compare(options: CompareOptions, progress: Progress = SILENT) -> Compari
 
 def _tables(paths: list[Path], options: CompareOptions, format: Any, progress: Any) -> str:
     from interlingua.analysis.side_by_side import side_by_side
-    from interlingua.evaluation import comparison, rendering, results
+    from interlingua.evaluation import results
+    from interlingua.evaluation.report import comparison, rendering
 
     of_results, analyses = _results_and_analyses(paths)
     # Analyses have no rows or metrics to choose from: they are shown where nothing is chosen.
@@ -155,7 +156,7 @@ def _refuse_shaping(values: dict[str, Any], reason: str) -> None:
 
 def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:
     from interlingua.analysis.record import to_json
-    from interlingua.evaluation.page import page_data, render_page
+    from interlingua.evaluation.report.page import page_data, render_page
     from interlingua.evaluation.results import read_results
 
     shaping = options.of_tables | {"rows": options.rows}

@@ -11,10 +11,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from interlingua.analysis import debias_defaults
+from interlingua.analysis.debiasing import debias_defaults
 from interlingua.config import AtLeast, refuse_unread, train_key_hint_of
-from interlingua.errors import ConfigError
-from interlingua.options import (
+from interlingua.config.options import (
     INPUT,
     MODEL,
     OUTPUT,
@@ -25,10 +24,11 @@ from interlingua.options import (
     listed,
     option,
 )
+from interlingua.errors import ConfigError
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_inputs
-from interlingua.verbs.shared import (
+from interlingua.verbs.parts.input_checks import check_inputs
+from interlingua.verbs.parts.shared_options import (
     BackendOptions,
     CacheOptions,
     DtypeOptions,
@@ -37,8 +37,8 @@ from interlingua.verbs.shared import (
 )
 
 if TYPE_CHECKING:
-    from interlingua.analysis.debias import DebiasOptions, DebiasReport
-    from interlingua.analysis.debias_index import DebiasedVectors
+    from interlingua.analysis.debiasing.debias import DebiasOptions, DebiasReport
+    from interlingua.analysis.debiasing.debias_index import DebiasedVectors
 
 Array = Any
 """An array of numpy, or what has ``__array__``."""
@@ -156,7 +156,7 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
     @property
     def of_estimate(self) -> DebiasOptions:
         """How the map is estimated."""
-        from interlingua.analysis.debias import DebiasOptions
+        from interlingua.analysis.debiasing.debias import DebiasOptions
 
         return filled(
             DebiasOptions,
@@ -190,8 +190,8 @@ def run_debias(
         CheckpointError: the model or the map is missing or damaged.
     """
     check_inputs(options)
-    from interlingua.analysis.debias import debias_model
-    from interlingua.analysis.debias_index import debias_arrays, debias_index
+    from interlingua.analysis.debiasing.debias import debias_model
+    from interlingua.analysis.debiasing.debias_index import debias_arrays, debias_index
     from interlingua.encoder.backends.load import backend_settings
 
     if options.vectors is not None and not isinstance(options.vectors, str | os.PathLike):

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from interlingua.config import AtLeast
+from interlingua.config.options import INPUT, OUTPUT, argument, filled, function_of, option
 from interlingua.errors import ConfigError, require_extra
-from interlingua.options import INPUT, OUTPUT, argument, filled, function_of, option
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike, check_content
-from interlingua.verbs.inputs import check_inputs
-from interlingua.verbs.shared import (
+from interlingua.verbs.parts.input_checks import check_inputs
+from interlingua.verbs.parts.shared_options import (
     REQUIRED,
     BadLineOptions,
     ModelOptions,
@@ -94,10 +94,10 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     check_inputs(options)
     if os.fspath(options.output).endswith(".parquet"):
         require_extra("pyarrow", extra="parquet")
-    from interlingua.corpus.monolingual import language_of
-    from interlingua.corpus.sentence_table import is_table
-    from interlingua.encoder.embed_files import EmbedJob
-    from interlingua.verbs.sources import open_model
+    from interlingua.corpus.formats.monolingual import language_of
+    from interlingua.corpus.formats.sentence_table import is_table
+    from interlingua.encoder.files.embed_files import EmbedJob
+    from interlingua.verbs.parts.sources import open_model
 
     files = _names(options.files)
     for file in files:

@@ -11,10 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from interlingua.config import AtLeast
-from interlingua.corpus.frames import frame_pairs
-from interlingua.encoder.texts import check_text
-from interlingua.errors import ConfigError, DataError, with_article
-from interlingua.options import (
+from interlingua.config.options import (
     FILTERING,
     INPUT,
     MODEL,
@@ -26,11 +23,14 @@ from interlingua.options import (
     listed,
     option,
 )
+from interlingua.corpus.frames import frame_pairs
+from interlingua.encoder.texts import check_text
+from interlingua.errors import ConfigError, DataError, with_article
 from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike, atomic_write
-from interlingua.verbs.inputs import check_folder, check_inputs, check_packages_of_tasks
-from interlingua.verbs.shared import (
+from interlingua.verbs.parts.input_checks import check_folder, check_inputs, check_packages_of_tasks
+from interlingua.verbs.parts.shared_options import (
     BatchOptions,
     CacheOptions,
     DtypeOptions,
@@ -252,7 +252,7 @@ def with_model_of_index(options: EvaluateOptions) -> EvaluateOptions:
     """
     if not isinstance(options.model, str | os.PathLike):
         return options
-    from interlingua.search.passage_index import SETTINGS_FILE, read_settings
+    from interlingua.retrieval.passage_index import SETTINGS_FILE, read_settings
 
     folder = Path(options.model).expanduser()
     if not (folder / SETTINGS_FILE).is_file():
@@ -309,7 +309,7 @@ class Evaluation:
         from interlingua.evaluation.budget import Budget
         from interlingua.evaluation.build import build_tasks
         from interlingua.evaluation.suite import checked_shard
-        from interlingua.verbs.evaluate_parts import check_devices
+        from interlingua.verbs.parts.evaluate_parts import check_devices
 
         if options.devices is not None:
             check_devices(options)
@@ -351,8 +351,8 @@ class Evaluation:
     def run(self, progress: Progress = SILENT) -> Evaluated:
         """Run the tasks and write their results."""
         from interlingua.evaluation.suite import evaluate
-        from interlingua.search.topk.exact import searching_on
-        from interlingua.verbs.evaluate_parts import embed_parts
+        from interlingua.retrieval.topk.exact import searching_on
+        from interlingua.verbs.parts.evaluate_parts import embed_parts
 
         options = self.options
         if options.devices is not None:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from interlingua.config.options import MODEL, OUTPUT, Options, argument, function_of, option
 from interlingua.errors import ConfigError, require_extra
-from interlingua.options import MODEL, OUTPUT, Options, argument, function_of, option
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_folder, check_inputs
-from interlingua.verbs.shared import REQUIRED, output_option
+from interlingua.verbs.parts.input_checks import check_folder, check_inputs
+from interlingua.verbs.parts.shared_options import REQUIRED, output_option
 
 if TYPE_CHECKING:
-    from interlingua.export.verify import Verification
+    from interlingua.exporters.verify import Verification
 
 
 class Exported(NamedTuple):
@@ -164,10 +164,10 @@ def run_export(
     _check_packages(options, kinds)
     if options.verify_only:
         check_folder(options.output)
-    from interlingua.export.sentence_transformers import ExportSettings
-    from interlingua.export.sentence_transformers import export as export_directory
-    from interlingua.export.shrink import ShrinkOptions
-    from interlingua.export.verify import with_texts_of
+    from interlingua.exporters.sentence_transformers import ExportSettings
+    from interlingua.exporters.sentence_transformers import export as export_directory
+    from interlingua.exporters.shrink import ShrinkOptions
+    from interlingua.exporters.verify import with_texts_of
 
     model = os.fspath(options.model)
     output = Path(options.output)
@@ -196,7 +196,7 @@ def run_export(
     )
     # One of three: token vectors, graphs, or a directory for sentence-transformers.
     if options.static:
-        from interlingua.verbs.export_static import export_static
+        from interlingua.verbs.parts.export_static import export_static
 
         corpus = Path(options.corpus or "")
         overrides = list(options.settings or ())
@@ -205,7 +205,7 @@ def run_export(
         )
         return Exported(output, done, lines)
     if kinds:
-        from interlingua.export.graphs import export_graphs
+        from interlingua.exporters.graphs import export_graphs
 
         done = export_graphs(model, output, kinds, settings)  # type: ignore[arg-type]
         lines = [*_without_weights(model, output, kinds), *_text_forms_note(output, kinds)]
@@ -216,7 +216,7 @@ def run_export(
 
 def _text_forms(named: str | None) -> tuple[str, ...] | None:
     """Read the option ``text_forms``; None: the model's own."""
-    from interlingua.corpus.text_forms import TEXT_FORMS
+    from interlingua.corpus.forms.text_forms import TEXT_FORMS
 
     if named is None:
         return None
@@ -229,8 +229,8 @@ def _text_forms(named: str | None) -> tuple[str, ...] | None:
 
 def _text_forms_note(output: Path, kinds: Sequence[str]) -> list[str]:
     """Say which forms of texts the written model undoes, and which only interlingua does."""
-    from interlingua.encoder.vocabulary import Vocabulary
-    from interlingua.export.card import LIBRARY, forms_note
+    from interlingua.exporters.card import LIBRARY, forms_note
+    from interlingua.vocabulary.vocabulary import Vocabulary
 
     forms = Vocabulary.load(output).text_forms
     if not forms:
@@ -286,8 +286,8 @@ def _verify(
 ) -> Verification:
     """Compare a directory that was written before."""
     from interlingua.encoder.encoder import Encoder
-    from interlingua.export.sentence_transformers import find_model
-    from interlingua.export.verify import verify
+    from interlingua.exporters.sentence_transformers import find_model
+    from interlingua.exporters.verify import verify
 
     encoder = Encoder.load(find_model(model)[0])
     return verify(encoder, output, samples, on_verified=on_verified)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from interlingua.adapt.settings import ExtendSettings
-from interlingua.options import function_of
-from interlingua.verbs.inputs import check_inputs
+from interlingua.config.options import function_of
+from interlingua.verbs.parts.input_checks import check_inputs
 
 if TYPE_CHECKING:
     from interlingua.adapt.extend import ExtendResult

@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from interlingua.config import AtLeast
+from interlingua.config.options import INPUT, MODEL, SEARCH, Options, argument, function_of, option
+from interlingua.config.registry import DEFAULT_MODEL, did_you_mean
 from interlingua.errors import ConfigError, require_extra
-from interlingua.options import INPUT, MODEL, SEARCH, Options, argument, function_of, option
-from interlingua.registry import DEFAULT_MODEL, did_you_mean
+from interlingua.retrieval.chunks import OVERLAP, TOKENS, ChunkSettings
+from interlingua.retrieval.index_files import named_files
 from interlingua.runtime.progress import SILENT, Progress
-from interlingua.search.chunks import OVERLAP, TOKENS, ChunkSettings
-from interlingua.search.index_files import named_files
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_files, check_index, check_inputs, check_model
-from interlingua.verbs.shared import is_file_name, output_option
+from interlingua.verbs.parts.input_checks import check_files, check_index, check_inputs, check_model
+from interlingua.verbs.parts.shared_options import is_file_name, output_option
 
 if TYPE_CHECKING:
-    from interlingua.search.index_info import IndexInfo
-    from interlingua.search.passage_files import Passage
-    from interlingua.search.passage_index import Added
+    from interlingua.retrieval.index_info import IndexInfo
+    from interlingua.retrieval.passage_files import Passage
+    from interlingua.retrieval.passage_index import Added
 
 COLUMNS = ("text_column", "title_column", "id_column", "language_column")
 """Options that name the columns of files."""
@@ -160,8 +160,8 @@ def run_index(options: IndexOptions, progress: Progress = SILENT) -> Indexed:
     if options.action == "build":
         arguments = _build_arguments(options, arguments)
     _check_arguments(options, arguments)
-    from interlingua.search.passage_files import PassageColumns
-    from interlingua.search.searcher import add_to_index, build_index
+    from interlingua.retrieval.passage_files import PassageColumns
+    from interlingua.retrieval.searcher import add_to_index, build_index
 
     if options.action == "delete":
         return _delete(options, arguments[0], arguments[1:])
@@ -216,7 +216,7 @@ def _build_arguments(options: IndexOptions, arguments: list[str]) -> list[str]:
 
 
 def _check_arguments(options: IndexOptions, arguments: list[str]) -> None:
-    """Check the model, the index, the files and the packages; see ``verbs.inputs``."""
+    """Check the model, the index, the files and the packages; see ``verbs.parts.input_checks``."""
     if options.action == "delete" and len(arguments) == 1 and options.where is None:
         raise ConfigError("name ids, or a condition with --where")
     if options.action in READING and len(arguments) > 1:
@@ -258,15 +258,15 @@ def _check(options: IndexOptions) -> None:
 
 
 def _delete(options: IndexOptions, folder: str, ids: list[str]) -> Indexed:
-    from interlingua.search.searcher import delete_from_index
+    from interlingua.retrieval.searcher import delete_from_index
 
     return Indexed(Path(folder), deleted=delete_from_index(folder, ids, options.where))
 
 
 def _read(options: IndexOptions, folder: str) -> Indexed:
     """Return what is in an index; ``compact`` makes it smaller before."""
-    from interlingua.search.index_info import index_info
-    from interlingua.search.passage_index import PassageIndex
+    from interlingua.retrieval.index_info import index_info
+    from interlingua.retrieval.passage_index import PassageIndex
 
     index = PassageIndex(folder)
     if options.action == "list":

@@ -9,9 +9,9 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from interlingua.options import Options, argument, function_of
+from interlingua.config.options import Options, argument, function_of
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_inputs
+from interlingua.verbs.parts.input_checks import check_inputs
 
 if TYPE_CHECKING:
     from interlingua.encoder.encoder import Encoder
@@ -57,6 +57,7 @@ def run_info(options: InfoOptions) -> Info:
     check_inputs(options)
     from interlingua.encoder.encoder import Encoder
 
+    # Without a model, torch and the kernels are all that is loaded.
     lines = _machine()
     if options.model is None:
         return Info(lines, {}, None)
@@ -72,7 +73,7 @@ def _machine() -> list[str]:
     from interlingua.encoder.executors.choice import VARIABLE, cache_file, processor
     from interlingua.kernels import SOURCES, variant
     from interlingua.kernels import VARIABLE as KERNELS_VARIABLE
-    from interlingua.search.topk.scanner_choice import describe_choices
+    from interlingua.retrieval.topk.scanner_choice import describe_choices
 
     kernels = ", ".join([f"{name} {variant(name) or 'does not run here'}" for name in SOURCES])
     gpus = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]

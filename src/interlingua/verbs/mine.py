@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interlingua.errors import require_extra
-from interlingua.mining.defaults import CHEAP, DROPPED
-from interlingua.options import (
+from interlingua.config.options import (
     FILTERING,
     OUTPUT,
     SEARCH,
@@ -21,11 +19,13 @@ from interlingua.options import (
     listed,
     option,
 )
-from interlingua.registry import CHECKS
+from interlingua.config.registry import CHECKS
+from interlingua.errors import require_extra
+from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_inputs, check_packages_of_checks
-from interlingua.verbs.shared import (
+from interlingua.verbs.parts.input_checks import check_inputs, check_packages_of_checks
+from interlingua.verbs.parts.shared_options import (
     BadLineOptions,
     RayOptions,
     TwoTextsOptions,
@@ -131,7 +131,7 @@ def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
     if options.approximate is not None and options.approximate.startswith(("ivf", "hnsw")):
         require_extra("faiss", package="faiss-cpu", extra="faiss")
     from interlingua.mining.mine import MinedPairs
-    from interlingua.verbs.sources import two_texts
+    from interlingua.verbs.parts.sources import two_texts
 
     with contextlib.ExitStack() as stack:
         work = as_path(options.work)

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlingua.config import HUB_PREFIX
-from interlingua.options import OUTPUT, Options, argument, function_of, option
+from interlingua.config.options import OUTPUT, Options, argument, function_of, option
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_model, check_package_of_bitext
-from interlingua.verbs.shared import output_option, overridden
+from interlingua.verbs.parts.input_checks import check_model, check_package_of_bitext
+from interlingua.verbs.parts.shared_options import output_option, overridden
 
 if TYPE_CHECKING:
     from interlingua.corpus.manifest import Manifest
-    from interlingua.prepare.config import PrepareConfig
+    from interlingua.preparation.config import PrepareConfig
 
 
 class Prepared(NamedTuple):
@@ -58,7 +58,7 @@ def run_prepare(options: PrepareOptions, progress: bool = False) -> Prepared:
         ConfigError: a key is unknown, or a value is wrong.
         DataError: a file can't be read, or the folder is there already.
     """
-    from interlingua.prepare.pipeline import prepare
+    from interlingua.preparation.pipeline import prepare
 
     settings = _config(options)
     for source in settings.sources:
@@ -74,7 +74,7 @@ def run_prepare(options: PrepareOptions, progress: bool = False) -> Prepared:
 
 def _config(options: PrepareOptions) -> PrepareConfig:
     from interlingua.config import from_mapping, load_config, to_mapping
-    from interlingua.prepare.config import PrepareConfig
+    from interlingua.preparation.config import PrepareConfig
 
     overrides = list(options.settings or ())
     if options.output is not None:  # the last, so that --output wins over --set output=

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from interlingua.config import AtLeast
+from interlingua.config.options import INPUT, Options, filled, function_of, option
 from interlingua.errors import require_extra
-from interlingua.options import INPUT, Options, filled, function_of, option
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_inputs
-from interlingua.verbs.shared import output_option
+from interlingua.verbs.parts.input_checks import check_inputs
+from interlingua.verbs.parts.shared_options import output_option
 
 if TYPE_CHECKING:
-    from interlingua.quickstart.report import QuickstartFindings
+    from interlingua.getting_started.report import QuickstartFindings
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def run_quickstart(options: QuickstartOptions) -> QuickstartFindings:
     """
     check_inputs(options)
     require_extra("sklearn", package="scikit-learn", extra="quickstart")
-    from interlingua.quickstart.run import Settings, quickstart
+    from interlingua.getting_started.run import Settings, quickstart
 
     settings = filled(
         Settings,

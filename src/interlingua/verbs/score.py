@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from interlingua.errors import ConfigError
-from interlingua.mining import defaults
-from interlingua.options import (
+from interlingua.config.options import (
     FILTERING,
     INPUT,
     OUTPUT,
@@ -23,13 +21,19 @@ from interlingua.options import (
     listed,
     option,
 )
-from interlingua.registry import CHECKS
+from interlingua.config.registry import CHECKS
+from interlingua.errors import ConfigError
+from interlingua.mining import defaults
 from interlingua.report.rows import data_frame
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 from interlingua.storage.limits import in_line_limit
-from interlingua.verbs.inputs import check_bitext, check_inputs, check_packages_of_checks
-from interlingua.verbs.shared import (
+from interlingua.verbs.parts.input_checks import (
+    check_bitext,
+    check_inputs,
+    check_packages_of_checks,
+)
+from interlingua.verbs.parts.shared_options import (
     BadLineOptions,
     ModelOptions,
     PairOptions,
@@ -234,8 +238,8 @@ def run_score(
     check_inputs(options)
     check_bitext(options.bitext, options.input_format)
     check_packages_of_checks(options.checks, options.drop)
-    from interlingua.mining.calibrate import learn_job
-    from interlingua.verbs.sources import open_model
+    from interlingua.mining.calibration.calibrate import learn_job
+    from interlingua.verbs.parts.sources import open_model
 
     job = score_job(options)
     parallel = as_text(options.parallel)

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from interlingua.config import AtLeast, refuse_unread
-from interlingua.encoder.texts import checked_texts, is_blank
-from interlingua.errors import ConfigError, DataError
-from interlingua.options import (
+from interlingua.config.options import (
     INPUT,
     MODEL,
     SEARCH,
@@ -22,13 +20,15 @@ from interlingua.options import (
     listed,
     option,
 )
-from interlingua.registry import DEFAULT_MODEL
+from interlingua.config.registry import DEFAULT_MODEL
+from interlingua.encoder.texts import checked_texts, is_blank
+from interlingua.errors import ConfigError, DataError
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_index, check_inputs
-from interlingua.verbs.shared import STANDARD_INPUT, Model
+from interlingua.verbs.parts.input_checks import check_index, check_inputs
+from interlingua.verbs.parts.shared_options import STANDARD_INPUT, Model
 
 if TYPE_CHECKING:
-    from interlingua.search.searcher import Ranking
+    from interlingua.retrieval.searcher import Ranking
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
         return
     check_index(options.folder)
     check_inputs(options)
-    from interlingua.search.passage_index import PassageIndex
-    from interlingua.search.searcher import Searcher, model_of
+    from interlingua.retrieval.passage_index import PassageIndex
+    from interlingua.retrieval.searcher import Searcher, model_of
 
     index = PassageIndex(options.folder)
     computing: Any = {"dtype": options.dtype, "device": options.device}
@@ -137,7 +137,7 @@ def _rankings_in_memory(
         ConfigError: an option is for an index on disk.
     """
     from interlingua.encoder.encoder import load
-    from interlingua.search.memory_index import Index
+    from interlingua.retrieval.memory_index import Index
 
     refuse_unread(options, "model", "where", "exact", reason="texts", when=True)
     model = options.folder

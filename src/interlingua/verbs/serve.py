@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from interlingua.config import Between
+from interlingua.config.options import MODEL, SEARCH, argument, function_of, option
+from interlingua.config.registry import DEFAULT_MODEL
 from interlingua.errors import require_extra
-from interlingua.options import MODEL, SEARCH, argument, function_of, option
-from interlingua.registry import DEFAULT_MODEL
-from interlingua.serve.settings import PACKAGES, ServeSettings
+from interlingua.serving.settings import PACKAGES, ServeSettings
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_inputs
+from interlingua.verbs.parts.input_checks import check_inputs
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def run_serve(options: ServeOptions) -> None:
     for package in PACKAGES:
         require_extra(package, extra="serve")
     check_inputs(options)
-    from interlingua.serve.server import calibrations_for, serve_forever, served_model
+    from interlingua.serving.server import calibrations_for, serve_forever, served_model
 
     computing: Any = {"dtype": options.dtype, "device": options.device, "threads": options.threads}
     names = [options.name] if isinstance(options.name, str) else options.name

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from interlingua.config import AtLeast, with_absolute_paths
+from interlingua.config.options import INPUT, Options, argument, function_of, option
 from interlingua.errors import ConfigError, InterlinguaError
-from interlingua.options import INPUT, Options, argument, function_of, option
-from interlingua.processes import others_run
+from interlingua.runtime.processes import others_run
 from interlingua.storage.files import PathLike
-from interlingua.verbs.inputs import check_training
-from interlingua.verbs.shared import as_path, output_option, overridden
+from interlingua.verbs.parts.input_checks import check_training
+from interlingua.verbs.parts.shared_options import as_path, output_option, overridden
 
 if TYPE_CHECKING:
-    from interlingua.train.config import TrainConfig
-    from interlingua.train.data_config import DataConfig
-    from interlingua.train.result import TrainResult
-    from interlingua.train.validation import Evaluate
+    from interlingua.training.config import TrainConfig
+    from interlingua.training.feeds.data_config import DataConfig
+    from interlingua.training.result import TrainResult
+    from interlingua.training.validation import Evaluate
 
 
 class Trained(list["TrainResult"]):
@@ -110,8 +110,8 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
     overrides = _overrides(options)
     if isinstance(options.config, str | os.PathLike):
         check_training(options.config, overrides)
-    from interlingua.train.loop import train
-    from interlingua.train.stages import is_staged, load_stages, run_stages
+    from interlingua.training.loop import train
+    from interlingua.training.stages import is_staged, load_stages, run_stages
 
     resume = os.fspath(options.resume)
     if isinstance(options.config, str | os.PathLike) and is_staged(options.config):
@@ -153,7 +153,7 @@ def _overrides(options: TrainOptions) -> list[str]:
 
 
 def _config(options: TrainOptions, overrides: list[str]) -> TrainConfig:
-    from interlingua.train.config import TrainConfig, load_train_config, train_config_from
+    from interlingua.training.config import TrainConfig, load_train_config, train_config_from
 
     config: Any = options.config
     if isinstance(config, str | os.PathLike):
@@ -182,7 +182,7 @@ def _output(options: TrainOptions, key: str) -> list[str]:
 
 def _write_template(recipe: str, config: Any) -> Path:
     from interlingua.storage.files import atomic_write
-    from interlingua.train.template import template
+    from interlingua.training.template import template
 
     path = Path(config or "train.toml")
     text = template(recipe)
@@ -205,7 +205,7 @@ def _evaluator(data: DataConfig) -> Evaluate | None:
 
     Retrieval on the corpus's validation texts and similarity on scored pairs, where there are any.
     """
-    from interlingua.corpus.evaluation_sets import pair_files
+    from interlingua.corpus.formats.evaluation_sets import pair_files
     from interlingua.corpus.manifest import prompt_of
     from interlingua.evaluation.validation import (
         Evaluator,

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from tests.cli.test_train import config as config
-from tests.cli.test_train import cut_to_step as cut_to_step
-from tests.train.runs import losses, run_python
+from tests.cli.verbs.test_train import config as config
+from tests.cli.verbs.test_train import cut_to_step as cut_to_step
+from tests.training.runs import losses, run_python
 
 
 def test_a_run_goes_on_with_another_number_of_processes(done, config, tmp_path):

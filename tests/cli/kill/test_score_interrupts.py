@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-from tests.cli.test_score import workplace as workplace
+from tests.cli.verbs.test_score import workplace as workplace
 
 
 def test_ctrl_c_and_a_reader_that_has_seen_enough(workplace):

@@ -8,8 +8,8 @@ import subprocess
 import sys
 import time
 
-from tests.cli.test_train import config as config
-from tests.cli.test_train import stages as stages
+from tests.cli.verbs.test_train import config as config
+from tests.cli.verbs.test_train import stages as stages
 
 
 def test_an_interrupted_stage_tells_the_command_that_goes_on(stages, tmp_path):

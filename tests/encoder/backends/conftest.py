@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.backbone import BackboneConfig
 
 
 @pytest.fixture

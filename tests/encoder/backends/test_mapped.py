@@ -10,8 +10,8 @@ import pytest
 from interlingua.encoder.backends.function import FunctionEncoder
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.backends.mapped import MAPPED_FILE, MappedEncoder
-from interlingua.encoder.language_map_files import MAP_FILE, write_map
-from interlingua.encoder.language_maps import fit_language_map, language_statistics
+from interlingua.encoder.language_maps.affine_maps import fit_language_map, language_statistics
+from interlingua.encoder.language_maps.language_map_files import MAP_FILE, write_map
 from interlingua.errors import CheckpointError, ConfigError
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from interlingua.encoder import device_processes
-from interlingua.encoder.device_processes import on_devices, visible_devices
+from interlingua.encoder.files import device_processes
+from interlingua.encoder.files.device_processes import on_devices, visible_devices
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 
 
@@ -87,7 +87,7 @@ def test_a_device_that_does_not_go_with_several_is_refused(device, monkeypatch):
 
 PARENT = """
 import os, time
-from interlingua.encoder.device_processes import on_devices
+from interlingua.encoder.files.device_processes import on_devices
 if __name__ == "__main__":
     with on_devices(2, "cpu") as workers:
         print(*workers.run(os.getpid, [()] * 3), flush=True)

@@ -15,8 +15,8 @@ import sys, torch
 from pathlib import Path
 from safetensors.torch import save_file
 from interlingua.batches.sentences import take
-from interlingua.train.config import RunConfig
-from interlingua.train.engine import Engine, whole
+from interlingua.training.config import RunConfig
+from interlingua.training.machine.engine import Engine, whole
 from tests.methods.harness import tiny_batch, tiny_objective
 
 method, strategy, folder = sys.argv[1:]

@@ -6,13 +6,13 @@ import json
 import pytest
 import torch
 
-from interlingua.encoder import compiled
-from interlingua.encoder.compiled import Int16Backbone, WeightLayout
 from interlingua.encoder.encode import automatic_dtype_name
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.executors import choice as choice_module
-from interlingua.encoder.executors import layers
+from interlingua.encoder.executors import compiled, layers
 from interlingua.encoder.executors.choice import NAMES, VARIABLE, Choice, cache_file, remembered
+from interlingua.encoder.executors.compiled import Int16Backbone, WeightLayout
+from interlingua.encoder.executors.inference import PlainBackbone
 from interlingua.encoder.executors.layers import (
     EXECUTORS,
     AutomaticDtype,
@@ -21,7 +21,6 @@ from interlingua.encoder.executors.layers import (
     closeness,
     freeze,
 )
-from interlingua.encoder.inference import PlainBackbone
 from interlingua.encoder.static import StaticBackbone, static_config
 from interlingua.errors import ConfigError
 from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT, states_of, tiny_backbone

@@ -16,7 +16,7 @@ from interlingua.encoder.executors.training_passes import (
 )
 from interlingua.kernels import calls
 from tests.encoder.executors.test_choice import keep_busy
-from tests.encoder.test_fused import NoKernel
+from tests.encoder.executors.test_fused import NoKernel
 from tests.verbs.test_info import _own_cache as _own_cache
 
 keeps_float32 = training_passes.onednn_keeps_float32

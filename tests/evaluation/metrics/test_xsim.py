@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.corpus.hard_negatives import Altered
+from interlingua.corpus.negatives.hard_negatives import Altered
 from interlingua.evaluation.data.augmented_sets import MISALIGNED
 from interlingua.evaluation.metrics.xsim import kinds_of_errors, xsim_predictions, xsim_search
 from interlingua.functional.margin import MARGINS

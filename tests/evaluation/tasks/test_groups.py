@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from interlingua.config.languages import resolve
 from interlingua.evaluation.scores import SubsetScores, mean_scores
 from interlingua.evaluation.tasks.groups import (
     FLORES_GROUPS,
@@ -10,7 +11,6 @@ from interlingua.evaluation.tasks.groups import (
     members_by_language,
     present_members,
 )
-from interlingua.languages import resolve
 
 
 def subset(name, source, pairs, accuracy):

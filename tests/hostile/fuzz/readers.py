@@ -60,7 +60,7 @@ class Reader(NamedTuple):
 
 
 def read_some_pairs(path: Path) -> None:
-    from interlingua.corpus.formats import read_pairs
+    from interlingua.corpus.formats.bitext import read_pairs
 
     for _ in itertools.islice(read_pairs(path), PAIRS_READ):
         pass
@@ -69,8 +69,8 @@ def read_some_pairs(path: Path) -> None:
 def read_toml(path: Path) -> None:
     from interlingua.config import load_config
     from interlingua.errors import InterlinguaError
-    from interlingua.prepare.config import PrepareConfig
-    from interlingua.train.config import load_train_config
+    from interlingua.preparation.config import PrepareConfig
+    from interlingua.training.config import load_train_config
 
     with contextlib.suppress(InterlinguaError):
         load_train_config(path)
@@ -78,8 +78,8 @@ def read_toml(path: Path) -> None:
 
 
 def read_model_config(path: Path) -> None:
-    from interlingua.encoder.directory import read_backbone_config, read_json
-    from interlingua.encoder.model_files import BackboneFile
+    from interlingua.encoder.directories.model_directory import read_backbone_config, read_json
+    from interlingua.vocabulary.model_files import BackboneFile
 
     raw = read_json(path, schema=BackboneFile)
     if raw.get("vocab_size") is not None:
@@ -92,7 +92,7 @@ def read_model_settings(path: Path) -> None:
     Raises:
         InterlinguaError: the last one, after all were read.
     """
-    from interlingua.encoder.directory import read_settings
+    from interlingua.encoder.directories.model_directory import read_settings
     from interlingua.errors import InterlinguaError
 
     content, folder = path.read_bytes(), path.parent
@@ -118,7 +118,7 @@ def read_model_settings(path: Path) -> None:
 
 
 def read_tokenizer(path: Path) -> None:
-    from interlingua.encoder.vocabulary import Vocabulary
+    from interlingua.vocabulary.vocabulary import Vocabulary
 
     Vocabulary.from_huggingface(path).encode(["a b", ""])
 
@@ -132,7 +132,7 @@ def read_array(path: Path) -> None:
 def read_results(path: Path) -> None:
     from interlingua.errors import InterlinguaError
     from interlingua.evaluation.results import read_result
-    from interlingua.mining.calibration import load_calibrations
+    from interlingua.mining.calibration.calibration import load_calibrations
 
     with contextlib.suppress(InterlinguaError):
         load_calibrations(path)
@@ -256,24 +256,24 @@ def load_readers() -> None:
     import atheris
 
     with atheris.instrument_imports(
-        include=["interlingua.corpus", "interlingua.config", "interlingua.encoder.model_files"]
+        include=["interlingua.corpus", "interlingua.config", "interlingua.vocabulary.model_files"]
     ):
         import interlingua.config
         import interlingua.corpus.formats
+        import interlingua.corpus.formats.gettext
         import interlingua.corpus.formats.labeled_pairs
+        import interlingua.corpus.formats.moses
         import interlingua.corpus.formats.questions
-        import interlingua.corpus.gettext
-        import interlingua.corpus.moses
-        import interlingua.corpus.spreadsheet
-        import interlingua.corpus.tabular
-        import interlingua.corpus.tmx
+        import interlingua.corpus.formats.spreadsheet
+        import interlingua.corpus.formats.tabular
+        import interlingua.corpus.formats.tmx
         import interlingua.encoder.encoder
         import interlingua.evaluation.data.classification
         import interlingua.evaluation.results
         import interlingua.methods.ems
-        import interlingua.mining.calibration
-        import interlingua.prepare.config
-        import interlingua.train.config  # noqa: F401
+        import interlingua.mining.calibration.calibration
+        import interlingua.preparation.config
+        import interlingua.training.config  # noqa: F401
 
 
 def run_one(name: str, seconds: int, corpus: Path) -> None:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from interlingua.registry import FORMATS
+from interlingua.config.registry import FORMATS
 from tests.hostile.fuzz.readers import LARGEST_FIRST_BYTES, READERS
 
 MUTATIONS = 40
@@ -64,7 +64,7 @@ def test_every_format_of_pairs_has_a_target():
 
 
 def test_a_target_lets_other_errors_out(monkeypatch, tmp_path):
-    monkeypatch.setattr("interlingua.corpus.tabular.Tsv.read", lambda *_: iter([1 / 0]))
+    monkeypatch.setattr("interlingua.corpus.formats.tabular.Tsv.read", lambda *_: iter([1 / 0]))
     reader = READERS["tsv"]
     with pytest.raises(ZeroDivisionError):
         reader.target(tmp_path)(reader.first[0])

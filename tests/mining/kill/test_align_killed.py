@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from interlingua.mining.align import JOURNAL
+from interlingua.alignment.align import JOURNAL
 from tests.mining.killed import run_script
 from tests.mining.test_align_job import bytes_of as bytes_of
 from tests.mining.test_align_job import counted as counted
@@ -17,7 +17,7 @@ from tests.mining.test_align_job import run as run
 KILLED = """
 import sys
 from pathlib import Path
-from interlingua.mining import align
+from interlingua.alignment import align
 from tests.mining import words
 from tests.mining.killed import die_at
 from tests.mining.test_align_job import run

@@ -10,7 +10,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from interlingua.mining import candidates, vectors
-from interlingua.search.topk import tiles
+from interlingua.retrieval.topk import tiles
 from tests.mining.killed import die_at
 from tests.mining.test_pipeline import SMALL
 from tests.mining.two_sides import mine, sides

@@ -13,9 +13,9 @@ import interlingua
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, TaskError
 from interlingua.runtime.progress import SILENT
-from interlingua.verbs import evaluate_parts
 from interlingua.verbs.evaluate import EvaluateOptions, run_evaluate
-from tests.cli.test_evaluate import model as model
+from interlingua.verbs.parts import evaluate_parts
+from tests.cli.verbs.test_evaluate import model as model
 from tests.progress_records import Recorded
 
 

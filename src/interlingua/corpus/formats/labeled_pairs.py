@@ -28,8 +28,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from interlingua.config.languages import find_code, resolve
 from interlingua.errors import DataError, count_of
-from interlingua.languages import find_code, resolve
 from interlingua.storage.files import open_text, stem_and_suffix, tab_rows
 from interlingua.storage.json_text import json_lines
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from interlingua.corpus.xml_stream import xml_events
+from interlingua.corpus.formats.xml_stream import xml_events
 from interlingua.errors import DataError, count_of
 from interlingua.storage.files import tab_rows
 from interlingua.storage.json_text import json_lines

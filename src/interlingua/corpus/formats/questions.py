@@ -31,10 +31,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from interlingua.corpus.formats import uncompressed_name
-from interlingua.corpus.json_stream import is_json_array, json_array_items
+from interlingua.config.languages import find_in_name, resolve
+from interlingua.corpus.formats.bitext import uncompressed_name
+from interlingua.corpus.formats.json_stream import is_json_array, json_array_items
 from interlingua.errors import DataError, count_of
-from interlingua.languages import find_in_name, resolve
 from interlingua.storage.files import COMPRESSIONS, open_text, stem_and_suffix, tab_rows
 from interlingua.storage.json_text import json_lines, load_json
 
@@ -121,7 +121,11 @@ def _in_language_of_file(questions: Iterator[Question], path: Path) -> Iterator[
     Raises:
         DataError: no name tells the language, or the texts are in another script.
     """
-    from interlingua.corpus.language_evidence import LOOKED_AT, SUPPORTING_TEXTS, checked_language
+    from interlingua.corpus.cleaning.language_evidence import (
+        LOOKED_AT,
+        SUPPORTING_TEXTS,
+        checked_language,
+    )
 
     # Files that name a language do so for all questions, so the first ones are enough.
     first = list(islice(questions, max(LOOKED_AT, SUPPORTING_TEXTS)))
@@ -150,8 +154,8 @@ def _language_by_name(path: Path, texts: Sequence[str]) -> str:
     Raises:
         DataError: there is none.
     """
-    from interlingua.corpus.language_evidence import is_meant
-    from interlingua.corpus.named_languages import is_word
+    from interlingua.corpus.cleaning.language_evidence import is_meant
+    from interlingua.corpus.cleaning.named_languages import is_word
 
     stem, suffix = stem_and_suffix(path)
     parts = stem.split(".")[::-1]

@@ -24,7 +24,7 @@ from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.encoder.texts import checked_texts
 from interlingua.errors import TaskError
-from interlingua.portions import portions
+from interlingua.runtime.portions import portions
 from interlingua.runtime.progress import Progress, progress_of
 from interlingua.storage.arrays import normalize_rows
 from interlingua.storage.files import PathLike

@@ -11,11 +11,11 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import CheckedSettings
+from interlingua.config.registry import load
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.errors import ConfigError
-from interlingua.registry import load
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

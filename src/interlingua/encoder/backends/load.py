@@ -14,16 +14,16 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import apply_override, from_mapping, train_key_hint_of
+from interlingua.config.registry import BACKENDS, check_choice, resolve
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder, NoOptions
+from interlingua.encoder.directories.training_record import training_record
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder, choose_device
-from interlingua.encoder.locate import best_of_run, hub_name
 from interlingua.encoder.model_info import ModelInfo, encoding_text
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.encoder.protocol import TextEncoder
-from interlingua.encoder.training_record import training_record
 from interlingua.errors import ConfigError
-from interlingua.registry import BACKENDS, check_choice, resolve
+from interlingua.storage.locate import best_of_run, hub_name
 
 
 def load_encoder(

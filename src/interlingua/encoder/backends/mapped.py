@@ -15,13 +15,13 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import CheckedSettings, shown
+from interlingua.config.registry import BACKENDS
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
-from interlingua.encoder.directory import read_json
+from interlingua.encoder.directories.model_directory import read_json
 from interlingua.encoder.encode import EncodeReport
-from interlingua.encoder.language_map_files import MAP_FILE, read_map
-from interlingua.encoder.language_maps import LanguageMap
+from interlingua.encoder.language_maps.affine_maps import LanguageMap
+from interlingua.encoder.language_maps.language_map_files import MAP_FILE, read_map
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.registry import BACKENDS
 from interlingua.storage.arrays import normalize_rows
 
 MAPPED_FILE = "mapped_encoder.json"

@@ -16,27 +16,27 @@ from numpy import ndarray
 
 from interlingua.config import CheckedSettings
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
-from interlingua.encoder.directory import (
+from interlingua.encoder.directories.model_directory import (
     MODEL_TYPES,
     read_backbone_config,
     read_json,
     read_settings,
 )
+from interlingua.encoder.directories.static_directory import static_folder, static_settings
 from interlingua.encoder.encode import (
     CPU_BATCH_TOKENS,
     EncodeReport,
     cut_ids,
     token_budget_batches,
 )
-from interlingua.encoder.locate import locate
-from interlingua.encoder.model_files import AnyModelFile, TokenizerFile
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.encoder.pooling import POOLING_MODES, HiddenStates, PoolingMode
-from interlingua.encoder.static_directory import static_folder, static_settings
-from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError, TaskError, import_extra
 from interlingua.storage.arrays import normalize_rows
 from interlingua.storage.files import sha256_file
+from interlingua.storage.locate import locate
+from interlingua.vocabulary.model_files import AnyModelFile, TokenizerFile
+from interlingua.vocabulary.vocabulary import Vocabulary
 
 GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx")
 POOLED = ("sentence_embedding", "sentence_embeddings")

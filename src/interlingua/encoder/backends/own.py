@@ -16,11 +16,11 @@ from interlingua.encoder.backends.foreign import Choices, NoOptions
 from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.locate import locate
 from interlingua.encoder.model_info import describe
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.encoder.vector_format import check_width
 from interlingua.errors import ConfigError
+from interlingua.storage.locate import locate
 
 
 class OwnEncoder:

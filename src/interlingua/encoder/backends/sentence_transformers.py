@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
-from interlingua.encoder.directory import EncodingSettings, read_json
+from interlingua.encoder.directories.model_directory import EncodingSettings, read_json
 from interlingua.encoder.encode import DTYPES, EncodeReport
-from interlingua.encoder.locate import locate
-from interlingua.encoder.model_files import Modules
 from interlingua.encoder.model_info import ModelInfo
-from interlingua.encoder.weights import weights_digest
+from interlingua.encoder.modeling.weights import weights_digest
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError, import_extra
+from interlingua.storage.locate import locate
+from interlingua.vocabulary.model_files import Modules
 
 FILES = ("*.json", "*.model", "*.txt", "*.safetensors", "*.bin")
 OLDEST = (5, 4)

@@ -9,7 +9,7 @@ cache folder. Candidates are in order of preference: a later one is chosen only 
 
 No other module times a computation to choose one (house rule ``executor-choice``). The candidates
 and what they compute in a trial are in ``layers.py``, ``training_passes.py`` and
-``search/topk/scanner_choice.py``.
+``retrieval/topk/scanner_choice.py``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from typing import NamedTuple
 import torch
 
 from interlingua import __version__, kernels
+from interlingua.config.registry import did_you_mean
 from interlingua.errors import ConfigError, InterlinguaError
-from interlingua.registry import did_you_mean
 from interlingua.storage.files import atomic_write
 from interlingua.storage.json_text import parse_json
 

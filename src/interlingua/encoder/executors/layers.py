@@ -18,8 +18,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.backbone import Backbone
-from interlingua.encoder.compiled import CompiledBackbone, Int16Backbone
 from interlingua.encoder.executors.choice import (
     MARGIN,
     VARIABLE,
@@ -28,9 +26,11 @@ from interlingua.encoder.executors.choice import (
     choose_executor,
     forced_name,
 )
-from interlingua.encoder.inference import FrozenBackbone, PlainBackbone
-from interlingua.encoder.meta_device import meta_device
-from interlingua.encoder.quantize import PRECISE_LAYERS
+from interlingua.encoder.executors.compiled import CompiledBackbone, Int16Backbone
+from interlingua.encoder.executors.inference import FrozenBackbone, PlainBackbone
+from interlingua.encoder.executors.quantize import PRECISE_LAYERS
+from interlingua.encoder.modeling.backbone import Backbone
+from interlingua.encoder.modeling.meta_device import meta_device
 
 TRIAL_LENGTHS = (48, 24, 24, 12, 12, 8)
 """Tokens of the sentences of a trial: some milliseconds for a base model."""

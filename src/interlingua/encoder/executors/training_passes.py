@@ -2,7 +2,7 @@
 
 That a processor has instructions for bfloat16 does not mean that they are fast: Intel's server
 processors without AMX are slower in bfloat16 than in float32, AMD's are much faster. The compiled
-passes (``encoder/fused.py``) are not faster than torch's own on every processor either. Products of
+passes (``fused.py``) are not faster than torch's own on every processor either. Products of
 float32 matrices are computed by MKL, which has AVX2 for processors of AMD; oneDNN has AVX-512. So
 ``choice.py`` tries one transformer layer, forward and backward, in each way.
 """
@@ -16,7 +16,6 @@ from typing import Literal, NamedTuple
 
 import torch
 
-from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.executors.choice import (
     FIRST,
     Choice,
@@ -25,6 +24,7 @@ from interlingua.encoder.executors.choice import (
     forced_name,
     is_variant_forced,
 )
+from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
 from interlingua.kernels.calls import computed_by, is_kernel_preferred, runs_here
 
 Precision = Literal["fp32", "bf16", "fp16"]

@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from interlingua.corpus.evaluation_sets import read_lines
-from interlingua.corpus.hard_negatives import Altered
+from interlingua.config.languages import resolve
+from interlingua.corpus.formats.evaluation_sets import read_lines
+from interlingua.corpus.negatives.hard_negatives import Altered
 from interlingua.errors import DataError
-from interlingua.languages import resolve
 from interlingua.storage.files import atomic_write
 from interlingua.storage.json_text import parse_json, read_json_text
 
@@ -26,7 +26,7 @@ MISALIGNED = "misaligned"
 """The kind of a line without a known kind, and of an error that is not an altered form of the right
 sentence."""
 GENERATED = "generated_"
-"""In front of the kinds of what ``corpus.hard_negatives`` made, which tells it from LASER's set."""
+"""Prefix of the kinds that ``corpus.negatives.hard_negatives`` made, unlike LASER's."""
 _FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)_augmented\.(txt|devtest|dev)")
 
 

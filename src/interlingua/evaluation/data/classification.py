@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from interlingua.config.languages import find_code
 from interlingua.corpus.formats.labeled_texts import (
     LabeledTexts,
     decoded_bytes,
@@ -31,7 +32,6 @@ from interlingua.corpus.formats.labeled_texts import (
 )
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import PACKED, folders_in, matching_files
-from interlingua.languages import find_code
 from interlingua.storage.files import files_in, tab_rows
 
 Domain = Literal["books", "dvd", "music"]

@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
-from interlingua.corpus.evaluation_sets import PairFile, one_each, pair_files
+from interlingua.config.languages import find_code, resolve
+from interlingua.corpus.formats.evaluation_sets import PairFile, one_each, pair_files
 from interlingua.errors import DataError, LanguageAbsentError
-from interlingua.languages import find_code, resolve
 from interlingua.storage.files import files_in
 from interlingua.storage.json_text import parse_json
 

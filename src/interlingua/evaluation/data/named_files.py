@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from interlingua.corpus.evaluation_sets import one_each
-from interlingua.corpus.formats import uncompressed_name
-from interlingua.corpus.sentence_table import is_table
+from interlingua.config.languages import find_code
+from interlingua.corpus.formats.bitext import uncompressed_name
+from interlingua.corpus.formats.evaluation_sets import one_each
+from interlingua.corpus.formats.sentence_table import is_table
 from interlingua.errors import DataError
-from interlingua.languages import find_code
 from interlingua.storage.files import files_in
 
 

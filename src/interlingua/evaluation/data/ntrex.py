@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from interlingua.config.languages import parse
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import ENGLISH, matching_files
-from interlingua.languages import parse
 
 NTREX_FILE = re.compile(
     r"newstest2019-(?:src|ref)\.([a-z]{3}(?:-[A-Za-z]{2,4})?)\.txt(?:\.(?:gz|xz|zst))?"

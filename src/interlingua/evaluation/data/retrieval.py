@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from interlingua.config.languages import resolve_code
 from interlingua.corpus.formats.questions import (
     Judgment,
     PoolPassage,
@@ -38,8 +39,7 @@ from interlingua.corpus.formats.questions import (
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import content_sha256, folders_in, matching_files
 from interlingua.evaluation.metrics.ranking import Qrels
-from interlingua.languages import resolve_code
-from interlingua.search.passage_files import LANGUAGE_KEYS
+from interlingua.retrieval.passage_files import LANGUAGE_KEYS
 from interlingua.storage.files import COMPRESSIONS, open_text
 from interlingua.storage.json_text import json_lines
 

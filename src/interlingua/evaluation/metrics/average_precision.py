@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float32, Float64, Int64
 from numpy import ndarray
 
-from interlingua.search.topk.dense import padded_block
+from interlingua.retrieval.topk.dense import padded_block
 
 CELLS = 2**24
 """Similarities held at once: 64 MiB."""

@@ -22,9 +22,9 @@ from jaxtyping import Bool, Float32, Float64, Int64
 from numpy import ndarray
 from torch import Tensor
 
+from interlingua.retrieval.topk.dense import merge, no_neighbors, padded_block, top_k
+from interlingua.retrieval.topk.exact import Neighbors
 from interlingua.runtime.progress import SILENT, Progress
-from interlingua.search.topk.dense import merge, no_neighbors, padded_block, top_k
-from interlingua.search.topk.exact import Neighbors
 
 ROWS = 2048
 COLUMNS = 4096

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 from numpy import ndarray
 
-from interlingua.search.topk.exact import mutual_topk
+from interlingua.retrieval.topk.exact import mutual_topk
 from interlingua.storage.arrays import normalize_rows
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Float32, Int64
 from numpy import ndarray
 from torch import Tensor
 
-from interlingua.corpus.hard_negatives import Altered
+from interlingua.corpus.negatives.hard_negatives import Altered
 from interlingua.evaluation.data.augmented_sets import MISALIGNED
 from interlingua.functional.margin import (
     MARGINS,
@@ -19,7 +19,7 @@ from interlingua.functional.margin import (
     margin_score,
     score_neighbors,
 )
-from interlingua.search.topk.exact import mutual_topk
+from interlingua.retrieval.topk.exact import mutual_topk
 from interlingua.storage.arrays import normalize_rows
 
 

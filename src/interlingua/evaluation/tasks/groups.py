@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from interlingua.config.languages import resolve
 from interlingua.evaluation.scores import SubsetScores
-from interlingua.languages import resolve
 
 _MUSE = "ara cmn deu fra ita jpn kor nld pol por rus spa tha tur"
 _XTREME = (

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from interlingua.config.languages import find_code
 from interlingua.errors import ConfigError, DataError, import_extra
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256, full_code
@@ -16,7 +17,6 @@ from interlingua.evaluation.mteb_data import load_data
 from interlingua.evaluation.mteb_encoder import MTEBEncoder
 from interlingua.evaluation.scores import SubsetScores, TaskResult, mean_scores
 from interlingua.evaluation.task import options
-from interlingua.languages import find_code
 from interlingua.runtime.progress import SILENT, Progress
 
 PREFIX = "mteb:"

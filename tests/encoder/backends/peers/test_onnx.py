@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.backbone import BackboneConfig
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError, TaskError
 
 onnx = pytest.importorskip("onnx")

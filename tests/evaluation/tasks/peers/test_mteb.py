@@ -13,7 +13,7 @@ from interlingua.evaluation.results import read_results
 from interlingua.evaluation.scores import mean_scores
 from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.tasks.mteb import MTEB
-from interlingua.evaluation.tasks.sts import STS17, Sick, STS12to16, STSBenchmark
+from interlingua.evaluation.tasks.similarity.sts import STS17, Sick, STS12to16, STSBenchmark
 from tests.evaluation.encoders import tiny_encoder
 from tests.evaluation.files import DATA, public_data
 from tests.evaluation.mteb_sets import write_all

@@ -10,8 +10,8 @@ import pytest
 
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.evaluation.suite import evaluate
-from interlingua.evaluation.tasks.retrieval import TyDiGoldP
-from interlingua.evaluation.tasks.sts import Sick
+from interlingua.evaluation.tasks.retrieval.retrieval import TyDiGoldP
+from interlingua.evaluation.tasks.similarity.sts import Sick
 from tests.evaluation.encoders import tiny_encoder
 from tests.evaluation.files import write_rows
 from tests.evaluation.mteb_sets import sentences

@@ -1,0 +1,287 @@
+"""A larger vocabulary: new pieces for a language with text that falls apart.
+
+Other text is tokenized as before.
+
+New pieces are learned as in byte-pair encoding, on top of the tokens that the old vocabulary gives:
+the most frequent pair of neighbors within a word is joined, then the next one. So each new piece
+stands for a run of old tokens, and its embedding can start as the mean of theirs.
+
+How a piece enters the tokenizer decides what happens to other text:
+
+- Unigram: a new piece scores the sum of its run, plus a hair for each token that it saves. The best
+  segmentation of any text therefore stays the old one, with some runs of its tokens joined.
+- BPE: new merges come after all old ones, which has the same effect.
+- WordPiece: the longest match wins, so a new piece can also move the borders behind it.
+
+Text in other languages changes only where it holds the run of a new piece. Texts that have to stay
+as they are can be given: pieces that would change one of them are left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.meta_device import meta_device
+from interlingua.encoder.static import make_backbone
+from interlingua.errors import ConfigError
+from interlingua.vocabulary.pieces import (
+    Run,
+    encodings,
+    learn_merges,
+    piece_names,
+    unknown_characters,
+    with_pieces,
+    words_of,
+)
+from interlingua.vocabulary.vocabulary import Vocabulary
+
+KINDS = ("Unigram", "WordPiece", "BPE")
+LEARNED_PER_PIECE = 3
+MORE_MERGES = 100
+"""Merges learned for each requested piece, and besides, as many turn out to be mere steps towards
+longer pieces."""
+MOST_ROUNDS = 20
+"""Rounds in which pieces are left out; each can make shorter ones appear in their place."""
+
+
+class Fragmentation(NamedTuple):
+    """How finely a vocabulary cuts a language's text."""
+
+    texts: int
+    characters: int
+    """White space not counted."""
+    words: int
+    """Parts between white space."""
+    tokens: int
+    """Special tokens around a text not counted."""
+    unknown: int
+    """Tokens among them that stand for what the vocabulary can't spell."""
+
+    @property
+    def characters_per_token(self) -> float:
+        """Near 1 where text falls apart into characters."""
+        return self.characters / max(1, self.tokens)
+
+    @property
+    def tokens_per_word(self) -> float:
+        """Also called fertility."""
+        return self.tokens / max(1, self.words)
+
+    @property
+    def unknown_share(self) -> float:
+        """Unknown tokens among all, 0 to 1."""
+        return self.unknown / max(1, self.tokens)
+
+
+class GrownVocabulary(NamedTuple):
+    """A vocabulary with new pieces, and where they come from."""
+
+    vocabulary: Vocabulary
+    runs: dict[int, Run]
+    """New id -> the old ids that it stands for; an unknown character stands for the unknown
+    token."""
+    changed_texts: int
+    """Of the texts to keep, those that are tokenized otherwise all the same."""
+
+
+def measure_fragmentation(
+    vocabulary: Vocabulary, texts: Sequence[str], *, language: str | None = None
+) -> Fragmentation:
+    """Count the characters, words and tokens of texts.
+
+    Args:
+        vocabulary: what cuts them.
+        texts: of one language.
+        language: their code, where the vocabulary pre-tokenizes by language.
+    """
+    # Vocabularies that spell with bytes have no unknown token: None counts as id 0.
+    unknown_id: int | None = None
+    if "unk_token" in vocabulary.special_tokens:
+        unknown_id = vocabulary.unk_id
+    tokens = 0
+    unknown = 0
+    for encoding in encodings(vocabulary, texts, language=language):
+        tokens += len(encoding.tokens)
+        unknown += encoding.ids.count(unknown_id)
+    words = [word for text in texts for word in text.split()]
+    return Fragmentation(len(texts), sum(map(len, words)), len(words), tokens, unknown)
+
+
+def grow_vocabulary(
+    vocabulary: Vocabulary,
+    texts: Sequence[str],
+    *,
+    pieces: int,
+    min_count: int = 20,
+    keep: Sequence[str] = (),
+    language: str | None = None,
+) -> GrownVocabulary:
+    """Add pieces for the language of some texts; the ids of old pieces stay what they are.
+
+    Args:
+        vocabulary: Unigram, WordPiece or BPE.
+        texts: of the new language.
+        pieces: to add at most, besides unknown characters: those that save most tokens.
+        min_count: uses in the texts that a piece needs; fewer would not teach it an embedding.
+        keep: texts, of other languages, that have to be tokenized as before.
+        language: code of the texts, where the vocabulary pre-tokenizes by language.
+
+    Returns:
+        the vocabulary, with fewer new pieces where the texts don't need so many.
+
+    Raises:
+        ConfigError: the tokenizer's model is of another kind.
+    """
+    kind = vocabulary.model_type
+    if kind not in KINDS:
+        raise ConfigError(f"a {kind} tokenizer can't take new pieces; {', '.join(KINDS)} can")
+    # Characters come first, since pieces of them can be learned only from text that spells them.
+    characters = unknown_characters(vocabulary, texts, min_count=min_count, language=language)
+    found: dict[str, Run] = dict.fromkeys(characters, (vocabulary.unk_id,))
+    spelled = vocabulary
+    if found:
+        spelled = with_pieces(vocabulary, found)
+    words = words_of(spelled, texts, language=language)
+    if kind == "BPE":
+        # A later merge may need any earlier one, so those that would touch kept text are never
+        # made.
+        kept_words = words_of(spelled, keep)
+        forbidden = {pair for word in kept_words for pair in itertools.pairwise(word)}
+        merges = learn_merges(words, most=pieces, min_count=min_count, forbidden=forbidden)
+        found |= piece_names(spelled, (merge.run for merge in merges))
+        joined = {name: run for name, run in found.items() if name not in characters}
+        grown = with_pieces(spelled, joined, merges)
+    else:
+        # More than requested are learned, and filtered: pieces that would touch kept text, that
+        # save few tokens next to the others, and that change a kept text all the same.
+        most = LEARNED_PER_PIECE * pieces + MORE_MERGES
+        merges = learn_merges(words, most=most, min_count=min_count)
+        found |= piece_names(spelled, (merge.run for merge in merges))
+        longest = max((len(run) for run in found.values()), default=0)
+        kept_runs = runs_in(words_of(spelled, keep), longest=longest)
+        found = {name: run for name, run in found.items() if run not in kept_runs}
+        found = _useful(
+            spelled, found, texts, pieces=pieces, min_count=min_count, language=language
+        )
+        found = _harmless(vocabulary, spelled, found, keep)
+        grown = _grown(vocabulary, spelled, found)
+    # New ids begin behind the old ones, in the order of the pieces.
+    new_ids = enumerate(found.values(), start=vocabulary.size)
+    runs = {new_id: _in_old_ids(run, vocabulary) for new_id, run in new_ids}
+    changed = _changed(vocabulary, grown, keep)
+    return GrownVocabulary(grown, runs, len(changed))
+
+
+def runs_in(words: Mapping[Run, int], *, longest: int) -> set[Run]:
+    """All runs of two tokens and more that words hold, up to a length."""
+    runs: set[Run] = set()
+    for word in words:
+        for length in range(2, min(longest, len(word)) + 1):
+            runs.update(word[start : start + length] for start in range(len(word) - length + 1))
+    return runs
+
+
+def _useful(
+    spelled: Vocabulary,
+    found: dict[str, Run],
+    texts: Sequence[str],
+    *,
+    pieces: int,
+    min_count: int,
+    language: str | None,
+) -> dict[str, Run]:
+    """Unknown characters, and the pieces that save most tokens.
+
+    They are counted where all of them compete for the texts.
+    """
+    longer = {name: run for name, run in found.items() if len(run) > 1}
+    grown = with_pieces(spelled, longer)
+    uses: Counter[str] = Counter()
+    for encoding in encodings(grown, texts, language=language):
+        uses.update(encoding.tokens)
+    # A use of a piece saves all tokens of its run but one.
+    saved = {
+        name: uses[name] * (len(run) - 1) for name, run in longer.items() if uses[name] >= min_count
+    }
+    # Among equals by name, so that the result does not depend on the order they were learned in.
+    best = sorted(saved, key=lambda name: (-saved[name], name))[:pieces]
+    kept = {*best, *(found.keys() - longer.keys())}
+    return {name: run for name, run in found.items() if name in kept}
+
+
+def _harmless(
+    vocabulary: Vocabulary, spelled: Vocabulary, found: dict[str, Run], keep: Sequence[str]
+) -> dict[str, Run]:
+    """The pieces without those that change a kept text."""
+    for _ in range(MOST_ROUNDS):
+        grown = _grown(vocabulary, spelled, found)
+        changed = _changed(vocabulary, grown, keep)
+        if not changed:
+            break
+        tokens = {token for encoding in encodings(grown, changed) for token in encoding.tokens}
+        at_fault = found.keys() & tokens
+        if not at_fault:
+            # WordPiece gives a whole word up where what follows a new piece has no match, and shows
+            # none of its pieces.
+            prefix = vocabulary.definition["model"].get("continuing_subword_prefix") or ""
+            text = " ".join(changed)
+            at_fault = {name for name in found if name.removeprefix(prefix) in text}
+        if not at_fault:
+            break
+        found = {name: run for name, run in found.items() if name not in at_fault}
+    return found
+
+
+def _grown(vocabulary: Vocabulary, spelled: Vocabulary, found: Mapping[str, Run]) -> Vocabulary:
+    """The old vocabulary with these pieces, which may hold ids of new characters.
+
+    Some of the characters may have been left out since.
+    """
+    if spelled.size == vocabulary.size:
+        return with_pieces(vocabulary, found)
+    in_old_ids = {name: _in_old_ids(run, vocabulary) for name, run in found.items()}
+    return with_pieces(vocabulary, in_old_ids)
+
+
+def _in_old_ids(run: Run, vocabulary: Vocabulary) -> Run:
+    """A run of ids that may be new characters'; these were unknown before."""
+    known = range(vocabulary.size)
+    return tuple(token if token in known else vocabulary.unk_id for token in run)
+
+
+def _changed(before: Vocabulary, after: Vocabulary, texts: Sequence[str]) -> list[str]:
+    """The texts that two vocabularies cut otherwise."""
+    pairs = zip(texts, encodings(before, texts), encodings(after, texts), strict=True)
+    return [text for text, old, new in pairs if old.ids != new.ids]
+
+
+def grow_encoder(encoder: Encoder, grown: GrownVocabulary) -> Encoder:
+    """The encoder with a row for each new piece, the mean of its old tokens' rows.
+
+    Vectors stay the same for all texts without new pieces.
+
+    Args:
+        encoder: of the vocabulary before it grew; stays as it is.
+        grown: see ``grow_vocabulary``.
+    """
+    larger = encoder.clone()
+    weights = {name: tensor.detach() for name, tensor in larger.backbone.state_dict().items()}
+    table = weights["word_embeddings.weight"]
+    # A table may have more rows than its vocabulary has ids; those were never used.
+    rows = max(len(table), grown.vocabulary.size)
+    enlarged = table.new_zeros(rows, table.shape[1])
+    enlarged[: len(table)] = table
+    for new, old in grown.runs.items():
+        enlarged[new] = table[list(old)].mean(dim=0)
+    weights["word_embeddings.weight"] = enlarged
+    with meta_device():
+        backbone = make_backbone(dataclasses.replace(larger.backbone.config, vocab_size=rows))
+    backbone.load_state_dict(weights, assign=True)
+    larger.backbone = backbone.requires_grad_(True)
+    larger.vocabulary = grown.vocabulary
+    return larger.train(encoder.training)

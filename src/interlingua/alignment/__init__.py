@@ -1,0 +1,1 @@
+"""Alignment of documents, sentence by sentence."""

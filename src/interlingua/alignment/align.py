@@ -1,0 +1,808 @@
+"""Documents linked sentence by sentence with an encoder, and all of ``interlingua align``.
+
+Sentences are read from files or lists (``DocumentPair``, ``read_sentences``). An ``Aligner`` embeds
+all blocks of up to ``max_sentences - 1`` sentences, links them with ``alignment.align_blocks``, and
+puts blank lines back in their places, linked to nothing. An ``AlignJob`` does this for two
+documents or for a list of them; a run that goes on after it was killed skips the documents that are
+done. Links are written in vecalign's format.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+import numpy as np
+from jaxtyping import Int64
+from numpy import ndarray
+
+from interlingua.alignment.sentence_alignment import (
+    AlignConfig,
+    Alignment,
+    Link,
+    LinkCounts,
+    align_blocks,
+)
+from interlingua.corpus.formats.bitext import TextPair, guess_format, write_pairs
+from interlingua.corpus.formats.monolingual import find_language, language_of
+from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
+from interlingua.corpus.segments.sentence_splitting import split_text
+from interlingua.encoder.encode import EncodeReport
+from interlingua.encoder.protocol import Encode
+from interlingua.errors import ConfigError, DataError, count_of
+from interlingua.mining.vectors import embed_texts
+from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import (
+    PathLike,
+    atomic_write,
+    is_below,
+    open_text,
+    sha256_file,
+    stem_and_suffix,
+)
+from interlingua.storage.journal import Journal
+from interlingua.storage.locks import exclusive
+from interlingua.storage.remote import keep_inputs
+
+BITEXT_SUFFIXES = (".csv", ".xlsx", ".xlsm", ".tmx", ".jsonl", ".ndjson")
+"""Of files that hold the linked sentences, and not the links."""
+FEWEST_LINKS = 3
+"""With fewer links their median tells little."""
+UNRELATED = 0.1
+"""Median score of links. That of 20 sentences and another text's is within 0.1 of 0, of models and
+languages from English-German to English-Telugu; that of translations is 0.29 to 0.95."""
+JOURNAL = "align.journal"
+LOCK = ".align.lock"
+_LINK = re.compile(
+    r"\s*\[([\d\s,]*)\]\s*:\s*\[([\d\s,]*)\]\s*(?::\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*)?"
+)
+
+
+class DocumentPair(NamedTuple):
+    """Two files of one sentence per line, and what belongs to them.
+
+    Attributes:
+        source: path of the one.
+        target: path of the other.
+        output: where their links go; None = standard output.
+        gold: links that are right.
+    """
+
+    source: str
+    target: str
+    output: str | None = None
+    gold: str | None = None
+
+
+def read_sentences(
+    path: PathLike,
+    *,
+    split_as: str | None = None,
+    column: str | None = None,
+    language: str | None = None,
+) -> list[str]:
+    """The sentences of a document: lines, a table's column, or plain text that is split.
+
+    Blank lines are among them.
+
+    Args:
+        path: the file.
+        split_as: the language by which plain text is split, empty where it is unknown; None = a
+            sentence per line.
+        column: of a table, see ``sentence_table.read_column``.
+        language: that a table's column may be called by.
+
+    Raises:
+        DataError: the file is missing, is not UTF-8, or holds nothing but blank lines.
+    """
+    refuse_column(column, path)
+    if is_table(path):
+        sentences = list(read_column(path, column=column, language=language))
+    else:
+        with open_text(path) as lines:
+            sentences = [line.rstrip("\r\n") for line in lines]
+    if not any(map(str.strip, sentences)):
+        raise DataError("the document is empty; expected a sentence per line", path=path)
+    if split_as is None:
+        return sentences
+    return split_text(sentences, split_as)
+
+
+def sentence_files(links: PathLike) -> tuple[str, str]:
+    """Where the sentences of both documents go, if they were split, next to the file of links."""
+    return f"{links}.source.txt", f"{links}.target.txt"
+
+
+def write_sentences(links: PathLike, source: Sequence[str], target: Sequence[str]) -> None:
+    """Write the sentences that the numbers of links stand for, a line each."""
+    for path, sentences in zip(sentence_files(links), (source, target), strict=True):
+        with atomic_write(path) as file:
+            file.writelines(f"{sentence}\n" for sentence in sentences)
+
+
+def pair_languages(
+    source: PathLike, target: PathLike, given: tuple[str | None, str | None] = (None, None)
+) -> tuple[str, str]:
+    """The languages of two documents: those given, else those that both names tell.
+
+    A name tells a language only if the other name tells another one: ``to.txt`` alone need not be
+    Tongan. A language that is not known is empty; one that is known is compared with the text.
+
+    Args:
+        source: path of the one.
+        target: path of the other.
+        given: in any code.
+
+    Raises:
+        DataError: a language is given that is unknown, or a text is in another script.
+    """
+    named = [find_language(Path(path)) or "" for path in (source, target)]
+    if named[0] == named[1] or not all(named):
+        named = ["", ""]
+    codes = []
+    for path, request, own, side in zip(
+        (source, target), given, named, ("source", "target"), strict=True
+    ):
+        code = ""
+        if request or own:
+            code = language_of(Path(path), request, option=f"--{side}-language")
+        codes.append(code)
+    return codes[0], codes[1]
+
+
+def document_pairs(
+    source: PathLike | None,
+    target: PathLike | None,
+    list_file: PathLike | None = None,
+    output: PathLike | None = None,
+    gold: PathLike | None = None,
+) -> list[DocumentPair]:
+    """What is to be aligned: two files, or those of a list.
+
+    Args:
+        source: a file.
+        target: sentences of the target.
+        list_file: see ``read_list``; in place of these two.
+        output: file for the links, standard output by default; with a list a folder.
+        gold: links that are right; a list names its own.
+
+    Raises:
+        ConfigError: neither or both are given, a list without a place for the links, or links under
+            the name of a bitext.
+    """
+    if list_file is None:
+        if source is None or target is None:
+            raise ConfigError(
+                "name two documents, SOURCE and TARGET, or a list of many with --list"
+            )
+        links, right = (None if name is None else str(name) for name in (output, gold))
+        refuse_bitext_name(links)
+        return [DocumentPair(str(source), str(target), links, right)]
+    if source is not None or gold is not None:
+        raise ConfigError(
+            "--list names documents, and gold links in its fourth column; drop SOURCE, TARGET and"
+            " --gold"
+        )
+    found = read_list(list_file, output)
+    if any(pair.output is None for pair in found):
+        raise ConfigError(
+            "links of many documents need files: a folder with --output, or the third column of"
+            " --list"
+        )
+    return found
+
+
+def check_texts(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> None:
+    """Refuse a bitext of a format with languages where none are known, before the work begins.
+
+    Args:
+        path: of the bitext, if there is to be one.
+        languages: of each document pair, see ``pair_languages``.
+
+    Raises:
+        ConfigError: the languages are missing.
+    """
+    known = all(source and target for source, target in languages)
+    # A table has columns of languages, which may be empty.
+    if path is not None and guess_format(path) not in ("tsv", "csv", "xlsx") and not known:
+        raise ConfigError(
+            f"{path} has a format with languages; name both with --source-language and"
+            " --target-language, or call the documents by them (chapter.de.txt)"
+        )
+
+
+def refuse_bitext_name(links: str | None) -> None:
+    """Refuse a file of links that is called as one of linked sentences.
+
+    Raises:
+        ConfigError: it is.
+    """
+    if not links:
+        return
+    suffix = stem_and_suffix(links)[1]
+    if suffix in BITEXT_SUFFIXES:
+        raise ConfigError(
+            f"{links}: links are written as lines of text ([0, 1]:[2]:0.12), not {suffix}; name"
+            f" another file, and for the linked sentences --texts {links}"
+        )
+
+
+def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPair]:
+    """The documents of a list.
+
+    Args:
+        path: of the list, ``source TAB target`` in a line, then optionally TAB the file for their
+            links, then optionally TAB that of the gold ones; blank lines and those that begin with
+            ``#`` are left out.
+        folder: where links go; without a named file to the source's name and ``.align``.
+
+    Raises:
+        DataError: a line has another number of columns, two documents would be written to one file,
+            a file is outside of the folder, or there is none.
+    """
+    found: list[DocumentPair] = []
+    outputs: dict[str, int] = {}
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            cells = [cell.strip() for cell in line.rstrip("\r\n").split("\t")]
+            if len(cells) not in (2, 3, 4) or not all(cells[:2]):
+                expected = "source TAB target, then optionally TAB links TAB gold"
+                raise DataError(
+                    f"expected {expected}, got {count_of(len(cells), 'columns')}",
+                    path=path,
+                    line=number,
+                )
+            # Columns that are left out are empty.
+            source, target, output, gold = (*cells, "", "")[:4]
+            if folder is not None:
+                output = output or f"{Path(source).name}.align"
+                # A list may come from elsewhere, and must not name files outside of the folder.
+                if not is_below(Path(folder, output), Path(folder)):
+                    raise DataError(
+                        f"its links would go to {output}, outside of {os.fspath(folder)}; name a"
+                        " file in that folder in the third column, or leave --output out",
+                        path=path,
+                        line=number,
+                    )
+                output = str(Path(folder, output))
+            # Two sources of one name in different folders, or one document named twice.
+            if output and output in outputs:
+                raise DataError(
+                    f"its links would go to {output} as those of line {outputs[output]} do; name"
+                    " another file in the third column",
+                    path=path,
+                    line=number,
+                )
+            refuse_bitext_name(output)
+            outputs[output] = number
+            found.append(DocumentPair(source, target, output or None, gold or None))
+    if not found:
+        raise DataError("the list is empty; expected source TAB target in every line", path=path)
+    return found
+
+
+def link_line(link: Link) -> str:
+    """``[0, 1]:[2]:0.120000``, as vecalign writes it."""
+    return f"{list(link.source)}:{list(link.target)}:{link.cost:.6f}\n"
+
+
+def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[Link]:
+    """Links in vecalign's format, with or without a cost.
+
+    Args:
+        path: of the file.
+        lengths: sentences of both documents.
+
+    Raises:
+        DataError: a line is not a link, or names a sentence that is not there.
+    """
+    found = []
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            match = _LINK.fullmatch(line.rstrip("\r\n"))
+            if match is None:
+                got = f"got {line.strip()[:60]!r}"
+                raise DataError(
+                    f"expected [0, 1]:[2] or [0, 1]:[2]:0.12, {got}", path=path, line=number
+                )
+            source, target = (tuple(map(int, re.findall(r"\d+", match[side]))) for side in (1, 2))
+            for side, length in zip((source, target), lengths or (), strict=False):
+                if side and max(side) >= length:
+                    raise DataError(
+                        f"names sentence {max(side)} (counted from 0) of a document of {length};"
+                        " is it of these files?",
+                        path=path,
+                        line=number,
+                    )
+            found.append(Link(source, target, float(match[3] or 0)))
+    return found
+
+
+@dataclass(slots=True)
+class AlignReport:
+    """What came of all documents of a run."""
+
+    documents: int = 0
+    shapes: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """Links by the number of sentences on either side."""
+    blank: Counter[str] = field(default_factory=Counter)
+    """Blank lines of the sources and of the targets, which are not sentences."""
+    failed: list[str] = field(default_factory=list)
+    """Why documents were left out."""
+    gold: LinkCounts = field(default_factory=LinkCounts)
+    encoded: EncodeReport = field(default_factory=EncodeReport)
+    links: list[Link] = field(default_factory=list)
+    """Of documents for which no file of links is written."""
+    unlike: list[str] = field(default_factory=list)
+    """Documents with links that score as those of unrelated texts do."""
+
+    def __str__(self) -> str:
+        alone = self.shapes[1, 0], self.shapes[0, 1]
+        linked = {shape: count for shape, count in sorted(self.shapes.items()) if all(shape)}
+        kinds = ", ".join(f"{p}-{q}: {count:,}" for (p, q), count in linked.items())
+        blank = ""
+        if self.blank.total():
+            blank = f"; {self.blank['source']:,} and {self.blank['target']:,} blank lines"
+        return (
+            f"{self.documents:,} document pairs, {sum(linked.values()):,} links"
+            f" ({kinds or 'none'}), {alone[0]:,} source and {alone[1]:,} target sentences left"
+            f" alone{blank}"
+        )
+
+    def lines(self, *, quiet: bool = False) -> list[str]:
+        """What there is to tell; what went wrong in any case."""
+        lines = [f"left out: {reason}" for reason in self.failed]
+        lines += [f"warning: {one}" for one in self.unlike]
+        if not quiet:
+            lines.append(str(self))
+        if self.encoded.cut_rows:
+            lines.append(self.encoded.cuts)
+        return lines + self.gold_lines
+
+    @property
+    def gold_lines(self) -> list[str]:
+        """Precision, recall and F1, where there are gold links."""
+        if not self.gold.links:
+            return []
+        kinds = {"strict": self.gold.strict_scores, "lax": self.gold.lax_scores}
+        return [
+            f"{kind}: precision {p:.4f}, recall {r:.4f}, F1 {f:.4f}"
+            for kind, (p, r, f) in kinds.items()
+        ]
+
+
+class Aligner:
+    """Aligns documents with one encoder.
+
+    Args:
+        encode: see ``Encode``.
+        config: how to search.
+        source_language: in any code, for encoders that need it and for the pairs; default: that of
+            the file's name.
+        target_language: code of the target's language, or None.
+        split: the documents are plain text, to be split into sentences first.
+        columns: with the sentences, of tables (CSV, XLSX); default: those called by the languages,
+            or ``text``.
+    """
+
+    def __init__(
+        self,
+        encode: Encode,
+        config: AlignConfig | None = None,
+        *,
+        source_language: str | None = None,
+        target_language: str | None = None,
+        split: bool = False,
+        columns: tuple[str | None, str | None] = (None, None),
+    ) -> None:
+        self.columns = columns
+        self.encode = encode
+        self.config = config or AlignConfig()
+        self.languages = source_language, target_language
+        self.split = split
+        self.report = AlignReport()
+
+    def align(
+        self,
+        source: Sequence[str],
+        target: Sequence[str],
+        *,
+        languages: tuple[str | None, str | None] | None = None,
+        progress: Progress = SILENT,
+    ) -> Alignment:
+        """The links between two documents; a blank line is left alone, whatever stands around it.
+
+        Args:
+            source: a sentence each.
+            target: a sentence each, its translation.
+            languages: of both documents; default: those of the aligner.
+            progress: counts the texts that are embedded.
+        """
+        # Blank lines are taken out here, and put back among the links in the end.
+        filled = [_filled_lines(source), _filled_lines(target)]
+        if not all(filled):
+            raise DataError("one of two documents holds no sentence; there is nothing to align")
+        # A link of p and q sentences has at least one on either side, so that no block is longer
+        # than the sum less one.
+        plans = []
+        for side, lines in zip((source, target), filled, strict=True):
+            sentences = [side[line] for line in lines]
+            plans.append(block_texts(sentences, self.config.max_sentences - 1))
+        progress.start(sum(len(plan.texts) for plan in plans), "texts")
+        blocks = []
+        for plan, language in zip(plans, languages or self.languages, strict=True):
+            encode = functools.partial(self.encode, language=language, report=self.report.encoded)
+            blocks.append(embed_texts(encode, plan.texts, progress)[plan.places])
+        found = align_blocks(blocks[0], blocks[1], self.config)
+        return found._replace(
+            links=with_blank_lines(found.links, filled, (len(source), len(target)))
+        )
+
+    def links(
+        self,
+        source: Sequence[str],
+        target: Sequence[str],
+        *,
+        languages: tuple[str | None, str | None] | None = None,
+        progress: Progress = SILENT,
+    ) -> list[Link]:
+        """The links between two documents with their costs rounded as they are written.
+
+        See ``align``.
+        """
+        found = self.align(source, target, languages=languages, progress=progress).links
+        return [link._replace(cost=round(link.cost, 6)) for link in found]
+
+    def pairs(
+        self,
+        documents: Sequence[DocumentPair],
+        *,
+        stdout: TextIO,
+        lenient: bool = False,
+        journal: AlignJournal | None = None,
+        progress: Progress = SILENT,
+    ) -> Iterator[TextPair]:
+        """Align documents one after the other, write their links, and give the linked texts.
+
+        The score of a pair is 1 - cost: 1 for equal vectors, about 0 for unrelated ones.
+
+        Args:
+            documents: what to align.
+            stdout: for links without an output.
+            lenient: note in the report what documents can't be aligned and why, and go on.
+            journal: of finished documents; their links are read and not made.
+            progress: counts the kilobytes of all documents.
+
+        Raises:
+            DataError: a file is missing, empty, not UTF-8, or its gold does not fit.
+        """
+        sizes = [(_size(pair.source) + _size(pair.target)) / 1000 for pair in documents]
+        progress.start(sum(sizes), "kB", "aligning")
+        for number, pair in enumerate(documents):
+            progress.note(f"document {number + 1} of {len(documents)}")
+            part = progress.within(sizes[number])
+            languages = pair_languages(pair.source, pair.target, self.languages)
+            try:
+                source, target = (self._read(pair, languages, side) for side in (0, 1))
+                gold = None
+                if pair.gold:
+                    gold = read_links(pair.gold, (len(source), len(target)))
+            except DataError as error:
+                if not lenient:
+                    raise
+                self.report.failed.append(str(error))
+                continue
+            if journal is not None and journal.has(pair):
+                links: Sequence[Link] = read_links(pair.output or "")
+            else:
+                codes = (languages[0] or None, languages[1] or None)
+                links = self.links(source, target, languages=codes, progress=part)
+                # The sentences first: the journal, which ``_write`` adds to, says that all is done.
+                if self.split and pair.output is not None:
+                    write_sentences(pair.output, source, target)
+                self._write(links, pair, stdout, journal)
+            name = f"document pair {number + 1} ({pair.source}, {pair.target})"
+            self.count(links, gold, source, target, name)
+            part.stop()
+            for link in links:
+                if link.source and link.target:
+                    texts = joined(source, link.source), joined(target, link.target)
+                    yield TextPair(
+                        texts[0], texts[1], languages[0], languages[1], score=1 - link.cost
+                    )
+
+    def _read(self, pair: DocumentPair, languages: tuple[str, str], side: int) -> list[str]:
+        """The sentences of the source (0) or the target (1)."""
+        language = languages[side]
+        # An empty language splits as well, by what holds for all.
+        split_as = None
+        if self.split:
+            split_as = language
+        return read_sentences(
+            pair[side] or "",
+            split_as=split_as,
+            column=self.columns[side],
+            language=language or None,
+        )
+
+    def _write(
+        self,
+        links: Sequence[Link],
+        pair: DocumentPair,
+        stdout: TextIO,
+        journal: AlignJournal | None,
+    ) -> None:
+        """Write the links of two documents, and record that they are there."""
+        if pair.output is None:
+            self.report.links += links
+            stdout.writelines(map(link_line, links))
+            stdout.flush()
+            return
+        with atomic_write(pair.output) as file:
+            file.writelines(map(link_line, links))
+        if journal is not None:
+            journal.add(pair)
+
+    def count(
+        self,
+        links: Sequence[Link],
+        gold: Sequence[Link] | None,
+        source: Sequence[str],
+        target: Sequence[str],
+        name: str = "the documents",
+    ) -> None:
+        """Add the links of two documents to the report.
+
+        Args:
+            links: of the documents.
+            gold: those that are right, where they are known.
+            source: sentences.
+            target: sentences.
+            name: what a warning calls the documents.
+        """
+        self.report.documents += 1
+        self._warn_of_unrelated(links, name)
+        shapes = Counter((len(link.source), len(link.target)) for link in links)
+        blank = Counter(
+            source=len(source) - len(_filled_lines(source)),
+            target=len(target) - len(_filled_lines(target)),
+        )
+        # Each of them is a link with an empty side, but none is a sentence that was left alone.
+        shapes -= Counter({(1, 0): blank["source"], (0, 1): blank["target"]})
+        self.report.shapes += shapes
+        self.report.blank += blank
+        if gold is not None:
+            self.report.gold += LinkCounts.of(links, gold)
+
+    def _warn_of_unrelated(self, links: Sequence[Link], name: str) -> None:
+        """Note documents with links that score as those of unrelated texts do."""
+        # Without a link there is no score; then every sentence was left alone, which says the same.
+        scores = [1 - link.cost for link in links if link.source and link.target]
+        if 0 < len(scores) < FEWEST_LINKS:
+            return
+        middle = float(np.median(scores)) if scores else 0.0
+        if middle < UNRELATED:
+            self.report.unlike.append(
+                f"{name}: the links have a median score of {middle:.2f}, as those of unrelated"
+                " texts have; check that both are the same document"
+            )
+
+
+def _size(path: str) -> int:
+    """Bytes of a file; 0 for one that is missing, or a pipe, which is reported when it is read."""
+    if not os.path.isfile(path):
+        return 0
+    return os.path.getsize(path)
+
+
+class BlockTexts(NamedTuple):
+    """The texts of all blocks of a document.
+
+    Attributes:
+        texts: each distinct text once.
+        places: which text each block is, by size and last sentence; 0 where there is no such block.
+    """
+
+    texts: list[str]
+    places: Int64[ndarray, "k n"]
+
+
+def block_texts(sentences: Sequence[str], most: int) -> BlockTexts:
+    """Up to so many sentences in a row, as one text."""
+    # Sentences that come again in a document are embedded once.
+    numbers: dict[str, int] = {}
+    places = np.zeros((most, len(sentences)), np.int64)
+    for size in range(1, most + 1):
+        for last in range(size - 1, len(sentences)):
+            text = joined(sentences, range(last - size + 1, last + 1))
+            places[size - 1, last] = numbers.setdefault(text, len(numbers))
+    return BlockTexts(list(numbers), places)
+
+
+def joined(sentences: Sequence[str], numbers: Iterable[int]) -> str:
+    """Sentences in a row as one text."""
+    return " ".join(sentences[number].strip() for number in numbers)
+
+
+def _filled_lines(document: Sequence[str]) -> list[int]:
+    """Numbers of the lines that are not blank."""
+    return [number for number, text in enumerate(document) if text.strip()]
+
+
+def with_blank_lines(
+    links: Iterable[Link], filled: Sequence[Sequence[int]], lengths: tuple[int, int]
+) -> tuple[Link, ...]:
+    """Links between lines in place of sentences, with every blank line alone in its place.
+
+    Args:
+        links: between sentences.
+        filled: the line of each sentence, of either side.
+        lengths: lines of either side.
+    """
+    blank = [
+        deque(sorted(set(range(length)) - set(lines)))
+        for length, lines in zip(lengths, filled, strict=True)
+    ]
+    found: list[Link] = []
+
+    def leave_alone(source_end: int, target_end: int) -> None:
+        """Add the blank lines that stand before these lines and were not added yet."""
+        while blank[0] and blank[0][0] < source_end:
+            found.append(Link((blank[0].popleft(),), (), 0.0))
+        while blank[1] and blank[1][0] < target_end:
+            found.append(Link((), (blank[1].popleft(),), 0.0))
+
+    for link in links:
+        source = tuple(filled[0][number] for number in link.source)
+        target = tuple(filled[1][number] for number in link.target)
+        # A blank line between two sentences of one link comes before the link. An empty side has
+        # no last line, and nothing stands before line 0.
+        leave_alone(max(source, default=0), max(target, default=0))
+        found.append(Link(source, target, link.cost))
+    leave_alone(*lengths)
+    return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignJob:
+    """What ``interlingua align`` does, by the names of its options."""
+
+    source: PathLike | None = None
+    target: PathLike | None = None
+    list: PathLike | None = None
+    output: PathLike | None = None
+    texts: PathLike | None = None
+    gold: PathLike | None = None
+    source_language: str | None = None
+    target_language: str | None = None
+    split: bool = False
+    source_column: str | None = None
+    target_column: str | None = None
+    config: AlignConfig = field(default_factory=AlignConfig)
+
+    def __post_init__(self) -> None:
+        given = (self.source_language, self.target_language)
+        languages = [pair_languages(pair.source, pair.target, given) for pair in self.documents]
+        check_texts(self.texts, languages)
+        to_stdout = any(pair.output is None for pair in self.documents)
+        if self.split and self.texts is None and to_stdout:
+            raise ConfigError(
+                "--split: links number the sentences that are made, so these must be written too;"
+                " give --output or --texts"
+            )
+        read = [path for pair in self.documents for path in (pair.source, pair.target, pair.gold)]
+        links = [pair.output for pair in self.documents]
+        sentences = [name for path in links if path and self.split for name in sentence_files(path)]
+        keep_inputs((*links, *sentences, self.texts), (*read, self.list))
+
+    @cached_property
+    def documents(self) -> tuple[DocumentPair, ...]:
+        """What is to be aligned."""
+        return tuple(document_pairs(self.source, self.target, self.list, self.output, self.gold))
+
+    def run(
+        self,
+        encode: Encode,
+        *,
+        model: str,
+        stdout: TextIO,
+        progress: Progress = SILENT,
+    ) -> AlignReport:
+        """Do it.
+
+        Args:
+            encode: see ``Encode``.
+            model: what tells the model and its settings from others.
+            stdout: for links without an output.
+            progress: shows how far the work is.
+
+        Raises:
+            DataError: one of two documents can't be aligned; those of a list are in the report.
+        """
+        languages = {
+            "source_language": self.source_language,
+            "target_language": self.target_language,
+        }
+        columns = (self.source_column, self.target_column)
+        aligner = Aligner(encode, self.config, split=self.split, columns=columns, **languages)
+        with contextlib.ExitStack() as stack:
+            journal = None
+            if self.list is not None:
+                folder = Path(self.output or Path(self.documents[0].output or "").parent)
+                remedy = "choose another --output folder"
+                stack.enter_context(exclusive(folder, remedy=remedy, name=LOCK))
+                settings = f"{model} {self.config} {languages} split={self.split} {columns}"
+                journal = AlignJournal(folder / JOURNAL, settings)
+            found = aligner.pairs(
+                self.documents,
+                stdout=stdout,
+                lenient=journal is not None,
+                journal=journal,
+                progress=progress,
+            )
+            # The pairs come as they are made: without a file for them, they are drawn and dropped.
+            if self.texts is None:
+                deque(found, maxlen=0)
+            else:
+                first = self.documents[0]
+                given = (self.source_language, self.target_language)
+                known = pair_languages(first.source, first.target, given)
+                write_pairs(found, self.texts, languages=known)
+            # With documents that failed the journal stays, for a run that does these alone.
+            if journal is not None and not aligner.report.failed:
+                journal.path.unlink(missing_ok=True)
+        return aligner.report
+
+
+class AlignJournal:
+    """Which documents of a list are done, a line each behind that of the settings.
+
+    A journal of other settings is begun anew.
+
+    Args:
+        path: of the journal, which goes when all documents are done.
+        settings: what decides the links, together with the documents.
+
+    Raises:
+        ConfigError: a file of that name exists and is not such a journal.
+    """
+
+    def __init__(self, path: Path, settings: str) -> None:
+        self.path = path
+        self.journal = Journal(path)
+        head = {"settings": settings}
+        # A list is aligned anew after a change of settings: its links are simply written over.
+        if self.journal.head() not in (None, head) and not self.journal.is_foreign():
+            self.journal.write([head])
+        done = self.journal.resume(head, remedy="remove it or choose another folder")
+        self.done: set[tuple[str, ...]] = set(map(tuple, done))
+
+    def has(self, pair: DocumentPair) -> bool:
+        """Whether these documents were aligned, and neither they nor their links changed since."""
+        # The digest of three files comes last, as it is what takes time.
+        return (
+            bool(self.done) and os.path.isfile(pair.output or "") and self._line(pair) in self.done
+        )
+
+    def add(self, pair: DocumentPair) -> None:
+        """Records documents after their links are on the disk."""
+        self.journal.add(self._line(pair))
+
+    def _line(self, pair: DocumentPair) -> tuple[str, ...]:
+        """Return the names of the three files of finished documents, and a digest of all."""
+        files = (pair.source, pair.target, pair.output or "")
+        digest = hashlib.sha256("".join(map(sha256_file, files)).encode()).hexdigest()
+        return (*files, digest)

@@ -1,0 +1,133 @@
+"""Altered forms of a batch's sentences, in the encoder's tokens: hard negatives for training.
+
+A batch holds tokens, while names, numbers and negations are altered in text. So sentences are
+decoded, altered by ``corpus.negatives.hard_negatives``, and encoded again. Forms that come out as a
+sentence of the batch or of the corpus are dropped, since they would be a true translation of
+something.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from interlingua.batches.sentences import sentence_keys, take
+from interlingua.batches.tokens import TokenBatch
+from interlingua.corpus.negatives.hard_negatives import Alterer, check_request
+from interlingua.runtime.seeds import stream_key
+from interlingua.vocabulary.vocabulary import Vocabulary
+
+
+class AlteredBatch(NamedTuple):
+    """Altered sentences, and the originals that they belong to."""
+
+    sentences: TokenBatch
+    owners: Int64[Tensor, " m"]
+    """Row of the sentence that each was made from."""
+
+
+class HardRequest(NamedTuple):
+    """Which altered sentences to make."""
+
+    kinds: tuple[str, ...]
+    """What to alter, see ``corpus.negatives.hard_negatives``."""
+    most: int
+    """Forms of a sentence, at most; where nothing can be altered there are none."""
+
+
+class AlteredSentences:
+    """Makes altered forms of sentences that are there as tokens.
+
+    Each is a pure function of (seed, step, sentence).
+
+    Args:
+        vocabulary: of the tokens.
+        language: of the sentences.
+        request: what to make.
+        max_tokens: longer forms are cut.
+
+    Raises:
+        ConfigError: a kind is unknown.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, language: str, request: HardRequest, *, max_tokens: int
+    ) -> None:
+        check_request(request.kinds, request.most)
+        self._vocabulary = vocabulary
+        self._language = language
+        self._request = request
+        self._max_tokens = max_tokens
+        self._alterer: Alterer | None = None
+
+    def learn_names(self, texts: Iterable[str]) -> None:
+        """Take the names that are put for one another from these sentences.
+
+        Without this call they come from the first batch.
+        """
+        self._alterer = Alterer(list(texts), self._language, kinds=self._request.kinds)
+
+    @property
+    def needs_names(self) -> bool:
+        """Whether names are put for one another."""
+        return "entity" in self._request.kinds
+
+    def __call__(
+        self,
+        batch: TokenBatch,
+        *,
+        seed: int,
+        step: int,
+        is_known: Callable[[Tensor], Collection[bool]] | None = None,
+    ) -> AlteredBatch | None:
+        """Altered forms of a batch's sentences; none where nothing can be altered.
+
+        Args:
+            batch: the sentences.
+            seed: of the run.
+            step: of the run.
+            is_known: whether sentences, by their keys, are sentences of the corpus, which are not
+                altered ones.
+        """
+        ids = torch.split(batch.input_ids, batch.lengths.tolist())
+        texts = [self._vocabulary.decode(sentence.tolist()) for sentence in ids]
+        if self._alterer is None:
+            self.learn_names(texts)
+        assert self._alterer is not None
+        forms: list[str] = []
+        owners: list[int] = []
+        for row, text in enumerate(texts):
+            # A stream for each sentence: what it becomes does not depend on its place in the batch,
+            # nor on how many processes share the batch.
+            draw = random.Random(stream_key(seed, "altered", step, text))
+            for altered in self._alterer.forms(text, self._request.most, draw):
+                forms.append(altered.text)
+                owners.append(row)
+        if not forms:
+            return None
+        sequences = self._vocabulary.encode(
+            forms, language=self._language, max_tokens=self._max_tokens
+        )
+        made = TokenBatch.from_lists(sequences, [batch.languages[row] for row in owners])
+        kept = self._new_rows(made, batch, is_known)
+        if not kept:
+            return None
+        return AlteredBatch(take(made, kept), torch.tensor([owners[row] for row in kept]))
+
+    @staticmethod
+    def _new_rows(
+        made: TokenBatch, batch: TokenBatch, is_known: Callable[[Tensor], Collection[bool]] | None
+    ) -> list[int]:
+        """Those with tokens of their own: neither a sentence of the batch nor a known one."""
+        # By tokens, not by text: what the vocabulary writes in the same way is the same sentence.
+        keys = sentence_keys(made)
+        is_taken = torch.isin(keys, sentence_keys(batch).cpu()).tolist()
+        if is_known is not None:
+            for row, known in enumerate(is_known(keys)):
+                is_taken[row] = is_taken[row] or bool(known)
+        return [row for row, taken in enumerate(is_taken) if not taken]

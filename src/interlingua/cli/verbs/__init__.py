@@ -1,0 +1,1 @@
+"""Verbs on the command line: how each shows its result."""

@@ -1,0 +1,47 @@
+"""``interlingua evaluate MODEL --suite tatoeba,xsim --data DIR``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from interlingua.cli.common import resumable
+from interlingua.cli.options import command
+from interlingua.runtime.progress import shown
+from interlingua.verbs.evaluate import Evaluated, EvaluateOptions, Evaluation
+
+
+@command(EvaluateOptions, quiet="Only the tables.")
+def evaluate(options: EvaluateOptions, quiet: bool) -> None:
+    """Run the tasks, print their tables and write their result files."""
+    output = Path(options.output or ".")
+    # Before the bar begins, so that a mistake shows alone.
+    evaluation = Evaluation.of(options)
+    with shown(quiet) as progress, resumable(evaluation.keeps_vectors, output, options.cache):
+        found = evaluation.run(progress)
+    if options.shard is not None:
+        print(
+            f"shard {options.shard} is done; when all are, run the command without --shard to"
+            " score them"
+        )
+    _show(found, output)
+
+
+def _show(found: Evaluated, output: Path) -> None:
+    from rich.console import Console
+
+    from interlingua.evaluation import results
+    from interlingua.evaluation.report import rendering
+
+    # Wide where no terminal says how wide it is, as in a file.
+    width = None if os.isatty(1) else 160
+    for result in found:
+        for table in rendering.terminal_tables(result):
+            Console(width=width).print(table)
+        for note in result.notes:
+            print(f"note: {note}")
+        print(f"written: {results.result_path(result, output)}")
+    for line in (rendering.cut_texts(found), found.left_out):
+        if line:
+            print(line, file=sys.stderr)

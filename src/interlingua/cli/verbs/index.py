@@ -1,0 +1,93 @@
+"""``interlingua index build [MODEL] FILES -o DIR``, and ``add`` and ``delete`` for changes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from interlingua.cli.options import command
+from interlingua.cli.verbs.search import shortened
+from interlingua.errors import count_of
+from interlingua.runtime.progress import shown
+from interlingua.storage.json_text import parse_json
+from interlingua.verbs.index import READING, IndexOptions, run_index
+
+if TYPE_CHECKING:
+    from interlingua.retrieval.index_info import IndexInfo
+    from interlingua.retrieval.passage_files import Passage
+
+EPILOG = (
+    "build MODEL FILES -o DIR makes an index, or goes on with one; left out before a file, MODEL"
+    " is mini; add DIR FILES adds passages, and replaces those of the same file or id; delete DIR"
+    " IDS removes some; info DIR shows what is in it, list DIR the passages, and compact DIR frees"
+    " the disk of what was deleted. FILES: .jsonl or .parquet (text, id, title, language, or"
+    " columns that options name; all else is metadata), .md or .html (a section is a passage), or"
+    " text with a passage a line and its language in the file's name."
+)
+
+
+@command(
+    IndexOptions,
+    quiet="No progress bar and no closing line.",
+    json="info, list: write JSON, a line for each passage.",
+)
+def index(options: IndexOptions, quiet: bool, as_json: bool) -> None:
+    """Passages with their vectors on disk, to be searched by interlingua search."""
+    with shown(quiet or options.action not in ("build", "add")) as progress:
+        found = run_index(options, progress)
+    line_of = _line
+    if as_json:
+        line_of = _json_line
+    for passage in found.passages:
+        print(line_of(passage))
+    if found.info is not None and not (quiet and options.action == "compact"):
+        _print_info(found.info, as_json)
+    if quiet or options.action in READING:
+        return
+    if options.action == "delete":
+        line = f"{count_of(found.deleted, 'passages')} deleted"
+    else:
+        line = (
+            f"{count_of(found.added, 'passages')} added, {found.replaced:,} replaced,"
+            f" {found.deleted:,} deleted, {found.unchanged:,} as they were"
+        )
+    print(f"{found.folder}: {line}", file=sys.stderr)
+
+
+def _print_info(info: IndexInfo, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(info._asdict(), ensure_ascii=False))
+        return
+    print(_table(info))
+
+
+def _line(passage: Passage) -> str:
+    return f"{passage.language or '-':<8}  {passage.id}  {shortened(passage.context, passage.text)}"
+
+
+def _json_line(passage: Passage) -> str:
+    """Return a passage as a record, which index add reads again."""
+    record: dict[str, Any] = {"id": passage.id, "text": passage.text, "title": passage.title}
+    record["language"] = passage.language
+    known = {key: value for key, value in record.items() if value}
+    if passage.document != passage.id:
+        known |= {"document": passage.document, "offset": passage.offset}
+        known |= {"heading": passage.heading} if passage.heading else {}
+    return json.dumps({**parse_json(passage.metadata), **known}, ensure_ascii=False)
+
+
+def _table(info: IndexInfo) -> str:
+    languages = [f"{code or '(none)'} {count:,}" for code, count in info.languages.items()]
+    rows = {
+        "passages": f"{info.passages:,}",
+        "languages": ", ".join(languages) or "none",
+        "model": info.model,
+        "dimensions": f"{info.dim:,}",
+        "passage prompt": repr(info.passage_prompt),
+        "question prompt": repr(info.question_prompt),
+        "language map": "yes" if info.has_map else "no",
+        "search": "approximate" if info.is_approximate else "exact",
+        "on the disk": f"{info.bytes:,} bytes in {info.versions:,} versions",
+    }
+    return "\n".join(f"{name:<16} {value}" for name, value in rows.items())

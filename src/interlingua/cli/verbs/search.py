@@ -1,0 +1,68 @@
+"""``interlingua search DIR "question"``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from interlingua.cli.options import command
+from interlingua.retrieval.ranking import hit_record
+from interlingua.verbs.search import SearchOptions, rankings
+
+if TYPE_CHECKING:
+    from interlingua.retrieval.ranking import LanguageShare
+    from interlingua.retrieval.searcher import Ranking
+
+SHOWN_CHARACTERS = 160
+"""Of a passage, on a terminal's line."""
+
+
+@command(
+    SearchOptions,
+    quiet="No report of the languages found.",
+    json="Write JSON, a line for each question.",
+)
+def search(options: SearchOptions, quiet: bool, as_json: bool) -> None:
+    """Find the passages that answer a question, in whatever language they are."""
+    for question, ranking in rankings(options):
+        if as_json:
+            print(json.dumps(_record(question, ranking), ensure_ascii=False), flush=True)
+            continue
+        for place, hit in enumerate(ranking.hits, start=1):
+            head = f"{place:>3}  {hit.score:.3f}  {hit.language or '-':<8}"
+            # Flushed, as the next question may come much later.
+            places = f" (and {', '.join(hit.places)})" if hit.places else ""
+            print(f"{head}  {hit.id}{places}  {shortened(hit.context, hit.text)}", flush=True)
+        if not quiet:
+            print(_share_line(ranking.shares), file=sys.stderr)
+
+
+def _record(question: str, ranking: Ranking) -> dict[str, Any]:
+    return {
+        "question": question,
+        "hits": list(map(hit_record, ranking.hits)),
+        "languages": [share._asdict() for share in ranking.shares],
+    }
+
+
+def shortened(title: str, text: str) -> str:
+    """Return a passage in one line of a terminal."""
+    text = " ".join(f"{title}: {text}".removeprefix(": ").split())
+    if len(text) <= SHOWN_CHARACTERS:
+        return text
+    return f"{text[:SHOWN_CHARACTERS]}..."
+
+
+def _share_line(shares: list[LanguageShare]) -> str:
+    """The languages of the ranking, next to their shares of the index."""
+    parts = [
+        f"{share.language or 'unknown'} {share.found:.0%} ({share.indexed:.0%} of the index)"
+        for share in shares
+        if share.found
+    ]
+    line = f"languages found: {', '.join(parts) or 'none'}"
+    absent = sum(not share.found for share in shares)
+    if absent:
+        line = f"{line}; languages with no passage found: {absent}"
+    return line

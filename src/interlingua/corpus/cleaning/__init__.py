@@ -1,0 +1,1 @@
+"""Cleaning: normalization, rules, duplicates, and the languages of texts."""

@@ -1,0 +1,170 @@
+"""Keeps evaluation sentences out of training, by the keys of every sentence in their folders."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+from jaxtyping import Bool, UInt64
+from numpy import ndarray
+
+from interlingua.corpus.cleaning.dedup import is_in
+from interlingua.corpus.cleaning.keys import EMPTY_KEY, text_keys
+from interlingua.corpus.cleaning.normalize import Markup, normalize_texts
+from interlingua.errors import DataError
+from interlingua.runtime.portions import portions
+from interlingua.storage.files import open_text, stem_and_suffix
+from interlingua.storage.json_text import json_values, load_json
+
+_NOTES = frozenset((".md", ".rst", ".py", ".toml", ".yaml", ".yml"))
+_NO_TEXT = _NOTES | {".npy", ".bin", ".safetensors", ".model", ".zip"}
+# Broken ones are an error, others that can't be read no text at all.
+_TEXT = frozenset((".txt", ".tsv", ".csv", ".json", ".jsonl"))
+_CHUNK = 50_000  # strings hashed at a time
+
+
+class EvaluationKeys:
+    """The sentences of evaluation sets, as sorted 64-bit keys: 8 bytes a sentence, 1 us a look-up.
+
+    Two texts are the same sentence when their `interlingua.corpus.cleaning.keys.text_key` is: case,
+    punctuation, white space and compatibility forms do not count.
+
+    Args:
+        sets: name of an evaluation set -> keys of its sentences.
+
+    Attributes:
+        counts: name -> training pairs (or texts) found in that set so far; one that is in two sets
+            counts in both.
+        skipped: files of the folders that were not read, as they hold no UTF-8 text.
+    """
+
+    def __init__(self, sets: dict[str, UInt64[ndarray, " k"]]) -> None:
+        self.names = tuple(sets)
+        self.counts = dict.fromkeys(sets, 0)
+        self.skipped: list[Path] = []
+        self._sets = [np.setdiff1d(keys, [EMPTY_KEY]) for keys in sets.values()]
+
+    @classmethod
+    def from_folders(
+        cls, folders: Iterable[str | os.PathLike[str]], *, markup: Markup = "keep"
+    ) -> EvaluationKeys:
+        """Read every text file of each folder, at any depth; a folder's name is its set's.
+
+        Lines are split at tabs, ``.csv`` and ``.json``/``.jsonl`` are parsed (every string of a
+        JSON document counts, keys too), anything else is read line by line, so the original layouts
+        of Tatoeba, FLORES, BUCC or xsim++ need no preparation. Strings without a letter (ids,
+        scores) are left out.
+
+        Args:
+            folders: evaluation folders, or single files.
+            markup: how cleaning treats markup in the training text; sentences are looked for in
+                that form as well.
+
+        Raises:
+            DataError: a folder is missing or holds no sentence, or a file of text is broken.
+        """
+        sets: dict[str, UInt64[ndarray, " k"]] = {}
+        skipped: list[Path] = []
+        for folder in map(Path, folders):
+            if not folder.exists():
+                raise DataError("no such evaluation folder; check the path", path=folder)
+            name = folder.name
+            if name in sets:  # two sets may both have a folder "test"
+                name = str(folder)
+            sets[name] = _keys_of(_strings_below(folder, skipped), markup)
+            if not len(sets[name]):
+                raise DataError(
+                    "no sentence found; expected text, TSV, CSV or JSON files", path=folder
+                )
+        found = cls(sets)
+        found.skipped = skipped
+        return found
+
+    def __len__(self) -> int:
+        """Distinct sentences over all sets (one that is in two sets counts twice)."""
+        return sum(map(len, self._sets))
+
+    def contaminated_keys(self, *sides: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
+        """Mark the rows of which any side's text key is in any set.
+
+        Each row counts once per set.
+        """
+        found = np.zeros(len(sides[0]), dtype=bool)
+        for name, known in zip(self.names, self._sets, strict=True):
+            is_known = np.any([is_in(known, keys) for keys in sides], axis=0)
+            self.counts[name] += int(np.count_nonzero(is_known))
+            found |= is_known
+        return np.asarray(found)
+
+
+def _keys_of(strings: Iterator[str], markup: Markup) -> UInt64[ndarray, " k"]:
+    keys = np.zeros(0, np.uint64)
+    for chunk in portions(strings, _CHUNK):
+        parts = [keys, text_keys(chunk)]
+        if markup != "keep":
+            # Training texts are compared after cleaning, the evaluation texts stand as they are.
+            parts.append(text_keys(normalize_texts(chunk, markup=markup)))
+        # Merged at each chunk, so that memory holds every distinct key once.
+        keys = np.unique(np.concatenate(parts))
+    return np.setdiff1d(keys, [EMPTY_KEY], assume_unique=True)
+
+
+def _strings_below(folder: Path, skipped: list[Path]) -> Iterator[str]:
+    files = [folder]
+    if folder.is_dir():
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+    for path in files:
+        suffix = stem_and_suffix(path)[1]
+        is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if suffix in _NO_TEXT or is_hidden:
+            skipped.append(path)
+            continue
+        try:
+            yield from (text for text in _strings(path, suffix) if any(map(str.isalpha, text)))
+        except DataError:
+            if suffix in _TEXT:
+                raise
+            skipped.append(path)  # not UTF-8: an archive, an image, an index
+
+
+def _strings(path: Path, suffix: str) -> Iterator[str]:
+    if suffix == ".json":
+        yield from _json_strings(load_json(path))
+        return
+    if suffix == ".jsonl":
+        for _, value in json_values(path):
+            yield from _json_strings(value)
+        return
+    with open_text(path) as file:
+        if suffix == ".csv":
+            yield from _csv_cells(file, path)
+        else:
+            for line in file:
+                yield from line.rstrip("\r\n").split("\t")
+
+
+def _csv_cells(file: TextIO, path: Path) -> Iterator[str]:
+    rows = csv.reader(file)
+    try:
+        for row in rows:
+            yield from row
+    except csv.Error as error:
+        raise DataError(
+            f"not CSV ({error}); correct or remove it", path=path, line=rows.line_num
+        ) from error
+
+
+def _json_strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():  # the files of xsim++ have sentences as keys
+            yield str(key)
+            yield from _json_strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _json_strings(inner)

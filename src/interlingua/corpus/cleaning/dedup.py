@@ -1,0 +1,85 @@
+"""Exact duplicates: which keys were seen before, in bounded memory and in any number."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, UInt64
+from numpy import ndarray
+
+LOOKED_UP_AT_ONCE = 1 << 19  # keys
+RUN_KEYS = 1 << 22  # 32 MiB: what is sorted in memory at once
+
+
+class ExactDeduplicator:
+    """Remembers 64-bit keys (see `interlingua.corpus.cleaning.keys`) in sorted runs on disk.
+
+    Fresh keys gather in a few sorted arrays in memory, each at least twice as long as the next;
+    together they hold ``run_keys`` at most, then they are written to ``folder`` as one run that is
+    only looked up, page by page. Ten million keys take 80 MB of disk, and their pages are given
+    back after every chunk. Keys stand for texts: two different pairs share one with a probability
+    of at most about 2^-58.
+
+    Args:
+        folder: where the runs go; made where it is missing. Only this object's files are written
+            there.
+        run_keys: keys kept in memory.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, run_keys: int = RUN_KEYS) -> None:
+        self._folder = Path(folder)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._run_keys = run_keys
+        self._runs: list[np.memmap[tuple[int], np.dtype[np.uint64]]] = []
+        self._recent: list[UInt64[ndarray, " k"]] = []
+
+    def first_seen(self, keys: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
+        """Mark the keys that occur for the first time, and remembers them.
+
+        The first time within this chunk and all before it.
+        """
+        # Sorted, as is_in wants them; each with the first place where it occurs.
+        fresh, places = np.unique(keys, return_index=True)
+        new = np.ones(len(fresh), dtype=bool)
+        for recent in self._recent:
+            new &= ~is_in(recent, fresh)
+        for run in self._runs:
+            new &= ~is_in(run, fresh)
+            # Else every page that was read counts as memory of this process.
+            run._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+        first = np.zeros(len(keys), dtype=bool)
+        first[places[new]] = True
+        self._remember(fresh[new])
+        return first
+
+    def _remember(self, fresh: UInt64[ndarray, " m"]) -> None:
+        recent = self._recent
+        recent.append(fresh)
+        # Each array at least twice as long as the next: there are few to look up in, and a key is
+        # sorted again only about log2(run_keys) times.
+        while len(recent) > 1 and 2 * len(recent[-1]) > len(recent[-2]):
+            recent[-2:] = [np.sort(np.concatenate(recent[-2:]))]
+        if sum(map(len, recent)) >= self._run_keys:
+            path = self._folder / f"keys-{len(self._runs):05d}.u64"
+            np.sort(np.concatenate(recent)).tofile(path)
+            self._runs.append(np.memmap(path, np.uint64, mode="r"))
+            recent.clear()
+
+
+def is_in(ordered: UInt64[ndarray, " m"], keys: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
+    """Mark the ``keys`` that are among the sorted keys ``ordered``.
+
+    Quick where ``keys`` are sorted too.
+    """
+    found = np.zeros(len(keys), dtype=bool)
+    if len(ordered) == 0:
+        return found
+    for first in range(0, len(keys), LOOKED_UP_AT_ONCE):
+        portion = slice(first, first + LOOKED_UP_AT_ONCE)
+        # A key above all others would stand behind the last one.
+        places = np.minimum(np.searchsorted(ordered, keys[portion]), len(ordered) - 1)
+        found[portion] = ordered[places] == keys[portion]
+    return found

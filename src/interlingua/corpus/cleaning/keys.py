@@ -1,0 +1,121 @@
+"""64-bit keys of texts and of pairs.
+
+Deduplication, decontamination and held-out splits compare them. The hash is written here, in numpy,
+rather than taken from a library: it hashes a whole batch at once (about 1 us a sentence), adds no
+dependency, and does not change from one machine or run to the next. It is the multilinear hash
+sum_i r(i) x(c_i) mod 2^64 with r and x drawn by SplitMix64; two different texts collide with a
+probability of at most about 2^-58, so 10 million texts hold a collision with a probability below
+0.0002.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from zlib import crc32
+
+import numpy as np
+from jaxtyping import UInt32, UInt64
+from numpy import ndarray
+
+from interlingua.corpus.cleaning.codepoints import (
+    PLANES,
+    SEPARATOR,
+    decode,
+    encode,
+    in_categories,
+    join_lines,
+    segment,
+)
+from interlingua.corpus.cleaning.normalize import folded_texts
+
+EMPTY_KEY = np.uint64(0)
+"""The key of a text in which nothing counts (only punctuation, spaces or control characters)."""
+
+
+def text_key(text: str) -> str:
+    """What is left of a text without case, compatibility forms, punctuation and white space.
+
+    Letters, marks, digits and symbols stay: ``"It's 3 %!"`` and ``"it’s 3"`` share the key
+    ``"its3"``.
+    """
+    return decode(key_codes([text])[:-1])
+
+
+def text_keys(texts: Sequence[str]) -> UInt64[ndarray, " n"]:
+    """64-bit hashes of the `text_key` of every text; `EMPTY_KEY` where the key is empty."""
+    codes, starts = points = segment(key_codes(texts))
+    spans = points.spans
+    if not len(starts):
+        return np.zeros(0, np.uint64)
+    # Place i of each code point in its own text.
+    place = np.arange(len(codes)) - np.repeat(starts, spans)
+    # r(i) x(c_i), the terms of the hash. The table of r has a power of two of entries, so that few
+    # tables serve all lengths; its first entries do not depend on how many there are.
+    terms = _code_values()[codes]
+    terms *= _place_values(1 << int(spans.max()).bit_length())[place]
+    terms[codes == SEPARATOR] = 0
+    # The length goes in, and a last mix spreads every bit of the sum over the whole key.
+    keys = splitmix64(np.add.reduceat(terms, starts) + spans.astype(np.uint64))
+    keys[keys == EMPTY_KEY] = 1  # 0 is kept for texts in which nothing counts
+    keys[spans == 1] = EMPTY_KEY
+    return keys
+
+
+def combine_keys(
+    sources: UInt64[ndarray, " n"],
+    targets: UInt64[ndarray, " n"],
+    source_language: str,
+    target_language: str,
+) -> UInt64[ndarray, " n"]:
+    """64-bit keys of pairs, by the text keys of their sides.
+
+    Equal for the same two sentences in the same two languages, whichever side comes first.
+    """
+    left = splitmix64(sources ^ language_value(source_language))
+    right = splitmix64(targets ^ language_value(target_language))
+    # A sum, since it does not change when the sides do.
+    return splitmix64(left + right)
+
+
+def key_codes(texts: Sequence[str]) -> UInt32[ndarray, " c"]:
+    """Code points of the `text_key` of every text, each key followed by a line feed."""
+    codes = encode(join_lines(folded_texts(texts)))
+    kept: UInt32[ndarray, " c"] = codes[_counts_in_keys()[codes]]
+    return kept
+
+
+def splitmix64(values: UInt64[ndarray, "*s"]) -> UInt64[ndarray, "*s"]:
+    """SplitMix64's output function (Steele et al. 2014).
+
+    It is a bijection of 64-bit integers that scatters them: two different ones stay different.
+    """
+    z = values + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@functools.cache
+def language_value(language: str) -> np.uint64:
+    """What tells the keys of one language from those of another, by its code."""
+    value: np.uint64 = splitmix64(np.array([crc32(language.encode())], np.uint64))[0]
+    return value
+
+
+@functools.cache
+def _counts_in_keys() -> ndarray:
+    kept = ~in_categories(("P", "Z", "Cc", "Cf", "Cs", "Co", "Sk"))
+    kept[SEPARATOR] = True  # a control character that ends each text
+    return kept
+
+
+@functools.cache
+def _code_values() -> UInt64[ndarray, " planes"]:
+    return splitmix64(np.arange(PLANES, dtype=np.uint64))
+
+
+@functools.lru_cache(maxsize=4)
+def _place_values(count: int) -> UInt64[ndarray, " p"]:
+    # From 2^32 on, apart from the numbers of code points; odd, so that no factor loses bits.
+    return splitmix64(np.arange(count, dtype=np.uint64) + np.uint64(1 << 32)) | np.uint64(1)

@@ -1,0 +1,267 @@
+"""Compare a text with its declared language, before any work.
+
+The script of the letters is evidence: Hangul is not Kanuri, however a file is called. If the name
+of the language is also the code of a country (``kr``, ``se``, ``br``), the languages of that
+country are tried, by script and by frequent words. A language that the user names is never
+replaced; a contradiction is reported in one line.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.config.languages import (
+    Language,
+    LanguageCode,
+    known,
+    languages_of_region,
+    region_of,
+    resolve,
+)
+from interlingua.corpus.cleaning.codepoints import encode, join_lines
+from interlingua.corpus.cleaning.named_languages import is_contradicted, is_supported, is_word
+from interlingua.corpus.cleaning.scripts import (
+    BLOCKS,
+    OTHER,
+    letter_widths,
+    script_numbers,
+    scripts_of,
+)
+from interlingua.errors import LanguageError
+from interlingua.storage.files import PathLike
+
+log = logging.getLogger("interlingua")
+SUPPORTING_TEXTS = 1000
+LOOKED_AT = 200
+"""Texts that are looked at first."""
+LOOKED_AT_IN_DOUBT = 20_000
+"""Texts that are looked at if the first contradict: sorted files begin with foreign names."""
+LEAST_LETTERS = 20
+LEAST_HAN = 60
+"""In Latin letters' worth, from which Han characters alone are no Japanese and no Korean."""
+LEAST_SHARE = 0.02
+"""Of the letters, in the script of the language. Names of products and copies may be all others."""
+MOST_SHARE = 0.7
+"""Of the letters, in one other script, from which the text contradicts."""
+HANGUL_SHARE = 0.05
+KANA_SHARE = 0.01
+KANA_IN_CHINESE = 0.2
+USUAL_LANGUAGE = {"Hani": "zho_Hans", "Kana": "jpn_Jpan", "Hang": "kor_Hang", "Hebr": "heb_Hebr"}
+"""Languages of scripts that several languages are written in, of which one is usual."""
+OTHER_COUNTRY_CODES = {"uk": "GB"}
+"""Codes that countries are called by, though ISO 3166-1 has others."""
+
+
+def script_counts(texts: Sequence[str]) -> Float32[ndarray, " scripts"]:
+    """Count letters by the numbers of their scripts, in Latin letters' worth.
+
+    Number 0, which is no letter, is left out.
+    """
+    numbers = script_numbers()[encode(join_lines(texts))]
+    counts = np.bincount(numbers, minlength=OTHER + 1).astype(np.float32)
+    counts[0] = 0
+    found: Float32[ndarray, " scripts"] = counts * letter_widths()
+    return found
+
+
+def contradicting_script(texts: Sequence[str], code: str) -> str | None:
+    """Return the script of the texts if a language is not written in it.
+
+    Args:
+        texts: some of the file.
+        code: of the language.
+
+    Returns:
+        ISO 15924; None if the texts fit, or are too few to tell.
+    """
+    counts = script_counts(texts)
+    total = float(counts.sum())
+    if total < LEAST_LETTERS:
+        return None
+    shares = dict(zip(BLOCKS, (counts[1:-1] / total).tolist(), strict=True))
+    own = float(counts[scripts_of(code)].sum()) / total
+    found = max(shares, key=lambda script: shares[script])
+    if own < LEAST_SHARE:
+        return found if shares[found] >= MOST_SHARE else None
+    # Names and links in Latin letters are in texts of every script, so that a few are no support
+    # of a language in Latin script; and texts in another one may be mostly such names.
+    is_own = bool(scripts_of(code)[1:-1][list(BLOCKS).index(found)])
+    if not is_own and found != "Latn" and shares[found] >= MOST_SHARE:
+        return found
+    # Scripts of the East share Han characters, so that others decide.
+    script = resolve(code).script
+    kana = shares["Kana"]
+    if script in ("Hans", "Hant", "Hang", "Kore") and kana >= KANA_IN_CHINESE:
+        return "Kana"
+    is_han = shares["Hani"] >= MOST_SHARE and total >= LEAST_HAN
+    if is_han and script == "Jpan" and kana < KANA_SHARE:
+        return "Hani"
+    if is_han and script in ("Hang", "Kore") and shares["Hang"] < HANGUL_SHARE:
+        return "Hani"
+    return None
+
+
+def checked_language(
+    texts: Iterable[str],
+    code: str,
+    path: PathLike,
+    option: str,
+    *,
+    is_given: bool,
+    other: str = "",
+) -> str:
+    """Return the language of a file, compared with its texts.
+
+    Args:
+        texts: of the file; some of them are read.
+        code: of the language.
+        path: which errors name.
+        option: which names the language.
+        is_given: the user named it, and not the file.
+        other: language of the other side of pairs, which this side is not read as.
+
+    Returns:
+        The code; that of another language of the country if the name is a country's code, and its
+        texts fit that language and not the code.
+
+    Raises:
+        LanguageError: the texts are in another script.
+    """
+    stream = iter(texts)
+    sample = list(islice(stream, LOOKED_AT))
+    script = contradicting_script(sample, code)
+    if script is not None:
+        sample += islice(stream, LOOKED_AT_IN_DOUBT - len(sample))
+        script = contradicting_script(sample, code)
+    spoken = _language_of_country(code, script, sample)
+    if spoken is not None and not is_given and spoken.code != other:
+        _tell_once(os.fspath(path), getattr(code, "name", code), spoken, option)
+        return LanguageCode(spoken.code, region_of(code))
+    if script is None:
+        return code
+    # Japanese and Korean names and addresses may be in Han characters alone.
+    if script == "Hani" and resolve(code).script in ("Jpan", "Hang", "Kore"):
+        _warn_once(os.fspath(path), _contradiction(code, script, option, spoken))
+        return code
+    raise LanguageError(_contradiction(code, script, option, spoken), path=path)
+
+
+@functools.cache
+def _warn_once(path: str, message: str) -> None:
+    """Log a contradiction that is no error; a file may be looked into several times."""
+    log.warning("%s: %s", path, message)
+
+
+@functools.cache
+def _tell_once(path: str, name: str, spoken: Language, option: str) -> None:
+    """Log how a name was read; a file may be looked into several times."""
+    log.warning(
+        "%s: %s is read as %s (%s), as its texts are; name it with %s if that is wrong",
+        *(path, name, spoken.code, spoken.name, option),
+    )
+
+
+def _contradiction(code: str, script: str, option: str, spoken: Language | None) -> str:
+    """Return the error's text: which script was expected and found, and what to pass."""
+    language = resolve(code)
+    named = getattr(code, "name", code)
+    other = spoken or _usual_language(script)
+    same = f"{language.iso3}_{script} if it is {language.name} in that script"
+    if script in ("Hani", "Kana"):  # no code has these for its script
+        same = ""
+    remedies = [same]
+    if other is not None:
+        remedies.insert(0, f"{other.code} ({other.name})")
+    remedy = ", or ".join(filter(None, remedies))
+    return (
+        f"its language is {named} ({language.code}, {language.name}), in the script"
+        f" {language.script}, and its letters are {script}; pass {option} {remedy}, or the"
+        " language that it is in"
+    )
+
+
+def _usual_language(script: str) -> Language | None:
+    """Return the language that a script is mostly used for; None if there are several."""
+    if script in USUAL_LANGUAGE:
+        return resolve(USUAL_LANGUAGE[script])
+    written = [language for language in known() if language.script == script and language.iso1]
+    if len({language.iso3 for language in written}) != 1:
+        return None
+    return written[0]
+
+
+def _language_of_country(code: str, script: str | None, texts: Sequence[str]) -> Language | None:
+    """Return the language of the texts if the name of the code is the country's where it is spoken.
+
+    None if the name is no country's, or the texts do not tell.
+    """
+    name = getattr(code, "name", "")
+    spoken = languages_of_region(OTHER_COUNTRY_CODES.get(name.lower(), name))
+    if not spoken or spoken[0].iso3 == resolve(code).iso3:
+        return None
+    if script is not None:
+        fitting = [own for own in spoken if contradicting_script(texts, own.code) is None]
+        # Of several languages in Latin script words decide, of others the country's first.
+        if len(fitting) == 1 or (fitting and script != "Latn"):
+            is_other = script == "Latn" and is_contradicted(texts, fitting[0].code)
+            return None if is_other else fitting[0]
+        spoken = tuple(fitting)
+    return next((language for language in spoken if is_supported(texts, language.code)), None)
+
+
+def is_meant(texts: Iterable[str], code: str) -> bool:
+    """Return whether texts support a language that was found by a word in a name.
+
+    The word may also be the code of a country, and the texts be in a language of that.
+    """
+    sample = list(islice(texts, SUPPORTING_TEXTS))
+    if is_supported(sample, code):
+        return True
+    return _language_of_country(code, contradicting_script(sample, code), sample) is not None
+
+
+def check_words(
+    pairs: Sequence[tuple[str, str, str, str, float | None]],
+    path: PathLike,
+    given: tuple[bool, bool],
+) -> None:
+    """Compare texts of pairs with languages that were found by words in names.
+
+    If both languages were (``is-it.tsv``), the texts must support them; next to another language
+    (``en-it.tsv``) they must not contradict. Copies of the other side tell nothing.
+
+    Raises:
+        LanguageError: the word is probably no language here.
+    """
+    codes = pairs[0][2:4]
+    words = [not named and is_word(code) for code, named in zip(codes, given, strict=True)]
+    for side, option in enumerate(("--source-language", "--target-language")):
+        if not words[side]:
+            continue
+        texts = [(pair[0], pair[1])[side] for pair in pairs if pair[0] != pair[1]]
+        if is_meant(texts, codes[side]):
+            continue
+        if all(words) or is_contradicted(texts, codes[side]):
+            language = resolve(codes[side])
+            name = getattr(codes[side], "name", codes[side])
+            raise LanguageError(
+                f"{name} in its name is also a word, and its texts do not look like"
+                f" {language.name}; pass {option} {language.code} if they are, or the language"
+                " that they are in",
+                path=path,
+            )
+
+
+def sampled(lines: Iterable[str]) -> Iterator[str]:
+    """Return the texts of lines that hold more than white space, without an id in front."""
+    for line in lines:
+        if text := line.rpartition("\t")[2].strip():
+            yield text

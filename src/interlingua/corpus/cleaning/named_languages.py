@@ -1,0 +1,236 @@
+"""Whether a name that is also an English word is meant as a language: the text decides.
+
+``is.txt`` may be Icelandic, and ``fin.txt`` may be about money. Such a name counts as a language
+only if the text supports it: by letters of the language's script, or, in Latin script, by its
+frequent words, of which no other language may have clearly more.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from interlingua.config.languages import NamedCode, resolve
+from interlingua.corpus.cleaning.codepoints import encode, join_lines
+from interlingua.corpus.cleaning.scripts import letter_widths, script_numbers, scripts_of
+
+WORDS = frozenset(
+    [
+        "ace",
+        "ach",
+        "alt",
+        "am",
+        "ami",
+        "an",
+        "ang",
+        "arm",
+        "as",
+        "av",
+        "ban",
+        "bar",
+        "be",
+        "bug",
+        "cat",
+        "cha",
+        "che",
+        "chi",
+        "chr",
+        "co",
+        "cor",
+        "cos",
+        "cv",
+        "dag",
+        "din",
+        "div",
+        "doi",
+        "est",
+        "ext",
+        "fat",
+        "fin",
+        "fon",
+        "fur",
+        "gag",
+        "got",
+        "ha",
+        "hat",
+        "he",
+        "her",
+        "hi",
+        "ho",
+        "ice",
+        "id",
+        "ido",
+        "ie",
+        "ii",
+        "in",
+        "ina",
+        "ind",
+        "io",
+        "is",
+        "it",
+        "jam",
+        "kin",
+        "km",
+        "lad",
+        "lat",
+        "lim",
+        "lin",
+        "lit",
+        "lug",
+        "lus",
+        "mac",
+        "mag",
+        "mai",
+        "mal",
+        "mar",
+        "max",
+        "may",
+        "mi",
+        "min",
+        "ml",
+        "mo",
+        "mon",
+        "ms",
+        "mt",
+        "my",
+        "na",
+        "nah",
+        "nan",
+        "nap",
+        "nav",
+        "no",
+        "nog",
+        "nor",
+        "nov",
+        "or",
+        "os",
+        "oss",
+        "pa",
+        "pam",
+        "pan",
+        "pap",
+        "per",
+        "pi",
+        "pol",
+        "ps",
+        "rar",
+        "rum",
+        "run",
+        "sag",
+        "san",
+        "sat",
+        "sh",
+        "sin",
+        "so",
+        "som",
+        "son",
+        "sot",
+        "spa",
+        "sun",
+        "sux",
+        "tam",
+        "tel",
+        "tig",
+        "to",
+        "tok",
+        "ton",
+        "ts",
+        "ven",
+        "wal",
+        "war",
+        "wo",
+        "wol",
+    ]
+)
+"""English words and usual abbreviations in names of files that are codes of languages, too."""
+LOOKED_AT = 1000
+"""Texts that are looked at."""
+LEAST_WORDS = 8
+LEAST_SHARE = 0.02
+"""Of the letters, in the script of the language."""
+WORD_SHARE = 0.08
+"""Of the words, among the frequent ones of the language."""
+LEAST_OF_BEST = 0.7
+"""Of the share of the language that has the most."""
+CLEAR_SHARE = 0.15
+"""Of the words, from which on a text is clearly in a language."""
+LEAST_DIFFERENT = 2
+IDENTIFIERS = 0.9
+"""Share of texts without two letters in a row, from which on they are numbers."""
+
+
+def is_word(code: str) -> bool:
+    """Return whether a language was found by a name that is a word, too."""
+    return isinstance(code, NamedCode) and code.name.lower() in WORDS
+
+
+@functools.cache
+def frequent_words() -> dict[str, frozenset[str]]:
+    """Return some of the most frequent words of languages in Latin script."""
+    file = importlib.resources.files("interlingua") / "data" / "frequent_words.tsv"
+    found = {}
+    for line in file.read_text(encoding="utf-8").splitlines()[1:]:
+        code, words = line.split("\t")
+        found[code] = frozenset(words.split(" "))
+    return found
+
+
+def is_supported(texts: Iterable[str], code: str) -> bool:
+    """Return whether texts are in a language, as far as script and frequent words tell.
+
+    Too few words, and a language without known ones, are no support.
+    """
+    sample = list(islice(texts, LOOKED_AT))
+    language = resolve(code)
+    if not language.is_latin:
+        return _script_share(sample, code) >= LEAST_SHARE
+    shares, own_words = _word_shares(sample, language.code)
+    own = shares.get(language.code, 0.0)
+    is_enough = own >= WORD_SHARE and own_words >= LEAST_DIFFERENT
+    return is_enough and own >= LEAST_OF_BEST * max(shares.values())
+
+
+def is_contradicted(texts: Iterable[str], code: str) -> bool:
+    """Return whether texts are numbers, or clearly in another language of the same script."""
+    sample = [text for text in islice(texts, LOOKED_AT) if text.strip()]
+    numbers = sum(re.search(r"[^\W\d_]{2}", text) is None for text in sample)
+    if sample and numbers >= IDENTIFIERS * len(sample):
+        return True
+    language = resolve(code)
+    if not language.is_latin:
+        return False  # its script is compared everywhere
+    shares, _ = _word_shares(sample, language.code)
+    best = max(shares.values(), default=0.0)
+    return best >= CLEAR_SHARE and shares.get(language.code, 0.0) < LEAST_OF_BEST / 2 * best
+
+
+def _script_share(texts: Sequence[str], code: str) -> float:
+    """Return the share of the letters in the script of a language."""
+    import numpy as np
+
+    numbers = script_numbers()[encode(join_lines(texts))]
+    counts = np.bincount(numbers, minlength=len(letter_widths())).astype(np.float32)
+    counts[0] = 0
+    weighted = counts * letter_widths()
+    return float(weighted[scripts_of(code)].sum() / max(float(weighted.sum()), 1e-9))
+
+
+def _word_shares(texts: Sequence[str], own: str) -> tuple[dict[str, float], int]:
+    """Return the share of frequent words by language, and how many different ones of one's own.
+
+    No shares if there are too few words.
+    """
+    words = Counter(re.findall(r"[^\W\d_]+", " ".join(texts).casefold()))
+    total = sum(words.values())
+    if total < LEAST_WORDS:
+        return {}, 0
+    shares = {
+        code: sum(words[word] for word in frequent) / total
+        for code, frequent in frequent_words().items()
+    }
+    different = sum(word in words for word in frequent_words().get(own, ()))
+    return shares, different

@@ -1,0 +1,177 @@
+"""Near-duplicate texts by MinHash and locality-sensitive hashing.
+
+The index is on disk, and every pair that the hashes propose is verified exactly; ``minhash``
+explains the hashes. All that grows with the number of texts and stays in memory is a mask and a
+partner, five bytes a text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from jaxtyping import Bool, Int64, UInt16, UInt32
+from numpy import ndarray
+
+from interlingua.corpus.cleaning.codepoints import SEPARATOR
+from interlingua.corpus.cleaning.minhash import (
+    band_keys,
+    banding,
+    jaccard,
+    shingle_codes,
+    shingle_hashes,
+)
+from interlingua.runtime.portions import ceil_div
+
+SHINGLE_CHARACTERS = 5
+PERMUTATIONS = 64
+"""MinHash values of a text; more find pairs at the threshold with fewer candidates."""
+PARTITION_ROWS = 1 << 21
+"""Texts sorted in memory at a time."""
+_BATCH = 1_000  # texts hashed at a time: their shingles stay in the processor's cache
+_VERIFIED = 2_000  # candidate pairs compared at a time
+
+
+class NearDuplicates:
+    """Finds texts that nearly repeat an earlier one.
+
+    Two texts do where the Jaccard index of their character shingles is at least ``threshold``.
+    Texts come in by `add`, in as many chunks as they need; case, punctuation and white space do not
+    count. On disk lie 2 bytes a character, 8 a text and 4 a text and band. `duplicates` goes
+    through the bands one by one: texts with equal keys are sorted together, and each is compared,
+    exactly, with the first and with the previous of its kind. So what is reported is a near
+    duplicate for certain, and a pair at the threshold is missed about once in a hundred times. The
+    result does not depend on the chunks. Used in a ``with`` block, it leaves no file behind.
+
+    Args:
+        folder: where the index goes; made where it is missing, its files are written anew.
+        threshold: Jaccard index, above 0 and at most 1.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, threshold: float = 0.8) -> None:
+        self.threshold = threshold
+        self.bands, self.rows_per_band = banding(threshold, PERMUTATIONS)
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._codes = (folder / "codes.u16").open("w+b")
+        # Where each text ends; before them 0, where the first one starts.
+        self._ends = (folder / "ends.i64").open("w+b")
+        self._ends.write(bytes(8))
+        self._keys = [(folder / f"band-{band:02d}.u32").open("w+b") for band in range(self.bands)]
+        self._count = 0
+        self._end = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for file in (self._codes, self._ends, *self._keys):
+            file.close()
+            Path(file.name).unlink(missing_ok=True)
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Put texts into the index; row numbers go on from those before."""
+        for first in range(0, len(texts), _BATCH):
+            batch = texts[first : first + _BATCH]
+            codes, starts = shingle_codes(batch, SHINGLE_CHARACTERS)
+            hashes = shingle_hashes(codes, starts, SHINGLE_CHARACTERS)
+            bands = band_keys(hashes, starts, bands=self.bands, rows=self.rows_per_band)
+            for file, keys in zip(self._keys, bands, strict=True):
+                keys.tofile(file)
+            codes.tofile(self._codes)
+            # Where each text ends in the file of codes, in codes of two bytes.
+            (np.append(starts[1:], len(codes)) + self._end).tofile(self._ends)
+            self._end += len(codes)
+            self._count += len(batch)
+
+    def duplicates(self) -> Bool[ndarray, " n"]:
+        """Mark the texts that nearly repeat an earlier one.
+
+        Texts without letters or digits are never marked.
+        """
+        for file in (self._codes, self._ends, *self._keys):
+            file.flush()
+        found = np.zeros(self._count, dtype=bool)
+        # The partner that a row was last compared with in vain: two texts that share a band often
+        # share others as well. No row is its own partner.
+        rejected = np.arange(self._count, dtype=np.uint32)
+        for band in range(self.bands):
+            for later_rows, earlier_rows in self._candidates(band):
+                is_open = ~found[later_rows] & (rejected[later_rows] != earlier_rows)
+                later_rows = later_rows[is_open]
+                earlier_rows = earlier_rows[is_open]
+                for first in range(0, len(later_rows), _VERIFIED):
+                    rows = later_rows[first : first + _VERIFIED]
+                    partners = earlier_rows[first : first + _VERIFIED]
+                    is_near = self._are_near(rows, partners)
+                    found[rows[is_near]] = True
+                    rejected[rows[~is_near]] = partners[~is_near]
+        return found
+
+    def _candidates(
+        self, band: int
+    ) -> Iterator[tuple[UInt32[ndarray, " k"], UInt32[ndarray, " k"]]]:
+        """Pairs (later row, earlier row) that share the band's key.
+
+        In one array each later row is there once at most.
+        """
+        # Rows are split by key, so that each partition can be sorted in memory for itself.
+        partitions = ceil_div(self._count, PARTITION_ROWS)
+        for partition in range(partitions):
+            order = np.sort(self._partition(band, partition, partitions))  # by key, then by row
+            rows = order.astype(np.uint32)
+            keys = (order >> np.uint64(32)).astype(np.uint32)
+            # Whether a row has the key of the one before it, and is not the first of its key.
+            follows = np.append(False, keys[1:] == keys[:-1])
+            del order, keys  # before the next arrays of the same length
+            # The place where each row's key begins: a running maximum of the places of first rows.
+            leaders = np.where(follows, 0, np.arange(len(rows), dtype=np.uint32))
+            leaders = np.maximum.accumulate(leaders)[follows]
+            places = np.flatnonzero(follows)
+            yield rows[places], rows[leaders]
+            # Then with the previous row, where that is not the first of the key itself.
+            is_apart = leaders != places - 1
+            yield rows[places[is_apart]], rows[places[is_apart] - 1]
+
+    def _partition(self, band: int, partition: int, partitions: int) -> ndarray:
+        """Key (high half) and row number (low half) of the rows with keys in the partition."""
+        parts = [np.zeros(0, np.uint64)]
+        for first in range(0, self._count, PARTITION_ROWS):
+            count = min(PARTITION_ROWS, self._count - first)
+            packed = os.pread(self._keys[band].fileno(), 4 * count, 4 * first)
+            keys = np.frombuffer(packed, np.uint32)
+            rows = np.flatnonzero(keys % np.uint32(partitions) == partition)
+            high = keys[rows].astype(np.uint64) << np.uint64(32)
+            parts.append(high | (rows + first).astype(np.uint64))
+        return np.concatenate(parts)
+
+    def _are_near(
+        self, rows: UInt32[ndarray, " k"], partners: UInt32[ndarray, " k"]
+    ) -> Bool[ndarray, " k"]:
+        sides = [self._read(side) for side in (rows, partners)]
+        hashed = [
+            (shingle_hashes(codes, starts, SHINGLE_CHARACTERS), starts) for codes, starts in sides
+        ]
+        # All empty texts have the same shingles; the first code of one is a separator.
+        codes, starts = sides[0]
+        empty = codes[starts] == SEPARATOR
+        return np.asarray((jaccard(hashed[0], hashed[1]) >= self.threshold) & ~empty)
+
+    def _read(
+        self, rows: UInt32[ndarray, " k"]
+    ) -> tuple[UInt16[ndarray, " c"], Int64[ndarray, " k"]]:
+        """Codes of some texts, as `shingle_codes` made them.
+
+        Read, not mapped, so that no page stays in memory.
+        """
+        texts = []
+        for row in rows.tolist():
+            # A text starts where the one before it ends.
+            packed = os.pread(self._ends.fileno(), 16, 8 * row)
+            start, end = np.frombuffer(packed, np.int64).tolist()
+            texts.append(os.pread(self._codes.fileno(), 2 * (end - start), 2 * start))
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts)) // 2
+        return np.frombuffer(b"".join(texts), np.uint16), np.cumsum(lengths) - lengths

@@ -1,0 +1,614 @@
+"""Pairs of texts and the files they come in: a reader and a writer for every format of bitext.
+
+A format is a class named in ``registry.FORMATS`` with ``read`` and ``write``; everything streams.
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import json
+import logging
+import lzma
+import os
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, Self, cast
+
+from interlingua.config import languages, registry
+from interlingua.corpus.formats.bad_lines import BadLines
+from interlingua.errors import ConfigError, DamagedFileError, DataError
+from interlingua.storage.files import COMPRESSIONS, PathLike, Spool, check_content, stem_and_suffix
+
+log = logging.getLogger("interlingua")
+FORMAT_OF_SUFFIX = {
+    ".tsv": "tsv",
+    ".txt": "tsv",
+    ".csv": "csv",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".tmx": "tmx",
+    ".po": "gettext",
+    ".mo": "gettext",
+    ".zip": "opus",
+    ".parquet": "huggingface",
+    ".arrow": "huggingface",
+}
+WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl")
+"""Formats of which columns, or keys, may be named."""
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+DATE_WORDS = frozenset((*MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun"))
+"""Months and days of the week, of which some are also codes of languages."""
+OTHER_LANGUAGES = "other languages"
+SCORE = "score"
+DAMAGED = "rest of a damaged file"
+"""Counts files of which only what stands before the damage was read."""
+
+
+class TextPair(NamedTuple):
+    """A text and its translation; languages are codes such as ``"eng_Latn"``."""
+
+    source: str
+    target: str
+    source_language: str
+    target_language: str
+    score: float | None = None
+
+    def swapped(self) -> TextPair:
+        """The same pair read the other way."""
+        return TextPair(
+            self.target, self.source, self.target_language, self.source_language, self.score
+        )
+
+
+class ChosenColumns(NamedTuple):
+    """The columns of the texts as the user names them, or counts them from 1."""
+
+    source: str
+    target: str
+
+
+class PairWithOrigin(TextPair):
+    """A pair with what it was read from, which a writer of the same format keeps.
+
+    Equal to any other pair of the same texts, languages and score.
+    """
+
+    origin: Any
+
+    @classmethod
+    def of(cls, pair: TextPair, origin: Any) -> Self:
+        """Return the pair with its origin."""
+        found = cls(*pair)
+        found.origin = origin
+        return found
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """What the file says of the pair besides texts, languages and score, by name."""
+        return {}
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the fields of all pairs of the file, ``score`` too if there are scores.
+
+        None if only the whole file tells.
+        """
+        return None
+
+    def swapped(self) -> Self:
+        """Return the same pair read the other way."""
+        return self.of(super().swapped(), self.origin)
+
+    def _replace(self, **changes: Any) -> Self:
+        return self.of(super()._replace(**changes), self.origin)
+
+
+class PairWithFields(PairWithOrigin):
+    """A pair of a table or of JSON, with its other columns or keys."""
+
+    origin: Mapping[str, Any]
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The other columns or keys by name."""
+        return self.origin
+
+
+class PairOfTable(PairWithFields):
+    """A pair of a table, all rows of which have the same columns."""
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The other columns by name."""
+        return {name: value for name, value in self.origin.items() if name != SCORE}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The other columns, and the score."""
+        return tuple(self.origin)
+
+
+def fields_of(pair: TextPair | None) -> Mapping[str, Any]:
+    """Return what a pair's file says of it besides texts, languages and score, by name."""
+    if isinstance(pair, PairWithOrigin):
+        return pair.fields
+    return {}
+
+
+class PairFormat(Protocol):
+    """A file format of bitexts."""
+
+    def read(
+        self,
+        path: str,
+        source_language: str | None,
+        target_language: str | None,
+        skipped: Counter[str],
+        bad: BadLines,
+    ) -> Iterator[TextPair]:
+        """Stream pairs.
+
+        Counts in ``skipped`` what it leaves out, by reason, and hands ``bad`` what it can't read.
+        """
+        ...
+
+    def write(self, pairs: Iterable[TextPair], path: str) -> int:
+        """Write atomically and return the number of pairs."""
+        ...
+
+
+def read_pairs(
+    path: PathLike | tuple[PathLike, PathLike],
+    *,
+    format: str | None = None,
+    source_language: str | None = None,
+    target_language: str | None = None,
+    columns: Sequence[str] | None = None,
+    skipped: Counter[str] | None = None,
+    bad: BadLines | None = None,
+) -> Iterator[TextPair]:
+    """Stream the pairs of a bitext in any of the known formats, plain or compressed.
+
+    Args:
+        path: a file; for Moses the common prefix of the two files, either of them, or both as a
+            tuple; for Hugging Face data a folder, a file or ``hf:NAME[:CONFIG[:SPLIT]]``.
+        format: a name of ``registry.FORMATS`` or ``package.module:Class``; guessed from the file's
+            name when not given.
+        source_language: any code or name ``languages.resolve`` takes. Taken from the file's content
+            or its name (``news.de-en.tsv``) when not given.
+        target_language: code of the target's language, or None.
+        columns: of the source and the target in a table or in JSON, by name or by number from 1.
+        skipped: counts what the reader leaves out, by reason (``"fuzzy"``, ``"untranslated"``,
+            ...).
+        bad: what becomes of lines that can't be read, and of what stands before the damage in a
+            file; by default the first fault stops.
+
+    Raises:
+        DataError: the file is missing, broken or misaligned, with its name and line, or its
+            languages are unknown.
+    """
+    if isinstance(path, tuple):
+        format = format or "moses"
+        path = ",".join(os.fspath(side) for side in path)
+    path = os.fspath(path)
+    source = resolved_code(source_language)
+    target = resolved_code(target_language)
+    if skipped is None:  # an empty counter of the caller's is one to count in
+        skipped = Counter()
+    is_reported = bad is not None
+    bad = bad or BadLines()
+    reader = _format(format or guess_format(path), columns)
+    pairs = reader.read(path, source, target, skipped, bad)
+    pairs = _until_damage(pairs, path, skipped, bad)
+    if not is_reported:
+        pairs = _with_warnings(pairs, path, bad)
+    return _in_checked_languages(pairs, path, (source is not None, target is not None))
+
+
+def write_pairs(
+    pairs: Iterable[TextPair],
+    path: PathLike,
+    *,
+    format: str | None = None,
+    languages: tuple[str, str] | None = None,
+) -> int:
+    """Write pairs to a file that appears only when it is complete.
+
+    Args:
+        pairs: of one language pair; JSONL and TMX take any mixture.
+        path: as in ``read_pairs``.
+        format: a name of ``registry.FORMATS`` or ``package.module:Class``; guessed from the file's
+            name when not given.
+        languages: of source and target, for a file without pairs in a format that has no place for
+            them but with its pairs.
+
+    Returns:
+        The number of pairs written.
+    """
+    path = os.fspath(path)
+    writer = _format(format or guess_format(path))
+    write_empty = getattr(writer, "write_empty", None)
+    if languages is None or not all(languages) or write_empty is None:
+        return writer.write(pairs, path)
+    first, pairs = peek(pairs)
+    if first is None:
+        write_empty(path, TextPair("", "", *languages))
+        return 0
+    return writer.write(pairs, path)
+
+
+def guess_format(path: PathLike) -> str:
+    """The format's name, from the file's: by suffix; a folder or ``hf:`` is Hugging Face data.
+
+    A format of an installed package has the name of its suffix. Moses files have no suffix but a
+    language: a prefix (``news``, ``news.de-en``), either file, or both with a comma.
+
+    Raises:
+        DataError: the suffix is of no known format.
+    """
+    name = os.fspath(path)
+    if name.startswith("hf:") or Path(name).is_dir():
+        return "huggingface"
+    suffix = stem_and_suffix(name)[1]
+    if _are_two_files(name):
+        return "moses"
+    if suffix in FORMAT_OF_SUFFIX:
+        return FORMAT_OF_SUFFIX[suffix]
+    installed = {entry.name for entry in registry.installed(registry.FORMATS.group)}
+    if suffix and suffix[1:] in installed:
+        return suffix[1:]
+    if not suffix or "," in name:
+        return "moses"
+    check_content(name)  # .ts is also Qt's, and of .docx or .html the remedy is another
+    # The suffix of "news.de" is a language, that of the prefix "news.de-en" two.
+    if _code_in_name(suffix[1:]) or languages_from_name(suffix[1:]) or _languages_behind(name):
+        return "moses"
+    known = ", ".join(FORMAT_OF_SUFFIX)
+    raise DataError(
+        f"{suffix} is not a format of bitext; known are {known}, also .gz, .xz or .zst, and for"
+        " Moses files their prefix, such as news.de-en",
+        path=path,
+    )
+
+
+def languages_from_name(path: PathLike) -> tuple[str, str] | None:
+    """The languages in a file's name.
+
+    For example in ``de-en.set.tsv``, ``OpenSubtitles.pt_BR-en.pt_BR`` or ``zho_Hans-eng_Latn.tsv``.
+
+    Returns:
+        Two language codes in the name's order, or None where no part of the name is two known codes
+        and a hyphen.
+    """
+    for part in Path(path).name.split("."):
+        pieces = part.split("-")
+        if len(pieces) == 2 and _is_no_pair(*pieces):
+            continue
+        # A language may hold a hyphen itself, as in "pt-BR-en", so every place is tried.
+        for cut in range(1, len(pieces)):
+            left = _code_in_name("-".join(pieces[:cut]))
+            right = _code_in_name("-".join(pieces[cut:]))
+            if left and right:
+                return left, right
+    return None
+
+
+def _is_no_pair(first: str, second: str) -> bool:
+    """Whether two parts of a name are a locale (``pt-br``) or two months, not two languages."""
+    if {first.lower(), second.lower()} <= DATE_WORDS:
+        return True
+    return languages.is_locale(first, second)
+
+
+def named_languages(path: PathLike, source: str | None, target: str | None) -> tuple[str, str]:
+    """Both languages of a file with content that doesn't name them.
+
+    Raises:
+        DataError: they are neither given nor in the file's name.
+    """
+    if source and target:
+        return source, target
+    found = languages_from_name(path)
+    if found is None:
+        one = next(filter(None, map(_code_in_name, Path(path).name.split(".")[:-1])), None)
+        alone = ""
+        if one is not None:
+            alone = f" ({one.name} is one language, {languages.resolve(one).name})"
+        raise DataError(
+            f"its languages are neither given nor in its name{alone}; name both with"
+            " --source-language and --target-language, or call it e.g. news.de-en.tsv",
+            path=path,
+        )
+    return source or found[0], target or found[1]
+
+
+def one_language_pair(pairs: Iterable[TextPair], path: PathLike) -> Iterator[TextPair]:
+    """Pass pairs on and refuse a second language pair, which some formats can't hold."""
+    first: tuple[str, str] | None = None
+    for pair in pairs:
+        found = (pair.source_language, pair.target_language)
+        first = first or found
+        if found != first:
+            raise DataError(
+                f"holds one language pair only, got {first} and then {found}; use JSONL or TMX",
+                path=path,
+            )
+        yield pair
+
+
+def one_line(text: str) -> str:
+    """The text without the characters that end a line or a column."""
+    if not _LINE_END.search(text):  # translate takes four times as long
+        return text
+    return text.translate(_LINE_ENDS)
+
+
+def uncompressed_name(path: PathLike) -> str:
+    """The path without a compression's suffix."""
+    name = os.fspath(path)
+    suffix = Path(name).suffix
+    if suffix.lower() not in COMPRESSIONS:
+        return name
+    return name[: -len(suffix)]
+
+
+def resolved_code(language: str | None) -> str | None:
+    """The code of a language that is given in any spelling; None where none is given.
+
+    Raises:
+        DataError: there is no such language.
+    """
+    if not language:
+        return None
+    return languages.resolve_code(language)
+
+
+def written_codes(pair: TextPair) -> tuple[str, str]:
+    """The languages of a pair as files that name them have it: ``de`` and ``en``."""
+    source = languages.resolve(pair.source_language)
+    target = languages.resolve(pair.target_language)
+    codes = (source.iso1 or source.iso3, target.iso1 or target.iso3)
+    if codes[0] == codes[1] and source == target:  # one language of two regions
+        return languages.written_tag(pair.source_language), languages.written_tag(
+            pair.target_language
+        )
+    if codes[0] == codes[1]:  # one language in two scripts
+        return source.code, target.code
+    return codes
+
+
+def text_of(value: Any) -> str:
+    """Return a field as text: numbers and texts as they are, others as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def requested_pair(pair: TextPair, source: str | None, target: str | None) -> TextPair | None:
+    """Return a pair in the requested direction, if its content names its languages.
+
+    None if it is of other languages or regions than those requested.
+    """
+    for found in (pair, pair.swapped()):
+        if languages.accepts(source, found.source_language) and languages.accepts(
+            target, found.target_language
+        ):
+            return found
+    return None
+
+
+def peek(pairs: Iterable[TextPair]) -> tuple[TextPair | None, Iterator[TextPair]]:
+    """The first pair, None where there is none, and all pairs with the first among them."""
+    iterator = iter(pairs)
+    first = next(iterator, None)
+    if first is None:
+        return None, iterator
+    return first, chain([first], iterator)
+
+
+def with_names(pairs: Iterable[TextPair]) -> tuple[list[str], Iterator[TextPair]]:
+    """Return the names of all that pairs have besides texts and languages, and the pairs.
+
+    A file that names its columns in front has to know them before the first pair. If neither the
+    first pair nor its file tells, all pairs are kept in a temporary file and looked at first.
+
+    Returns:
+        ``score`` first, if any pair has one, then the fields; and all pairs.
+    """
+    first, pairs = peek(pairs)
+    names = first.names if isinstance(first, PairWithOrigin) else ()
+    if names is None:
+        columns, pairs = typed_columns(pairs)
+        names = tuple(columns)
+    has_scores = SCORE in names or (first is not None and first.score is not None)
+    return [SCORE] * has_scores + [name for name in names if name != SCORE], pairs
+
+
+def typed_columns(pairs: Iterable[TextPair]) -> tuple[dict[str, type], Iterator[TextPair]]:
+    """Return what pairs have besides texts and languages, with its types, and the pairs.
+
+    All pairs are kept in a temporary file first, unless they have texts and scores alone.
+
+    Returns:
+        Name -> bool, int, float or str, which any mixture is; and all pairs.
+    """
+    first, pairs = peek(pairs)
+    if first is None:
+        return {}, pairs
+    if not isinstance(first, PairWithOrigin):
+        return {SCORE: float} if first.score is not None else {}, pairs
+    kept: Spool[tuple[TextPair, Mapping[str, Any]]] = Spool()
+    types: dict[str, type] = {}
+    for pair in pairs:
+        fields = dict(fields_of(pair))
+        kept.add((TextPair(*pair), fields))
+        if pair.score is not None:
+            fields[SCORE] = pair.score
+        for name, value in fields.items():
+            types[name] = _joint_type(types.get(name, type(value)), value)
+    return types, (PairWithFields.of(pair, fields) for pair, fields in kept.replay())
+
+
+def _joint_type(so_far: type, value: Any) -> type:
+    """Return the type of a column with one more value."""
+    is_plain = so_far in (bool, int, float) and type(value) is so_far
+    if is_plain and (so_far is not int or abs(value) < 1 << 63):
+        return so_far
+    return str
+
+
+def is_moses_name(path: PathLike) -> bool:
+    """Return whether files of a Moses bitext are there.
+
+    Both files, named with a comma, or those that begin with the name.
+    """
+    name = os.fspath(path)
+    return _are_two_files(name) or len(_languages_behind(name)) > 1
+
+
+def _are_two_files(name: str) -> bool:
+    first, comma, second = name.partition(",")
+    return bool(comma) and Path(first.strip()).is_file() and Path(second.strip()).is_file()
+
+
+def _languages_behind(name: str) -> set[str]:
+    """The languages of the files that have that name and then a language's."""
+    prefix = Path(name).name
+    files = [file for file in Path(name).parent.glob(f"{glob.escape(prefix)}.*") if file.is_file()]
+    endings = [uncompressed_name(file.name).removeprefix(f"{prefix}.") for file in files]
+    codes = map(_code_in_name, endings)
+    return {code for code in codes if code is not None}
+
+
+_LINE_END = re.compile("[\t\n\r]")
+_LINE_ENDS = {ord(c): " " for c in "\t\n\r"}
+
+
+def _with_warnings(pairs: Iterator[TextPair], path: str, bad: BadLines) -> Iterator[TextPair]:
+    """Yield the pairs, then log which entries were left out, if the caller does not report them."""
+    yield from pairs
+    for line in bad.lines():
+        log.warning("%s: %s", path, line.strip())
+
+
+def _until_damage(
+    pairs: Iterator[TextPair], path: str, skipped: Counter[str], bad: BadLines
+) -> Iterator[TextPair]:
+    """The pairs of a file; of a damaged one those before the damage, if bad lines are skipped."""
+    read = 0
+    # The readers raise DamagedFileError where they notice it themselves; the others come from the
+    # decompression below them.
+    try:
+        for pair in pairs:
+            read += 1
+            yield pair
+    except (DamagedFileError, EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+        damage = error
+        if not isinstance(damage, DamagedFileError):
+            damage = DamagedFileError(f"damaged or cut short ({error}); fetch it again", path=path)
+        bad.damaged(damage, f"{read:,} pairs", is_empty=not read)
+        skipped[DAMAGED] += 1
+
+
+def _in_checked_languages(
+    pairs: Iterator[TextPair], path: str, given: tuple[bool, bool]
+) -> Iterator[TextPair]:
+    """Yield the pairs after their first texts are compared with the languages of the file.
+
+    Files of several languages name them in every entry, and are not checked.
+
+    Raises:
+        DataError: the texts of a side are in another script than its language.
+    """
+    from interlingua.corpus.cleaning.language_evidence import (
+        LOOKED_AT,
+        check_words,
+        checked_language,
+    )
+
+    # What is wrong further on is raised in its turn, after the pairs before it.
+    first: list[TextPair] = []
+    failure: Exception | None = None
+    try:
+        first += islice(pairs, LOOKED_AT)
+    except Exception as error:
+        failure = error
+    codes = {pair[2:4] for pair in first}
+    checked = []
+    if len(codes) == 1:
+        for side, option in enumerate(("--source-language", "--target-language")):
+            texts = _texts_of(side, first, pairs)
+            code = (first[0].source_language, first[0].target_language)[side]
+            other = (first[0].target_language, first[0].source_language)[side]
+            checked.append(
+                checked_language(texts, code, path, option, is_given=given[side], other=other)
+            )
+        check_words(first, path, given)
+    yield from _renamed(chain(first, pairs), first, checked)
+    if failure is not None:
+        raise failure
+
+
+def _texts_of(side: int, first: list[TextPair], pairs: Iterator[TextPair]) -> Iterator[str]:
+    """Yield the texts of one side; pairs that are read for it are added to the first ones."""
+    read = 0
+    while True:
+        while read < len(first):
+            yield (first[read].source, first[read].target)[side]
+            read += 1
+        pair = next(pairs, None)
+        if pair is None:
+            return
+        first.append(pair)
+
+
+def _renamed(
+    pairs: Iterable[TextPair], first: list[TextPair], checked: list[str]
+) -> Iterator[TextPair]:
+    """Yield the pairs with the checked languages in place of those of the first pair."""
+    if not checked or checked == list(first[0][2:4]):
+        yield from pairs
+        return
+    before = first[0][2:4]
+    for pair in pairs:
+        if pair[2:4] == before:
+            pair = pair._replace(source_language=checked[0], target_language=checked[1])
+        yield pair
+
+
+def _format(name: str, columns: Sequence[str] | None = None) -> PairFormat:
+    """Return a format by its name.
+
+    Raises:
+        ConfigError: columns are named of a format that has none.
+    """
+    found: Any = registry.resolve(registry.FORMATS, name)
+    if columns is None:
+        return cast(PairFormat, found())
+    if name not in WITH_COLUMNS:
+        raise ConfigError(
+            f"columns {' and '.join(columns)} are named, and the format {name} has none; drop them"
+        )
+    if len(columns) != 2:
+        raise ConfigError(f"columns {' and '.join(columns)}: name that of the source and target")
+    return cast(PairFormat, found(ChosenColumns(*columns)))
+
+
+@lru_cache(maxsize=4096)
+def _code_in_name(name: str) -> languages.LanguageCode | None:
+    # A whole word such as "German" also resolves, but in a file's name it is more often part of a
+    # title.
+    if not re.fullmatch(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*", name):
+        return None
+    return languages.find_in_name(name)

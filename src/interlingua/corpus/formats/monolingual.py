@@ -1,0 +1,164 @@
+"""Texts in one language: a sentence per line or table row, the language in the file's name."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from interlingua.config.languages import (
+    LanguageCode,
+    find_in_name,
+    languages_of_region,
+    resolve,
+    resolve_code,
+)
+from interlingua.corpus.cleaning.named_languages import is_word
+from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
+from interlingua.errors import DataError, InterlinguaError, LanguageError
+from interlingua.storage.files import PathLike, open_text, stem_and_suffix
+
+log = logging.getLogger("interlingua")
+OPTIONS = "--source-language, --target-language or --language"
+"""Options that name the language of a text; which one depends on the verb."""
+
+
+def read_sentences(path: PathLike, *, column: str | None = None) -> Iterator[str]:
+    """The lines of a text file (.gz, .xz or .zst too) that are not blank, or a table's sentences.
+
+    Args:
+        path: a text file, or a table (CSV, XLSX).
+        column: of a table; by default the one called by the language of the file's name, or
+            ``text``.
+
+    Raises:
+        ConfigError: a column is named, and the file is not a table.
+        DataError: the file is missing, has a byte that is not UTF-8, or is a table without such a
+            column.
+    """
+    refuse_column(column, path)
+    if is_table(path):
+        texts = read_column(path, column=column, language=find_language(Path(path)))
+        yield from filter(None, texts)
+        return
+    with open_text(path) as lines:
+        for line in lines:
+            if text := line.strip():
+                yield text
+
+
+def find_language(path: Path, *, column: str | None = None) -> LanguageCode | None:
+    """Return the language that a file's name gives, or None; see ``language_of``.
+
+    A part of the name that is also a word (``is.txt``) is a language only if the text supports it.
+
+    Args:
+        path: the file.
+        column: of a table.
+    """
+    for code in _codes_in_name(path):
+        if not is_word(code) or not path.is_file() or _is_meant(path, code, column):
+            return code
+    return None
+
+
+def tell_words(path: Path, option: str, *, column: str | None = None) -> None:
+    """Log once which words in a file's name could be languages, but are not taken for them."""
+    words = [code for code in _codes_in_name(path) if is_word(code)]
+    if words and find_language(path, column=column) is None:
+        _tell_words_once(os.fspath(path), tuple(words), option)
+
+
+@functools.cache
+def _tell_words_once(path: str, words: tuple[LanguageCode, ...], option: str) -> None:
+    for code in words:
+        log.warning(
+            "%s: %s in its name is also a word, and its text does not look like %s; pass %s %s if"
+            " it is",
+            *(path, code.name, resolve(code).name, option, code),
+        )
+
+
+def _codes_in_name(path: Path) -> list[LanguageCode]:
+    """Return the languages that the parts of a name may stand for."""
+    stem, suffix = stem_and_suffix(path)
+    # The parts nearest the end first: in "news.ru.txt" the first part may be called as a language,
+    # too. The whole stem comes before its parts.
+    parts = (suffix.removeprefix("."), stem, *reversed(stem.split(".")))
+    return [code for code in map(find_in_name, dict.fromkeys(parts)) if code is not None]
+
+
+def _is_meant(path: Path, code: str, column: str | None) -> bool:
+    """Return whether the texts of a file support a language; True if it can't be read."""
+    from interlingua.corpus.cleaning.language_evidence import is_meant, sampled
+
+    try:
+        if is_table(path):
+            return is_meant(read_column(path, column=column, language=code), code)
+        with open_text(path, errors="surrogateescape") as lines:
+            return is_meant(sampled(lines), code)
+    except (InterlinguaError, OSError):
+        # What is wrong with a file is reported when it is read.
+        return True
+
+
+def language_of(
+    path: Path,
+    given: str | None = None,
+    *,
+    column: str | None = None,
+    option: str = OPTIONS,
+) -> str:
+    """Return the code of a file's language, such as ``rus_Cyrl``, compared with its texts.
+
+    It is given, or what the file is called by: ``ru.txt``, ``news.swh_Latn.txt.gz`` or ``dev.zh``.
+
+    Args:
+        path: the file; one that is not here is not looked into.
+        given: the language in any spelling.
+        column: of a table.
+        option: which names the language.
+
+    Raises:
+        DataError: no part of the name is a language, or the texts are in another script.
+    """
+    if given:
+        return _compared(path, resolve_code(given), column, option, is_given=True)
+    found = find_language(path, column=column)
+    if found is None:
+        stem = stem_and_suffix(path)[0]
+        meant = ""
+        for part in reversed(stem.split(".")):
+            word = find_in_name(part)
+            spoken = [word, *(language.code for language in languages_of_region(part))]
+            if any(spoken):
+                named = " or ".join(code for code in spoken[:3] if code)
+                meant = f"; if {part} means {named}, say so"
+        raise DataError(
+            f"no language in its name; call it by one, such as ru.txt or news.swh_Latn.txt, or"
+            f" pass {option}{meant}",
+            path=path,
+        )
+    return _compared(path, found, column, option, is_given=False)
+
+
+def _compared(path: Path, code: str, column: str | None, option: str, *, is_given: bool) -> str:
+    """Return the code, or what the first texts of the file show it to mean."""
+    if not path.is_file():
+        return code
+    from interlingua.corpus.cleaning.language_evidence import checked_language, sampled
+
+    # What can't be read is reported when all is read.
+    try:
+        if is_table(path):
+            texts: Iterator[str] = read_column(path, column=column, language=code)
+            return checked_language(texts, code, path, option, is_given=is_given)
+        with open_text(path, errors="surrogateescape") as lines:
+            texts = sampled(lines)
+            return checked_language(texts, code, path, option, is_given=is_given)
+    except LanguageError:
+        raise
+    except (InterlinguaError, OSError):
+        return code

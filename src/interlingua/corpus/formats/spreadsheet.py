@@ -1,0 +1,235 @@
+"""Bitexts out of spreadsheets: CSV, and the first sheet of an Excel workbook.
+
+Workbooks (XLSX) need the extra ``xlsx``. Both are rows of cells. A first row that names its columns
+is a header: ``source`` and ``target`` (or ``src``, ``tgt`` and the like) or the names of two
+languages (``en``, ``en_text``), and optionally ``score``, ``source_language`` and
+``target_language``; other columns are kept with the pair, see ``table_columns``. Without a header
+there are two columns, source and target, or three, the score first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, TextIO
+
+from interlingua.config import languages
+from interlingua.corpus.formats import workbook
+from interlingua.corpus.formats.bad_lines import BadLines
+from interlingua.corpus.formats.bitext import (
+    SCORE,
+    ChosenColumns,
+    TextPair,
+    fields_of,
+    peek,
+    with_names,
+)
+from interlingua.corpus.formats.table_columns import pairs_of_rows
+from interlingua.corpus.formats.workbook import Cell, WriteCells
+from interlingua.errors import DataError
+from interlingua.storage.files import PathLike, open_text, open_text_writer
+
+DELIMITERS = ",;\t"
+LOOKED_AT = 50
+"""Lines of a CSV file that tell its delimiter."""
+BOM = "\ufeff"
+"""Without it Excel takes UTF-8 for the character set of the country."""
+
+
+class Csv:
+    """Comma-separated values, also by semicolons or tabs.
+
+    Cells in quotes may hold all of these, and line ends.
+
+    Args:
+        columns: of the texts, if the first row or their number does not tell.
+    """
+
+    def __init__(self, columns: ChosenColumns | None = None) -> None:
+        self.columns = columns
+
+    def read(
+        self,
+        path: str,
+        source_language: str | None,
+        target_language: str | None,
+        skipped: Counter[str],
+        bad: BadLines,
+    ) -> Iterator[TextPair]:
+        """Stream the rows."""
+        with open_text(path, errors=bad.errors) as lines:
+            rows = csv_rows(lines, path, bad)
+            yield from pairs_of_rows(
+                rows, path, source_language, target_language, skipped, bad, self.columns
+            )
+
+    def write(self, pairs: Iterable[TextPair], path: str) -> int:
+        """Write a header and any mixture of language pairs."""
+        return _write(pairs, path, "csv")
+
+
+class Xlsx:
+    """An Excel workbook, of which the first sheet is read.
+
+    Args:
+        columns: of the texts, if the first row or their number does not tell.
+    """
+
+    def __init__(self, columns: ChosenColumns | None = None) -> None:
+        self.columns = columns
+
+    def read(
+        self,
+        path: str,
+        source_language: str | None,
+        target_language: str | None,
+        skipped: Counter[str],
+        bad: BadLines,
+    ) -> Iterator[TextPair]:
+        """Stream the rows."""
+        rows = workbook.read_rows(path)
+        yield from pairs_of_rows(
+            rows, path, source_language, target_language, skipped, bad, self.columns
+        )
+
+    def write(self, pairs: Iterable[TextPair], path: str) -> int:
+        """Write a header and any mixture of language pairs."""
+        return _write(pairs, path, "xlsx")
+
+
+@contextlib.contextmanager
+def open_sheet(path: PathLike, format: str) -> Iterator[WriteCells]:
+    """Give what writes one row of cells to a CSV or XLSX file.
+
+    The file appears when it is complete.
+    """
+    if format == "xlsx":
+        with workbook.open_writer(path) as write:
+            yield write
+        return
+    with open_text_writer(path) as file:
+        file.write(BOM)
+        yield csv_writer(file)
+
+
+def csv_writer(file: TextIO) -> WriteCells:
+    """Give what writes one row of cells as CSV; quotes stand where they are needed."""
+    writer = csv.writer(file, lineterminator="\n")
+
+    def write(cells: Sequence[Cell]) -> None:
+        writer.writerow(cells)
+
+    return write
+
+
+def _write(pairs: Iterable[TextPair], path: str, format: str) -> int:
+    names, pairs = with_names(pairs)
+    first, pairs = peek(pairs)
+    columns = ["source", "target"]
+    if SCORE in names:
+        columns.insert(0, SCORE)
+    if first is None or (first.source_language and first.target_language):
+        columns += ["source_language", "target_language"]
+    extra = [name for name in names if name not in columns]
+    count = 0
+    with open_sheet(path, format) as write:
+        write([*columns, *extra])
+        for pair in pairs:
+            values = {**fields_of(pair), **pair._asdict()}
+            for key in ("source_language", "target_language"):
+                values[key] = languages.written_code(values[key])
+            write([cell_of(values.get(column)) for column in (*columns, *extra)])
+            count += 1
+    return count
+
+
+def cell_of(value: Any) -> Cell:
+    """Return a value as a cell: texts and numbers as they are, others as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+class _Rewindable:
+    """Lines of which those since a mark can be read again."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.lines = iter(lines)
+        self.since: list[str] = []
+        self.again: deque[str] = deque()
+        self.number = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self.again.popleft() if self.again else next(self.lines)
+        self.since.append(line)
+        self.number += 1
+        return line
+
+    def mark(self) -> None:
+        """Forget the lines so far."""
+        self.since = []
+
+    def rewind(self) -> str:
+        """Go back to the line behind the first since the mark, which it returns."""
+        first = self.since[0]
+        self.again.extendleft(reversed(self.since[1:]))
+        self.number -= len(self.since) - 1
+        return first
+
+
+def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
+    """The rows with the number of the line that each begins in.
+
+    Of a row with a quotation mark too many or too few one line is rejected; such a row would else
+    swallow those behind.
+    """
+    head = list(islice(lines, LOOKED_AT))
+    delimiter = _delimiter(head)
+    source = _Rewindable(chain(head, lines))
+    # Excel's own way to name the delimiter is a first line such as "sep=;".
+    if head and head[0].startswith("sep=") and len(head[0].strip()) == 5:
+        delimiter = next(source)[4]
+    reader = csv.reader(source, delimiter=delimiter, strict=True)
+    while True:
+        source.mark()
+        number = source.number + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            problem = (
+                f"{error}, in the row that begins here; is a quotation mark missing or too many?"
+            )
+            # The reader has taken lines up to the next quotation mark; they are read again.
+            bad.reject(DataError(problem, path=path, line=number), source.rewind())
+            continue
+        if all(bad.is_text(cell, path, number) for cell in cells):
+            yield number, cells
+
+
+def _delimiter(lines: Sequence[str]) -> str:
+    """The one that parts the first lines into equally many cells; of several the one with most."""
+    best = ","
+    most = 1
+    for delimiter in DELIMITERS:
+        rows: list[int] = []
+        with contextlib.suppress(csv.Error):  # it is reported when the rows are read
+            rows += [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
+        if len(lines) == LOOKED_AT and len(rows) > 1:  # the last row may go on in the next line
+            rows.pop()
+        if rows and min(rows) == max(rows) > most:
+            best = delimiter
+            most = rows[0]
+    if most == 1 and lines:  # a row is bad, so that no delimiter fits all
+        best = max(DELIMITERS, key=lines[0].count)
+    return best

@@ -1,0 +1,293 @@
+"""The elements of an XML file one at a time: memory holds one entry, whatever the file holds.
+
+The parser builds a tree as it reads; each entry is taken out of the tree once it has been handed
+out. Entity bombs are refused by expat itself (2.4.1 on), and external entities are never fetched.
+
+An entry that is not well-formed costs itself and not the file. The bytes are cut behind the end of
+each entry; if the parser fails within one, a new parser goes on with the next, inside of the same
+open elements. Characters that XML forbids are taken out before parsing, and an entry is decoded as
+UTF-8 if it is valid UTF-8, whatever the file declares.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from interlingua.corpus.formats.charsets import decoded, is_decoded, known_charset
+from interlingua.errors import DamagedFileError, DataError
+from interlingua.storage.files import PathLike, open_bytes
+from interlingua.storage.limits import refuse_long
+
+BLOCK_BYTES = 1 << 16
+MAX_DEPTH = 100
+"""Elements in elements."""
+CONTROL_CHARACTERS = "character that XML forbids"
+_DECLARED = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
+_DECLARATION = re.compile(r"^\ufeff?\s*<\?xml.*?\?>", re.DOTALL)
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_REFERENCE = re.compile(r"&#(?:x([0-9A-Fa-f]{1,8})|([0-9]{1,10}));")
+Rejected = Callable[[DataError, str], None]
+"""Takes what is wrong with an entry, and its text."""
+
+
+def xml_events(
+    path: PathLike,
+    entry: str,
+    *,
+    rejected: Rejected | None = None,
+    skipped: Counter[str] | None = None,
+) -> Iterator[tuple[str, Element]]:
+    """The beginnings and ends of all elements, ``("start", element)`` and ``("end", element)``.
+
+    Names of elements come without their namespaces.
+
+    Args:
+        path: the file, plain or compressed.
+        entry: tag of the elements that the file is a list of; one is emptied after its end has been
+            handed out, and none may be longer than a line of text.
+        rejected: gets the entries that can't be read; by default the first one is an error.
+        skipped: counts the characters that XML forbids.
+
+    Raises:
+        DataError: it is not well-formed XML, has an encoding that is not known, is
+            nested too deeply, or an entry is too long.
+    """
+    with open_bytes(path) as file:
+        reader = _Reader(path, entry, rejected, Counter() if skipped is None else skipped)
+        for piece in _pieces(file, entry, path):
+            yield from reader.read(piece)
+        yield from reader.end()
+
+
+class _Reader:
+    """Parses the pieces of a file, each of which ends behind an entry."""
+
+    def __init__(
+        self, path: PathLike, entry: str, rejected: Rejected | None, skipped: Counter[str]
+    ) -> None:
+        self.path = path
+        self.entry = entry
+        self.rejected = rejected
+        self.skipped = skipped
+        self.encoding = ""
+        self.line = 1
+        self.start_line = 1
+        """Line of the file in which the parser began."""
+        self.parser = _new_parser()
+        self.open: list[Element] = []
+        self.begins = re.compile(rf"<(?:[\w.-]+:)?{entry}[\s>/]")
+
+    def read(self, piece: bytes) -> list[tuple[str, Element]]:
+        """Return the events of a piece: of what is before its entry, and of the entry."""
+        if not self.encoding:
+            self.encoding = _encoding_of(piece, self.path)
+        text = self._cleaned(decoded(piece, self.encoding))
+        found = self.begins.search(text)
+        begin = len(text) if found is None else found.start()
+        before = text[:begin]
+        if not is_decoded(before):
+            before = before.encode("utf-8", "replace").decode()
+        try:
+            events = self._events(before)
+        except _EntryError as error:
+            raise error.problem from None
+        self.line += before.count("\n")
+        outside = list(self.open)
+        text = text[begin:]
+        while text:
+            text = self._entry(text, outside, events)
+        return events
+
+    def _entry(self, text: str, outside: list[Element], events: list[tuple[str, Element]]) -> str:
+        """Add the events of an entry, and return what is behind one that can't be read."""
+        lines = text.count("\n")
+        if not is_decoded(text):
+            self._reject(f"not in its declared character set {self.encoding}", text)
+            self.line += lines
+            return ""
+        try:
+            events += self._events(text)
+        except _EntryError as error:
+            if self.rejected is None or not outside or not self.begins.match(text):
+                raise error.problem from None
+            broken = text[: self._end_of_broken(text, outside[-1])]
+            self._reject(error.problem.problem, broken)
+            self.line += broken.count("\n")
+            self._restart(outside)
+            return text[len(broken) :]
+        self.line += lines
+        return ""
+
+    def _end_of_broken(self, text: str, parent: Element) -> int:
+        """Return where an entry that can't be read ends in its piece.
+
+        Behind an entry without an end the next one begins in the same piece, or the list ends.
+        """
+        last = max(found.start() for found in self.begins.finditer(text))
+        end = re.search(rf"</(?:[\w.-]+:)?{re.escape(parent.tag)}\s*>", text)
+        if last:
+            return last
+        if end:
+            return end.start()
+        return len(text)
+
+    def _reject(self, problem: str, text: str) -> None:
+        """Hand out an entry that can't be read.
+
+        Raises:
+            DataError: bad entries are errors here.
+        """
+        error = DataError(problem, path=self.path, line=self.line)
+        if self.rejected is None:
+            raise error
+        self.rejected(error, text.strip())
+
+    def end(self) -> list[tuple[str, Element]]:
+        """Return the last events."""
+        try:
+            return self._events(None)
+        except _EntryError as error:
+            raise error.problem from None
+
+    def _restart(self, outside: list[Element]) -> None:
+        """Begin a new parser inside of the elements that are open."""
+        self.parser = _new_parser()
+        self.start_line = self.line
+        self.open = []
+        for element in outside:
+            self.parser.feed(f"<{element.tag}>")
+        self.open = [element for _, element in self.parser.read_events()]
+
+    def _events(self, text: str | None) -> list[tuple[str, Element]]:
+        """Feed a text, or the end of the file, and return what it gives.
+
+        Raises:
+            _EntryError: it is not well-formed.
+        """
+        try:
+            if text is None:
+                self.parser.close()
+            else:
+                self.parser.feed(text)
+            events = list(self.parser.read_events())
+            for event, element in events:
+                if event == "start":
+                    self._opened(element)
+                else:
+                    self._closed(element)
+            return events
+        except ElementTree.ParseError as error:
+            line = error.position[0] + self.start_line - 1
+            problem = DamagedFileError(f"not well-formed XML: {error}", path=self.path, line=line)
+            raise _EntryError(problem) from error
+
+    def _opened(self, element: Element) -> None:
+        if "}" in element.tag:
+            element.tag = element.tag.rpartition("}")[2]
+        if element.tag == self.entry and self.entry in [own.tag for own in self.open]:
+            problem = f"<{self.entry}> in <{self.entry}>; the end of one is missing"
+            raise _EntryError(DamagedFileError(problem, path=self.path, line=self.line))
+        self.open.append(element)
+        if len(self.open) > MAX_DEPTH:
+            raise DataError(
+                f"more than {MAX_DEPTH} elements in each other; is it cut short?", path=self.path
+            )
+
+    def _closed(self, element: Element) -> None:
+        self.open.pop()
+        if element.tag == self.entry:
+            # What is before the entry in its parent has been handed out as well.
+            parent = self.open[-1] if self.open else element
+            parent.clear()
+
+    def _cleaned(self, text: str) -> str:
+        """Return a text without what XML forbids, each of which is counted."""
+        if self.line == 1:
+            text = _DECLARATION.sub(lambda found: "\n" * found[0].count("\n"), text, count=1)
+        text, count = _FORBIDDEN.subn("", text)
+        self.skipped[CONTROL_CHARACTERS] += count
+        if "&#" in text:
+            text = _REFERENCE.sub(self._reference, text)
+        return text
+
+    def _reference(self, found: re.Match[str]) -> str:
+        """Return a numeric reference, or nothing for a character that XML forbids."""
+        code = int(found[1], 16) if found[1] else int(found[2])
+        is_character = code in (9, 10, 13) or 32 <= code < 0xD800 or 0xE000 <= code < 0xFFFE
+        if is_character or 0x10000 <= code <= 0x10FFFF:
+            return found[0]
+        self.skipped[CONTROL_CHARACTERS] += 1
+        return ""
+
+
+class _EntryError(Exception):
+    """An entry, or what is around the entries, is not well-formed."""
+
+    def __init__(self, problem: DamagedFileError) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+def _new_parser() -> Any:
+    return ElementTree.XMLPullParser(("start", "end"))
+
+
+def _pieces(file: BinaryIO, entry: str, path: PathLike) -> Iterator[bytes]:
+    """Yield the bytes of a file, cut behind the ends of its entries; UTF-16 comes as UTF-8."""
+    ends = re.compile(rb"</(?:[\w.-]+:)?" + entry.encode() + rb"\s*>")
+    decoder = None
+    rest = b""
+    is_first = True
+    while block := file.read(BLOCK_BYTES):
+        if is_first:
+            decoder = _wide_decoder(block)
+            is_first = False
+        if decoder is not None:
+            block = decoder.decode(block).encode("utf-8", "surrogatepass")
+        # The end of an entry may lie across two blocks.
+        searched = max(0, len(rest) - len(entry) - 40)
+        rest += block
+        begin = 0
+        for found in ends.finditer(rest, searched):
+            yield rest[begin : found.end()]
+            begin = found.end()
+        rest = rest[begin:]
+        # An entry without an end would grow as long as the file.
+        refuse_long(len(rest), f"what stands between two ends of <{entry}>", path=path)
+    if rest:
+        yield rest
+
+
+def _wide_decoder(block: bytes) -> codecs.IncrementalDecoder | None:
+    """Return a decoder of UTF-16 if the bytes are that, with or without a mark."""
+    if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return codecs.getincrementaldecoder("utf-16")("replace")
+    for start, name in ((b"<\0", "utf-16-le"), (b"\0<", "utf-16-be")):
+        if block.startswith(start):
+            return codecs.getincrementaldecoder(name)("replace")
+    return None
+
+
+def _encoding_of(piece: bytes, path: PathLike) -> str:
+    """Return the encoding that the first bytes declare; UTF-8 if they can't be what they declare.
+
+    Raises:
+        DataError: Python does not know it.
+    """
+    found = _DECLARED.search(piece[:1024])
+    # What was UTF-16 is UTF-8 by now, and what is read as bytes can't be.
+    if found is None or found[1].lower().startswith((b"utf-16", b"ucs-2", b"utf16", b"utf-8")):
+        return "utf-8"
+    name = found[1].decode("ascii")
+    known = known_charset(name)
+    if known is None:
+        raise DataError(
+            f"its XML encoding {name[:40]} can't be read; convert it to UTF-8", path=path
+        )
+    return known

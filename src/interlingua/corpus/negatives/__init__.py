@@ -1,0 +1,1 @@
+"""Sentences that are altered to mean something else: hard negatives."""

@@ -1,0 +1,182 @@
+"""Ways to alter one sentence so that it nearly stays what it was and means something else.
+
+An altered form is made in two steps: regular expressions find the spans that can be changed, and
+one of them is drawn and replaced. Each function yields altered forms of a text, without end as long
+as there is something to draw; forms may come again, and the caller takes as many as it needs. All
+draws come from the ``random.Random`` that is handed in.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from interlingua.corpus.negatives.contrasts import Opposites
+
+Span = tuple[int, int]
+JOINERS = "'\u2019\u200c\u200d"
+"""What stands inside words without being a letter: apostrophes and the joiners of Persian."""
+LONGEST_NUMBER = 18
+"""Digits in a row that are still taken for a number."""
+SWAPS = 64
+"""Changes of place that are tried."""
+SHORTEST_WORDS = {"Hang": 2}
+"""Characters that a word of a script must have to change its place."""
+SHORTEST_WORD = 3
+"""The same of every other script."""
+_DIGITS = re.compile(r"\d+")
+_PIECE = re.compile(r"[^\s\u200b]+")  # Khmer has the zero-width space between words
+_HAN = r"\u3400-\u9fff\uf900-\ufaff"
+_KATAKANA = r"\u30a1-\u30fa\u30fc"
+# Characters that seldom belong to a content word: what stands between two of them is taken for one.
+_FUNCTION = (
+    "的了着是在和与與或及而也都就但把被从從对對向于於以为為有不这"
+    "這那其之等个個们們会會要可能很更最并並她他它我你"
+)
+_CHINESE_RUN = re.compile(rf"(?:(?![{_FUNCTION}])[{_HAN}]){{2,6}}")
+_JAPANESE_RUN = re.compile(rf"[{_HAN}]{{2,}}|[{_KATAKANA}]{{2,}}")
+
+
+def other_numbers(text: str, draw: random.Random) -> Iterator[str]:
+    """Another number of as many digits, in the decimal digits of the same script.
+
+    What looks like a year stays in its century and what may be a day of a month stays one. A number
+    that is grown together with a cased letter (``21st``, ``A4``) is left alone unless it has four
+    digits (``1980s``).
+    """
+    spans = [span for span in _spans(_DIGITS, text) if _is_number(text, *span)]
+    while spans:  # without end, since a number has many others
+        start, end = draw.choice(spans)
+        yield text[:start] + _other_digits(text[start:end], draw) + text[end:]
+
+
+def other_phrases(text: str, draw: random.Random, *, opposites: Opposites) -> Iterator[str]:
+    """One phrase of a lexicon put for its opposite; each possible change once, in drawn order."""
+    changes: list[tuple[Span, str]] = []
+    for match in opposites.pattern.finditer(text):
+        if not opposites.spaced or _is_whole(text, *match.span()):
+            # The table's phrases are in lower case with a plain apostrophe.
+            key = match[0].replace("\u2019", "'").lower()
+            changes += [(match.span(), other) for other in opposites.table.get(key, ())]
+    draw.shuffle(changes)
+    for (start, end), other in changes:
+        yield _put(text, start, end, other)
+
+
+def other_order(text: str, draw: random.Random, *, script: str) -> Iterator[str]:
+    """Two words that do not stand side by side have changed places; a sentence's first word stays.
+
+    Runs of Han characters between frequent function characters stand in for the words of Chinese,
+    runs of Han and of katakana for those of Japanese. Thai, Lao, Burmese and Tibetan have spaces
+    between phrases, and these change places.
+    """
+    units = word_like(text, script)
+    if len(units) < 3:  # no two of them with another one between
+        return
+    for _ in range(SWAPS):
+        first, second = sorted(draw.sample(range(len(units)), 2))
+        (start, end), (later, last) = units[first], units[second]
+        # Neither two words side by side nor twice the same word.
+        if second - first > 1 and text[start:end].lower() != text[later:last].lower():
+            yield text[:start] + text[later:last] + text[end:later] + text[start:end] + text[last:]
+
+
+def word_like(text: str, script: str) -> list[Span]:
+    """What ``other_order`` takes for words: where they start and end."""
+    if script == "Jpan":
+        return _spans(_JAPANESE_RUN, text)
+    if script in ("Hans", "Hant"):
+        return _spans(_CHINESE_RUN, text)
+    least = SHORTEST_WORDS.get(script, SHORTEST_WORD)
+    # Without the sentence's first word, which stays in its place.
+    spans = [_without_punctuation(text, *span) for span in _spans(_PIECE, text)][1:]
+    return [
+        (start, end)
+        for start, end in spans
+        if end - start >= least and not text[start:end].isdecimal()
+    ]
+
+
+@functools.lru_cache(maxsize=8192)
+def in_word(character: str) -> bool:
+    """Return whether it is a letter, a mark that belongs to one, or a digit."""
+    return unicodedata.category(character)[0] in "LMN"
+
+
+def _spans(pattern: re.Pattern[str], text: str) -> list[Span]:
+    return [match.span() for match in pattern.finditer(text)]
+
+
+def _adjacent_characters(text: str, start: int, end: int) -> str:
+    """The characters before and after a span, as many as there are."""
+    return text[max(start - 1, 0) : start] + text[end : end + 1]
+
+
+def _is_number(text: str, start: int, end: int) -> bool:
+    length = end - start
+    if length > LONGEST_NUMBER:
+        return False
+    # A letter with case next to the digits makes them part of a name or an ordinal.
+    adjacent = _adjacent_characters(text, start, end)
+    in_name = any(character.lower() != character.upper() for character in adjacent)
+    return not in_name or length == 4
+
+
+def _other_digits(digits: str, draw: random.Random) -> str:
+    # The decimal digits of every script are ten code points in a row, from its zero on.
+    zero = ord(digits[0]) - int(digits[0])
+    old = int(digits)
+    length = len(digits)
+    low = 0
+    if int(digits[0]):  # without a leading zero there will be none either
+        low = 10 ** (length - 1)
+    high = 10**length - 1
+    if length == 4 and 1100 <= old <= 2099:
+        low = old // 100 * 100
+        high = old // 100 * 100 + 99
+    elif length == 2 and 10 <= old <= 31:
+        high = 31
+    new = draw.randrange(low, high)  # one less than there are, as the old one is passed over
+    new += new >= old
+    return "".join(chr(zero + int(digit)) for digit in str(new).zfill(length))
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    adjacent = _adjacent_characters(text, start, end)
+    return not any(in_word(character) or character in JOINERS for character in adjacent)
+
+
+def _put(text: str, start: int, end: int, other: str) -> str:
+    """Put ``other`` for a span in the case of what was there.
+
+    Where ``other`` is empty, the spaces after the span go with it.
+    """
+    found = text[start:end]
+    is_capitalized = found[:1].isupper()
+    if not other:
+        rest = text[end:].lstrip(" ")
+        if is_capitalized:
+            rest = _capitalized(rest)
+        return text[:start] + rest
+    if is_capitalized and found.isupper() and len(found) > 1:
+        other = other.upper()
+    elif is_capitalized:
+        other = _capitalized(other)
+    return text[:start] + other + text[end:]
+
+
+def _capitalized(text: str) -> str:
+    """With a capital first letter; ``str.capitalize`` would write the others small."""
+    return text[:1].upper() + text[1:]
+
+
+def _without_punctuation(text: str, start: int, end: int) -> Span:
+    """A span without the punctuation at its ends."""
+    while start < end and not in_word(text[start]):
+        start += 1
+    while end > start and not in_word(text[end - 1]):
+        end -= 1
+    return start, end

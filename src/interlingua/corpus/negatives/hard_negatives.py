@@ -1,0 +1,188 @@
+"""Hard negatives in the manner of xsim++ (Chen et al. 2023), for any language and domain.
+
+A negative is a sentence with one thing altered: a number, a name, a negation, a word put for its
+antonym, or the places of two words. It is made by rules, not by people or a model, and now and then
+it is ungrammatical or, where word order is free, still a translation. Differs from xsim++: other
+rules, no WordNet, no tagger, so that any language will do; the numbers of the two are not
+comparable.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
+
+from interlingua.config.languages import resolve
+from interlingua.corpus.cleaning.keys import EMPTY_KEY, text_keys
+from interlingua.corpus.negatives.alterations import other_numbers, other_order, other_phrases
+from interlingua.corpus.negatives.contrasts import contrasts
+from interlingua.corpus.negatives.entities import Gazetteer
+from interlingua.errors import ConfigError
+from interlingua.runtime.portions import portions
+
+KINDS = ("number", "entity", "negation", "antonym", "word_order")
+Alteration = Callable[[str, random.Random], Iterator[str]]
+PORTION = 512
+"""Sentences worked on at once."""
+
+
+class Altered(NamedTuple):
+    """A sentence that is nearly another one, and means something else.
+
+    Attributes:
+        text: one line.
+        original: the sentence that it was made from; empty where the files don't say.
+        kind: what was altered, ``number``.
+    """
+
+    text: str
+    original: str
+    kind: str
+
+
+def hard_negatives(
+    texts: Iterable[str],
+    language: str,
+    *,
+    kinds: Sequence[str] = KINDS,
+    per_sentence: int = 5,
+    seed: int = 1,
+) -> Iterator[Altered]:
+    """Altered forms of the sentences of a corpus, sentence by sentence.
+
+    No negative has the ``text_key`` of any sentence of the corpus or of another negative. What is
+    drawn for a sentence depends on the seed, the kind and the sentence alone, and its names on the
+    corpus; memory holds a key for each sentence and negative, and the names.
+
+    Args:
+        texts: a list, or an object that reads its sentences anew each time: they are gone through
+            twice or three times.
+        language: theirs, any code.
+        kinds: what to alter; negation and antonyms need a language that ``contrasts`` knows.
+        per_sentence: negatives of a sentence per kind, at most.
+        seed: of all draws.
+
+    Raises:
+        ConfigError: a kind is unknown, or ``per_sentence`` is not positive.
+        TypeError: ``texts`` can be gone through only once.
+    """
+    check_request(kinds, per_sentence)
+    if isinstance(texts, Iterator):
+        raise TypeError(
+            "texts is an iterator, which ends after one reading; give a list, or an object that"
+            " reads anew"
+        )
+    alterations = _alterations(texts, language, kinds)
+    # A negative that equals a sentence of the corpus would be the right answer to another one.
+    seen = {int(EMPTY_KEY)}
+    for portion in portions(texts, PORTION):
+        seen.update(text_keys(portion).tolist())
+    for portion in portions(texts, PORTION):
+        drafts = _drafts(portion, alterations, seed, 2 * per_sentence)
+        keys = text_keys([draft.text for draft in drafts]).tolist()
+        counts: dict[tuple[str, str], int] = {}
+        for draft, key in zip(drafts, keys, strict=True):
+            made = counts.get((draft.original, draft.kind), 0)
+            if made < per_sentence and key not in seen:
+                counts[draft.original, draft.kind] = made + 1
+                seen.add(key)
+                yield draft
+
+
+class Alterer:
+    """Alters single sentences, for who meets them one at a time, as training does.
+
+    Args:
+        texts: sentences of the language from which names are taken; read only where ``kinds`` has
+            ``entity``.
+        language: theirs, any code.
+        kinds: what to alter; what the language has no rules for is left out.
+
+    Raises:
+        ConfigError: a kind is unknown.
+    """
+
+    def __init__(
+        self, texts: Iterable[str], language: str, *, kinds: Sequence[str] = KINDS
+    ) -> None:
+        check_request(kinds, 1)
+        self._alterations = _alterations(texts, language, kinds)
+
+    def forms(self, text: str, count: int, draw: random.Random) -> list[Altered]:
+        """Different altered forms of a sentence, at most ``count``.
+
+        There is one of each kind before a second of any. What comes depends on the sentence, the
+        names and ``draw`` alone. None has the ``text_key`` of the sentence or of another form.
+        """
+        # The kinds in drawn order, so that a small count does not always have the same ones.
+        order = draw.sample(sorted(self._alterations), len(self._alterations))
+        by_kind = {kind: _forms(self._alterations[kind], text, draw, count) for kind in order}
+        drafts = []
+        for place in range(count):  # the first form of each kind, then the second ones, ...
+            for kind in order:
+                if place < len(by_kind[kind]):
+                    drafts.append(Altered(by_kind[kind][place], text, kind))
+        keys = text_keys([text, *(draft.text for draft in drafts)]).tolist()
+        seen = {keys[0], int(EMPTY_KEY)}
+        found: list[Altered] = []
+        for draft, key in zip(drafts, keys[1:], strict=True):
+            if key not in seen and len(found) < count:
+                seen.add(key)
+                found.append(draft)
+        return found
+
+
+def check_request(kinds: Sequence[str], per_sentence: int) -> None:
+    """Check the kinds and the number per sentence.
+
+    Raises:
+        ConfigError: see ``hard_negatives``.
+    """
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown or not kinds:
+        raise ConfigError(
+            f"kinds: expected some of {', '.join(KINDS)}, got {', '.join(unknown) or 'none'}"
+        )
+    if per_sentence < 1:
+        raise ConfigError(f"per_sentence must be 1 or more, got {per_sentence}")
+
+
+def _alterations(
+    texts: Iterable[str], language: str, kinds: Sequence[str]
+) -> dict[str, Alteration]:
+    """Those that can be done in this language."""
+    script = resolve(language).script
+    possible: dict[str, Alteration] = {
+        "number": other_numbers,
+        "word_order": partial(other_order, script=script),
+    }
+    for kind, opposites in contrasts(language).items():
+        possible[kind] = partial(other_phrases, opposites=opposites)
+    if "entity" in kinds:  # the only kind that reads the texts
+        possible["entity"] = Gazetteer(texts, language).other_names
+    return {kind: possible[kind] for kind in kinds if kind in possible}
+
+
+def _drafts(
+    texts: Sequence[str], alterations: dict[str, Alteration], seed: int, count: int
+) -> list[Altered]:
+    """At most ``count`` forms of each sentence and kind, not yet compared with other sentences."""
+    drafts = []
+    for text in texts:
+        for kind, alteration in alterations.items():
+            # A generator of its own: what is drawn depends on no other sentence or kind.
+            draw = random.Random(f"{seed}\0{kind}\0{text}")
+            drafts += [Altered(form, text, kind) for form in _forms(alteration, text, draw, count)]
+    return drafts
+
+
+def _forms(alteration: Alteration, text: str, draw: random.Random, count: int) -> list[str]:
+    """The first different forms of a sentence.
+
+    Few alterations have many, so the search is short.
+    """
+    # Some alterations go on forever and repeat themselves where a sentence has few forms.
+    return list(dict.fromkeys(islice(alteration(text, draw), 4 * count)))[:count]

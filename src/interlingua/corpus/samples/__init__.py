@@ -1,0 +1,1 @@
+"""Samples of texts and pairs."""

@@ -1,0 +1,233 @@
+"""Silver pairs for Augmented SBERT (Thakur et al. 2021): neighbors that a model has scored.
+
+Pairs that people have scored (gold) are few, and their sentences can be paired in many more ways.
+Each sentence of the gold pairs is paired with its nearest neighbors by cosine of a bi-encoder's
+vectors, which gives more similar pairs than random ones would be; a better and slower model, mostly
+a cross-encoder, scores them. What it scored is silver.
+
+The models are passed in: what embeds sentences to find the pairs, and what scores a pair.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Float32, Int64
+from numpy import ndarray
+
+from interlingua.corpus.cleaning.keys import text_keys
+from interlingua.corpus.formats.labeled_pairs import MAX_SCORE, LabeledPair, read_labeled
+from interlingua.errors import DataError
+from interlingua.storage.arrays import normalize_rows
+from interlingua.storage.files import atomic_directory, sha256_file, stem_and_suffix
+from interlingua.storage.formats import SILVER
+from interlingua.storage.record import holds_record, write_record
+
+PAIRS_FILE = "silver.tsv"
+MANIFEST = "manifest.json"
+HELD_OUT = {"dev", "devel", "development", "valid", "validation", "eval", "test"}
+"""Parts of a file's name that tell that it is not a training split."""
+SPLITS = ("train", "dev", "test")
+ROWS = 1024
+"""Sentences to hold the similarities with all others of at a time."""
+Scores = Callable[[Sequence[str], Sequence[str], str], Float[ndarray, " n"]]
+"""From first sentences, second sentences and their language to scores in [0, 1]."""
+Embed = Callable[[Sequence[str], str], Float32[ndarray, "n d"]]
+"""From sentences and their language to one vector of each."""
+
+
+class SilverCandidates(NamedTuple):
+    """Pairs to be scored, and what was left out."""
+
+    pairs: list[tuple[str, str]]
+    gold: int
+    """Neighbors left out because people have scored the pair already."""
+    repeated: int
+    """Neighbors left out because the pair was found from its other sentence."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SilverReport:
+    """What became of the sentences."""
+
+    sentences: int
+    """Distinct sentences of the gold pairs."""
+    neighbors: int
+    """Nearest neighbors looked at, per sentence."""
+    gold_removed: int
+    """Neighbors left out because people have scored the pair already, in whatever split."""
+    repeated_removed: int
+    """Neighbors left out because the pair was found from its other sentence."""
+    pairs: int
+    """Silver pairs written."""
+    mean_score: float
+    """Of the silver pairs, 0 to 5."""
+
+
+def make_silver(
+    gold: Sequence[Path],
+    folder: Path,
+    *,
+    embed: Embed,
+    score: Scores,
+    neighbors: int = 10,
+    languages: tuple[str, str] = ("eng_Latn", "eng_Latn"),
+    exclude: Sequence[Path] = (),
+    models: Mapping[str, Any],
+) -> SilverReport:
+    """Find pairs among the sentences of gold pairs and write them with their scores.
+
+    The folder then holds ``silver.tsv`` next to ``manifest.json``.
+
+    Args:
+        gold: files of scored pairs; only training rows may be used, as test sentences must stay
+            unseen.
+        folder: to write; replaced whole if silver pairs are in it.
+        embed: gives the vectors by which each sentence's neighbors are found, by cosine.
+        score: labels the pairs.
+        neighbors: looked at per sentence, the sentence itself not counted.
+        languages: of first and second sentences, where the files do not say.
+        exclude: further files of scored pairs, of which none may become a silver pair: the other
+            splits. Those that lie in the gold files themselves are left out in any case.
+        models: what is to be noted of the models in the manifest.
+
+    Raises:
+        DataError: a gold file is missing, broken, named as a test or validation split, or has
+            several languages.
+    """
+    pairs = _training_pairs(gold, languages)
+    language = pairs[0].language_a
+    # A dict keeps the order in which the sentences first occur: equal files give equal pairs.
+    sentences = list(dict.fromkeys(text for pair in pairs for text in (pair.a, pair.b)))
+    nearest = nearest_others(embed(sentences, language), neighbors)
+    found = candidates(sentences, nearest, _scored_pairs([*gold, *exclude], languages))
+    first = [a for a, _ in found.pairs]
+    second = [b for _, b in found.pairs]
+    # A file of similarity pairs has scores from 0 to 5, a model gives them from 0 to 1.
+    scores = MAX_SCORE * score(first, second, language)
+    report = SilverReport(
+        sentences=len(sentences),
+        neighbors=nearest.shape[1],
+        gold_removed=found.gold,
+        repeated_removed=found.repeated,
+        pairs=len(found.pairs),
+        mean_score=round(float(scores.mean()), 4) if len(scores) else 0.0,
+    )
+    with atomic_directory(folder, overwrite=True, ours=_is_silver) as temporary:
+        with (temporary / PAIRS_FILE).open("w", encoding="utf-8", newline="\n") as file:
+            for (a, b), y in zip(found.pairs, scores, strict=True):
+                file.write(f"{_line(a)}\t{_line(b)}\t{y:.4f}\n")
+        record = {
+            "models": dict(models),
+            "gold": {str(path): sha256_file(path) for path in gold},
+            "excluded": {str(path): sha256_file(path) for path in exclude},
+            "language": language,
+            "report": asdict(report),
+            "sha256": sha256_file(temporary / PAIRS_FILE),
+        }
+        write_record(temporary / MANIFEST, SILVER, record)
+    return report
+
+
+def _is_silver(folder: Path) -> bool:
+    return holds_record(folder / MANIFEST, SILVER)
+
+
+def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "n k"]:
+    """For each vector the others of largest cosine, best first; of equals the lower index first."""
+    unit = normalize_rows(vectors)
+    k = min(k, len(unit) - 1)
+    nearest = np.empty((len(unit), k), dtype=np.int64)
+    if k == 0:
+        return nearest
+    for start in range(0, len(unit), ROWS):
+        similarities = unit[start : start + ROWS] @ unit.T
+        rows = np.arange(len(similarities))
+        similarities[rows, start + rows] = -np.inf  # a sentence is not a neighbor of itself
+        # The k-th best of each row; only what reaches it is sorted. A partition alone would choose
+        # among equals at the edge as it likes.
+        edge = -np.partition(-similarities, k - 1, axis=1)[:, k - 1]
+        for row in rows:
+            near = np.flatnonzero(similarities[row] >= edge[row])
+            # The candidates ascend and the sort is stable, so equals stay in order of their index.
+            nearest[start + row] = near[np.argsort(-similarities[row, near], kind="stable")][:k]
+    return nearest
+
+
+def candidates(
+    sentences: Sequence[str], nearest: Int64[ndarray, "n k"], gold: set[frozenset[int]]
+) -> SilverCandidates:
+    """Each sentence with each of its neighbors, without pairs that people have scored.
+
+    Every unordered pair comes once.
+
+    Args:
+        sentences: each once.
+        nearest: rows of each sentence's neighbors.
+        gold: pairs of text keys, so that a pair that differs in punctuation or case alone is left
+            out too.
+    """
+    keys = text_keys(sentences).tolist()
+    seen: set[frozenset[int]] = set()
+    found = SilverCandidates([], 0, 0)
+    in_gold = repeated = 0
+    for row, neighbors in enumerate(nearest.tolist()):
+        for other in neighbors:
+            pair = frozenset((row, other))
+            if frozenset((keys[row], keys[other])) in gold:
+                in_gold += 1
+            elif pair in seen:
+                repeated += 1
+            else:
+                seen.add(pair)
+                found.pairs.append((sentences[row], sentences[other]))
+    return found._replace(gold=in_gold, repeated=repeated)
+
+
+def _training_pairs(gold: Sequence[Path], languages: tuple[str, str]) -> list[LabeledPair]:
+    pairs: list[LabeledPair] = []
+    for path in gold:
+        # Whole parts of the name, so that "contest.tsv" is not a test split.
+        split = HELD_OUT & set(re.split(r"[.\-_]", stem_and_suffix(path)[0].lower()))
+        if split:
+            raise DataError(
+                f"by its name it is a {split.pop()} split, and silver pairs of its sentences would"
+                " leak it; give training pairs",
+                path=path,
+            )
+        pairs += read_labeled(path, kind="sts", languages=languages)
+    codes = sorted({code for pair in pairs for code in pair[3:]})
+    if len(codes) > 1:
+        raise DataError(
+            f"sentences in {', '.join(codes)}; make silver pairs of one language at a time",
+            path=gold[0],
+        )
+    return pairs
+
+
+def _scored_pairs(paths: Sequence[Path], languages: tuple[str, str]) -> set[frozenset[int]]:
+    """The pairs of all splits of files, as text keys.
+
+    All splits, since a sentence of the training pairs may stand in a test pair too.
+    """
+    found: set[frozenset[int]] = set()
+    for path in paths:
+        for split in SPLITS:
+            # A file of a single split has none of the others.
+            pairs = read_labeled(
+                path, kind="sts", split=split, languages=languages, may_be_empty=True
+            )
+            keys_a = text_keys([pair.a for pair in pairs]).tolist()
+            keys_b = text_keys([pair.b for pair in pairs]).tolist()
+            found |= set(map(frozenset, zip(keys_a, keys_b, strict=True)))
+    return found
+
+
+def _line(text: str) -> str:
+    """Without tabs and line ends, which the file's form does not allow."""
+    return " ".join(text.split())

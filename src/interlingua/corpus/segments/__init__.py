@@ -1,0 +1,1 @@
+"""Texts in sections, sentences and words."""

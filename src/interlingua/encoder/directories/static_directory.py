@@ -1,0 +1,204 @@
+"""Tables of token vectors on disk, as ``StaticEmbedding`` and Model2Vec keep them.
+
+sentence-transformers' module ``StaticEmbedding`` has one tensor, a row for each token. Model2Vec
+may have three: vectors, the row of each token (tokens may share vectors), and the weight of each
+token. What is written here is read by both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from interlingua.encoder.directories.model_directory import (
+    EncodingSettings,
+    listed_modules,
+    read_described_settings,
+    read_json,
+    write_json,
+    write_modules,
+    write_tokenizer_config,
+)
+from interlingua.encoder.modeling.backbone import BackboneConfig
+from interlingua.encoder.modeling.weights import read_weights
+from interlingua.encoder.static import MAX_TOKENS, static_config
+from interlingua.errors import CheckpointError, ConfigError
+from interlingua.storage.tensor_files import write_safetensors
+from interlingua.vocabulary.model_files import AnyModelFile, BackboneFile, Modules
+
+MODULE = "StaticEmbedding"
+TABLES = ("embedding.weight", "embeddings")
+"""What a table is called by sentence-transformers and by Model2Vec; the first reads the second's
+name too."""
+MODEL_TYPE = "model2vec"
+LARGEST = 127
+"""Of a signed byte, on both sides of zero."""
+
+
+def static_folder(folder: Path) -> Path | None:
+    """Where the table of a model directory lies; None if the model is none.
+
+    Raises:
+        CheckpointError: ``modules.json`` or ``config.json`` is broken.
+    """
+    if (folder / "modules.json").is_file():
+        modules = cast("list[dict[str, str]]", read_json(folder / "modules.json", schema=Modules))
+        # A table is the first module of its model, in place of the transformer.
+        if modules and modules[0]["type"].endswith(f".{MODULE}"):
+            return folder / modules[0]["path"]
+        return None
+    config = read_json(folder / "config.json", missing={}, schema=AnyModelFile)
+    if config.get("model_type") == MODEL_TYPE:
+        return folder
+    return None
+
+
+def read_static(
+    folder: Path, table_folder: Path
+) -> tuple[BackboneConfig, dict[str, Tensor], EncodingSettings]:
+    """Read a table, ours or another maker's, as the weights of a ``StaticBackbone``.
+
+    Args:
+        folder: of the model.
+        table_folder: see ``static_folder``.
+
+    Raises:
+        CheckpointError: a file is missing or broken, or the model has modules that are not
+            supported.
+    """
+    stored = read_weights(table_folder)
+    name = next((name for name in TABLES if name in stored), None)
+    if name is None:
+        raise CheckpointError(
+            f"{table_folder}: none of its {len(stored)} tensors is {' or '.join(TABLES)}"
+        )
+    table = stored[name]
+    rows = stored.get("mapping")
+    weights = stored.get("weights")
+    _check_shapes(table_folder, table, rows, weights)
+    # Model2Vec's tokens may share vectors.
+    if rows is not None:
+        table = table[rows.long()]
+    table = table.float()
+    # Weights are multiplied in, once and for all.
+    if weights is not None:
+        table = table * weights.float()[:, None]
+    try:
+        config = static_config(*table.shape)
+    except ConfigError as error:
+        raise CheckpointError(f"{table_folder}: {error}") from error
+    return config, {"word_embeddings.weight": table}, static_settings(folder)
+
+
+def _check_shapes(folder: Path, table: Tensor, rows: Tensor | None, weights: Tensor | None) -> None:
+    """Refuse tensors that do not fit each other.
+
+    Raises:
+        CheckpointError: they don't.
+    """
+    tokens = len(table)
+    if rows is not None:
+        tokens = rows.numel()
+    if table.ndim != 2 or table.is_complex() or not table.numel():
+        raise CheckpointError(
+            f"{folder}: token vectors of shape {tuple(table.shape)}, expected a row per token"
+        )
+    if rows is not None and (
+        rows.ndim != 1 or rows.is_floating_point() or rows.is_complex() or not tokens
+    ):
+        raise CheckpointError(
+            f"{folder}: mapping is {rows.dtype} of {tuple(rows.shape)}, expected a row per token"
+        )
+    if rows is not None and (int(rows.min()) < 0 or int(rows.max()) >= len(table)):
+        raise CheckpointError(
+            f"{folder}: mapping names rows {rows.min()} to {rows.max()}, but there are {len(table)}"
+        )
+    if weights is not None and (tuple(weights.shape) != (tokens,) or weights.is_complex()):
+        raise CheckpointError(
+            f"{folder}: weights of shape {tuple(weights.shape)}, expected one per token, {tokens}"
+        )
+
+
+def static_settings(folder: Path) -> EncodingSettings:
+    """Prompts of a static model's directory, and whether its vectors have length 1.
+
+    Raises:
+        CheckpointError: a file is broken, or it has modules that are not supported.
+    """
+    kinds = [kind for _, kind in listed_modules(folder, (MODULE,))]
+    # By the last module; Model2Vec, which has no list of modules, says it in its config.
+    if kinds:
+        normalize = kinds[-1] == "Normalize"
+    else:
+        normalize = read_json(folder / "config.json", schema=BackboneFile).get("normalize", False)
+    return EncodingSettings(
+        normalize=bool(normalize),
+        max_tokens=MAX_TOKENS,
+        **read_described_settings(folder, include_special=False),
+    )
+
+
+def write_static(
+    folder: Path,
+    table: Tensor | None,
+    config: BackboneConfig,
+    settings: EncodingSettings,
+    special_tokens: dict[str, str],
+    *,
+    spells_special_tokens: bool = False,
+    dtype: torch.dtype | None = None,
+    after_pooling: Sequence[str] = (),
+) -> None:
+    """Write everything but the tokenizer's definition and the vocabulary.
+
+    Args:
+        folder: an existing folder.
+        table: a row a token; None = all but the table is written.
+        config: its shape.
+        settings: prompts, and whether vectors have length 1.
+        special_tokens: ``{"pad_token": "<pad>", ...}``.
+        spells_special_tokens: see ``Vocabulary``.
+        dtype: of the stored table; int8 has a scale a row. None = as it is.
+        after_pooling: classes of the modules between pooling and the last scaling.
+    """
+    tensors: dict[str, Tensor] = {}
+    stored_dtype = torch.float32
+    if table is not None:
+        tensors = _stored(table.detach().cpu().contiguous(), dtype)
+        stored_dtype = tensors["embeddings"].dtype
+    described = {
+        "architectures": ["StaticModel"],
+        "model_type": MODEL_TYPE,
+        "vocab_size": config.vocab_size,
+        "hidden_dim": config.hidden_size,
+        "normalize": settings.normalize,
+        "embedding_dtype": str(stored_dtype).removeprefix("torch."),
+    }
+    write_json(folder / "config.json", described)
+    if tensors:
+        write_safetensors(folder / "model.safetensors", tensors, {"format": "pt"})
+    write_tokenizer_config(
+        folder, settings.max_tokens, special_tokens, spells_special_tokens=spells_special_tokens
+    )
+    write_modules(folder, [("", MODULE)], settings, after_pooling=after_pooling)
+
+
+def _stored(table: Tensor, dtype: torch.dtype | None) -> dict[str, Tensor]:
+    if dtype != torch.int8:
+        return {"embeddings": table.to(dtype or table.dtype)}
+    rounded, scales = int8_rows(table.float())
+    return {"embeddings": rounded, "weights": scales}
+
+
+def int8_rows(table: Tensor) -> tuple[Tensor, Tensor]:
+    """int8 values and a scale per row, with the product nearest to the table.
+
+    The scale of a row of zeros is 1.
+    """
+    largest = table.abs().amax(dim=1)
+    scales = torch.where(largest > 0, largest / LARGEST, torch.ones_like(largest))
+    return (table / scales[:, None]).round().to(torch.int8), scales

@@ -1,0 +1,454 @@
+"""The backbone in one call of compiled code, for inference on a CPU: layers of every shape.
+
+The kernel ``layers`` takes a batch through all layers. What lies between two products (biases,
+activations, residual sums, norms, softmax) is done while the rows are in the cache. This module
+lays out its weights: matrices in panels, with the numbers in the order that the kernel reads them,
+and everything in ``struct``s of pointers. A panel is a group of outputs. Within it, four bytes of
+inputs (one float32, two bfloat16 or int16, four int8) of each output follow one another, as one
+instruction multiplies that many; a variant may take eight int8 at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32, Int, Int64, Shaped
+from numpy import ndarray
+from torch import Tensor, nn
+
+from interlingua.encoder.executors.fused import LANES, fields_of
+from interlingua.encoder.executors.quantize import layer_dtypes, mixed, quantize, quantize_to_int16
+from interlingua.encoder.modeling.alibi import alibi_slopes
+from interlingua.encoder.modeling.attention import inverse_frequencies
+from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
+from interlingua.encoder.modeling.layer import Layer
+from interlingua.encoder.modeling.layer_weights import ACTIVATIONS
+from interlingua.kernels import library
+from interlingua.runtime.portions import ceil_div
+
+ALIGNMENT = 64
+"""As in kernels/products.h."""
+TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.int8: 2}
+WIDENED = 3
+"""Weights in bfloat16 for activations in float32; as in kernels/products.h."""
+INT16 = 4
+"""Weights as quantize_to_int16 gives them; as in kernels/products.h."""
+PAIRS = 5
+"""Float32 weights as sums of two bfloats, which tiles multiply; as in kernels/tile_products.h."""
+TILE_HEAD_WIDTH = 32
+TILE_WIDTH = 64
+"""What widths of heads and of rows have to be multiples of for products by tiles."""
+UNSIGNED = 128
+"""Added to weights in bytes: the instruction multiplies unsigned by signed ones."""
+MAX_ROTARY_POSITIONS = 1 << 17
+"""Angles of so many positions take 32 MB with heads of width 64. No weights stand behind their
+number in a model's config."""
+MIN_PRODUCTS = 1 << 25
+"""Multiplications of weights by activations that are worth a thread: a fifth of a millisecond to
+one, by dtype."""
+
+
+# The four structures repeat those of the kernel, field by field and in the same order.
+class _Linear(ctypes.Structure):
+    _fields_ = [
+        *fields_of(ctypes.c_void_p, "weights", "bias", "scales"),
+        *fields_of(ctypes.c_int64, "inputs", "outputs", "type"),
+    ]
+
+
+class _Norm(ctypes.Structure):
+    _fields_ = fields_of(ctypes.c_void_p, "weight", "bias")
+
+
+class _Layer(ctypes.Structure):
+    _fields_ = [
+        *fields_of(_Linear, "qkv", "attention_output", "intermediate", "output"),
+        *fields_of(_Norm, "attention_norm", "output_norm"),
+        *fields_of(_Norm, "second_attention_norm", "query_norm", "key_norm"),
+        *fields_of(ctypes.c_void_p, "rotary"),
+        *fields_of(ctypes.c_int64, "window"),
+    ]
+
+
+class _Model(ctypes.Structure):
+    _fields_ = [
+        *fields_of(ctypes.c_int64, "width", "heads", "inner", "layers"),
+        *fields_of(ctypes.c_int64, "type", "activation", "first", "position_width"),
+        *fields_of(ctypes.c_int64, "norm_first", "gated", "by_tiles"),
+        *fields_of(ctypes.c_float, "eps"),
+        *fields_of(ctypes.c_void_p, "words", "positions", "slopes"),
+        *fields_of(_Norm, "norm", "final_norm"),
+        *fields_of(ctypes.POINTER(_Layer), "layer"),
+    ]
+
+
+class WeightLayout(NamedTuple):
+    """How a variant of the kernel takes its weights.
+
+    Attributes:
+        panel: outputs that stand together.
+        bfloats: whether it multiplies bfloats; without, activations are float32, and weights
+            become that on their way.
+        tiles: whether it multiplies by tiles (AMX), bfloats and bytes, and float32 as pairs of
+            bfloats.
+        bytes_together: inputs of an output that stand side by side where weights are int8.
+        bytes_to_bfloats: whether products of bytes give bfloats; without, what is not int8 in an
+            int8 encoder is float32.
+        int16s: whether it multiplies int16, by activations that are float32 between products.
+    """
+
+    panel: int
+    bfloats: bool
+    tiles: bool = False
+    bytes_together: int = 4
+    bytes_to_bfloats: bool = False
+    int16s: bool = False
+
+    def between(self, dtype: torch.dtype) -> torch.dtype:
+        """What activations are between products, and the type of products that are not in bytes.
+
+        Args:
+            dtype: of the encoder.
+        """
+        if dtype == torch.float32 or not self.bfloats:
+            return torch.float32
+        if dtype == torch.int8 and not self.bytes_to_bfloats:
+            return torch.float32
+        return torch.bfloat16
+
+    def filled(self, outputs: int) -> int:
+        """Outputs of whole panels."""
+        return ceil_div(outputs, self.panel) * self.panel
+
+
+NO_LAYOUT = WeightLayout(panel=LANES, bfloats=False)
+"""Where there is no kernel that could use it."""
+
+
+def layout_of(kernel: ctypes.CDLL | None) -> WeightLayout:
+    """What the variant of ``layers`` that is used takes."""
+    if kernel is None:
+        return NO_LAYOUT
+    # The library has a variant for each kind of processor: it tells what the chosen one takes.
+    kernel.panel_columns.restype = ctypes.c_int64
+    kernel.bytes_together.restype = ctypes.c_int64
+    return WeightLayout(
+        panel=kernel.panel_columns(),
+        bfloats=bool(kernel.has_bfloats()),
+        tiles=bool(kernel.has_tiles()),
+        bytes_together=kernel.bytes_together(),
+        bytes_to_bfloats=bool(kernel.has_bytes_to_bfloats()),
+        int16s=bool(kernel.has_int16s()),
+    )
+
+
+def fits_tiles(config: BackboneConfig) -> bool:
+    """Return whether a backbone has layers, BERT's, and all its widths are those of whole tiles."""
+    if not config.num_hidden_layers or not all(spec.is_plain for spec in config.layer_specs):
+        return False
+    widths = (config.hidden_size, config.intermediate_size)
+    head_width = config.hidden_size // config.num_attention_heads
+    return head_width % TILE_HEAD_WIDTH == 0 and all(width % TILE_WIDTH == 0 for width in widths)
+
+
+class CompiledBackbone:
+    """A snapshot of a backbone for inference by the kernel ``layers``.
+
+    It must be rebuilt when the weights change.
+
+    Products are made in the dtype; residual sums, LayerNorm and softmax are float32 in any case,
+    and so are the states. What a sentence becomes does not depend on the others of its batch, not
+    in the last bit. With int8 the last layers stay bfloat16, see ``quantize.layer_dtypes``, and so
+    does attention. Where the variant of the kernel has no products of bfloats, weights are
+    bfloats in memory, and float32 in the products, as activations are.
+
+    Args:
+        backbone: where the weights come from; not changed.
+        dtype: float32, bfloat16 or int8.
+    """
+
+    multiplies_int16 = False
+    """Whether int16 is multiplied where bfloats would be."""
+
+    def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
+        config = backbone.config
+        self.config = config
+        self.dtype = dtype
+        # What the pointers point to: without a reference here Python would free it.
+        self._kept: list[Any] = []
+        self._rotations: dict[float, int] = {}
+        self._kernel = library("layers")
+        self._layout = layout_of(self._kernel)
+        if self.multiplies_int16:
+            # Then activations are float32.
+            self._layout = self._layout._replace(bfloats=False)
+        self._by_tiles = self._layout.tiles and fits_tiles(config)
+        layers = [layer for layer in backbone.layers if isinstance(layer, Layer)]
+        self._between = self._layout.between(dtype)
+        finer = torch.bfloat16 if dtype == torch.int8 else dtype
+        if self.multiplies_int16:
+            finer = torch.int16
+        dtypes = [finer] * len(layers)
+        if dtype == torch.int8:
+            dtypes = layer_dtypes(dtype, finer, len(layers))
+        self._layers = (_Layer * len(layers))(*map(self._layer, layers, dtypes))
+        self._model = _Model(
+            width=config.hidden_size,
+            heads=config.num_attention_heads,
+            inner=config.intermediate_size,
+            layers=len(layers),
+            type=self._type(self._between),
+            activation=ACTIVATIONS[config.hidden_act].kernel,
+            first=config.first_position,
+            # Without learned positions the table is one row, which every token gets.
+            position_width=config.hidden_size if config.positions == "learned" else 0,
+            norm_first=int(config.norm_first),
+            gated=int(config.gated),
+            by_tiles=int(self._by_tiles),
+            eps=config.layer_norm_eps,
+            words=self._floats(backbone.word_embeddings.weight),
+            positions=self._floats(backbone.position_table()),
+            slopes=self._slopes(),
+            norm=self._norm(backbone.embedding_norm),
+            final_norm=self._norm(backbone.final_norm),
+            layer=self._layers,
+        )
+
+    @classmethod
+    def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
+        """Why it can't be made of this backbone, or None."""
+        config = backbone.config
+        widths = (
+            config.hidden_size // config.num_attention_heads,
+            config.hidden_size,
+            config.intermediate_size,
+        )
+        if backbone.word_embeddings.weight.device.type != "cpu":
+            return "the weights are not on the CPU"
+        if dtype not in TYPES:
+            return f"it has no {str(dtype).removeprefix('torch.')}"
+        if any(width % LANES for width in widths):
+            return f"a width is not a multiple of {LANES}"
+        if config.positions == "rotary" and widths[0] % (2 * LANES):
+            return (
+                f"half a head, of which rotary positions turn pairs, is not a multiple of {LANES}"
+            )
+        if config.positions == "rotary" and config.max_tokens > MAX_ROTARY_POSITIONS:
+            return f"its table of angles would have more than {MAX_ROTARY_POSITIONS:,} positions"
+        kernel = library("layers")
+        if kernel is None:
+            return "it was not built for this processor, or is switched off"
+        panel = layout_of(kernel).panel
+        if config.gated and config.intermediate_size % panel:
+            return f"the width before the gate is not a multiple of {panel}"
+        return None
+
+    def __call__(
+        self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]
+    ) -> Float[Tensor, "t d"]:
+        """Hidden states of the last layer, in the order of the tokens.
+
+        Raises:
+            IndexError: an id is not in the vocabulary, or a sentence is longer than there are
+                positions.
+            ValueError: the boundaries of the sentences do not go from 0 to the number of tokens,
+                rising.
+        """
+        ids = _longs(input_ids)
+        starts = _longs(cu_seqlens)
+        # The kernel checks nothing: a wrong id or boundary would read memory that is not its own.
+        _check_boundaries(starts, len(ids))
+        if len(ids) and (ids.min() < 0 or ids.max() >= self.config.vocab_size):
+            raise IndexError(
+                f"token ids go from 0 to {self.config.vocab_size - 1}, got {ids.min()} to"
+                f" {ids.max()}"
+            )
+        if len(starts) > 1 and np.diff(starts).max() > self.config.max_tokens:
+            raise IndexError(
+                f"{np.diff(starts).max()} tokens, but positions for {self.config.max_tokens}"
+            )
+        states = np.empty((len(ids), self.config.hidden_size), np.float32)
+        kernel = self._kernel
+        assert kernel is not None
+        failed = kernel.encode(
+            ctypes.byref(self._model),
+            ctypes.c_void_p(ids.ctypes.data),
+            ctypes.c_void_p(starts.ctypes.data),
+            ctypes.c_int64(len(starts) - 1),
+            ctypes.c_void_p(states.ctypes.data),
+            ctypes.c_int64(self._threads(len(ids))),
+        )
+        if failed:
+            raise MemoryError("no memory for a batch; lower batch_tokens")
+        return torch.from_numpy(states)
+
+    def _threads(self, tokens: int) -> int:
+        """As many as torch may use here and the work is worth; their number changes no bit."""
+        config = self.config
+        inner = (2 + config.gated) * config.intermediate_size
+        weights = config.hidden_size * (4 * config.hidden_size + inner)
+        products = tokens * weights * config.num_hidden_layers
+        return max(1, min(torch.get_num_threads(), products // MIN_PRODUCTS))
+
+    def _layer(self, layer: Layer, dtype: torch.dtype) -> _Layer:
+        weight, bias = layer.joint_projection()
+        attention_output = layer.attention_output
+        spec = layer.spec
+        return _Layer(
+            qkv=self._linear(weight, bias, dtype),
+            attention_output=self._linear(attention_output.weight, attention_output.bias, dtype),
+            intermediate=self._linear(layer.intermediate.weight, layer.intermediate.bias, dtype),
+            output=self._linear(layer.output.weight, layer.output.bias, dtype),
+            attention_norm=self._norm(layer.attention_norm),
+            output_norm=self._norm(layer.output_norm),
+            second_attention_norm=self._norm(layer.second_attention_norm),
+            query_norm=self._norm(layer.query_norm),
+            key_norm=self._norm(layer.key_norm),
+            rotary=self._rotary(spec.rotary_base),
+            window=-1 if spec.window is None else spec.window,
+        )
+
+    def _rotary(self, base: float | None) -> int | None:
+        """Cosines and then sines of a head, for each position; layers of one base share them."""
+        if base is None:
+            return None
+        if base not in self._rotations:
+            head_width = self.config.hidden_size // self.config.num_attention_heads
+            positions = torch.arange(self.config.max_tokens, dtype=torch.float32)
+            angles = positions[:, None] * inverse_frequencies(base, head_width)
+            self._rotations[base] = self._floats(torch.cat([angles.cos(), angles.sin()], dim=1))
+        return self._rotations[base]
+
+    def _slopes(self) -> int | None:
+        if self.config.positions != "alibi":
+            return None
+        return self._floats(torch.tensor(alibi_slopes(self.config.num_attention_heads)))
+
+    def _type(self, dtype: torch.dtype) -> int:
+        """The kernel's number of a dtype of weights or activations."""
+        if self._by_tiles and dtype == torch.float32:
+            return PAIRS
+        if dtype == torch.bfloat16 and self._between == torch.float32:
+            return WIDENED
+        if dtype == torch.int16:
+            return INT16
+        return TYPES[dtype]
+
+    def _linear(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> _Linear:
+        """The weights in panels, and what belongs to them."""
+        outputs, inputs = weight.shape
+        if bias is None:
+            bias = weight.new_zeros(outputs)
+        factors = None
+        scales = None
+        if dtype == torch.int8:
+            rounded, factors = quantize(weight.detach())
+            # By way of 16 bits: a signed byte has no room for what is added.
+            matrix = (rounded.short() + UNSIGNED).to(torch.uint8)
+        elif dtype == torch.int16:
+            matrix, factors = quantize_to_int16(weight.detach())
+        else:
+            matrix = weight.detach().to(dtype)
+        if factors is not None:
+            # The kernel's Hadamard matrix H is of +-1, that of `rotate` has rows of length 1.
+            factors = factors[:, 0] / math.prod(mixed(inputs)) ** 0.5
+            scales = self._floats(self._filled(factors))
+        if self._type(dtype) == PAIRS:
+            # high + low has about 16 bits of the 24 that a float32 has.
+            high = matrix.bfloat16()
+            low = (matrix - high.float()).bfloat16()
+            panels = torch.stack([self._panels(high), self._panels(low)], dim=1)
+        else:
+            panels = self._panels(matrix)
+        data = np.ascontiguousarray(panels.contiguous().view(torch.uint8).numpy())
+        return _Linear(
+            weights=self._aligned(data),
+            bias=self._floats(self._filled(bias.detach())),
+            scales=scales,
+            inputs=inputs,
+            outputs=outputs,
+            type=self._type(dtype),
+        )
+
+    def _panels(self, matrix: Shaped[Tensor, "o i"]) -> Shaped[Tensor, "p u panel step"]:
+        """Panels of outputs: [panel][input / step][output][step], a step of four bytes or more."""
+        outputs, inputs = matrix.shape
+        panel = self._layout.panel
+        filled = self._layout.filled(outputs)
+        step = 4 // matrix.element_size()
+        if matrix.element_size() == 1:
+            step = self._layout.bytes_together
+        padded = torch.zeros(filled, inputs, dtype=matrix.dtype, device=matrix.device)
+        padded[:outputs] = matrix
+        return padded.view(filled // panel, panel, inputs // step, step).permute(0, 2, 1, 3)
+
+    def _filled(self, numbers: Float[Tensor, " n"]) -> Float[Tensor, " m"]:
+        """With zeros up to whole panels."""
+        missing = self._layout.filled(len(numbers)) - len(numbers)
+        return torch.nn.functional.pad(numbers.float(), (0, missing))
+
+    def _norm(self, norm: nn.LayerNorm | None) -> _Norm:
+        if norm is None:
+            return _Norm()
+        bias: Tensor | None = norm.bias
+        if bias is None:
+            bias = torch.zeros_like(norm.weight)
+        return _Norm(weight=self._floats(norm.weight), bias=self._floats(bias))
+
+    def _floats(self, tensor: Tensor) -> int:
+        array: Float32[ndarray, " n"] = tensor.detach().float().contiguous().numpy()
+        self._kept.append(array)
+        return array.ctypes.data
+
+    def _aligned(self, data: ndarray) -> int:
+        # numpy aligns to less: take some bytes more, and begin at the first address that fits.
+        buffer = np.empty(data.nbytes + ALIGNMENT, np.uint8)
+        start = -buffer.ctypes.data % ALIGNMENT
+        buffer[start : start + data.nbytes] = data.ravel()
+        self._kept.append(buffer)
+        return buffer.ctypes.data + start
+
+
+class Int16Backbone(CompiledBackbone):
+    """The same with products of int16 where bfloats would be: a trial has to prefer it.
+
+    Most processors multiply two int16 in the time of one float32; Intel's without tiles have an
+    instruction for bfloats that takes longer than float32. Activations are float32, and rounded to
+    int16 for each product. Vectors in bfloat16 are several times as near to those in float32 as by
+    bfloats. Of an int8 encoder the last layers are in int16.
+    """
+
+    multiplies_int16 = True
+
+    @classmethod
+    def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
+        """Why it can't be made of this backbone, or None."""
+        reason = super().refusal(backbone, dtype)
+        if reason is not None:
+            return reason
+        if dtype == torch.float32:
+            return "in float32 it does what the executor kernel does"
+        layout = layout_of(library("layers"))
+        if not layout.int16s:
+            return "here it multiplies no int16"
+        if layout.tiles and fits_tiles(backbone.config):
+            return "tiles multiply bfloats and bytes only"
+        return None
+
+
+def _check_boundaries(starts: Int64[ndarray, " b+1"], tokens: int) -> None:
+    """Refuse boundaries by which the kernel would read and write outside of its arrays."""
+    is_whole = len(starts) > 0 and starts[0] == 0 and starts[-1] == tokens
+    if not is_whole or (np.diff(starts) < 0).any():
+        raise ValueError(
+            f"cu_seqlens go from 0 to the number of tokens, {tokens}, and never fall, got"
+            f" {starts[:9]}"
+        )
+
+
+def _longs(tensor: Tensor) -> ndarray:
+    return np.ascontiguousarray(tensor.numpy(), dtype=np.int64)

@@ -1,0 +1,88 @@
+"""A layer in training in torch's own operations: any shape, on any device.
+
+This is what the faster executors are compared with in the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from interlingua.encoder.modeling.attention import Layout, attend
+from interlingua.encoder.modeling.dropout import dropout
+from interlingua.encoder.modeling.layer_weights import LayerWeights
+
+
+class EagerSteps:
+    """The steps of a layer, see ``encoder/modeling/layer_weights.py``.
+
+    Args:
+        layer: the weights.
+        layout: where the sentences are.
+    """
+
+    def __init__(self, layer: LayerWeights, layout: Layout) -> None:
+        # Its parts go by their names: `inference.py` has the same ones laid out in another way.
+        self.layer: Any = layer
+        self.layout = layout
+        self.dropout_rate, self.attention_dropout_rate = layer.dropout_rates()
+
+    def normalized(self, x: Float[Tensor, "t d"], norm: str) -> Float[Tensor, "t d"]:
+        """See ``LayerSteps``."""
+        normed: Tensor = getattr(self.layer, norm)(x)
+        return normed
+
+    def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
+        """See ``LayerSteps``."""
+        layer = self.layer
+        spec = layer.spec
+        return attend(
+            _with_norms(layer.qkv(x), layer.query_norm, layer.key_norm),
+            self.layout,
+            heads=spec.heads,
+            dropout_rate=self.attention_dropout_rate,
+            rotary_base=spec.rotary_base,
+            window=spec.window,
+            alibi=spec.alibi,
+        )
+
+    def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
+        """See ``LayerSteps``."""
+        inner: Tensor = self.layer.intermediate(x)
+        activation: Callable[[Tensor], Tensor] = self.layer.activation
+        if not self.layer.spec.gated:
+            return activation(inner)
+        activated, gate = inner.chunk(2, dim=-1)
+        return activation(activated) * gate
+
+    def added(
+        self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
+    ) -> Float[Tensor, "t d"]:
+        """See ``LayerSteps``."""
+        total: Tensor = x + dropout(getattr(self.layer, linear)(y), self.dropout_rate)
+        if norm is None:
+            return total
+        return self.normalized(total, norm)
+
+    def summed(
+        self, x: Float[Tensor, "t d"], y: Float[Tensor, "t d"], norm: str
+    ) -> Float[Tensor, "t d"]:
+        """See ``LayerSteps``."""
+        return self.normalized(x + y, norm)
+
+
+def _with_norms(
+    qkv: Float[Tensor, "t 3*d"],
+    query_norm: Callable[[Tensor], Tensor] | None,
+    key_norm: Callable[[Tensor], Tensor] | None,
+) -> Float[Tensor, "t 3*d"]:
+    """Queries, keys and values side by side, the first two normalized where there are norms."""
+    if query_norm is None or key_norm is None:
+        return qkv
+    queries, keys, values = qkv.chunk(3, dim=-1)
+    # Autocast computes norms in float32: back to what goes into products.
+    return torch.cat([query_norm(queries), key_norm(keys), values], dim=-1).to(qkv.dtype)

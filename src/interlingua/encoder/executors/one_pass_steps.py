@@ -1,0 +1,102 @@
+"""A layer in training with ``run.compile``: one kernel between two matrix products.
+
+The states that go from layer to layer are in the products' type, bfloat16 under autocast; each sum
+and each norm is computed in float32. Under autocast on a GPU ``EagerSteps`` keeps them in float32,
+twice as much to read and to write.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from interlingua.encoder.executors.eager import EagerSteps
+from interlingua.encoder.modeling.layer_weights import ACTIVATIONS
+from interlingua.runtime.one_pass import one_pass
+
+
+class OnePassSteps(EagerSteps):
+    """See ``LayerSteps``; products and attention are those of ``EagerSteps``."""
+
+    def normalized(self, x: Float[Tensor, "t d"], norm: str) -> Float[Tensor, "t d"]:
+        """See ``LayerSteps``."""
+        scale: nn.LayerNorm = getattr(self.layer, norm)
+        return normed(x, scale.weight, scale.bias, scale.eps)
+
+    def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
+        """See ``LayerSteps``."""
+        spec = self.layer.spec
+        return activated(self.layer.intermediate(x), spec.activation, gated=spec.gated)
+
+    def added(
+        self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
+    ) -> Float[Tensor, "t d"]:
+        """See ``LayerSteps``."""
+        product = getattr(self.layer, linear)(y)
+        if norm is None:
+            return added(x, product, self.dropout_rate)
+        scale: nn.LayerNorm = getattr(self.layer, norm)
+        return added_and_normed(x, product, self.dropout_rate, scale.weight, scale.bias, scale.eps)
+
+
+@one_pass(rows=1)
+def normed(
+    x: Float[Tensor, "t d"],
+    weight: Float[Tensor, " d"],
+    bias: Float[Tensor, " d"] | None,
+    eps: float,
+) -> Float[Tensor, "t d"]:
+    """LayerNorm, computed in float32 at least."""
+    return _norm(x, weight, bias, eps).to(x.dtype)
+
+
+@one_pass(rows=1)
+def activated(inner: Float[Tensor, "t i"], activation: str, *, gated: bool) -> Float[Tensor, "t i"]:
+    """The activation of the first feed-forward product, and its gate."""
+    function = ACTIVATIONS[activation].function
+    if not gated:
+        return function(inner)
+    # Both are halves of one product: what is activated, then its factors.
+    half, gate = inner.chunk(2, dim=-1)
+    return function(half) * gate
+
+
+@one_pass(rows=2)
+def added(
+    x: Float[Tensor, "t d"], product: Float[Tensor, "t d"], rate: float
+) -> Float[Tensor, "t d"]:
+    """The residual sum, with dropout of what is new."""
+    # To the products' type at the very end, so that one rounding is all that a sum loses.
+    return _sum(x, product, rate).to(product.dtype)
+
+
+@one_pass(rows=2)
+def added_and_normed(
+    x: Float[Tensor, "t d"],
+    product: Float[Tensor, "t d"],
+    rate: float,
+    weight: Float[Tensor, " d"],
+    bias: Float[Tensor, " d"] | None,
+    eps: float,
+) -> Float[Tensor, "t d"]:
+    """The residual sum and the norm of it."""
+    return _norm(_sum(x, product, rate), weight, bias, eps).to(product.dtype)
+
+
+def _sum(x: Tensor, product: Tensor, rate: float) -> Tensor:
+    return _precise(x) + F.dropout(_precise(product), rate)
+
+
+def _norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
+    # The type is chosen here, whatever autocast would choose.
+    with torch.autocast(x.device.type, enabled=False):
+        return F.layer_norm(_precise(x), weight.shape, weight, bias, eps)
+
+
+def _precise(x: Tensor) -> Tensor:
+    """In float32, or in float64 where it is (gradient checks)."""
+    if x.dtype == torch.float64:
+        return x
+    return x.float()

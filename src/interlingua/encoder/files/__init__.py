@@ -1,0 +1,1 @@
+"""Embed files of lines."""

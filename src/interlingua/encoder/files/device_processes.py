@@ -1,0 +1,149 @@
+"""Tasks shared out among processes of this machine, one per GPU or per group of cores.
+
+Threads would share Python's interpreter lock, and a single process would feed several GPUs in turn.
+So each process has a device of its own. It takes the device from a queue when it begins, and sets
+it in its environment before CUDA is initialized. Results come back in the order of the tasks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+import torch
+
+from interlingua.errors import ConfigError, InterlinguaError
+from interlingua.runtime.processes import LibraryContext, end_with_parent
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+AHEAD = 2
+"""Tasks of each process that are taken before the first result is needed."""
+Result = TypeVar("Result")
+
+
+class OnDevices:
+    """Processes that each have a device of their own.
+
+    Args:
+        pool: of these processes.
+        count: how many there are.
+    """
+
+    def __init__(self, pool: ProcessPoolExecutor, count: int) -> None:
+        self.pool = pool
+        self.slots = count
+
+    def run(
+        self,
+        function: Callable[..., Result],
+        tasks: Iterable[tuple[Any, ...]],
+        *,
+        encodes: bool = False,
+    ) -> Iterator[Result]:
+        """What a function gives for the arguments of each task, in their order.
+
+        See ``workers.Workers``.
+
+        Raises:
+            InterlinguaError: as the function does, or a process was killed.
+        """
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for task in tasks:
+                waiting.append(self.pool.submit(_task, function, task))
+                # Some tasks ahead keep all processes busy; all of them would be in memory at once.
+                if len(waiting) >= AHEAD * self.slots:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenProcessPool as error:
+            raise InterlinguaError(
+                f"one of the {self.slots} processes of --devices was killed (is the memory full?"
+                " each holds the model); ask for fewer"
+            ) from error
+
+
+@contextlib.contextmanager
+def on_devices(count: int, device: str | None) -> Iterator[OnDevices]:
+    """Processes for as long as the block lasts.
+
+    Args:
+        count: how many; with GPUs each has one.
+        device: ``cpu``, ``cuda``, or None: GPUs where there are any.
+
+    Raises:
+        ConfigError: there are fewer GPUs, or the device is a single one.
+    """
+    devices = visible_devices(count, device)
+    # Not fork: threads of torch hold locks, and CUDA does not survive it.
+    context = LibraryContext()
+    # All processes are started with the same arguments: which one is which, the queue decides.
+    queue = context.SimpleQueue()
+    for visible in devices:
+        queue.put(visible)
+    threads = max(1, torch.get_num_threads() // count)
+    pool = ProcessPoolExecutor(
+        count, mp_context=context, initializer=_begin, initargs=(queue, threads)
+    )
+    try:
+        yield OnDevices(pool, count)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def visible_devices(count: int, device: str | None) -> list[str | None]:
+    """Which GPU each process sees; None leaves the environment unchanged.
+
+    Args:
+        count: of processes.
+        device: see ``on_devices``.
+
+    Raises:
+        ConfigError: there are fewer GPUs, or the device is a single one.
+    """
+    if device not in (None, "cpu", "cuda"):
+        raise ConfigError(
+            f"--device {device} is one device, --devices {count} takes several; drop one of the two"
+        )
+    gpus = 0
+    if device != "cpu" and torch.cuda.is_available():
+        gpus = torch.cuda.device_count()
+    if device == "cuda" and not gpus:
+        raise ConfigError(
+            "--device cuda: there is no GPU here; drop it, and --devices shares the cores"
+        )
+    if not gpus:
+        return [None] * count
+    if count > gpus:
+        raise ConfigError(
+            f"--devices {count}: this machine has {gpus} GPUs; ask for fewer, or say --device cpu"
+        )
+    # Where the user shows some GPUs alone, those are shared out, by the names they have there.
+    names = [str(number) for number in range(gpus)]
+    chosen = os.environ.get(VISIBLE)
+    if chosen:
+        names = chosen.split(",")
+    return list(names[:count])
+
+
+def _begin(queue: Any, threads: int) -> None:
+    """In each process, before CUDA looks for GPUs."""
+    visible = queue.get()
+    if visible is not None:
+        os.environ[VISIBLE] = visible
+    torch.set_num_threads(threads)
+    end_with_parent()
+
+
+def _task(function: Callable[..., Result], task: tuple[Any, ...]) -> Result:
+    """A task as the process does it."""
+    try:
+        return function(*task)
+    except InterlinguaError as error:
+        # Of the kinds of errors not all can be sent to another process; their texts can.
+        raise InterlinguaError(str(error)) from None

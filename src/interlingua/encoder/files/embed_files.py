@@ -1,0 +1,495 @@
+"""The whole of ``interlingua embed``: files of lines to files of vectors, here or by workers.
+
+Lines are read in windows, as ``encode`` does, so that memory does not grow with a file. With
+workers (several GPUs, or a Ray cluster) windows go out as tasks and their vectors come back in the
+order of the lines. A folder of vectors keeps a record of the finished files, so that a killed run
+goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.corpus.formats.bad_lines import BadLines
+from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
+from interlingua.encoder.encode import EncodeReport, collect, windows
+from interlingua.encoder.files.device_processes import OnDevices, on_devices
+from interlingua.encoder.files.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
+from interlingua.encoder.finite import check_finite
+from interlingua.encoder.protocol import Encode
+from interlingua.errors import ConfigError, DamagedFileError, DataError, count_of
+from interlingua.runtime.progress import SILENT, Progress
+from interlingua.runtime.workers import OnRay, connected
+from interlingua.storage.files import PathLike, count_lines, open_text, stem_and_suffix
+from interlingua.storage.formats import EMBEDDED
+from interlingua.storage.limits import guard_lines
+from interlingua.storage.locks import exclusive
+from interlingua.storage.record import RecordError, read_record, write_record
+from interlingua.storage.remote import (
+    check_writable,
+    destination,
+    exists,
+    expand,
+    fetch,
+    is_remote,
+    keep_inputs,
+    name_of,
+    size_of,
+    state,
+)
+
+STANDARD_INPUT = "-"
+RECORD = "embedded.json"
+"""In a folder of vectors: the model, and the files that are done."""
+
+
+class Made(NamedTuple):
+    """A file of vectors: how many, of which width, and the type of their numbers."""
+
+    rows: int
+    width: int
+    dtype: str
+
+    @classmethod
+    def of(cls, vectors: Float32[ndarray, "n d"]) -> Made:
+        """Of these vectors, which may map the file: nothing here holds on to them."""
+        return cls(len(vectors), vectors.shape[1], str(vectors.dtype))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EmbedJob:
+    """One run of ``interlingua embed``: the files to read, and who does the work.
+
+    Attributes:
+        files: of lines, ``.csv``, ``.xlsx``, addresses or patterns; ``-`` is standard input.
+        output: a ``.npy`` file, one ``.parquet`` file for all texts, or a folder.
+        ray: address of a Ray cluster that shares the work; None = this machine.
+        ray_cores: cores of each task on the cluster.
+        devices: processes of this machine that share the work.
+        device: of these processes, ``cpu`` or ``cuda``; None = GPUs where there are any.
+        column: of tables; None = the one called by ``language``, or text.
+        language: of the lines, where the model needs it.
+        on_error: what is done with lines that can't be read, see ``BadLines``.
+    """
+
+    files: Sequence[str]
+    output: str
+    ray: str | None = None
+    ray_cores: int
+    devices: int
+    device: str | None = None
+    column: str | None = None
+    language: str | None = None
+    on_error: str
+
+    def __post_init__(self) -> None:
+        # Made for its check alone: it refuses what it does not know.
+        BadLines(self.on_error)
+        if STANDARD_INPUT in self.files and (len(self.files) > 1 or self.output.endswith("/")):
+            raise ConfigError(
+                "standard input is one text by itself; name one .npy or .parquet file for it"
+            )
+        if self.devices > 1 and self.ray is not None:
+            raise ConfigError("--ray shares the work out by itself; drop --devices")
+        suffix = Path(name_of(self.output)).suffix
+        if self.to_parquet:
+            require_pyarrow()
+        elif (
+            suffix.lower() not in ("", ".npy")
+            and not self.output.endswith("/")
+            and not os.path.isdir(self.output)
+        ):
+            raise ConfigError(
+                f"{self.output}: vectors are written as .npy or .parquet, not {suffix}; name"
+                " OUT.npy (numpy.load reads it), OUT.parquet (texts and vectors), or a folder with"
+                " / at its end"
+            )
+
+    def run(self, encode: Encode, *, model: str, progress: Progress = SILENT) -> list[str]:
+        """Embed the files and write their vectors.
+
+        Args:
+            encode: see ``Encode``; also takes ``out`` and ``report``, as
+                ``interlingua.encoder.encode.encode`` does.
+            model: what tells the model and its settings: a folder with vectors of another is
+                refused.
+            progress: counts the lines.
+
+        Returns:
+            What there is to tell, in lines.
+        """
+        targets = self._targets()
+        for name in targets:
+            refuse_column(self.column, name)
+        keep_inputs(set(targets.values()), self.names)
+        with self._alone(), BadLines(self.on_error, self._bad_lines_path) as bad:
+            return [*self._embed(encode, model, targets, bad, progress), *bad.lines()]
+
+    @property
+    def _bad_lines_path(self) -> Path:
+        """Of the file that keeps lines that can't be read; for vectors in a store it is here."""
+        if is_remote(self.output):
+            return Path(f"{name_of(self.output.rstrip('/'))}.bad-lines.tsv")
+        if self.to_folder:
+            return Path(self.output, "bad-lines.tsv")
+        return Path(f"{self.output}.bad-lines.tsv")
+
+    def _alone(self) -> contextlib.AbstractContextManager[None]:
+        """Keep other runs out of a folder of vectors; a store elsewhere has no locks."""
+        if not self.to_folder or is_remote(self.output):
+            return contextlib.nullcontext()
+        folder = Path(self.output.removeprefix("file://"))
+        return exclusive(folder, remedy="choose another --output folder")
+
+    def _embed(
+        self,
+        encode: Encode,
+        model: str,
+        targets: dict[str, str],
+        bad: BadLines,
+        progress: Progress,
+    ) -> list[str]:
+        started = time.perf_counter()
+        report = EncodeReport()
+        record: _Record | None = None
+        if self.to_folder:
+            record = _Record(self.output, model)
+        names = list(targets)
+        left = [name for name in names if record is None or not record.has(name, targets[name])]
+        # Tried before hours of work; all targets are in one folder, so the first stands for all.
+        if left:
+            check_writable(targets[left[0]])
+        made: list[Made] = []
+        with tempfile.TemporaryDirectory() as scratch, self._workers() as workers:
+            sentences = partial(read_column, column=self.column, language=self.language, bad=bad)
+            count = _Count(left, progress, sentences, skips=bad.skips)
+            work = _Work(encode, Path(scratch), report, count, workers, sentences, bad)
+            if self.to_parquet:
+                made.append(work.parquet(names, self.output))
+            else:
+                for name, vectors in work.files(left, targets):
+                    made.append(vectors)
+                    if record is not None:
+                        record.add(name, targets[name])
+        return self._summary(made, len(names) - len(left), report, time.perf_counter() - started)
+
+    def _workers(self) -> contextlib.AbstractContextManager[OnRay | OnDevices | None]:
+        if self.devices > 1:
+            return on_devices(self.devices, self.device)
+        return connected(self.ray, cores=self.ray_cores)
+
+    @property
+    def names(self) -> list[str]:
+        """The files, patterns filled in."""
+        return list(dict.fromkeys(name for pattern in self.files for name in expand(pattern)))
+
+    @property
+    def to_folder(self) -> bool:
+        """Whether there is a file of vectors for each of several."""
+        return not self.to_parquet and (len(self.names) > 1 or self.output.endswith("/"))
+
+    @property
+    def to_parquet(self) -> bool:
+        """Whether the lines of all files and their vectors go into one Parquet file."""
+        return is_parquet(self.output) and not os.path.isdir(self.output)
+
+    def _targets(self) -> dict[str, str]:
+        names = self.names
+        if self.to_parquet:
+            return dict.fromkeys(names, self.output)
+        if not self.to_folder:
+            return {names[0]: self.output}
+        folder = self.output.rstrip("/")
+        targets = {}
+        for name in names:
+            stem, _ = stem_and_suffix(name_of(name))
+            targets[name] = f"{folder}/{stem}.npy"
+        # a/text.txt and b/text.txt would overwrite each other.
+        if len(set(targets.values())) < len(names):
+            raise ConfigError(
+                f"several of the {len(names)} files would go to one of the same name; embed them"
+                " apart"
+            )
+        return targets
+
+    def _summary(
+        self, made: Sequence[Made], before: int, report: EncodeReport, seconds: float
+    ) -> list[str]:
+        rows = sum(one.rows for one in made)
+        # Every part is empty where it would say nothing.
+        width = 0
+        dtype = "float32"
+        if made:
+            width = max(one.width for one in made)
+            dtype = made[0].dtype
+        files = ""
+        if self.output.endswith("/") or len(made) + before > 1:
+            files = f"{len(made)} files, "
+        # Ready vectors that a function or a file gives have no tokens.
+        rate = f"{seconds:.1f} s, {report.texts / seconds:,.0f} lines/s"
+        if report.tokens:
+            rate += f", {report.tokens / seconds:,.0f} tokens/s"
+        skipped = f"; {before} files were there" if before else ""
+        lines = [f"{self.output}: {files}{rows:,} x {width} {dtype}, {rate}{skipped}"]
+        if report.cut_rows:
+            lines.append(report.cuts)
+        return lines
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Embeds files, one after the other or several at once, and writes their vectors."""
+
+    encode: Encode
+    scratch: Path
+    report: EncodeReport
+    count: _Count
+    workers: OnRay | OnDevices | None
+    sentences: Callable[[PathLike], Iterator[str]]
+    bad: BadLines
+
+    def files(self, names: Sequence[str], targets: dict[str, str]) -> Iterator[tuple[str, Made]]:
+        """Every file when its vectors are there."""
+        if self.workers is None:
+            for name in names:
+                with self._lines(name) as lines, destination(targets[name], self.scratch) as path:
+                    # No name for the vectors: the file that they map is moved behind the block.
+                    made = Made.of(
+                        self.encode(
+                            lines, out=path, report=self.report, show_progress_bar=self.count
+                        )
+                    )
+                yield name, made
+            return
+        # Windows come back in the order they were sent in, so that those of a file are neighbors.
+        for name, parts in itertools.groupby(self._embedded(names), key=lambda part: part[0]):
+            with destination(targets[name], self.scratch) as path:
+                made = Made.of(collect((vectors for _, _, vectors in parts), 0, path))
+            yield name, made
+
+    def parquet(self, names: Sequence[str], target: str) -> Made:
+        """All files, one after the other, into one Parquet file of lines and vectors."""
+        with destination(target, self.scratch) as path, ParquetVectors(path) as table:
+            for name, parts in itertools.groupby(self._embedded(names), key=lambda part: part[0]):
+                row = 0
+                for _, texts, vectors in parts:
+                    # Refused with the line of its file, counted from 1.
+                    check_finite(vectors, lambda at, name=name, row=row: f"{name}:{row + at + 1}")  # type: ignore[misc]
+                    table.write(texts, vectors)
+                    row += len(texts)
+        return Made(table.rows, table.width, table.dtype)
+
+    def _embedded(
+        self, names: Sequence[str]
+    ) -> Iterator[tuple[str, list[str], Float32[ndarray, "n d"]]]:
+        """The lines of the files with their vectors, a window at a time."""
+        portions = ((name, texts) for name in names for texts in self._windows(name))
+        if self.workers is None:
+            for name, texts in portions:
+                vectors = self.encode(texts, report=self.report, show_progress_bar=self.count)
+                yield name, texts, vectors
+            return
+        # One copy goes to the workers, who are some windows ahead; they give vectors back in the
+        # same order.
+        sent, kept = itertools.tee(portions)
+        tasks = ((self.encode, texts) for _, texts in sent)
+        found = self.workers.run(embed_window, tasks, encodes=True)
+        for (vectors, report), (name, texts) in zip(found, kept, strict=True):
+            self.report.max_tokens = report.max_tokens
+            # Before the texts are added: rows are counted from 0 over all windows.
+            self.report.cut_rows.extend(self.report.texts + row for row in report.cut_rows)
+            self.report.texts += report.texts
+            self.report.tokens += report.tokens
+            self.count.advance(len(vectors))
+            yield name, texts, vectors
+
+    def _windows(self, name: str) -> Iterator[list[str]]:
+        """The lines of a file in windows; one without lines where the file has none.
+
+        Without it an empty file would have no task, and so no file of vectors.
+        """
+        is_empty = True
+        with self._lines(name) as lines:
+            for texts in windows(lines):
+                is_empty = False
+                yield texts
+        if is_empty:
+            yield []
+
+    @contextlib.contextmanager
+    def _lines(self, name: str) -> Iterator[Iterator[str]]:
+        """The lines without their ends; blank ones stay, so that row i is line i."""
+        if name == STANDARD_INPUT:
+            try:
+                stream = guard_lines(sys.stdin.buffer, name)
+                decoded = io.TextIOWrapper(stream, encoding="utf-8", errors=self.bad.errors)
+                yield self._read(decoded, name)
+            except UnicodeDecodeError as error:
+                byte = error.object[error.start]
+                raise DataError(
+                    f"not UTF-8 (byte 0x{byte:02x}); convert it first", path="-"
+                ) from error
+            return
+        path = fetch(name, self.scratch / "fetched")
+        self.count.open(name, path)
+        if is_table(path):
+            yield self.sentences(path)
+        else:
+            yield self._text(path)
+        # What was fetched goes as soon as it is read: the scratch folder holds one file at a time.
+        if is_remote(name):
+            path.unlink()
+
+    def _read(self, lines: Iterable[str], path: PathLike) -> Iterator[str]:
+        """The lines; one that can't be read comes as a blank one, so that row i is line i."""
+        for number, line in enumerate(lines, 1):
+            yield line.rstrip("\r\n") if self.bad.is_text(line, path, number) else ""
+
+    def _text(self, path: PathLike) -> Iterator[str]:
+        """The lines of a text file, or those before the place where it is damaged."""
+        count = 0
+        try:
+            with open_text(path, errors=self.bad.errors) as text:
+                for line in self._read(text, path):
+                    count += 1
+                    yield line
+        except DamagedFileError as error:
+            self.bad.damaged(error, f"{count_of(count, 'lines')}", is_empty=not count)
+
+
+def _is_stream(name: str) -> bool:
+    """Return whether a file can be read but once: standard input, a pipe, a device."""
+    return name == STANDARD_INPUT or (os.path.exists(name) and not os.path.isfile(name))
+
+
+class _Count(Progress):
+    """Lines that are done, and all.
+
+    A file elsewhere is taken to have as many as the others until it is here.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        progress: Progress,
+        sentences: Callable[[PathLike], Iterator[str]],
+        *,
+        skips: bool = False,
+    ) -> None:
+        self.sentences = sentences
+        self.skips = skips
+        self.progress = progress
+        self.files = len(names)
+        self.done = 0.0
+        # Counting what is in a pipe would leave nothing to embed.
+        self.has_total = all(is_remote(name) or not _is_stream(name) for name in names)
+        self.lines: dict[str, int] = {}
+        if self.has_total:
+            self.lines = {name: self._count(name) for name in names if not is_remote(name)}
+        else:
+            self._start()
+
+    def open(self, name: str, path: Path) -> None:
+        """Take note of a file that is read now."""
+        if name not in self.lines and self.has_total:
+            self.lines[name] = self._count(path)
+        self._start()
+
+    def _count(self, path: PathLike) -> int:
+        if is_table(path):
+            return sum(1 for _ in self.sentences(path))
+        try:
+            return count_lines(path)
+        except DamagedFileError:
+            if not self.skips:
+                raise
+            # Where bad lines are skipped, the damage is reported when the file is read.
+            return 0
+
+    def _start(self) -> None:
+        """Tell how many lines there are: the mean of the files that are counted, for all."""
+        total: float | None = None
+        if self.has_total:
+            total = sum(self.lines.values()) * self.files // max(1, len(self.lines))
+        self.progress.start(total, "lines", "embedding", done=self.done)
+
+    def advance(self, count: float = 1) -> None:
+        """Count lines."""
+        self.done += count
+        self.progress.advance(count)
+
+
+class _Record:
+    """Which files of a folder are done, kept in it after each.
+
+    Args:
+        folder: of vectors.
+        model: what tells the model.
+
+    Raises:
+        ConfigError: the folder holds vectors of another model.
+    """
+
+    def __init__(self, folder: str, model: str) -> None:
+        self.path = f"{folder.rstrip('/')}/{RECORD}"
+        self.model = model
+        self.files: dict[str, list[Any]] = {}
+        if not exists(self.path):
+            return
+        with tempfile.TemporaryDirectory() as scratch:
+            try:
+                found = read_record(fetch(self.path, Path(scratch)), EMBEDDED)
+                recorded_model = found["model"]
+                self.files = dict(found["files"])
+            except RecordError as error:
+                # The path that the user knows, which may be on another machine.
+                raise RecordError(error.fault, EMBEDDED.remedy, path=self.path) from error
+            except (ValueError, KeyError, TypeError) as error:
+                raise DataError(
+                    "can't be read; choose another folder or remove it", path=self.path
+                ) from error
+        # Vectors of two models in one folder could not be compared.
+        if recorded_model != model:
+            raise ConfigError(
+                f"{folder} holds vectors of another model, prompt or settings; choose another"
+                " folder"
+            )
+
+    def has(self, name: str, target: str) -> bool:
+        """Whether a file's vectors are there as a whole and the file has not changed since."""
+        # A size is known at once, also on another machine; a digest would read all vectors.
+        return name in self.files and exists(target) and self.files[name] == _entry(name, target)
+
+    def add(self, name: str, target: str) -> None:
+        """Take note of one more."""
+        self.files[name] = _entry(name, target)
+        with (
+            tempfile.TemporaryDirectory() as scratch,
+            destination(self.path, Path(scratch)) as path,
+        ):
+            write_record(path, EMBEDDED, {"model": self.model, "files": self.files})
+
+
+def _entry(name: str, target: str) -> list[Any]:
+    """Return what changes when a file does, and the bytes of its vectors."""
+    return [state(name), size_of(target)]
+
+
+def embed_window(encode: Encode, texts: list[str]) -> tuple[Float32[ndarray, "n d"], EncodeReport]:
+    """Vectors of some lines of a file, and what happened to them."""
+    report = EncodeReport()
+    return encode(texts, report=report), report

@@ -1,0 +1,1 @@
+"""Maps that remove the language from vectors."""

@@ -1,0 +1,1 @@
+"""The transformer: layers, attention, positions, families of models, and their weights."""

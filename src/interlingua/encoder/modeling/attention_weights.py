@@ -1,0 +1,111 @@
+"""What tokens look at: the attention weights of the last layer.
+
+Fast attention never spells them out. So the layers before the last one run as always, and of the
+last one only what these weights need is computed. For each sentence's first token these are T
+scores for each head; the (l, l) matrix of a head is computed for a single sentence.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.modeling.alibi import slopes_tensor
+from interlingua.encoder.modeling.attention import Layout, rotate
+from interlingua.encoder.modeling.backbone import Backbone
+from interlingua.encoder.modeling.layer import Layer
+
+
+@torch.inference_mode()
+def first_token_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor, "t h"]:
+    """Attention of each sentence's first token over its sentence, in the last layer.
+
+    The first token is ``<s>``, ``[CLS]`` or the like. Dropout is off where the backbone is in
+    evaluation mode.
+
+    Args:
+        backbone: with at least one layer.
+        batch: the packed sentences, on the backbone's device.
+
+    Returns:
+        One row per token of the batch, one column per head; over a sentence each column sums to 1.
+    """
+    layer = cast(Layer, backbone.layers[-1])
+    spec = layer.spec
+    states = backbone(batch.input_ids, batch.cu_seqlens, num_layers=len(backbone.layers) - 1)
+    states = layer.before_attention(states)
+    # Queries of first tokens alone, (b, heads, head width), but keys of all tokens.
+    by_head = (-1, spec.heads, spec.head_width)
+    queries = layer.queries(states[batch.cu_seqlens[:-1].long()]).view(by_head)
+    keys = layer.keys(states)
+    if spec.rotary_base is not None:
+        # A first token has position 0, at which nothing is turned: the keys alone are. With `flash`
+        # the layout keeps the tokens in the batch's order, here whatever the device is.
+        in_order = Layout.of(batch.cu_seqlens, flash=True)
+        keys = rotate(keys, in_order, heads=spec.heads, base=spec.rotary_base)
+    keys = keys.view(by_head)
+    sentence = batch.sequence_ids()
+    scores = (queries[sentence] * keys).sum(-1).float() / math.sqrt(spec.head_width)
+    # From position 0 a token at distance d is the one at position d.
+    distances = batch.positions()[:, None]
+    if spec.alibi:
+        scores = scores - distances * slopes_tensor(spec.heads, scores.device)
+    if spec.window is not None:
+        scores = scores.masked_fill(distances > spec.window, -torch.inf)
+    return softmax_by_sentence(scores, sentence, batch.batch_size)
+
+
+@torch.inference_mode()
+def sentence_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor, "h l l"]:
+    """Return the attention of every token to every token of one sentence, in the last layer.
+
+    Args:
+        backbone: with at least one layer.
+        batch: one sentence, on the backbone's device.
+
+    Returns:
+        Per head a row for each token that looks and a column for each token that is looked at;
+        rows sum to 1. Row 0 is ``first_token_attention``.
+    """
+    layer = cast(Layer, backbone.layers[-1])
+    spec = layer.spec
+    states = backbone(batch.input_ids, batch.cu_seqlens, num_layers=len(backbone.layers) - 1)
+    states = layer.before_attention(states)
+    queries, keys = layer.queries(states), layer.keys(states)
+    if spec.rotary_base is not None:
+        layout = Layout.of(batch.cu_seqlens, flash=True)
+        queries = rotate(queries, layout, heads=spec.heads, base=spec.rotary_base)
+        keys = rotate(keys, layout, heads=spec.heads, base=spec.rotary_base)
+    by_head = (-1, spec.heads, spec.head_width)
+    products = torch.einsum("qhw,khw->hqk", queries.view(by_head), keys.view(by_head))
+    scores = products.float() / math.sqrt(spec.head_width)
+    position = batch.positions()
+    distances = (position[:, None] - position).abs()
+    if spec.alibi:
+        scores = scores - distances * slopes_tensor(spec.heads, scores.device)[:, None, None]
+    if spec.window is not None:
+        scores = scores.masked_fill(distances > spec.window, -torch.inf)
+    return torch.softmax(scores, dim=-1)
+
+
+def softmax_by_sentence(
+    scores: Float[Tensor, "t h"], sentence: Int64[Tensor, " t"], sentences: int
+) -> Float[Tensor, "t h"]:
+    """Softmax of each column over the tokens of each sentence.
+
+    Args:
+        scores: of packed tokens.
+        sentence: to which each token belongs.
+        sentences: how many there are.
+    """
+    rows = sentence[:, None].expand_as(scores)
+    shape = (sentences, scores.shape[1])
+    # The largest score of each sentence is subtracted, so that no exponential overflows.
+    largest = scores.new_full(shape, -torch.inf).scatter_reduce(0, rows, scores, reduce="amax")
+    weights = torch.exp(scores - largest[sentence])
+    return weights / scores.new_zeros(shape).index_add(0, sentence, weights)[sentence]

@@ -1,0 +1,419 @@
+"""Which results stand in one column (one model), and which in one table (comparable ones).
+
+A column holds the results of one model, or of the seeds of one training configuration. A section
+holds, for each column, the results on one task with one choice of its settings, so that its numbers
+can stand next to each other. Where data, protocol versions or settings differ all the same,
+``differences`` finds the columns that can't be compared.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from interlingua.config.registry import TASKS, did_you_mean, resolve
+from interlingua.errors import ConfigError
+from interlingua.evaluation.scores import TaskResult
+
+BY_CONFIG = "config"
+"""Groups models that were trained by one config but for the seed."""
+Chosen = list[list[TaskResult]]
+"""For each column the results, one per seed, that a row is made from."""
+
+
+class Column(NamedTuple):
+    """The results of one model, or of several seeds.
+
+    Attributes:
+        name: as tables show it, with revision, settings and number of seeds as far as two names
+            would be the same.
+        label: the model's name, or what its seeds' names share.
+        revision: of the model; empty for several seeds.
+        overrides: settings that differ from those of the model and of the task.
+        results: one per task and seed.
+    """
+
+    name: str
+    label: str
+    revision: str
+    overrides: tuple[str, ...]
+    results: list[TaskResult]
+
+    @property
+    def seeds(self) -> int:
+        """How many models are in it."""
+        models = [model_of(result) for result in self.results]
+        return len({(model["name"], model["revision"]) for model in models})
+
+    @property
+    def trainings(self) -> list[dict[str, Any]]:
+        """What each model's results know about its training; empty where they know nothing."""
+        # by revision, as each of a model's results repeats its training
+        models = [model_of(result) for result in self.results]
+        return list({model["revision"]: model.get("training") or {} for model in models}.values())
+
+
+class Section(NamedTuple):
+    """A task with one choice of its settings.
+
+    ``chosen`` is empty for columns that were not measured so.
+    """
+
+    task: str
+    settings: str
+    chosen: Chosen
+
+
+def columns_of(
+    results: Sequence[TaskResult], group: str | None = None, *, by_settings: bool = True
+) -> list[Column]:
+    """Sort results into columns.
+
+    Args:
+        results: of any tasks.
+        group: see ``comparison.compare``.
+        by_settings: whether a task's other settings make another column.
+
+    Raises:
+        ConfigError: the pattern is not a regular expression, or a group's model was measured twice
+            on a task.
+    """
+    label_of = _labels(results, group)
+    found: dict[tuple[str, str, tuple[str, ...]], list[TaskResult]] = {}
+    times: Counter[tuple[str, ...]] = Counter()
+    first_of: dict[tuple[str, ...], TaskResult] = {}
+    if group is not None:
+        results = with_most_metrics(results)
+    for index, result in enumerate(results):
+        # the same file was named twice
+        if result in results[:index]:
+            continue
+        model = model_of(result)
+        # options that only add metrics separate neither seeds nor rows of a joint table
+        settings = compared_settings(result)
+        if by_settings and group is None:
+            settings = settings_of(result)
+        overrides = [*model["overrides"]]
+        if by_settings and settings:
+            overrides.append(settings)
+        measurement = [result.task, model["name"], model["revision"], settings, *model["overrides"]]
+        if not by_settings:
+            # in a joint table another set of that name is a section of its own
+            measurement.append(result.data_sha256)
+        measured = tuple(measurement)
+        first = first_of.setdefault(measured, result)
+        times[measured] += 1
+        # the same model measured once more is not another seed, so it gets a column of its own
+        if times[measured] > 1:
+            if group is not None:
+                again = (
+                    f"{model['name']} {model['revision']} was measured {times[measured]} times on"
+                    f" {result.task}"
+                )
+                raise ConfigError(f"{again}; name one of these results, or compare without --group")
+            if result.dataset and first.data_sha256 != result.data_sha256:
+                overrides.append(result.dataset)
+            overrides.append(f"result {times[measured]}")
+        # seeds differ in their revision, so a column of several has none
+        revision = "" if group is not None else model["revision"]
+        found.setdefault((label_of(result), revision, tuple(overrides)), []).append(result)
+    unnamed = [Column("", *key, same) for key, same in found.items()]
+    labels = Counter(column.label for column in unnamed)
+    return [column._replace(name=_name(column, labels[column.label] > 1)) for column in unnamed]
+
+
+def _name(column: Column, is_ambiguous: bool) -> str:
+    parts = [column.label]
+    if is_ambiguous and column.revision:
+        parts.append(column.revision)
+    if is_ambiguous and column.overrides:
+        parts.append(f"({', '.join(column.overrides)})")
+    if column.seeds > 1:
+        parts.append(f"({column.seeds} seeds)")
+    # a label may be empty, where a pattern cuts all of it away
+    return " ".join(filter(None, parts))
+
+
+def column_index(columns: Sequence[Column], name: str | None) -> int | None:
+    """The index of the column of that name; None without a name.
+
+    Raises:
+        ConfigError: there is no such column.
+    """
+    return column_indices([columns], name)[0]
+
+
+def column_indices(tables: Sequence[Sequence[Column]], name: str | None) -> list[int | None]:
+    """The index of the column of that name in each table; None where a table lacks it.
+
+    Raises:
+        ConfigError: no table has such a column.
+    """
+    found: list[int | None] = []
+    for columns in tables:
+        same = [
+            index for index, column in enumerate(columns) if name in (column.name, column.label)
+        ]
+        found.append(same[0] if same else None)
+    if name is not None and all(index is None for index in found):
+        names = list(dict.fromkeys(column.name for columns in tables for column in columns))
+        raise ConfigError(f"there is no column {name!r}{did_you_mean(name, names)}")
+    return found
+
+
+def settings_of(result: TaskResult) -> str:
+    """The task's options that are not its own, in words."""
+    written = []
+    for option in result.changed:
+        value: Any = result.settings[option]
+        if isinstance(value, list):
+            value = "+".join(map(str, value))
+        written.append(f"{option}={value}")
+    return ", ".join(written)
+
+
+def compared_settings(result: TaskResult) -> str:
+    """The same without options that only add metrics: scores do not differ by those.
+
+    A field of a task with ``{"adds": True}`` in its metadata is such an option.
+    """
+    name = protocol_of(result.task)
+    if name is None or not result.changed:
+        return settings_of(result)
+    added = _added_metrics(name)
+    changed = tuple(option for option in result.changed if option not in added)
+    return settings_of(dataclasses.replace(result, changed=changed))
+
+
+def with_most_metrics(results: Sequence[TaskResult]) -> list[TaskResult]:
+    """Leave out results that another one repeats with more metrics.
+
+    A task that was measured with and without BM25, say, has one result in a group and in a row of
+    a joint table: the one with BM25. Results with equal options all stay.
+    """
+    most: dict[tuple[str, ...], tuple[str, ...]] = {}
+    keys = []
+    for result in results:
+        model = model_of(result)
+        key = (
+            *(result.task, model["name"], model["revision"], compared_settings(result)),
+            *(result.data_sha256, *model["overrides"]),
+        )
+        keys.append(key)
+        options = tuple(result.changed)
+        if key not in most or len(options) > len(most[key]):
+            most[key] = options
+    return [
+        result
+        for key, result in zip(keys, results, strict=True)
+        if tuple(result.changed) == most[key]
+    ]
+
+
+@functools.cache
+def _added_metrics(protocol: str) -> frozenset[str]:
+    """The options of a task that only add metrics."""
+    fields = dataclasses.fields(resolve(TASKS, protocol))
+    return frozenset(field.name for field in fields if field.metadata.get("adds"))
+
+
+def brief(settings: str) -> str:
+    """Long lists as their length: ``languages=deu+fra+ita+spa`` is 4 languages."""
+
+    def count_items(option: re.Match[str]) -> str:
+        return f"{option[2].count('+') + 1} {option[1]}"
+
+    # four items or more: name=a+b+c+d
+    return re.sub(r"(\w+)=([^,+]+(?:\+[^,+]+){3,})", count_items, settings)
+
+
+def model_of(result: TaskResult) -> dict[str, Any]:
+    """What the result states about the model."""
+    model: Any = result.provenance["model"]
+    return dict(model)
+
+
+def pattern(text: str | None) -> re.Pattern[str]:
+    """A regular expression; one that every text contains for none.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        return re.compile(text or "")
+    except re.error as error:
+        raise ConfigError(f"{text!r} is not a regular expression: {error}") from error
+
+
+def tasks_of(results: Sequence[TaskResult]) -> list[str]:
+    """The tasks of some results in the registry's order.
+
+    It has tasks of one kind next to each other. Tasks that are not in the registry (mteb's own
+    files) come last, in the order of their results.
+    """
+    known = list(TASKS)
+
+    def place_in_registry(task: str) -> int:
+        name = protocol_of(task)
+        return known.index(name) if name else len(known)
+
+    # a stable sort, so tasks of one protocol keep the order of their results
+    return sorted(dict.fromkeys(result.task for result in results), key=place_in_registry)
+
+
+def protocol_of(task: str) -> str | None:
+    """The registry's name of a task, without that of its data: ``tatoeba_heldout`` -> ``tatoeba``.
+
+    None for a task that is not in the registry.
+    """
+    names = [name for name in TASKS if task == name or task.startswith(f"{name}_")]
+    # the longest one: xsim_pp_heldout starts with xsim_ too
+    return max(names, key=len, default=None)
+
+
+def sections(results: Sequence[TaskResult], columns: Sequence[Column]) -> Iterator[Section]:
+    """All tasks, one section for each choice of a task's settings.
+
+    Where two data sets have one name, each is a section of its own too.
+
+    Args:
+        results: of any tasks.
+        columns: of these results, without regard to settings.
+    """
+    for task in tasks_of(results):
+        of_task = [result for result in results if result.task == task]
+        for settings in dict.fromkeys(map(compared_settings, of_task)):
+            same_settings = [_with_settings(column, task, settings) for column in columns]
+            for data, name in _sets_of_one_name(same_settings).items():
+                label = ", ".join(filter(None, (settings, name)))
+                yield Section(task, label, [_on_data(own, data) for own in same_settings])
+
+
+def _with_settings(column: Column, task: str, settings: str) -> list[TaskResult]:
+    return [
+        result
+        for result in column.results
+        if result.task == task and compared_settings(result) == settings
+    ]
+
+
+def _on_data(results: Sequence[TaskResult], data: str) -> list[TaskResult]:
+    """The results on the set with that digest; all of them without a digest."""
+    return [result for result in results if data in ("", result.data_sha256)]
+
+
+def digests_of(results: Sequence[TaskResult]) -> set[str]:
+    """Of the data that the results are on."""
+    return {result.data_sha256 for result in results}
+
+
+def _sets_of_one_name(chosen: Chosen) -> dict[str, str]:
+    """Where one model was measured on several sets of a task's name: digest -> a name to show.
+
+    Without such a model one entry of empty strings, for all results whatever their data.
+    """
+    digests = list(map(digests_of, chosen))
+    if all(len(own) < 2 for own in digests):
+        return {"": ""}
+    folders = {result.data_sha256: result.dataset for own in chosen for result in own}
+    counts = Counter(folders.values())
+    names = {}
+    for data, folder in folders.items():
+        names[data] = folder
+        # two versions of a set in folders of one name
+        if counts[folder] > 1:
+            names[data] = f"{folder} {data[:8]}"
+    return names
+
+
+def differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
+    """Return whether each column can be compared with the first, and what tells them apart.
+
+    Raises:
+        ConfigError: the seeds of one column can't be compared with each other.
+    """
+    parts: dict[str, Callable[[TaskResult], str]] = {
+        "protocol versions": lambda result: result.version,
+        "data": lambda result: result.data_sha256[:12],
+        "settings": lambda result: compared_settings(result) or "the protocol's own",
+    }
+    comparable = [True] * len(chosen)
+    notes = []
+    for what, part_of in parts.items():
+        # None for a column without results, which differs from nothing
+        values = [_part_of_seeds(results, what, part_of) if results else None for results in chosen]
+        measured = [value for value in values if value is not None]
+        if len(set(measured)) > 1:
+            notes.append(
+                f"the columns differ in {what} ({', '.join(measured)}) and can't be compared as"
+                " they are"
+            )
+        for index, value in enumerate(values):
+            if value not in (None, measured[0]):
+                comparable[index] = False
+    return comparable, notes
+
+
+def _part_of_seeds(
+    results: Sequence[TaskResult], what: str, part_of: Callable[[TaskResult], str]
+) -> str:
+    """What all seeds of a column agree on."""
+    values = [part_of(result) for result in results]
+    if len(set(values)) > 1:
+        seeds = ", ".join(
+            f"{model_of(result)['name']}: {value}"
+            for result, value in zip(results, values, strict=True)
+        )
+        raise ConfigError(
+            f"{results[0].task}: the seeds of one arm differ in {what} ({seeds}); use the same"
+            f" {what}"
+        )
+    return values[0]
+
+
+def _labels(results: Sequence[TaskResult], group: str | None) -> Callable[[TaskResult], str]:
+    """What gives the label of a result's column."""
+    if group is None:
+        return _model_name
+    if group != BY_CONFIG:
+        cut = pattern(group)
+        # what separated the part that was cut out is cut off too, unless nothing would be left
+        return lambda result: cut.sub("", _model_name(result)).strip("-_./ ") or _model_name(result)
+    trained: dict[str, list[str]] = {}
+    for result in results:
+        trained.setdefault(_config(result), []).append(_model_name(result))
+    shared = {config: _shared(found) for config, found in trained.items()}
+    return lambda result: shared[_config(result)]
+
+
+def _shared(names: list[str]) -> str:
+    """The beginning and end that names share: ``ems-s1-best``, ``ems-s2-best`` -> ``ems-best``."""
+    if len(set(names)) == 1:
+        return names[0]
+    start = _common_start(names)
+    # the end of what follows the beginning, or in short names both might share letters
+    end = _common_start([name[len(start) :][::-1] for name in names])[::-1]
+    # "-s", "-seed" and digits at the end of the beginning belong to the seed: s11 and s12 share s1
+    start = re.sub(r"[-_.](seed|s)?[-_.]?\d*$", "", start)
+    return f"{start}{end}".strip("-_. ") or names[0]
+
+
+def _common_start(texts: list[str]) -> str:
+    equal = itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False))
+    return "".join(letters[0] for letters in equal)
+
+
+def _config(result: TaskResult) -> str:
+    """A key of the config that the model was trained by, without its seed."""
+    training = model_of(result).get("training") or {}
+    # a model of unknown training is a column of its own
+    return str(training.get("arm") or f"{_model_name(result)} {model_of(result)['revision']}")
+
+
+def _model_name(result: TaskResult) -> str:
+    return str(model_of(result)["name"])

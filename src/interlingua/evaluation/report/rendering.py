@@ -1,0 +1,301 @@
+"""Results as text: one in the terminal, many side by side as Markdown, LaTeX or tidy CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from interlingua.config.languages import Language, resolve
+from interlingua.config.registry import check_choice
+from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation.report.comparison import (
+    SIGNIFICANT,
+    UNLIKE,
+    Cell,
+    ComparisonTable,
+    Row,
+    direction,
+    label,
+)
+from interlingua.evaluation.results import TABLE_SUFFIX
+from interlingua.evaluation.scores import SubsetScores, TaskResult
+from interlingua.report.tables import Table, escape_latex, escape_markdown
+from interlingua.storage.files import PathLike
+
+if TYPE_CHECKING:
+    import rich.table
+
+FORMATS = {
+    "markdown": (".md", ".markdown"),
+    "latex": (".tex",),
+    "csv": (".csv",),
+    "html": (".html", ".htm"),
+    "jsonl": (TABLE_SUFFIX,),
+}
+"""What a report may be written in, and the suffixes that ask for it."""
+MOST_COLUMNS = 21
+"""Of a table in the terminal; 20 languages and their names."""
+CSV_COLUMNS = (
+    "task", "rows", "metric", "model", "value", "sd", "baseline", "difference", "low", "high",
+    "p_value", "comparable",
+)  # fmt: skip
+
+
+def terminal_tables(result: TaskResult) -> list[rich.table.Table]:
+    """The scores per language pair and per group, for rich to print."""
+    metrics = list(result.subsets[0].scores)
+    # error rates are small, so they get a decimal more
+    digits = 1 if result.higher_is_better else 2
+    lines = []
+    for subset in result.subsets:
+        scores = _percent(subset.scores, metrics, digits)
+        lines.append([subset.name, language_names(subset), str(subset.pairs), *scores])
+    by_pair = Table(
+        title=f"{result.task} (protocol version {result.version}):"
+        f" {direction(result, result.main_metric)}, %",
+        head=["pair", "language", "sentences", *map(label, metrics)],
+        rows=lines,
+        words=(0, 1),
+    )
+    # the metrics of all groups: a group may lack some
+    of_groups: dict[str, None] = {}
+    for group_scores in result.groups.values():
+        of_groups |= dict.fromkeys(group_scores)
+    group_metrics = list(of_groups)
+    matrices, notes = _matrices(result.tables)
+    by_group = Table(
+        title="means over groups of languages (name_present_of_size), %",
+        head=["group", *map(label, group_metrics)],
+        rows=[
+            [group, *_percent(group_scores, group_metrics, digits)]
+            for group, group_scores in result.groups.items()
+        ],
+        notes=notes,
+    )
+    return [table.terminal() for table in (by_pair, by_group, *matrices)]
+
+
+def _matrices(tables: Mapping[str, Mapping[str, float]]) -> tuple[list[Table], list[str]]:
+    """The tables of a result that are shown whole, and a note on each other."""
+    shown = []
+    notes = []
+    for name, cells in tables.items():
+        table = _matrix(name, cells)
+        # compared as they are shown: numbers that round to the same are one
+        values = set(_percent(cells, list(cells), 1))
+        if len(values) == 1 and len(cells) > 1:
+            notes.append(f"{table.title}: {values.pop()} throughout")
+        elif len(table.head) > MOST_COLUMNS:
+            notes.append(f"{table.title}: in the result file")
+        else:
+            shown.append(table)
+    return shown, notes
+
+
+def _matrix(name: str, cells: Mapping[str, float]) -> Table:
+    """A table of a result, ``row-column`` -> fraction, in percent."""
+    pairs = [tuple(cell.split("-")) for cell in cells]
+    rows = list(dict.fromkeys(row for row, _ in pairs))
+    has_cells = dict.fromkeys(column for _, column in pairs)
+    # in the rows' order, so that a language's own cell stands on the diagonal
+    in_order = dict.fromkeys([*rows, *has_cells])
+    columns = [column for column in in_order if column in has_cells]
+    lines = []
+    for row, shown in zip(rows, _short(rows), strict=True):
+        keys = [f"{row}-{column}" for column in columns]
+        lines.append([shown, *_percent(cells, keys, 1)])
+    return Table(f"{label(name)}, %", ["from \\ to", *_short(columns)], lines)
+
+
+def _percent(values: Mapping[str, float], names: Sequence[str], digits: int) -> list[str]:
+    """The values of these names in percent, empty for those that are missing."""
+    return [f"{100 * values[name]:.{digits}f}" if name in values else "" for name in names]
+
+
+def _short(codes: Sequence[str]) -> list[str]:
+    """Language codes without their scripts, ``deu``, where that tells them apart."""
+    short = [code.partition("_")[0] for code in codes]
+    if len(set(short)) < len(codes):
+        return list(codes)
+    return short
+
+
+def language_names(subset: SubsetScores) -> str:
+    """The language that is not English, or both."""
+    first, second = map(look_up, subset.languages)
+    if second in (first, resolve("eng_Latn")):
+        return first.name
+    return f"{first.name} - {second.name}"
+
+
+def look_up(code: str) -> Language:
+    """The language of a code; an unknown one, as in results that mteb wrote, stands for itself."""
+    try:
+        return resolve(code)
+    except DataError:
+        return Language(code, code, None, code, code.partition("_")[2], "unknown family")
+
+
+def cut_texts(results: Sequence[TaskResult]) -> str | None:
+    """A sentence on the texts that the encoder did not read to their end.
+
+    None if there were none.
+    """
+    cuts = []
+    for result in results:
+        made: Any = result.provenance
+        # 0, or None where the encoder does not report it
+        if made["truncated_texts"]:
+            cuts.append(f"{made['truncated_texts']:,} of {made['texts']:,} texts of {result.task}")
+    if not cuts:
+        return None
+    model: Any = results[0].provenance["model"]
+    return f"{', '.join(cuts)} were cut to {model['max_tokens']} tokens"
+
+
+def format_of(format: str | None, output: PathLike | None) -> str:
+    """The format given, else that of the file's suffix, else Markdown.
+
+    Raises:
+        ConfigError: there is no such format, or the suffix is that of none.
+    """
+    if format is not None:
+        check_choice("format", format, FORMATS)
+        return format
+    if output is None:
+        return "markdown"
+    suffix = Path(output).suffix
+    for name, suffixes in FORMATS.items():
+        if suffix in suffixes:
+            return name
+    known = ", ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
+    raise ConfigError(f"{output}: a report ends with one of {known}; or say --format")
+
+
+def render(
+    tables: Sequence[ComparisonTable], format: str = "markdown", *, rows: str = "scores"
+) -> str:
+    """Tables as text; the best value of a row stands in bold in Markdown and LaTeX.
+
+    Args:
+        tables: from ``comparison.compare``.
+        format: markdown or latex, or csv: one line per score, fractions, whatever the number of
+            tables.
+        rows: ``scores``, or ``arms`` to turn the tables over: a row per column of them.
+
+    Raises:
+        ConfigError: there is no such format, or it has no tables to turn over.
+    """
+    check_choice("format", format, ("markdown", "csv", "latex"))
+    check_choice("rows", rows, ("scores", "arms"))
+    if format == "csv":
+        if rows == "arms":
+            raise ConfigError(
+                "CSV has a line per score, so there is no table to turn over; leave --rows out"
+            )
+        return _csv(tables)
+    if format == "latex":
+        return "\n".join(_styled(table, LATEX, rows).latex() for table in tables)
+    return "\n".join(_styled(table, MARKDOWN, rows).markdown() for table in tables)
+
+
+class Style(NamedTuple):
+    """How a format writes what is special about a number or a name."""
+
+    bold: str
+    differs: str
+    spread: str
+    escape: Callable[[str], str]
+
+
+MARKDOWN = Style(
+    bold="**{}**", differs="{} " + SIGNIFICANT, spread="{} ± {}", escape=escape_markdown
+)
+LATEX = Style(
+    bold=r"\textbf{{{}}}", differs=r"{}$^{{\dagger}}$", spread=r"{} $\pm$ {}", escape=escape_latex
+)
+
+
+def _styled(table: ComparisonTable, style: Style, rows: str) -> Table:
+    """A comparison with its cells in a format, turned over for ``arms``."""
+    head = [table.corner]
+    for name, is_comparable in zip(table.columns, table.comparable, strict=True):
+        head.append(name if is_comparable else f"{name} {UNLIKE}")
+    lines = [[style.escape(name) for name in head]]
+    lines += [[style.escape(row.name), *_cells(row, table.comparable, style)] for row in table.rows]
+    if rows == "arms":
+        # head and first column change places, so the corner is of the columns now
+        lines = [list(line) for line in zip(*lines, strict=True)]
+        lines[0][0] = "arm"
+    notes = [*table.notes]
+    if not all(table.comparable):
+        notes.append(f"{UNLIKE} can't be compared with the first column")
+    return Table(table.title, lines[0], lines[1:], notes)
+
+
+def _cells(row: Row, comparable: Sequence[bool], style: Style) -> list[str]:
+    """The row's scores as text, with bold, spread and mark of significance."""
+    texts = []
+    for cell, is_best in zip(row.cells, best_cells(row, comparable), strict=True):
+        written = ""
+        if cell is not None:
+            written = _with_spread(cell, row, style)
+            if is_best:
+                written = style.bold.format(written)
+            if cell.differs:
+                written = style.differs.format(written)
+        texts.append(written)
+    return texts
+
+
+def best_cells(row: Row, comparable: Sequence[bool]) -> list[bool]:
+    """Which cells hold the row's best score, as rounded to what is shown.
+
+    None of them where nothing can be compared.
+    """
+    # None for a cell that takes no part
+    ranked: list[float | None] = []
+    for cell, is_comparable in zip(row.cells, comparable, strict=True):
+        if cell is None or not is_comparable:
+            ranked.append(None)
+        else:
+            ranked.append(round(100 * cell.value, row.digits))
+    values = [value for value in ranked if value is not None]
+    # a cost has no best value, and a lone score is the best of nothing
+    if len(values) < 2 or row.higher_is_better is None:
+        return [False] * len(ranked)
+    best = max(values) if row.higher_is_better else min(values)
+    return [value == best for value in ranked]
+
+
+def _with_spread(cell: Cell, row: Row, style: Style) -> str:
+    value = f"{row.scale * cell.value:,.{row.digits}f}"
+    if cell.spread is None:
+        return value
+    return style.spread.format(value, f"{row.scale * cell.spread:,.{row.digits}f}")
+
+
+def _csv(tables: Sequence[ComparisonTable]) -> str:
+    """Tidy: a line per score or cost, values as in result files (fractions, seconds, bytes)."""
+    lines: list[Sequence[Any]] = []
+    for table in tables:
+        for row in table.rows:
+            names = (row.task, row.of, row.metric)
+            columns = zip(table.columns, table.comparable, row.cells, strict=True)
+            for model, is_comparable, cell in columns:
+                if cell is not None:
+                    numbers = _csv_numbers(cell, table.baseline)
+                    lines.append((*names, model, *numbers, "yes" if is_comparable else "no"))
+    return Table("", CSV_COLUMNS, lines).csv()
+
+
+def _csv_numbers(cell: Cell, baseline: str | None) -> list[str | None]:
+    """The columns from ``value`` to ``p_value``; empty strings for what was not measured."""
+    spread = ""
+    if cell.spread is not None:
+        spread = f"{cell.spread:.6g}"
+    numbers: list[str | None] = [f"{cell.value:.6g}", spread]
+    if cell.difference is None:
+        return numbers + [""] * 5
+    return [*numbers, baseline, *(f"{number:.6g}" for number in cell.difference)]

@@ -1,0 +1,115 @@
+"""The wrong neighbors of all models side by side: who retrieved what, and who was right."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from interlingua.evaluation.report.grouping import Section
+from interlingua.evaluation.scores import Example, TaskResult
+
+MOST = 2_000
+"""Queries on a page at most, shared out among tasks and language pairs; about half a kilobyte
+each."""
+
+_Key = tuple[str, int, str, str]
+_Item = dict[str, Any]
+
+
+def wrong_items(found: Sequence[Section], most: int = MOST) -> list[_Item]:
+    """The queries that some model got wrong, as plain data.
+
+    Args:
+        found: tasks, in the page's order.
+        most: of all tasks together; of each task, and of each of its language pairs, as many as of
+            the others, as far as it has them.
+
+    Returns:
+        Per query its ``task`` (a place in ``found``), ``subset``, ``item``, ``language``, texts,
+        what was ``found`` by each model that was wrong, and which models were ``right``; of those
+        in neither list nothing was kept.
+    """
+    # first in turn among the language pairs of a task, then among tasks
+    of_tasks = [_in_turn(_of_task(index, section)) for index, section in enumerate(found)]
+    return _in_turn(of_tasks)[:most]
+
+
+def _in_turn(queues: Sequence[Sequence[_Item]]) -> list[_Item]:
+    """The first of every queue, then the second of every queue, ..."""
+    return [item for turn in itertools.zip_longest(*queues) for item in turn if item is not None]
+
+
+def _of_task(task: int, section: Section) -> list[list[_Item]]:
+    """A queue of queries per language pair, in the order in which a model kept them."""
+    # of several seeds one is enough to read
+    first_seeds = {column: results[0] for column, results in enumerate(section.chosen) if results}
+    queues: dict[str, dict[_Key, _Item]] = {}
+    # of the places that models kept a query at, the first one
+    order: dict[_Key, int] = {}
+    for column, result in first_seeds.items():
+        for subset, examples in result.examples.items():
+            queue = queues.setdefault(subset, {})
+            for place, example in enumerate(examples):
+                # what makes queries of different models the same one
+                key = (subset, example.item, example.languages[0], example.query)
+                # models keep samples in one order: a smaller place is an earlier query
+                order[key] = min(place, order.get(key, place))
+                item = queue.setdefault(key, _entry(task, subset, example))
+                item["found"].append(_retrieved(column, example))
+    found = []
+    for queue in queues.values():
+        found.append([queue[key] for key in sorted(queue, key=order.__getitem__)])
+        for item in queue.values():
+            item["right"] = _right_models(item, first_seeds)
+    return found
+
+
+def _retrieved(column: int, example: Example) -> dict[str, Any]:
+    """What a model retrieved instead."""
+    expected: float | None = None
+    if example.expected_score is not None:
+        expected = round(example.expected_score, 4)
+    return {
+        "model": column,
+        "text": example.retrieved,
+        "language": example.languages[1],
+        "score": round(example.retrieved_score, 4),
+        "expected": expected,
+    }
+
+
+def _right_models(item: _Item, results: Mapping[int, TaskResult]) -> list[int]:
+    """The models that found the expected text, as far as their items were kept.
+
+    A model that kept no example of the query may have been wrong too, beyond the limit of its
+    sample, so that alone does not make it right.
+    """
+    wrong = {one["model"] for one in item["found"]}
+    right = []
+    for column, result in results.items():
+        if column not in wrong and _was_right(result, item["subset"], item["item"]):
+            right.append(column)
+    return right
+
+
+def _entry(task: int, subset: str, one: Example) -> _Item:
+    return {
+        "task": task,
+        "subset": subset,
+        "item": one.item,
+        "language": one.languages[0],
+        "query": one.query,
+        "expected": one.expected,
+        "measure": one.measure,
+        "found": [],
+    }
+
+
+def _was_right(result: TaskResult, subset: str, item: int) -> bool:
+    """Whether the item's value is the best there is, which for a mean of directions means both."""
+    kept = result.items.get(subset)
+    if kept is None or item >= len(kept.values):
+        return False
+    best = 1.0 if result.higher_is_better else 0.0
+    return float(kept.values[item]) == best

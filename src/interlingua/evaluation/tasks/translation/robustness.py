@@ -1,0 +1,177 @@
+"""Robustness: does a sentence keep its vector when it is typed in another form?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, ClassVar, NamedTuple
+
+from interlingua.config import AtLeast
+from interlingua.corpus.formats.evaluation_sets import read_lines
+from interlingua.corpus.forms.variants import VARIANTS, check_variants
+from interlingua.errors import DataError
+from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.data.folders import (
+    ALIGNED,
+    ENGLISH,
+    FLORES,
+    full_code,
+)
+from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbors
+from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
+from interlingua.evaluation.parallel import language_files
+from interlingua.evaluation.scores import Items, SubsetScores
+from interlingua.evaluation.task import Findings, LanguageTask, Scored, Unit
+from interlingua.evaluation.tasks.translation.flores import FloresP1
+from interlingua.storage.arrays import row_cosines
+
+DEFAULT_LANGUAGES = (
+    *(ENGLISH, "deu_Latn", "tur_Latn", "vie_Latn", "rus_Cyrl"),
+    *("ell_Grek", "arb_Arab", "heb_Hebr", "kor_Hang", "hin_Deva"),
+)
+"""Ten languages: with and without case, with accents, points and syllables that decompose."""
+MOST_SENTENCES = 200
+"""Sentences of a language by default."""
+
+
+class Forms(NamedTuple):
+    """Sentences of a language, and those of them that have another form.
+
+    Attributes:
+        clean: the pool of different sentences. Sentences that have the form come first.
+        variants: their form, in the same order.
+    """
+
+    clean: list[str]
+    variants: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Robustness(LanguageTask):
+    """Cosine of a sentence in another form with the sentence, and whether that is the nearest.
+
+    The forms are those of ``corpus.forms.variants``: capitals, small letters, decomposed characters
+    (NFD), Arabic and Hebrew points, soft hyphens, typos and missing punctuation. A subset is a
+    language in a form (``deu_Latn-capitals``); its items are the sentences that the form changes,
+    and a form that changes less than half of a language's sentences has no subset.
+
+    - ``cosine``: mean cosine of the form's vector with that of the sentence; 1 is best;
+    - ``accuracy``: share of the forms that find their own sentence, as the nearest of all sentences
+      of the language as they were.
+
+    What is drawn (points, typos) is drawn by language, form and sentence, so that the numbers of
+    two encoders are of the same texts.
+
+    Attributes:
+        languages: which to score; by default ten languages (``DEFAULT_LANGUAGES``), where they are
+            all there, else all.
+        forms: which to score; all by default.
+        sentences: of each language, from the first on; repeated ones count once.
+        examples: forms that found another sentence, kept next to the result, per subset; 0 for
+            none.
+    """
+
+    name: ClassVar[str] = "robustness"
+    main_metric: ClassVar[str] = "cosine"
+    shown: ClassVar[Sequence[str]] = ("accuracy",)
+    folders: ClassVar[Sequence[str]] = (FLORES,)
+    reader: ClassVar = language_files
+    expected: ClassVar[str] = ALIGNED
+    published: ClassVar[str | None] = FloresP1.published
+
+    forms: tuple[str, ...] = tuple(VARIANTS)
+    sentences: Annotated[int, AtLeast(2)] = MOST_SENTENCES
+    examples: int = field(default=PER_SUBSET, metadata={"output": True})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given: object = self.forms
+        # A list, as it is read from JSON, is as good as a tuple, and so is a single name.
+        forms = (given,) if isinstance(given, str) else tuple(self.forms)
+        object.__setattr__(self, "forms", forms)
+        check_variants(forms, "forms")
+
+    def chosen(self, files: Mapping[str, Path], folder: Path) -> list[str]:
+        """See ``LanguageTask.chosen``."""
+        is_complete = all(code in files for code in DEFAULT_LANGUAGES)
+        if self.languages is None and is_complete:
+            return list(DEFAULT_LANGUAGES)
+        return super().chosen(files, folder)
+
+    def units(self, folder: Path) -> Iterable[Unit[Forms]]:
+        """Yield a unit for each language and each form that it has."""
+        files = self.files(folder)
+        for key in self.chosen(files, folder):
+            lines = read_lines(files[key])
+            # As dictionaries keep the order, the first of repeated sentences stays.
+            clean = list(dict.fromkeys(lines))[: self.sentences]
+            if len(clean) < 2:
+                raise DataError("one sentence; at least 2 are needed for a pool", path=files[key])
+            language = full_code(key)
+            for form in self.forms:
+                data = sentences_in_form(clean, form, language)
+                # Capitals of the few foreign names in an Arabic text are no form of Arabic.
+                if 2 * len(data.variants) >= len(clean):
+                    yield Unit(
+                        name=f"{key}-{form}",
+                        languages=(language, language),
+                        pairs=len(data.variants),
+                        data=data,
+                        # Data are known by the whole file, as other tasks on them know it.
+                        key=language,
+                        contents=[lines],
+                        sentences=len(data.clean) + len(data.variants),
+                    )
+
+    def score(self, encoder: CachedEncoder, unit: Unit[Forms]) -> Scored:
+        """See ``Task.score``."""
+        clean, variants = unit.data
+        language = unit.languages[0]
+        pool = encoder.encode(clean, language=language)
+        queries = encoder.encode(variants, language=language)
+        cosines = row_cosines(queries, pool[: len(queries)])
+        nearest, _ = nearest_both_ways(queries, pool)
+        right = is_right(nearest)
+        examples = wrong_neighbors(
+            right,
+            nearest,
+            variants,
+            clean,
+            cosine_of(queries, pool),
+            languages=unit.languages,
+            limit=self.examples,
+        )
+        scores = {"cosine": float(cosines.mean()), "accuracy": float(right.mean())}
+        return Scored(scores, Items(cosines), examples)
+
+    def members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
+        """All languages in all forms, and each form in all its languages."""
+        groups: dict[str, list[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
+        for form in self.forms:
+            of_form = [one for one in found.subsets if one.name.rpartition("-")[2] == form]
+            if of_form:
+                groups[f"{form}_{len(of_form)}"] = of_form
+        return groups
+
+
+def sentences_in_form(clean: Sequence[str], form: str, language: str) -> Forms:
+    """Write sentences in another form.
+
+    Args:
+        clean: the sentences.
+        form: one of ``VARIANTS``.
+        language: their code.
+    """
+    changed: list[str] = []
+    others: list[str] = []
+    variants: list[str] = []
+    for text in clean:
+        variant = VARIANTS[form](text, random.Random(f"{form} {language} {text}"), language)
+        if variant == text:
+            others.append(text)
+        else:
+            changed.append(text)
+            variants.append(variant)
+    return Forms([*changed, *others], variants)

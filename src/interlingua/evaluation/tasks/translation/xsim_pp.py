@@ -1,0 +1,184 @@
+"""xsim++ (Chen et al. 2023): xsim among sentences that were altered to mislead.
+
+LASER has it in ``tasks/xsimplusplus``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from interlingua.corpus.negatives.hard_negatives import (
+    KINDS,
+    Altered,
+    check_request,
+    hard_negatives,
+)
+from interlingua.errors import DataError
+from interlingua.evaluation.data.augmented_sets import (
+    GENERATED,
+    altered_file,
+    read_altered,
+    write_altered,
+)
+from interlingua.evaluation.data.folders import ALIGNED, ENGLISH, FLORES, full_code
+from interlingua.evaluation.task import Findings
+from interlingua.evaluation.tasks.groups import FLORES_GROUPS
+from interlingua.evaluation.tasks.translation.margin_search import MarginSearch
+from interlingua.evaluation.tasks.translation.translations import TranslationPair, translation_pairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class XSimPP(MarginSearch):
+    """xsim with altered English sentences behind the candidates.
+
+    They take part in the margin as the other candidates do.
+
+    Adds to the error rates of ``MarginSearch`` the shares of sentences for which an altered form of
+    the right sentence was retrieved, by what was altered (``errors_<kind>``), and for which
+    something else was (``errors_misaligned``); LASER prints them as counts. They sum to
+    ``xsim_pp``.
+
+    Needs ``eng_Latn_augmented.devtest`` and ``eng_Latn_errtype.devtest.json`` in the folder, or in
+    one next to it that is called ``<folder>_augmented``. Files that ``xsim_pp_generated`` wrote are
+    read too; their result is named after the folder.
+
+    Attributes:
+        target: the language to retrieve, which has the altered sentences.
+    """
+
+    name: ClassVar[str] = "xsim_pp"
+    main_metric: ClassVar[str] = "xsim_pp"
+    folders: ClassVar[Sequence[str]] = (FLORES,)
+    expected: ClassVar[str] = ALIGNED
+    published: ClassVar[str | None] = FLORES
+    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS
+
+    target: str = ENGLISH
+
+    def files(self, folder: Path) -> dict[str, TranslationPair]:
+        """See ``Task.files``."""
+        return translation_pairs(folder, self.target)
+
+    def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
+        """The altered sentences of the files.
+
+        Raises:
+            DataError: there are none, or they were made from other sentences.
+        """
+        path = altered_file(folder, language)
+        if path is None:
+            raise DataError(
+                f"no {language}_augmented.devtest here nor in {folder.resolve().name}_augmented"
+                " next to it; LASER publishes one for English, and xsim_pp_generated makes some"
+                " for any language",
+                path=folder,
+            )
+        altered = read_altered(path)
+        # altered forms of other sentences would mislead less, and the error would look small
+        known = {target.strip() for target in targets}
+        if not any(one.original in known for one in altered):
+            raise DataError(
+                f"made from other sentences than those of {language}; is it of another split?",
+                path=path,
+            )
+        return altered
+
+    def is_official(self, altered: Sequence[Altered]) -> bool:
+        """Sentences that are not our own; the published file's digest is not known here."""
+        return not any(one.kind.startswith(GENERATED) for one in altered)
+
+    def is_protocol(self, found: Findings) -> bool:
+        """FLORES with English as the target."""
+        if found.revision is None or not found.is_official:
+            return False
+        return full_code(self.target) == ENGLISH
+
+
+@dataclass(frozen=True, kw_only=True)
+class XSimPPGenerated(MarginSearch):
+    """The protocol of ``xsim_pp`` with altered sentences made here, in any language and domain.
+
+    They are made from the target side.
+
+    They are ours and not LASER's set (see ``corpus.negatives.hard_negatives``): numbers compare
+    with each other, never with xsim++. The data are those of ``xsim``. ``errors_<kind>`` is the
+    share of sentences for which an altered form of the right one was retrieved,
+    ``errors_misaligned`` that of other errors; they sum to ``xsim_pp_generated``.
+
+    Attributes:
+        target: the language to retrieve and alter; by default English of aligned files, the second
+            one of pairs.
+        kinds: what to alter; all of ``number``, ``entity``, ``negation``, ``antonym``,
+            ``word_order`` by default.
+        per_sentence: altered forms of a sentence per kind, at most.
+        seed: of all draws.
+        into: a folder for the altered sentences, as ``xsim_pp`` reads them.
+    """
+
+    name: ClassVar[str] = "xsim_pp_generated"
+    main_metric: ClassVar[str] = "xsim_pp_generated"
+    folders: ClassVar[Sequence[str]] = (FLORES, "heldout")
+    expected: ClassVar[str] = ALIGNED
+    published: ClassVar[str | None] = FLORES
+    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS
+
+    target: str | None = None
+    kinds: tuple[str, ...] = KINDS
+    per_sentence: int = 5
+    seed: int = 1
+    into: Path | None = field(default=None, metadata={"output": True})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_request(self.kinds, self.per_sentence)
+
+    def files(self, folder: Path) -> dict[str, TranslationPair]:
+        """See ``Task.files``."""
+        return translation_pairs(folder, self.target)
+
+    def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
+        """Altered forms of the targets.
+
+        Raises:
+            DataError: there are none.
+        """
+        found = hard_negatives(
+            targets, language, kinds=self.kinds, per_sentence=self.per_sentence, seed=self.seed
+        )
+        made = list(found)
+        if not made:
+            what = ", ".join(self.kinds)
+            raise DataError(
+                f"no sentence of {language} can be altered by {what}; ask for other kinds",
+                path=folder,
+            )
+        if self.into is not None:
+            # marked in the file, so that xsim_pp does not take them for the published ones
+            marked = (one._replace(kind=f"{GENERATED}{one.kind}") for one in made)
+            write_altered(self.into, language, marked)
+        return made
+
+    def kinds_in(self, altered: Sequence[Altered]) -> list[str]:
+        """All requested kinds, so that languages have the same metrics."""
+        return list(self.kinds)
+
+    def is_protocol(self, found: Findings) -> bool:
+        """FLORES with English as the target."""
+        return found.revision is not None and found.subsets[0].languages[1] == ENGLISH
+
+    def notes(self, altered: Sequence[Altered]) -> list[str]:
+        """Count, and the kinds that nothing could be altered by."""
+        made = {one.kind for one in altered}
+        # a kind without altered sentences has no errors, which is not to the encoder's credit
+        lacking = [kind for kind in self.kinds if kind not in made]
+        notes = super().notes(altered)
+        notes.append(
+            "made by interlingua, not LASER's xsim++ set: not comparable with published xsim++"
+            " numbers"
+        )
+        if lacking:
+            notes.append(f"no sentence could be altered by: {', '.join(lacking)}")
+        return notes

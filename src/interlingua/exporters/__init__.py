@@ -1,0 +1,1 @@
+"""Models for use elsewhere, with their cards, and the proof that vectors stay the same."""

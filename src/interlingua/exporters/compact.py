@@ -1,0 +1,278 @@
+"""One directory for every runtime, with the weights kept once, in eight bits.
+
+The matrices are float8 (e4m3: 4 bits of exponent, 3 of mantissa), a type that transformers and
+sentence-transformers read from a weight file as they read any other. ``onnx/weights.safetensors``
+holds them, and everything refers to it:
+
+- ``model.safetensors.index.json``, from which transformers, sentence-transformers and interlingua
+  load the model;
+- ``onnx/model.onnx``: its tensors are ranges of bytes of that file, widened to float32 when a
+  session starts;
+- ``onnx/model_quantized.onnx``, the same with products of integers: it rounds the widened matrices
+  to int8 rows, which onnxruntime also does only once, when the session starts.
+
+ONNX allows no file outside the graph's folder, so the weights lie there and not next to
+``config.json``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float32
+from numpy import ndarray
+from torch import Tensor
+
+from interlingua.encoder.directories.model_directory import read_json, write_json
+from interlingua.encoder.directories.static_directory import LARGEST
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.families import FAMILIES
+from interlingua.encoder.modeling.meta_device import meta_device
+from interlingua.encoder.modeling.weights import huggingface_name, to_huggingface_names
+from interlingua.encoder.static import StaticBackbone
+from interlingua.errors import ConfigError
+from interlingua.exporters.graph import build_graph
+from interlingua.exporters.graph_nodes import Graph
+from interlingua.exporters.graph_weights import (
+    FINER,
+    FLOAT,
+    SMALLEST,
+    FloatWeights,
+    Int8Weights,
+    Matrix,
+    biased,
+)
+from interlingua.exporters.runtimes import ONNX_FILES
+from interlingua.storage.json_text import parse_json
+from interlingua.storage.tensor_files import write_safetensors
+
+FLOAT8 = torch.float8_e4m3fn
+NAME = "float8"
+"""What the graphs and ``config.json`` say that the weights are kept in."""
+WEIGHTS_FILE = "weights.safetensors"
+EXACT_FILE = "dense.bin"
+"""The float32 matrices after pooling, one after another; they are too precise for eight bits."""
+INDEX_FILE = "model.safetensors.index.json"
+UINT8 = 2
+INT8 = 3
+INT32 = 6
+ONNX_FLOAT8 = 17
+"""ONNX's numbers of the types."""
+
+
+def write_compact(encoder: Encoder, folder: Path) -> None:
+    """Write the weights, their index and both graphs.
+
+    Args:
+        encoder: the model.
+        folder: what ``encoder.save(folder, weights=False)`` has written.
+
+    Raises:
+        ConfigError: the encoder is of token vectors, or has a weight that float8 can't hold.
+        MissingExtraError: the package ``onnx`` is not installed.
+    """
+    if isinstance(encoder.backbone, StaticBackbone):
+        raise ConfigError(
+            "--compact is for transformers; store token vectors in eight bits with --dtype int8"
+        )
+    # A graph refers to whole tensors of the weight file, so each of our matrices must be one.
+    family_name = encoder.backbone.config.model_type
+    family = FAMILIES[family_name]
+    if any(len(stack.ours) != len(stack.theirs) or stack.swaps_halves for stack in family.layer):
+        raise ConfigError(
+            f"--compact: a {family_name} model keeps matrices in another"
+            " form, which the graphs can't read from its weight file; export without --compact"
+        )
+    # The rounded values are what all runtimes see, so the graphs are built from them too.
+    rounded = rounded_encoder(encoder)
+    graphs = (folder / ONNX_FILES["onnx"]).parent
+    graphs.mkdir(exist_ok=True)
+    weights = graphs / WEIGHTS_FILE
+    tensors = to_huggingface_names(rounded.backbone.state_dict(), rounded.backbone.config)
+    stored = {
+        name: tensor.to(FLOAT8 if _is_matrix(tensor) else torch.float32)
+        for name, tensor in tensors.items()
+    }
+    # The entry by which transformers recognizes weights of PyTorch.
+    write_safetensors(weights, stored, {"format": "pt"})
+    # The index by which transformers loads several weight files; here it names one.
+    size = sum(tensor.nbytes for tensor in stored.values())
+    weight_map = dict.fromkeys(sorted(stored), f"{graphs.name}/{WEIGHTS_FILE}")
+    write_json(folder / INDEX_FILE, {"metadata": {"total_size": size}, "weight_map": weight_map})
+    # One object for both graphs: the second finds the matrices that the first has put there.
+    exact = SharedFloats(graphs / EXACT_FILE)
+    for kind, keeps in (("onnx", Float8Weights), ("onnx int8", Float8AsInt8Weights)):
+        graph = build_graph(rounded, keeps(weights, family_name), exact=exact)
+        (folder / ONNX_FILES[kind]).write_bytes(graph.SerializeToString())
+    exact.write()
+    described = read_json(folder / "config.json")
+    write_json(folder / "config.json", {**described, "embedding_dtype": NAME})
+
+
+def rounded_encoder(encoder: Encoder) -> Encoder:
+    """The encoder with the values that its matrices have after rounding to float8.
+
+    Raises:
+        ConfigError: a weight is larger than float8 can hold.
+    """
+    weights = {
+        name: _rounded(name, tensor).to(tensor.dtype)
+        for name, tensor in encoder.backbone.state_dict().items()
+    }
+    # Made without memory for its weights, which are then the rounded ones themselves.
+    with meta_device():
+        backbone = type(encoder.backbone)(encoder.backbone.config)
+    backbone.load_state_dict(weights, assign=True)
+    return encoder.with_backbone(backbone).eval()
+
+
+def _rounded(name: str, tensor: Tensor) -> Tensor:
+    """A matrix in float8, anything else as it is."""
+    if not _is_matrix(tensor):
+        return tensor
+    # torch would turn what is too large into NaN without a word.
+    largest = tensor.abs().max().item()
+    if largest > torch.finfo(FLOAT8).max:
+        raise ConfigError(
+            f"{name} holds {largest:g}, more than float8's {torch.finfo(FLOAT8).max:g}; export"
+            " without --compact"
+        )
+    return tensor.to(FLOAT8)
+
+
+def _is_matrix(tensor: Tensor) -> bool:
+    """Whether it is large enough for eight bits to save anything: no bias, norm or token type."""
+    return tensor.ndim == 2 and len(tensor) > 2
+
+
+class StoredWeights:
+    """The float8 matrices of a weight file, as tensors of a graph in the same folder.
+
+    They are read from the file, which other graphs share.
+
+    Args:
+        path: a safetensors file: 8 bytes that give the length of the header, the header as JSON,
+            the data.
+        model_type: of the encoder, which decides what its parameters are called there.
+    """
+
+    name = NAME
+
+    def __init__(self, path: Path, model_type: str) -> None:
+        self.model_type = model_type
+        self.file = path.name
+        # The data's offsets in the header count from its end.
+        with path.open("rb") as opened:
+            length = int.from_bytes(opened.read(8), "little")
+            self._header: dict[str, Any] = parse_json(opened.read(length).decode("utf-8"))
+        self._data_start = 8 + length
+
+    def tensor(self, graph: Graph, name: str, kind: int) -> str:
+        """A matrix in a graph.
+
+        Args:
+            graph: that it becomes part of.
+            name: the parameter's in the encoder.
+            kind: ONNX_FLOAT8, or UINT8 for its bytes.
+        """
+        described = self._header[huggingface_name(name, self.model_type)]
+        start, end = described["data_offsets"]
+        return graph.external(
+            name, kind, described["shape"], self.file, self._data_start + start, end - start
+        )
+
+    def widened(self, graph: Graph, name: str) -> str:
+        """A matrix in a graph, in float32."""
+        return graph.add("Cast", self.tensor(graph, name, ONNX_FLOAT8), to=FLOAT)
+
+    def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
+        """See ``Weights``."""
+        return self.widened(graph, f"{name}.weight")
+
+    def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
+        """See ``Weights``; the table itself stays in eight bits.
+
+        onnxruntime gathers no rows of float8, so their bytes are looked up in a table of the 256
+        values.
+        """
+        # Two of the bytes mean NaN; no weight is stored as one of them.
+        values = torch.arange(256, dtype=torch.uint8).view(FLOAT8).float().nan_to_num().numpy()
+        codes = graph.add("Gather", self.tensor(graph, f"{name}.weight", UINT8), "input_ids")
+        constant = graph.constant(values, "float8_values")
+        # Gather takes no indices of eight bits.
+        return graph.add("Gather", constant, graph.add("Cast", codes, to=INT32))
+
+    def matrix(self, graph: Graph, matrix: Matrix, name: str) -> str:
+        """A matrix of several parts, scaled, in float32."""
+        parts = [self.widened(graph, part) for part in matrix.parts]
+        stacked = parts[0]
+        if len(parts) > 1:
+            stacked = graph.add("Concat", *parts, axis=0)
+        if matrix.row_scales is None:
+            return stacked
+        scales = graph.constant(matrix.row_scales[:, None], f"{name}.row_scales")
+        return graph.add("Mul", stacked, scales)
+
+
+class Float8Weights(StoredWeights):
+    """float8 in a file that other graphs share; computed with in float32."""
+
+    def linear(
+        self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
+    ) -> str:
+        """See ``Weights``."""
+        weight = graph.add("Transpose", self.matrix(graph, matrix, name), perm=[1, 0])
+        return biased(graph, graph.add("MatMul", x, weight), bias, name)
+
+
+class Float8AsInt8Weights(StoredWeights, Int8Weights):
+    """The same file; rounded to int8 rows when a session starts, for products of integers."""
+
+    def rounded(self, graph: Graph, matrix: Matrix, name: str) -> tuple[str, str, str]:
+        """See ``Int8Weights``; the graph itself finds the scales, so that no file holds them.
+
+        All of it depends on constants alone, so onnxruntime computes it when a session starts.
+        """
+        values = self.matrix(graph, matrix, name)
+        magnitudes = graph.add("Abs", values)
+        # The largest number of each row, (out, 1).
+        largest = graph.add("ReduceMax", magnitudes, graph.constant(np.array([1])), keepdims=1)
+        # A row of zeros needs a scale that can be divided by.
+        largest = graph.add("Max", largest, graph.constant(np.float32(SMALLEST)))
+        scales = graph.add("Mul", largest, graph.constant(np.float32(1 / LARGEST)))
+        codes = graph.add("Cast", graph.add("Round", graph.add("Div", values, scales)), to=INT8)
+        row = graph.add("Reshape", scales, graph.constant(np.array([-1])))
+        finer_row = graph.add("Mul", row, graph.constant(np.float32(1 / FINER)))
+        return graph.add("Transpose", codes, perm=[1, 0]), row, finer_row
+
+
+class SharedFloats(FloatWeights):
+    """float32 in a file that several graphs share.
+
+    Args:
+        path: of the file, in the folder of the graphs.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+        self._places: dict[str, int] = {}
+        self._content = bytearray()
+
+    def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
+        """See ``Weights``."""
+        content = values.astype("<f4").tobytes()
+        if name not in self._places:
+            self._places[name] = len(self._content)
+            self._content += content
+        return graph.external(
+            name, FLOAT, values.shape, self._path.name, self._places[name], len(content)
+        )
+
+    def write(self) -> None:
+        """Write the file, if there is anything in it."""
+        if self._content:
+            self._path.write_bytes(self._content)

@@ -1,0 +1,183 @@
+"""How an ONNX graph keeps an encoder's matrices: float32, float16, or int8 with a scale a row.
+
+With int8 the products are of integers too. A row w of a matrix is c * r, with integers c from -127
+to 127 and a scale r; a state x of a token is (a + b / 126) * s up to what two roundings leave, with
+integers a and b from -63 to 63 and a scale s. So x . w = s * (r * (a . c) + r / 126 * (b . c)): two
+products of integers, which processors do several times as fast as those of float32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.encoder.directories.static_directory import int8_rows
+from interlingua.exporters.graph_nodes import Graph
+
+FLOAT = 1
+"""ONNX's number of float32."""
+LARGEST_STATE = 63
+ZERO = 64
+"""Those of states from -63 to 63, kept without sign: 64 stands for 0. More would overflow where
+there is no VNNI."""
+FINER = 2 * LARGEST_STATE
+"""The second rounding reaches half a step of the first to either side."""
+SMALLEST = 1e-12
+"""A token's scale is that of a state at least so large, so that zeros can be divided by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """W of X W' + b: one parameter of the encoder, or several stacked; the rows may be scaled."""
+
+    parts: dict[str, Float32[ndarray, "_ in"]]
+    """The parameters by their names in the encoder, in order."""
+    row_scales: Float32[ndarray, " out"] | None = None
+    """What the rows are multiplied by."""
+
+    @property
+    def values(self) -> Float32[ndarray, "out in"]:
+        """The matrix itself."""
+        stacked: Float32[ndarray, "out in"] = np.concatenate(list(self.parts.values()))
+        if self.row_scales is not None:
+            stacked = stacked * self.row_scales[:, None]
+        return stacked
+
+
+class Weights(Protocol):
+    """Puts an encoder's matrices into a graph."""
+
+    name: str
+    """What they are kept in."""
+
+    def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
+        """A tensor as it is computed with."""
+        ...
+
+    def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
+        """The rows of a table that ``input_ids`` name."""
+        ...
+
+    def linear(
+        self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
+    ) -> str:
+        """X W' + b; without bias where there is none."""
+        ...
+
+
+class FloatWeights:
+    """float32, or float16 on disk; computed with in float32.
+
+    Args:
+        name: which.
+    """
+
+    def __init__(self, name: str = "float32") -> None:
+        self.name = name
+
+    def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
+        """See ``Weights``."""
+        return self._widened(graph, graph.constant(values.astype(self.name), name))
+
+    def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
+        """See ``Weights``; only the rows are widened, not the table."""
+        rows = graph.add("Gather", graph.constant(table.astype(self.name), name), "input_ids")
+        return self._widened(graph, rows)
+
+    def linear(
+        self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
+    ) -> str:
+        """See ``Weights``."""
+        # Transposed here, once, and not by a node of the graph.
+        weight = np.ascontiguousarray(matrix.values.T)
+        product = graph.add("MatMul", x, self.floats(graph, weight, f"{name}.weight"))
+        return biased(graph, product, bias, name)
+
+    def _widened(self, graph: Graph, tensor: str) -> str:
+        if self.name == "float32":
+            return tensor
+        return graph.add("Cast", tensor, to=FLOAT)
+
+
+class Int8Weights:
+    """int8 matrices with a scale a row, and products of integers.
+
+    The embedding tables are kept so too.
+
+    A token's state is rounded twice with scales of its own: to 7 bits, and what that left over to 7
+    bits more. One scale for all states, as ``DynamicQuantizeLinear`` has it, is coarse where a few
+    values are large, and one rounding alone costs ten times the accuracy of both. All operators are
+    ONNX's own.
+    """
+
+    name = "int8"
+
+    def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
+        """See ``Weights``; kept in float32."""
+        return graph.constant(values, name)
+
+    def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
+        """See ``Weights``."""
+        codes, scales = int8_rows(torch.from_numpy(table))
+        # Looked up first and widened then: few rows of the table are in a batch.
+        rows = graph.add("Gather", graph.constant(codes.numpy(), name), "input_ids")
+        rows = graph.add("Cast", rows, to=FLOAT)
+        column = graph.constant(scales[:, None].numpy(), f"{name}.scale")
+        row_scales = graph.add("Gather", column, "input_ids")
+        return graph.add("Mul", rows, row_scales)
+
+    def linear(
+        self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
+    ) -> str:
+        """See ``Weights``."""
+        codes, row, finer_row = self.rounded(graph, matrix, name)
+        zero = graph.constant(np.uint8(ZERO))
+
+        def product(states: str, scale: str) -> str:
+            """Products of integers with each row, times the row's scale."""
+            whole = graph.add("Cast", graph.add("MatMulInteger", states, codes, zero), to=FLOAT)
+            return graph.add("Mul", whole, scale)
+
+        # The scale s of each token: its largest number becomes 63.
+        magnitudes = graph.add("Abs", x)
+        largest = graph.add("ReduceMax", magnitudes, graph.constant(np.array([-1])), keepdims=0)
+        largest = graph.add("Max", largest, graph.constant(np.float32(SMALLEST)))
+        scale = graph.add("Mul", largest, graph.constant(np.float32(1 / LARGEST_STATE)))
+        # QuantizeLinear wants a zero point for each scale.
+        zeros = graph.add("Expand", zero, graph.add("Shape", scale))
+        # The first rounding a, and what it leaves, at most half a step.
+        first = graph.add("QuantizeLinear", x, scale, zeros, axis=0)
+        restored = graph.add("DequantizeLinear", first, scale, zeros, axis=0)
+        rest = graph.add("Sub", x, restored)
+        # The second rounding b of that.
+        finer = graph.add("Mul", scale, graph.constant(np.float32(1 / FINER)))
+        second = graph.add("QuantizeLinear", rest, finer, zeros, axis=0)
+        both = graph.add("Add", product(first, row), product(second, finer_row))
+        token_scales = graph.add("Unsqueeze", scale, graph.constant(np.array([1])))
+        states = graph.add("Mul", both, token_scales)
+        return biased(graph, states, bias, name)
+
+    def rounded(self, graph: Graph, matrix: Matrix, name: str) -> tuple[str, str, str]:
+        """The matrix as int8, transposed, and two scales for each of its rows.
+
+        They are what products with the first and with the second rounding are multiplied by.
+        """
+        codes, scales = int8_rows(torch.from_numpy(matrix.values))
+        row = scales.numpy()
+        return (
+            graph.constant(codes.T.contiguous().numpy(), f"{name}.weight"),
+            graph.constant(row, f"{name}.scale"),
+            graph.constant(row / np.float32(FINER), f"{name}.finer_scale"),
+        )
+
+
+def biased(graph: Graph, x: str, bias: Float32[ndarray, " out"] | None, name: str) -> str:
+    """``x`` plus the bias, if there is one."""
+    if bias is None:
+        return x
+    return graph.add("Add", x, graph.constant(bias, f"{name}.bias"))

@@ -1,0 +1,205 @@
+"""A directory that ``SentenceTransformer(...)`` loads, with stock modules only and a card."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from interlingua.encoder.directories.model_directory import MODEL_ENTRIES, is_ours
+from interlingua.encoder.encode import DTYPES
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.static import StaticBackbone
+from interlingua.errors import CheckpointError, ConfigError
+from interlingua.exporters.card import Provenance, model_card, read_provenance, stock_usage
+from interlingua.exporters.shrink import WHOLE, ShrinkOptions, shrink
+from interlingua.exporters.verify import SAMPLES, Verification, check_model, verify
+from interlingua.storage.files import PathLike, atomic_directory
+from interlingua.storage.locate import RUN_CONFIG, model_of_run
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExportSettings:
+    """How a model is written and checked, whatever it is written as."""
+
+    dtype: str = "float32"
+    """Of the stored weights."""
+    name: str | None = None
+    """In the card and in a GGUF file; default: the name of the directory."""
+    license: str | None = None
+    """SPDX identifier for the card."""
+    results: Iterable[PathLike] = ()
+    """Result files or folders, of which the card shows the model's own."""
+    check: bool = True
+    """Refuse what can't be expressed there, run what was written, and compare the vectors."""
+    overwrite: bool = False
+    """Replace the directory if one of our models is in it."""
+    smaller: ShrinkOptions = WHOLE
+    """What is taken out of the model first."""
+    samples: Mapping[str, Sequence[str]] = field(default_factory=lambda: SAMPLES)
+    """Texts to compare vectors of, by language."""
+    on_verified: Callable[[Verification], None] = lambda _: None
+    """Called with what was compared, also where vectors differ."""
+    text_forms: Sequence[str] | None = None
+    """Forms of texts that the exported model undoes; None keeps the model's own."""
+
+
+DEFAULTS = ExportSettings()
+
+
+def export(
+    source: PathLike, out: PathLike, settings: ExportSettings = DEFAULTS
+) -> Verification | None:
+    """Write a model for use elsewhere. Nothing appears at ``out`` unless the round trip succeeds.
+
+    Args:
+        source: a model directory, ``hf:owner/name``, or a run's folder, of which the best model is
+            taken or the last.
+        out: the new directory.
+        settings: the dtype int8 is for token vectors alone.
+
+    Returns:
+        how close the vectors are, or None if not checked.
+
+    Raises:
+        CheckpointError: there is no model at ``source``, or sentence-transformers has no module for
+            a part of it. Also where its vectors contain NaN, or differ after export.
+    """
+    dtype = settings.dtype
+    if dtype != "int8" and dtype not in DTYPES:
+        raise ConfigError(
+            f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}, and int8 for token"
+            " vectors"
+        )
+    model, run = find_model(source)
+    encoder = changed(Encoder.load(model), settings)
+    # transformers has no layers of int8; a table of vectors needs none.
+    if dtype == "int8" and not isinstance(encoder.backbone, StaticBackbone):
+        raise ConfigError(
+            f"{model}: int8 weights are for token vectors; of a transformer make a graph: --int8"
+        )
+    if settings.check:
+        refuse_inexpressible(encoder, model)
+
+    def fill(folder: Path, provenance: Provenance) -> None:
+        encoder.save(folder, dtype=DTYPES.get(dtype, torch.int8))
+        encoder.vocabulary.for_other_libraries().save(folder)
+        usage = stock_usage(encoder, provenance.name, in_bytes=dtype == "int8")
+        card = model_card(encoder, provenance, usage=usage)
+        (folder / "README.md").write_text(card, encoding="utf-8")
+
+    return write_checked(encoder, run, out, settings, fill)
+
+
+def changed(encoder: Encoder, settings: ExportSettings) -> Encoder:
+    """Return the encoder as it is to be written: smaller, and with its forms of texts.
+
+    Raises:
+        ConfigError: there is no such form, or less of the encoder than is to be kept.
+    """
+    encoder = shrink(encoder, settings.smaller)
+    if settings.text_forms is not None:
+        encoder.vocabulary = encoder.vocabulary.with_text_forms(settings.text_forms)
+    return encoder
+
+
+def write_checked(
+    encoder: Encoder,
+    run: Path | None,
+    out: PathLike,
+    settings: ExportSettings,
+    fill: Callable[[Path, Provenance], None],
+) -> Verification | None:
+    """Write a directory, which appears only if all that can run it gives the encoder's vectors.
+
+    Args:
+        encoder: the model.
+        run: the folder of its training run, if it is known.
+        out: the new directory.
+        settings: see ``ExportSettings``.
+        fill: writes the files into a temporary folder, with what the card says of the model.
+
+    Returns:
+        how close the vectors are, or None if not checked.
+
+    Raises:
+        CheckpointError: the model's vectors contain NaN, or differ after export.
+    """
+    check_model(encoder, DTYPES.get(settings.dtype))
+    provenance = read_provenance(
+        run,
+        name=settings.name or Path(out).name,
+        digest=encoder.digest(),
+        license=settings.license,
+        results=[Path(path) for path in settings.results],
+    )
+    # An error in verify leaves no directory behind.
+    with atomic_directory(
+        out, overwrite=settings.overwrite, ours=is_ours, entries=MODEL_ENTRIES
+    ) as folder:
+        fill(folder, provenance)
+        if not settings.check:
+            return None
+        return verify(
+            encoder, folder, settings.samples, called=out, on_verified=settings.on_verified
+        )
+
+
+def find_model(source: PathLike) -> tuple[PathLike, Path | None]:
+    """The model directory meant by ``source``, and the run it comes from if it is part of one.
+
+    Raises:
+        CheckpointError: a run's folder holds no model yet.
+    """
+    folder = Path(source)
+    # hf:owner/name, or a mistake, which the loading of the model reports.
+    if not folder.is_dir():
+        return source, None
+    if (folder / RUN_CONFIG).exists():
+        return model_of_run(folder), folder
+    # A model inside of a run's folder, such as RUN/best.
+    if (folder.parent / RUN_CONFIG).exists():
+        return folder, folder.parent
+    return folder, None
+
+
+def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
+    """Raise CheckpointError for settings that stock modules would silently ignore."""
+    vocabulary = encoder.vocabulary
+    # The module of token vectors leaves special tokens out by itself.
+    is_static = isinstance(encoder.backbone, StaticBackbone)
+    has_special = any(vocabulary.tokenizer.encode("a").special_tokens_mask)
+    if has_special and not is_static and not encoder.settings.include_special:
+        raise CheckpointError(
+            f"{model}: it pools without special tokens, which sentence-transformers' modules"
+            " can't; use it with interlingua, or export without verification and expect other"
+            " vectors"
+        )
+    if encoder.backbone.config.positions == "alibi":
+        raise CheckpointError(
+            f"{model}: transformers computes ALiBi only with code from the hub, which is not run"
+            " here; use it with interlingua, export --onnx, or export without verification and load"
+            " it with trust_remote_code=True"
+        )
+    refuse_segmentation(encoder, model)
+
+
+def refuse_segmentation(encoder: Encoder, model: PathLike) -> None:
+    """Raise CheckpointError for a model that needs to know the language of a text.
+
+    Other libraries are not given it.
+    """
+    vocabulary = encoder.vocabulary
+    if encoder.language_shift is not None:
+        raise CheckpointError(
+            f"{model}: it subtracts a vector by language, which other libraries are not given; use"
+            " it with interlingua, or debias with another method"
+        )
+    if vocabulary.pre_tokenizer != "none":
+        raise CheckpointError(
+            f"{model}: its vocabulary first segments words by language"
+            f" ({vocabulary.pre_tokenizer}), which other tokenizers don't; export without"
+            " verification and give the export segmented text"
+        )

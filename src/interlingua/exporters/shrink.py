@@ -1,0 +1,136 @@
+"""A smaller model from a large one: fewer words, fewer layers, shorter vectors."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from interlingua.corpus.formats.bitext import read_pairs
+from interlingua.corpus.formats.monolingual import read_sentences
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.modeling.backbone import Backbone
+from interlingua.encoder.modeling.meta_device import meta_device
+from interlingua.errors import ConfigError, DataError
+from interlingua.exporters.components import in_components
+from interlingua.storage.files import PathLike, stem_and_suffix
+from interlingua.vocabulary.trimming import ids_in_use
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShrinkOptions:
+    """What is taken out of an encoder; nothing by default.
+
+    Files may be globs: ``.txt`` of one sentence a line, or pairs in any known format, both sides.
+    """
+
+    texts: Iterable[PathLike] = ()
+    """Files with the tokens to keep; without any the vocabulary stays whole."""
+    layers: int | None = None
+    """How many to keep, from the first."""
+    components_of: Iterable[PathLike] = ()
+    """Files: the vectors are rotated onto the principal components of theirs."""
+    truncate_dim: int | None = None
+    """Elements of each vector to keep, from the first."""
+    ranges_of: Iterable[PathLike] = ()
+    """Files on which the ranges of int8 vectors are measured."""
+
+
+WHOLE = ShrinkOptions()
+
+
+def shrink(encoder: Encoder, options: ShrinkOptions) -> Encoder:
+    """Take out of an encoder what is not needed: word embeddings, layers, elements of vectors.
+
+    Without ``layers`` the vectors of these texts stay what they are. Other texts may contain pieces
+    that are gone, and are then spelled in smaller ones.
+
+    Args:
+        encoder: stays as it is.
+        options: what goes.
+
+    Raises:
+        ConfigError: the encoder has fewer layers or elements, or none are to be kept.
+        DataError: a file is missing or broken.
+    """
+    # Vocabulary and layers go first, as they decide the vectors that all the rest is about.
+    kept_texts = _all_matching(options.texts)
+    if kept_texts:
+        encoder = encoder.trim(ids_in_use(encoder.vocabulary, _sentences(kept_texts)))
+    if options.layers is not None:
+        encoder = first_layers(encoder, options.layers)
+    # Then the rotation, which sorts the elements before the last of them are cut.
+    component_texts = _all_matching(options.components_of)
+    if component_texts:
+        encoder = in_components(encoder, _sentences(component_texts))
+    range_texts = _all_matching(options.ranges_of)
+    settings = encoder.settings
+    truncate_dim = options.truncate_dim
+    if truncate_dim is not None:
+        if not 1 <= truncate_dim <= encoder.dim:
+            raise ConfigError(
+                f"truncate_dim is {truncate_dim}, but vectors have {encoder.dim} elements; choose"
+                " fewer"
+            )
+        settings = dataclasses.replace(settings, truncate_dim=truncate_dim)
+    # Another object with the same weights: ranges are put into its settings, and the caller's
+    # encoder stays as it is.
+    if truncate_dim is not None or range_texts:
+        layers_after = (encoder.post_pooling, encoder.language_shift)
+        encoder = Encoder(encoder.backbone, encoder.vocabulary, settings, *layers_after).train(
+            encoder.training
+        )
+    if range_texts:
+        encoder.calibrate_ranges(_sentences(range_texts))
+    return encoder
+
+
+def first_layers(encoder: Encoder, layers: int) -> Encoder:
+    """The encoder without its later layers.
+
+    Raises:
+        ConfigError: it has fewer, or none are to be kept.
+    """
+    had = encoder.backbone.config.num_hidden_layers
+    if not 1 <= layers <= had:
+        raise ConfigError(f"{layers} layers of a model that has {had}; choose 1 to {had}")
+    config = dataclasses.replace(encoder.backbone.config, num_hidden_layers=layers)
+    # Made without memory for its weights; the names of its parameters say which are kept.
+    with meta_device():
+        backbone = Backbone(config)
+    kept_names = backbone.state_dict().keys()
+    # Copies, so that training one of the two encoders leaves the other as it is.
+    weights = {
+        name: copy.deepcopy(tensor)
+        for name, tensor in encoder.backbone.state_dict().items()
+        if name in kept_names
+    }
+    backbone.load_state_dict(weights, assign=True)
+    return encoder.with_backbone(backbone.requires_grad_(True)).train(encoder.training)
+
+
+def _all_matching(patterns: Iterable[PathLike]) -> list[str]:
+    return [file for pattern in patterns for file in _matching(os.fspath(pattern))]
+
+
+def _matching(pattern: str) -> list[str]:
+    """The files that a glob stands for; a name without signs is left to whoever opens it."""
+    if not any(sign in pattern for sign in "*?["):
+        return [pattern]
+    files = sorted(glob.glob(os.path.expanduser(os.path.expandvars(pattern))))
+    if not files:
+        raise DataError("no file matches", path=pattern)
+    return files
+
+
+def _sentences(files: Iterable[PathLike]) -> Iterator[str]:
+    for file in files:
+        if stem_and_suffix(file)[1] == ".txt":
+            yield from read_sentences(file)
+        else:
+            for pair in read_pairs(file):
+                yield pair.source
+                yield pair.target

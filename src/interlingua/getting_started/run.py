@@ -1,0 +1,324 @@
+"""The quickstart from top to bottom: collect, prepare, train, measure, show."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import importlib.metadata
+import logging
+import math
+import platform
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from interlingua import __version__
+from interlingua.config.registry import DEFAULT_MODEL
+from interlingua.corpus.manifest import Manifest
+from interlingua.encoder.backends.load import model_name
+from interlingua.encoder.directories.model_directory import MODEL_ENTRIES, is_ours
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError, DataError, InterlinguaError
+from interlingua.getting_started import tables
+from interlingua.getting_started.catalogues import Package, Source, fetch, packages
+from interlingua.getting_started.corpus import collect, prepare_config, split_kinds
+from interlingua.getting_started.demo import Demonstration, demonstrate
+from interlingua.getting_started.report import QuickstartFindings, write_html, write_json
+from interlingua.getting_started.scores import Kind, LanguageScore, averages, score
+from interlingua.getting_started.training import MAX_TOKENS, VOCABULARY_SIZE, recipe
+from interlingua.preparation.pipeline import prepare
+from interlingua.runtime.progress import shown
+from interlingua.storage.files import atomic_directory, remove_entries
+from interlingua.storage.formats import QUICKSTART
+from interlingua.storage.json_text import json_lines
+from interlingua.storage.locks import exclusive
+from interlingua.storage.record import holds_record, write_record
+from interlingua.training.budget import BudgetError
+from interlingua.training.loop import train
+from interlingua.training.result import TrainResult
+
+MEASURE_SECONDS = 35.0
+"""Set aside for measuring and reporting, but no more than ``MEASURE_SHARE`` of the budget."""
+MEASURE_SHARE = 0.2
+MIN_TRAIN_SECONDS = 5.0
+RECORD = "quickstart.json"
+_LANGUAGE = r"[a-z]{3}(_[A-Z][a-z]{3})?"
+COLLECTED = rf"\w+/{_LANGUAGE}-{_LANGUAGE}\.tsv"
+HELDOUT = rf"(sentences|names)/{_LANGUAGE}-{_LANGUAGE}\.tsv"
+"""Paths of our files below ``collected/`` and ``heldout/``."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """What the user may choose."""
+
+    output: Path
+    """Folder for everything that is made."""
+    budget_seconds: float
+    """Wall time of the whole job; training gets what collecting, preparing and measuring leave."""
+    steps: int | None = None
+    """Training steps; default: as many as the budget bears."""
+    catalogues: tuple[Path, ...] = ()
+    """Further folders with .mo or .po files."""
+    packages: tuple[Package, ...] | None = None
+    """Packages to fetch; default: those of packages.toml."""
+    cache: Path = Path("~/.cache/interlingua/quickstart")
+    """Where fetched packages are kept."""
+
+
+class Stopwatch:
+    """Wall time of each part of the job."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @property
+    def total(self) -> float:
+        """Seconds of all parts that are over."""
+        return sum(self.seconds.values())
+
+    @contextlib.contextmanager
+    def time(self, part: str) -> Iterator[None]:
+        """Times a block."""
+        start = time.perf_counter()
+        yield
+        self.seconds[part] = round(time.perf_counter() - start, 2)
+
+
+def quickstart(settings: Settings, *, console: Console | None = None) -> QuickstartFindings:
+    """Do the whole job and show it.
+
+    The output folder gets ``collected/``, ``corpus/``, ``heldout/``, ``run/``, ``model/``,
+    ``results/``, ``quickstart.json`` and ``report.html``.
+
+    Args:
+        settings: the user's choices.
+        console: where to show it; stdout by default.
+
+    Raises:
+        DataError: there is no catalogue to learn from.
+        ConfigError: the budget is too small to train at all, or the output folder holds other
+            files.
+    """
+    output = settings.output
+    if output.exists() and not output.is_dir():
+        raise ConfigError(f"{output} is a file; name another folder with --output")
+    with exclusive(output, remedy="name another folder with --output"):
+        return _quickstart(settings, console or Console(highlight=False))
+
+
+def _quickstart(settings: Settings, console: Console) -> QuickstartFindings:
+    output = settings.output
+    watch = Stopwatch()
+    # Before anything is written: the folder may hold a user's own files.
+    _claim(output)
+    with watch.time("collect"):
+        tables.heading(console, 1, "Collecting translations from the catalogues of public packages")
+        sources, unavailable = _sources(settings)
+        bitexts = _collect(sources, output)
+        tables.show_sources(console, sources, unavailable)
+    with watch.time("prepare"):
+        tables.heading(
+            console, 2, "Preparing: cleaning, deduplication, held-out messages, vocabulary"
+        )
+        manifest, folders = _prepare(bitexts, sources, output)
+        tables.show_corpus(console, manifest)
+    with watch.time("train"):
+        tables.heading(console, 3, "Training an EMS encoder from scratch")
+        # Training gets the time that the parts before it have left.
+        result = _train(settings, output, settings.budget_seconds - watch.total)
+    with watch.time("measure"):
+        tables.heading(console, 4, "Measuring retrieval on messages that training never saw")
+        parameters, scores, demonstrations = _measure(result, folders, output)
+    findings = QuickstartFindings(
+        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        seconds=dict(watch.seconds),
+        sources=sources,
+        unavailable=unavailable,
+        # English is one of them, and stands on the other side of every pair.
+        languages=len(manifest.languages) - 1,
+        training_pairs=manifest.train,
+        steps=result.step,
+        pairs_seen=sum(result.exposure.values()),
+        parameters=parameters,
+        loss=_losses(result.run / "metrics.jsonl"),
+        scores=scores,
+        averages=averages(scores),
+        demonstrations=demonstrations,
+        commands=_commands(output),
+        versions=_versions(),
+    )
+    write_json(findings, output / RECORD)
+    write_html(findings, output / "report.html")
+    tables.show_findings(console, findings, output)
+    return findings
+
+
+def _claim(output: Path) -> None:
+    """Mark the output folder as ours before anything in it is replaced.
+
+    Refuses one that holds other files.
+    """
+    names = ("collected", "corpus", "heldout", "run", "model", "results", RECORD, "report.html")
+    there = [name for name in names if (output / name).exists()]
+    if there and not holds_record(output / RECORD, QUICKSTART):
+        raise ConfigError(
+            f"{output} holds other files ({', '.join(there)}), which would be lost; name another"
+            " folder"
+        )
+    # By this file the next run recognizes the folder, also where this one is stopped.
+    write_record(output / RECORD, QUICKSTART, {"finished": False})
+
+
+def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
+    """Fetched packages and the user's folders.
+
+    What can't be fetched is not an error while anything is left.
+    """
+    requested = settings.packages
+    if requested is None:
+        requested = packages()
+    cache = settings.cache.expanduser()
+    sources: list[Source] = []
+    unavailable: dict[str, str] = {}
+    if requested:
+        with shown() as progress:
+            sources, unavailable = fetch(requested, cache, progress=progress)
+    sources += [Source(name=str(folder), folder=folder) for folder in settings.catalogues]
+    if not sources:
+        why = next(iter(unavailable.values()), "none was named")
+        raise DataError(
+            f"there is no catalogue to learn from ({why}); name a folder with --catalogues DIR"
+        )
+    return sources, unavailable
+
+
+def _collect(sources: Sequence[Source], output: Path) -> dict[str, dict[str, Path]]:
+    # An earlier run may have had sources that this one has not.
+    remove_entries(output / "collected", COLLECTED)
+    with shown() as progress:
+        return collect(sources, output / "collected", progress=progress)
+
+
+def _prepare(
+    bitexts: Mapping[str, Mapping[str, Path]], sources: Sequence[Source], output: Path
+) -> tuple[Manifest, dict[Kind, Path]]:
+    config = prepare_config(
+        bitexts, sources, output / "corpus", vocabulary_size=VOCABULARY_SIZE, max_tokens=MAX_TOKENS
+    )
+    manifest = prepare(config, overwrite=True, progress=True)
+    # Prepare holds sentences and names out together; they are scored apart.
+    remove_entries(output / "heldout", HELDOUT)
+    folders = split_kinds(output / "corpus" / "heldout", output / "heldout")
+    if "sentences" not in folders:
+        raise DataError(
+            "too few sentences to hold any out; name more catalogues with --catalogues DIR"
+        )
+    return manifest, folders
+
+
+def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult:
+    seconds = seconds_left - min(MEASURE_SECONDS, MEASURE_SHARE * settings.budget_seconds)
+    # A number of steps overrules the budget.
+    if settings.steps is None and seconds < MIN_TRAIN_SECONDS:
+        raise ConfigError(
+            f"--budget-seconds {settings.budget_seconds:g} leaves {max(0.0, seconds):.0f} s for"
+            f" training; give at least {settings.budget_seconds - seconds + MIN_TRAIN_SECONDS:.0f}"
+        )
+    config = recipe(
+        output / "corpus",
+        output / "run",
+        max_steps=settings.steps,
+        budget_seconds=seconds if settings.steps is None else None,
+    )
+    try:
+        result = train(config, resume="never", progress=True)
+    # Its message names the key of a config, which the user of this command has not written.
+    except BudgetError as error:
+        # What the other parts take, and one step.
+        enough = settings.budget_seconds - seconds + error.needed_seconds
+        raise ConfigError(
+            f"--budget-seconds {settings.budget_seconds:g} leaves {seconds:.0f} s for training,"
+            f" too few for one step; give at least {math.ceil(enough)}"
+        ) from error
+    if result.interrupted:
+        raise InterlinguaError(
+            f"stopped in training; to go on with it: interlingua train {output / 'run'}/config.toml"
+        )
+    return result
+
+
+def _measure(
+    result: TrainResult, folders: Mapping[Kind, Path], output: Path
+) -> tuple[int, list[LanguageScore], list[Demonstration]]:
+    """The number of weights, the scores and the demonstrations."""
+    assert result.model is not None
+    # A copy under a name of its own, which the commands at the end show.
+    with atomic_directory(
+        output / "model", overwrite=True, ours=is_ours, entries=MODEL_ENTRIES
+    ) as folder:
+        shutil.copytree(result.model, folder, dirs_exist_ok=True)
+    encoder = Encoder.load(output / "model")
+    with shown() as progress, _errors_only():
+        scores = score(
+            encoder,
+            folders,
+            name=model_name(str(output / "model")),
+            output=output,
+            progress=progress,
+        )
+        demonstrations = demonstrate(encoder, folders["sentences"])
+    parameters = sum(weight.numel() for weight in encoder.parameters())
+    return parameters, scores, demonstrations
+
+
+@contextlib.contextmanager
+def _errors_only() -> Iterator[None]:
+    """Silence the warning that one of the messages shown is cut.
+
+    Those scored are counted in the result files.
+    """
+    logger = logging.getLogger("interlingua")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _losses(metrics: Path) -> list[tuple[int, float]]:
+    records = [record for _, record in json_lines(metrics)]
+    return [(record["step"], record["loss"]) for record in records if record["kind"] == "train"]
+
+
+def _commands(output: Path) -> list[str]:
+    model = output / "model"
+    config = output / "run" / "config.toml"
+    return [
+        "# embed a file of your own, one sentence a line",
+        f"interlingua embed {model} FILE.txt -o FILE.npy",
+        "# measure again, or measure any other model on the same held-out sentences",
+        f"interlingua evaluate {model} --suite tatoeba --data {output / 'heldout' / 'sentences'}",
+        "# train the same model for an hour",
+        f"interlingua train {config} --set run.output={output / 'longer'} --set"
+        " run.budget_seconds=3600",
+        "# use it from sentence-transformers, after pip install sentence-transformers",
+        'python -c "from sentence_transformers import SentenceTransformer as S;'
+        f" print(S('{model}').encode('Hi'))\"",
+        "# your own parallel text: interlingua prepare --help, interlingua train --help",
+        f"# or begin with {DEFAULT_MODEL}, the model that comes with interlingua: more than 50"
+        " languages, no training",
+        "interlingua mine NEWS.de.txt NEWS.en.txt -o pairs.tsv",
+        "# search your documents with it in five lines: docs/how-to/search-your-documents.md",
+    ]
+
+
+def _versions() -> dict[str, str]:
+    libraries = ("torch", "numpy", "scikit-learn")
+    found = {name: importlib.metadata.version(name) for name in libraries}
+    return {"interlingua": __version__, "Python": platform.python_version(), **found}

@@ -1,0 +1,101 @@
+"""What the quickstart says in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from interlingua.corpus.manifest import Manifest
+from interlingua.getting_started.catalogues import Source
+from interlingua.getting_started.demo import Demonstration
+from interlingua.getting_started.report import (
+    SCRIPTS,
+    QuickstartFindings,
+    averages_table,
+    best_first,
+    headline,
+    sources_table,
+    verdict,
+)
+from interlingua.getting_started.scores import MIN_MESSAGES, LanguageScore
+from interlingua.report.tables import Table
+from interlingua.runtime import duration
+
+
+def heading(console: Console, number: int, text: str) -> None:
+    """Announce a part of the job."""
+    console.print(f"\n[bold]{number}/4  {text}[/bold]")
+
+
+def show_sources(
+    console: Console, sources: Sequence[Source], unavailable: Mapping[str, str]
+) -> None:
+    """Where the text comes from, under which license."""
+    console.print(sources_table(sources).terminal())
+    # Messages of pip may hold square brackets, which rich would take for its own.
+    for name, why in unavailable.items():
+        console.print(f"not available: {name} ({why})", markup=False)
+
+
+def show_corpus(console: Console, manifest: Manifest) -> None:
+    """What preparing kept, and what it dropped by which rule."""
+    heldout = sum(pair.heldout for pair in manifest.language_pairs)
+    console.print(
+        f"{manifest.train:,} pairs to train on in {len(manifest.languages) - 1} languages;"
+        f" {heldout:,} held out: neither side of them is in training, in any language"
+    )
+    rules = sorted(manifest.dropped.items(), key=lambda item: -item[1])
+    dropped = ", ".join(f"{rule} {count:,}" for rule, count in rules)
+    console.print(f"dropped: {dropped}", style="dim", markup=False)
+
+
+def show_findings(console: Console, findings: QuickstartFindings, output: Path) -> None:
+    """Scores, verdict, demonstration, and how to go on."""
+    console.print(_languages(findings.scores).terminal(is_titled_left=True))
+    console.print(averages_table(findings).terminal())
+    console.print(verdict(findings), markup=False)
+    console.print(
+        "\n[bold]Nearest neighbors[/bold] of sentences it never saw, among other languages'"
+        " held-out ones:"
+    )
+    for demonstration in findings.demonstrations:
+        _show_demonstration(console, demonstration)
+    console.print(f"\n[bold]{headline(findings)}.[/bold]")
+    seconds = sum(findings.seconds.values())
+    console.print(f"{duration(seconds)} in all. Report: {output / 'report.html'}", markup=False)
+    console.print("\n[bold]Next[/bold]")
+    for command in findings.commands:
+        style = "dim" if command.startswith("#") else None
+        # Not wrapped, so that it can be copied as one line.
+        console.print(command, markup=False, soft_wrap=True, style=style)
+
+
+def _languages(scores: Sequence[LanguageScore]) -> Table:
+    rows: list[list[str]] = []
+    # A section for each kind of script.
+    for script in SCRIPTS:
+        for score in best_first(scores, script):
+            measures = (score.random, score.tfidf_mean, score.model_mean, *score.model)
+            cells = [f"{measure:.3f}" for measure in measures]
+            rows.append([score.name, str(score.messages), *cells])
+        rows.append([])
+    title = (
+        f"P@1 on held-out sentences, languages with {MIN_MESSAGES} or more (all of a language are"
+        " candidates)"
+    )
+    head = ["language", "sentences", "random", "TF-IDF", "encoder", "to English", "from English"]
+    return Table(title, head, rows)
+
+
+def _show_demonstration(console: Console, demonstration: Demonstration) -> None:
+    console.print(f"\n  “{demonstration.query}”", markup=False)
+    for neighbor in demonstration.neighbors:
+        mark = "✗"
+        style = "red"
+        if neighbor.right:
+            mark = "✓"
+            style = "green"
+        line = f"    {mark} {neighbor.cosine:.2f} {neighbor.language:<22} {neighbor.text}"
+        console.print(line, markup=False, style=style, soft_wrap=True)

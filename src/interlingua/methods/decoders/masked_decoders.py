@@ -1,0 +1,178 @@
+"""RetroMAE's decoders: a sentence's tokens from its vector, in training only.
+
+The encoder reads a sentence with few masked tokens and gives one vector, h. A decoder of one or few
+layers has to reconstruct the sentence from h and little else. In the basic form it is also shown
+the sentence with most tokens masked. In enhanced decoding it has to predict every token, and each
+token is shown h and a random part of the others, by an attention mask of its own. The decoder is
+weak on purpose: what it can't guess from the context must be in h.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor, nn
+
+from interlingua.batches.masking import IGNORED, LabeledTokens, random_context
+from interlingua.batches.packing import LengthGroups, length_groups
+from interlingua.batches.sentences import Tails, chained
+from interlingua.batches.tokens import Place, TokenBatch
+from interlingua.encoder.modeling.attention import Layout
+from interlingua.encoder.modeling.backbone import Backbone, final_norm
+from interlingua.methods.decoders.visible import VisibleLayer
+from interlingua.runtime.devices import gathered, on_device
+
+
+class DecoderArrangement(NamedTuple):
+    """What a decoder is shown of sentences besides their vectors, and what it predicts.
+
+    All of it is on the host.
+    """
+
+    input_ids: Int64[Tensor, " t"]
+    """The tokens but for those that a vector stands for."""
+    rows: Int64[Tensor, " t"]
+    """Which sentence each of these belongs to."""
+    positions: Int64[Tensor, " t"]
+    """Their places in the whole sentences."""
+    tokens_by_length: LengthGroups
+    """Of the sentences without what a vector stands for."""
+    order: Int64[Tensor, " n"]
+    """Of [vectors; tokens]: each vector in front of its sentence's tokens."""
+    by_length: LengthGroups
+    """Of the sentences in this order."""
+    labeled: LabeledTokens
+    """What is predicted, in this order."""
+
+
+class MaskedDecoder(nn.Module):
+    """Few layers over a sentence's vector and its tokens: RetroMAE (Xiao et al. 2022).
+
+    Their input is [h; e_1 + p_1; ...; e_N + p_N]. Token and position embeddings are the encoder's,
+    given in each call. Where sentences begin with a token such as ``[CLS]``, h stands in its place,
+    otherwise before the first.
+
+    Args:
+        backbone: gives the shape of the layers.
+        num_layers: how many.
+        skip: first tokens of a sentence that h stands for (``Vocabulary.opening_tokens``).
+    """
+
+    def __init__(self, backbone: Backbone, num_layers: int, *, skip: int) -> None:
+        super().__init__()
+        # Every layer sees whole sentences, also where some of the encoder's see a window.
+        config = dataclasses.replace(backbone.config, num_hidden_layers=num_layers, local_layers=())
+        self.skip = skip
+        self.layers = nn.ModuleList(map(VisibleLayer, config.layer_specs))
+        self.final_norm = final_norm(config)
+
+    def arranged(self, sentences: TokenBatch, labels: Int64[Tensor, " t"]) -> DecoderArrangement:
+        """How sentences' vectors and tokens are put together.
+
+        Args:
+            sentences: what is shown.
+            labels: the tokens to be predicted, ``IGNORED`` elsewhere.
+        """
+        tails = Tails.of(sentences.cu_seqlens, self.skip)
+        # One vector for each sentence: boundaries 0, 1, 2 ...
+        vectors = torch.arange(sentences.batch_size + 1).to(tails.cu_seqlens)
+        order, cu_seqlens = chained(vectors, tails.cu_seqlens)
+        # No labels for the vectors, which are not tokens.
+        none = labels.new_full((sentences.batch_size,), IGNORED)
+        return DecoderArrangement(
+            input_ids=sentences.input_ids[tails.kept],
+            rows=tails.rows,
+            positions=tails.positions,
+            tokens_by_length=length_groups(tails.cu_seqlens),
+            order=order,
+            by_length=length_groups(cu_seqlens),
+            labeled=LabeledTokens.of(torch.cat([none, labels[tails.kept]])[order]),
+        )
+
+    def forward(
+        self, backbone: Backbone, arrangement: DecoderArrangement, h: Float[Tensor, "b d"]
+    ) -> Float[Tensor, "n d"]:
+        """States of all vectors and tokens, each shown all others: Eq. (2).
+
+        What must not be seen is masked in the sentences already.
+
+        Args:
+            backbone: the encoder's.
+            arrangement: of the sentences, see ``arranged``.
+            h: their vectors.
+        """
+        layout = Layout.by_groups(arrangement.by_length, h.device)
+        # Vectors, then tokens: `order` puts each vector in front of its sentence's tokens.
+        joined = torch.cat([h, self._embedded(backbone, arrangement)])
+        x = layout.arrange(gathered(joined, arrangement.order))
+        for layer in self.layers:
+            x = layer(x, layout)
+        return layout.restore(self._normed(x))
+
+    def enhanced(
+        self,
+        backbone: Backbone,
+        arrangement: DecoderArrangement,
+        h: Float[Tensor, "b d"],
+        place: Place,
+        *,
+        hidden: float,
+    ) -> Float[Tensor, "n d"]:
+        r"""Enhanced decoding, Eq. (4)-(7): every token is predicted from a context of its own.
+
+        Each token is shown the sentence's vector besides.
+
+        .. math:: H_1 = [h + p_0, \dots, h + p_N], \quad H_2 = [h, e_1 + p_1, \dots, e_N + p_N],
+        \quad
+                  A = softmax(Q K' / \sqrt d + M) V, \quad Q = H_1 W_Q, K = H_2 W_K, V = H_2 W_V
+
+        M shows token i the vector and each other token with probability 1 - ``hidden``, never
+        itself.
+
+        Args:
+            backbone: the encoder's.
+            arrangement: of the whole sentences, see ``arranged``.
+            h: their vectors.
+            place: what the draws depend on.
+            hidden: share of the other tokens that a token is not shown.
+        """
+        layout = Layout.by_groups(arrangement.by_length, h.device)
+        # h + p_i for each token i; None where positions come in the layer (rotary, ALiBi).
+        queries = h[on_device(arrangement.rows, h.device)]
+        positions = backbone.positional(on_device(arrangement.positions, h.device))
+        if positions is not None:
+            queries = queries + positions
+        order = on_device(arrangement.order, h.device)
+        h_1 = layout.arrange(torch.cat([h, queries]).index_select(0, order))
+        tokens = self._embedded(backbone, arrangement)
+        h_2 = layout.arrange(torch.cat([h, tokens]).index_select(0, order))
+
+        def visible(rows: Int64[Tensor, " n"], length: int) -> Bool[Tensor, "n l l"]:
+            """M: a random part of the sentence, never the token itself, and always h."""
+            shown = random_context(place, rows, length, hidden=hidden)
+            shown &= ~torch.eye(length, dtype=torch.bool, device=shown.device)
+            # In the row of h itself too, which has no label.
+            shown[:, :, 0] = True
+            return shown
+
+        # Enhanced decoding has a single layer.
+        states = self.layers[0](h_1, layout, context=h_2, visible=visible)
+        return layout.restore(self._normed(states))
+
+    def _normed(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+        if self.final_norm is None:
+            return x
+        normed: Tensor = self.final_norm(x)
+        return normed
+
+    def _embedded(
+        self, backbone: Backbone, arrangement: DecoderArrangement
+    ) -> Float[Tensor, "t d"]:
+        # The positions are those of the whole sentences, from which `skip` tokens are missing.
+        device = backbone.word_embeddings.weight.device
+        layout = Layout.by_groups(arrangement.tokens_by_length, device)
+        embedded = backbone.embed(arrangement.input_ids, layout, positions=arrangement.positions)
+        return layout.restore(embedded)

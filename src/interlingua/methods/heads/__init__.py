@@ -1,0 +1,1 @@
+"""Heads on sentence vectors and token states, in training only."""

@@ -1,0 +1,185 @@
+"""Heads that predict tokens from token states.
+
+They are those of masked language models and of representation translation learning.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int, Int64
+from torch import Tensor, nn
+
+from interlingua.batches.masking import IGNORED, LabeledTokens
+from interlingua.batches.sentences import Tails, chained
+from interlingua.encoder.modeling.backbone import Backbone
+from interlingua.runtime.devices import gathered, on_device
+
+
+class TokenPredictions(NamedTuple):
+    """All that the cross-entropy of some tokens needs, in the order of ``linear_cross_entropy``."""
+
+    hidden: Float[Tensor, "n d"]
+    """A vector for each token to be predicted."""
+    output_embeddings: Float[Tensor, "v d"]
+    bias: Float[Tensor, " v"]
+    targets: Int64[Tensor, " n"]
+    """The tokens."""
+
+
+class MaskedTokenHead(nn.Module):
+    """The prediction head of masked language models.
+
+    Logits are inner products with word embeddings, plus a bias of its own.
+
+    Args:
+        dim: width D of the states.
+        vocab_size: V.
+        transform: BERT's and RoBERTa's linear layer, GELU and LayerNorm before it; False: none, as
+            in XLM.
+    """
+
+    def __init__(self, dim: int, vocab_size: int, *, transform: bool) -> None:
+        super().__init__()
+        # Without layers it gives back what it is given.
+        layers: list[nn.Module] = []
+        if transform:
+            layers = [nn.Linear(dim, dim), nn.GELU(), nn.LayerNorm(dim)]
+        self.transform = nn.Sequential(*layers)
+        self.bias = nn.Parameter(torch.zeros(vocab_size))
+
+    def forward(
+        self,
+        states: Float[Tensor, "t d"],
+        labeled: LabeledTokens,
+        word_embeddings: Float[Tensor, "v d"],
+    ) -> TokenPredictions:
+        """What predicts the labeled tokens; the other states are not looked at."""
+        # Few tokens are predicted: those are picked before the layers, not after them.
+        hidden = self.transform(gathered(states, labeled.at))
+        return TokenPredictions(hidden, word_embeddings, self.bias, labeled.ids)
+
+
+class TranslationArrangement(NamedTuple):
+    """How the states of sentences and their translations are put together; on the host."""
+
+    source: Int64[Tensor, " s"]
+    """States of the sentences that stay."""
+    target: Int64[Tensor, " t"]
+    """States of the translations that stay."""
+    rows: Int64[Tensor, " t"]
+    """Which translation each of these belongs to."""
+    is_hidden: Bool[Tensor, " t"]
+    """Which of these are predicted; masks are shown in their stead."""
+    order: Int64[Tensor, " n"]
+    """Of [sources; targets]: each sentence in front of its translation."""
+    cu_seqlens: Int[Tensor, " b+1"]
+    """Boundaries of the pairs in this order."""
+    positions: Int64[Tensor, " n"]
+    """Of the tokens in this order, each counted in its own sentence."""
+    labeled: LabeledTokens
+    """What is predicted, in this order."""
+
+
+class TranslationHead(nn.Module):
+    r"""Reconstructs a sentence from the token states of its translation, DAP (Li et al. 2023).
+
+    Eq. (4):
+
+    .. math:: g^0(h, y) = (h_1, \dots, h_{S_x}, [MASK] \times S_y)
+
+    K transformer layers over g^0, and a masked language model's head. As in the released code it
+    begins as a copy of the encoder's embeddings and last K layers, and learns apart from it.
+
+    Differs from the released code: positions count from 0 on either side, where there those of the
+    masks are added twice, the second time behind the source's padding.
+
+    Args:
+        backbone: where it begins.
+        num_layers: K.
+        mask_id: the mask token.
+        skip: first tokens of either side to leave out (``[CLS]``, which has the sentence's
+            embedding to carry).
+    """
+
+    def __init__(self, backbone: Backbone, num_layers: int, *, mask_id: int, skip: int) -> None:
+        super().__init__()
+        self.mask_id = mask_id
+        self.skip = skip
+        # All but the last K layers go; embeddings and the last norm stay.
+        self.backbone = copy.deepcopy(backbone)
+        del self.backbone.layers[: len(backbone.layers) - num_layers]
+        self.tell = MaskedTokenHead(
+            backbone.config.hidden_size, backbone.config.vocab_size, transform=True
+        )
+
+    def arranged(
+        self,
+        sources: Int[Tensor, " b+1"],
+        targets: Int[Tensor, " b+1"],
+        labels: Int64[Tensor, " t"],
+    ) -> TranslationArrangement:
+        """How ``forward`` puts the states of packed sentences and their translations together.
+
+        Args:
+            sources: where each sentence begins, and the total at the end; best on the host.
+            targets: the same of the translations.
+            labels: the translations' tokens, ``IGNORED`` at those that are shown.
+        """
+        # The tokens of either side behind the first ones.
+        a = Tails.of(sources, self.skip)
+        b = Tails.of(targets, self.skip)
+        labels = labels[b.kept]
+        # Each source in front of its target, in inputs, positions and labels.
+        order, cu_seqlens = chained(a.cu_seqlens, b.cu_seqlens)
+        positions = torch.cat([a.positions, b.positions])[order]
+        in_order = torch.cat([torch.full_like(a.rows, IGNORED), labels])[order]
+        return TranslationArrangement(
+            source=a.kept,
+            target=b.kept,
+            rows=b.rows,
+            is_hidden=labels != IGNORED,
+            order=order,
+            cu_seqlens=cu_seqlens,
+            positions=positions,
+            labeled=LabeledTokens.of(in_order),
+        )
+
+    def forward(
+        self,
+        sources: Float[Tensor, "s d"],
+        targets: Float[Tensor, "t d"],
+        arrangement: TranslationArrangement,
+        *,
+        language: Float[Tensor, "b d"] | None = None,
+    ) -> TokenPredictions:
+        """What tells the labeled tokens of the translations.
+
+        Args:
+            sources: the encoder's states of the sentences.
+            targets: those of the translations, which are shown in the place of tokens that are not
+                predicted.
+            arrangement: of these sentences, see ``arranged``.
+            language: added to each mask: the target language, where it is not always the same.
+        """
+        order = arrangement.order
+        device = targets.device
+        # What stands at the targets' places: a mask where a token is predicted, else its state.
+        mask_ids = torch.full(arrangement.target.shape, self.mask_id, device=device)
+        masks = self.backbone.word_embeddings(mask_ids)
+        if language is not None:
+            masks = masks + language[on_device(arrangement.rows, device)]
+        is_hidden = on_device(arrangement.is_hidden, device)
+        target_states = gathered(targets, arrangement.target).to(masks.dtype)
+        shown = torch.where(is_hidden[:, None], masks, target_states)
+        # g^0: each source in front of its target.
+        source_states = gathered(sources, arrangement.source).to(shown.dtype)
+        inputs = gathered(torch.cat([source_states, shown]), order)
+        # g^1 ... g^K. Of the first argument the backbone looks at the length alone, as it is given
+        # embeddings.
+        states = self.backbone(
+            order, arrangement.cu_seqlens, word_embeddings=inputs, positions=arrangement.positions
+        )
+        return self.tell(states, arrangement.labeled, self.backbone.word_embeddings.weight)  # type: ignore[no-any-return]

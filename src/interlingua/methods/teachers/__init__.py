@@ -1,0 +1,1 @@
+"""Teachers: moving averages, frozen models, and banks of their vectors."""

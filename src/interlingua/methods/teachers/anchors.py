@@ -1,0 +1,384 @@
+"""Where a student's targets come from: a bank of stored teacher vectors, or a teacher.
+
+A bank is filled once, before training, with the vectors of all sentences of the pivot language (and
+of the languages that the teacher knows). Each step then looks its sentences up by their keys, and
+takes a window of the bank's negatives. Without a bank a single teacher of the student's width
+embeds each batch, and the pairs of the batch are each other's negatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from interlingua.batches.altered_sentences import AlteredBatch, AlteredSentences, HardRequest
+from interlingua.batches.sentences import (
+    Meanings,
+    by_pivot,
+    join,
+    language_codes,
+    sentence_keys,
+    take,
+)
+from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.config.languages import resolve
+from interlingua.encoder.encode import Dtype
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError
+from interlingua.methods.teachers.frozen_teachers import ModelTeacher, Teacher, VectorTeacher
+from interlingua.methods.teachers.teacher_bank import BankRequest, TeacherBank
+from interlingua.runtime.devices import on_device
+
+Rows = Float[Tensor, "_ d"]
+"""Vectors, one below another."""
+
+
+class Negatives(NamedTuple):
+    """What the students of a batch of pairs are contrasted with.
+
+    B counts the pairs again for a second side.
+    """
+
+    vectors: Float[Tensor, "n d"]
+    """Of the teacher, of length 1."""
+    same_sentence: Bool[Tensor, "b n"]
+    """Which of them is of the pair's own sentence of the pivot language."""
+    same_meaning: Bool[Tensor, "b n"]
+    """Which of them translate the same as the pair, those of the same sentence among them."""
+    pairs: Bool[Tensor, "b b"]
+    """Which pairs of the batch say the same."""
+    languages: Int64[Tensor, " b"]
+    """A number for the language that the student reads of each."""
+
+    def take(self, rows: slice) -> Negatives:
+        """Those of some students."""
+        return Negatives(
+            self.vectors,
+            same_sentence=self.same_sentence[rows],
+            same_meaning=self.same_meaning[rows],
+            pairs=self.pairs[rows],
+            languages=self.languages[rows],
+        )
+
+
+VectorSource = TokenBatch | Float[Tensor, "b d"]
+"""Where the teacher's vectors come from: the sentences in its tokens, or the bank's vectors."""
+
+
+class AnchoredPairs(NamedTuple):
+    """A batch of pairs, with all that can be known of it before it is read."""
+
+    translations: TokenBatch
+    originals: TokenBatch
+    """In the pivot language; behind these their altered forms, if there are any."""
+    both: TokenBatch | None
+    """Translations and originals, where both are read."""
+    owners: Int64[Tensor, " m"] | None
+    """Row of the original of each altered form."""
+    meanings: Meanings
+    """Of the pairs, by their originals and translations."""
+    languages: tuple[Int64[Tensor, " b"], Int64[Tensor, " b"]]
+    """Numbers for the languages of the translations and of the originals."""
+    anchors: VectorSource
+    """Of the originals."""
+    known: tuple[Int64[Tensor, " k"], VectorSource] | None
+    """Rows of translations in languages that the teacher knows, and their vectors' source."""
+    in_bank: Int64[Tensor, " b"] | None
+    """Groups of the originals in the bank, where there is one."""
+
+
+class Reading(NamedTuple):
+    """What a student reads of a batch of pairs, and the target of each sentence's vector."""
+
+    sentences: TokenBatch
+    """The translations, the originals with their altered forms, or all in this order."""
+    targets: list[Float[Tensor, "b d"]]
+    """For each side that is read."""
+    languages: list[Int64[Tensor, " b"]]
+    """For each side, a number for the language of each sentence."""
+    anchors: Float[Tensor, "b d"]
+    """The teacher's vectors of the originals."""
+    owners: Int64[Tensor, " m"] | None
+    """Row of the original of each altered form, where there are some."""
+
+
+class Anchors(nn.Module):
+    """The teacher's vectors for the student's tokens, and hard negatives of its sentences.
+
+    Args:
+        student: the encoder that learns; a copy of it is the teacher if none is named.
+        teachers: folders, hub ids, or ``.npy`` files of ready vectors.
+        prompts: text in front of what each reads; empty = none.
+        bank: what has to be in the bank.
+        hard: which altered sentences to make, if any.
+
+    Raises:
+        ConfigError: a single teacher can't read what the student's tokens stand for.
+        CheckpointError: there is no such teacher.
+    """
+
+    _place: Tensor
+
+    def __init__(
+        self,
+        student: Encoder,
+        *,
+        teachers: Sequence[str],
+        prompts: Sequence[str],
+        bank: BankRequest,
+        hard: HardRequest | None = None,
+    ) -> None:
+        super().__init__()
+        self.pivot = resolve(bank.pivot).code
+        self.known = tuple(resolve(name).code for name in bank.known_languages)
+        self.request = bank._replace(pivot=self.pivot, known_languages=self.known)
+        self.teachers = tuple(teachers)
+        # The copy of the student, where no teacher is named, has a prompt too.
+        self.prompts = tuple(prompts) or ("",) * max(len(teachers), 1)
+        self.bank: TeacherBank | None = None
+        self.alter: AlteredSentences | None = None
+        if hard is not None:
+            self.alter = AlteredSentences(
+                student.vocabulary, self.pivot, hard, max_tokens=student.max_tokens
+            )
+        # An empty buffer moves with the module, and so says where the student computes.
+        self.register_buffer("_place", torch.empty(0), persistent=False)
+        self._vocabulary = student.vocabulary
+        self._dim = student.dim
+        self.teacher: Encoder | None = None
+        # Several teachers, and ready vectors, are there to fill a bank alone: see `open_teachers`.
+        if len(self.teachers) < 2 and not any(map(is_matrix, self.teachers)):
+            teacher = Encoder.load(self.teachers[0]) if self.teachers else student.clone()
+            self.teacher = teacher.float()
+            self.teacher.requires_grad_(False)
+            # Made for its check alone: what the teacher can't read is refused at once.
+            self._reader(self.teacher, 0)
+
+    def train(self, mode: bool = True) -> Anchors:
+        """Set the student's mode; the teacher stays in evaluation, without dropout."""
+        super().train(mode)
+        if self.teacher is not None:
+            self.teacher.eval()
+        return self
+
+    def open_teachers(
+        self, *, max_tokens: int, dtype: Dtype = "float32", device: torch.device | str = "cpu"
+    ) -> list[Teacher]:
+        """The teachers, to fill a bank.
+
+        Args:
+            max_tokens: what the student's sentences are cut to.
+            dtype: for models to compute in.
+            device: of models.
+        """
+        if self.teacher is not None:
+            return [self._reader(self.teacher, 0, dtype)]
+        opened: list[Teacher] = []
+        for number, name in enumerate(self.teachers):
+            if is_matrix(name):
+                teacher = VectorTeacher(
+                    name, self._vocabulary, pivot=self.pivot, max_tokens=max_tokens
+                )
+                opened.append(teacher)
+            else:
+                opened.append(self._reader(Encoder.load(name).to(device), number, dtype))
+        return opened
+
+    def use_bank(self, bank: TeacherBank) -> None:
+        """Take the vectors from a bank from now on; the teacher is let go."""
+        self.bank = bank
+        self.teacher = None
+
+    def source(self, batch: TokenBatch) -> VectorSource:
+        """Where the teacher's vectors of sentences come from, for ``vectors``.
+
+        Raises:
+            ConfigError: there is neither a bank nor a single model of the student's width.
+            DataError: a sentence is not in the bank.
+        """
+        if self.bank is not None:
+            return self.bank.vectors(sentence_keys(batch))
+        if self.teacher is None or self.teacher.dim != self._dim:
+            raise ConfigError(
+                f"teachers: {', '.join(self.teachers)} need a bank, which is made at the start of"
+                " a training run; give run.max_steps or run.num_train_epochs in place of a budget"
+                " of seconds"
+            )
+        sentences = torch.split(batch.input_ids, batch.lengths.tolist())
+        student_ids = [ids.tolist() for ids in sentences]
+        # A teacher with another vocabulary reads the texts that the student's ids stand for.
+        ids = self._reader(self.teacher, 0).in_own_tokens(student_ids, self.pivot)
+        return TokenBatch.from_lists(ids, batch.languages)
+
+    @torch.no_grad()
+    def vectors(self, source: VectorSource) -> Float[Tensor, "b d"]:
+        """The teacher's vectors of sentences, as they are."""
+        if isinstance(source, Tensor):
+            return on_device(source, self._place.device)
+        assert self.teacher is not None
+        embeddings: Tensor = self.teacher(source)
+        return embeddings
+
+    def prepare(
+        self,
+        batch: ParallelBatch,
+        translations: bool,
+        originals: bool,
+        *,
+        as_written: Callable[[TokenBatch], TokenBatch] = lambda sentences: sentences,
+    ) -> AnchoredPairs:
+        """What can be known of a batch before it is read: all but what a teacher computes.
+
+        Args:
+            batch: the pairs.
+            translations: whether these are read of it.
+            originals: whether these are, with their altered forms.
+            as_written: from sentences to what the student reads of them; their anchors are those
+                of the sentences as they are.
+        """
+        foreign, own = by_pivot(batch, self.pivot)
+        known_rows = [row for row, code in enumerate(foreign.languages) if code in self.known]
+        known = None
+        if known_rows:
+            known = torch.tensor(known_rows), self.source(take(foreign, known_rows))
+        meanings = Meanings.of(own, foreign)
+        in_bank = None
+        if self.bank is not None:
+            in_bank = self.bank.groups(meanings.keys[:, 0])
+        altered: AlteredBatch | None = None
+        if originals and self.alter is not None:
+            altered = self.alter(own, seed=batch.seed, step=batch.step, is_known=self.is_known)
+        translated = as_written(foreign)
+        read = as_written(own)
+        owners = None
+        if altered is not None:
+            read = join(read, altered.sentences)
+            owners = altered.owners
+        both = None
+        if translations and originals:
+            both = join(translated, read)
+        return AnchoredPairs(
+            translations=translated,
+            originals=read,
+            both=both,
+            owners=owners,
+            meanings=meanings,
+            languages=(language_codes(foreign), language_codes(own)),
+            anchors=self.source(own),
+            known=known,
+            in_bank=in_bank,
+        )
+
+    def interpolated(self, pairs: AnchoredPairs, y: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
+        """Targets of translations, OmniSONAR.
+
+        (x + y) / 2 where the teacher knows the language of the translation, else y: x and y are its
+        vectors of translation and original.
+        """
+        if pairs.known is None:
+            return y
+        x = self.vectors(pairs.known[1])
+        rows = on_device(pairs.known[0], y.device)
+        return y.index_copy(0, rows, (x + y[rows]) / 2)
+
+    def reading(self, pairs: AnchoredPairs, translations: bool, originals: bool) -> Reading:
+        """What the student reads of a batch: one of the sides, or both if it is prepared so."""
+        y = self.vectors(pairs.anchors)
+        if not originals:
+            targets = [self.interpolated(pairs, y)]
+            return Reading(pairs.translations, targets, [pairs.languages[0]], y, None)
+        if not translations:
+            return Reading(pairs.originals, [y], [pairs.languages[1]], y, pairs.owners)
+        assert pairs.both is not None
+        targets = [self.interpolated(pairs, y), y]
+        return Reading(pairs.both, targets, [*pairs.languages], y, pairs.owners)
+
+    def negatives(
+        self, pairs: AnchoredPairs, read: Reading, step: int, gather: Callable[[Tensor], Tensor]
+    ) -> Negatives:
+        """What the pairs of all processes are contrasted with.
+
+        That is the bank's window of the step, or each other.
+
+        Args:
+            pairs: of this process.
+            read: what the student reads of it.
+            step: of the run.
+            gather: concatenates over the processes.
+        """
+        device = read.anchors.device
+        # A pair is known by the keys of its two sentences; pairs with a sentence in common, also by
+        # way of other pairs, have one meaning and must not be each other's negatives.
+        meanings = pairs.meanings.gathered(gather)
+        same_pairs = meanings.are_same(device)
+        pivots = on_device(meanings.keys, device)[:, 0]
+        if self.bank is None:
+            vectors = F.normalize(gather(read.anchors).float(), dim=1)
+            same_sentence = pivots[:, None] == pivots
+            same_meaning = same_pairs
+        else:
+            assert pairs.in_bank is not None
+            # In the bank the groups are those of the whole corpus, not of this batch alone.
+            in_bank = gather(on_device(pairs.in_bank, device))
+            window = self.bank.window(step, device)
+            vectors = window.vectors
+            same_sentence = pivots[:, None] == window.keys
+            same_meaning = same_sentence | (in_bank[:, None] == window.groups)
+        # The rows again for a second side: the masks do not depend on which side is read.
+        count = len(read.targets)
+        return Negatives(
+            vectors,
+            same_sentence.repeat(count, 1),
+            same_meaning.repeat(count, 1),
+            same_pairs.repeat(count, count),
+            torch.cat([gather(on_device(codes, device)) for codes in read.languages]),
+        )
+
+    def notes(self) -> list[str]:
+        """What is in the bank, for the user."""
+        if self.bank is None:
+            return []
+        record = self.bank.record
+        others = record.sentences - record.negatives
+        lines = [
+            f"bank: {record.negatives:,} negatives and {others:,} other sentences, embedded by"
+            f" {', '.join(record.teachers)} in {record.cpu_seconds:.0f} CPU seconds",
+            "bank: the largest group of sentences with a common translation has"
+            f" {record.largest_group:,}",
+        ]
+        if record.explained_variance is not None:
+            lines.append(
+                f"bank: {sum(record.widths)} dimensions of {len(record.widths)} teachers joined in"
+                f" {self.bank.dim}, which explain {100 * record.explained_variance:.1f} % of the"
+                " variance"
+            )
+        return lines
+
+    def is_known(self, keys: Int64[Tensor, " m"]) -> list[bool]:
+        """Which sentences, by their keys, are in the bank."""
+        if self.bank is None:
+            return [False] * len(keys)
+        is_in_bank: list[bool] = (self.bank.rows(keys) >= 0).tolist()
+        return is_in_bank
+
+    def _reader(self, teacher: Encoder, number: int, dtype: Dtype = "float32") -> ModelTeacher:
+        # The copy of the student has no name.
+        names = self.teachers or ("",)
+        return ModelTeacher(
+            teacher,
+            self._vocabulary,
+            pivot=self.pivot,
+            prompt=self.prompts[number],
+            name=names[number],
+            dtype=dtype,
+        )
+
+
+def is_matrix(name: str) -> bool:
+    """Return whether a teacher is a file of ready vectors."""
+    return name.endswith(".npy")

@@ -1,0 +1,1 @@
+"""Calibration: from a score to a probability."""

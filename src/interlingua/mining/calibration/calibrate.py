@@ -1,0 +1,825 @@
+"""Learns what a score is worth from pairs with known answers, for ``mine`` and for ``score``.
+
+``CalibrateJob`` mines, and learns from held-out translations that are mixed into the texts
+(probes), from judged pairs, or from all right pairs. Both sides of half of the probes are mixed in.
+Only one side of the others is, so that whatever it is paired with is wrong. These wrong pairs come
+from the same search and the same retrieval as the wrong pairs among the texts themselves. Held-out
+translations may be of another kind than the texts, and what is wrong then scores otherwise too. So
+texts that seem translated are hidden from each other in a second retrieval: what they are paired
+with then is wrong, and of the very texts that are mined.
+
+``LearnJob`` scores a bitext, and learns from judged pairs of it, or from translations mixed in.
+Some pairs of the bitext itself get a wrong target: another line's, a part of their own, a copy of
+their source.
+
+``mixture`` compares the scores of right pairs with the list's, and the kinds of wrong ones.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from interlingua.corpus.formats.bitext import TextPair, read_pairs
+from interlingua.corpus.formats.labeled_pairs import PairLayout, labeled_rows
+from interlingua.corpus.samples.reservoir import reservoir
+from interlingua.encoder.protocol import Encode
+from interlingua.errors import ConfigError, DataError
+from interlingua.mining import defaults
+from interlingua.mining.calibration.calibration import (
+    LEAST_PAIRS,
+    Basis,
+    Bin,
+    Calibration,
+    Curve,
+    Fit,
+    doubted,
+    expected_cuts,
+    fit_calibration,
+    load_calibrations,
+    measure,
+    precision_interval,
+    reliability_by_tenths,
+    resampled_curves,
+    save_calibration,
+    separation,
+    share_interval,
+)
+from interlingua.mining.calibration.kinds import COMPARED, differences_of_kind
+from interlingua.mining.calibration.mixed_stream import (
+    EVERY,
+    MixedStream,
+    refused_of_block,
+    similar_targets,
+)
+from interlingua.mining.calibration.mixture import Mixture, draw_like, fit_mixture, move_scores
+from interlingua.mining.checks import NO_CHECKS, Checker, CheckPlan
+from interlingua.mining.filter import (
+    JUDGE,
+    interval_in_words,
+    quantile_line,
+    refused,
+)
+from interlingua.mining.gold import gold_pairs, is_gold, numbers_of_texts, read_gold
+from interlingua.mining.mine import SHOWN_PRECISIONS
+from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
+from interlingua.mining.score import BitextScorer, ScoreConfig, Stream
+from interlingua.mining.texts import Line, NumberedTexts
+from interlingua.mining.work_folder import at_work
+from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.remote import check_writable
+
+LEAST = 80
+"""Pairs of held-out text, so that there is something in every quarter."""
+MOST = 1_000_000
+"""Pairs of a stream that are looked at."""
+LEAST_OF_KIND = 20
+"""Wrong pairs of a kind that are learned from by themselves."""
+MOST_HIDDEN = 2000
+"""Pairs of which both texts are hidden from each other."""
+LEAST_HIDDEN = 50
+"""Wrong pairs of the texts themselves; with fewer, those of held-out texts are learned from."""
+Answer = bool | None
+"""Whether a pair is right; None where it is not known."""
+
+
+class Probes(NamedTuple):
+    """Lines to put behind those of the source and of the target.
+
+    Attributes:
+        source: lines.
+        target: lines.
+        source_pairs: number of the pair that each line of the source is a side of.
+        target_pairs: of the target.
+    """
+
+    source: list[Line]
+    target: list[Line]
+    source_pairs: Int64[ndarray, " s"]
+    target_pairs: Int64[ndarray, " t"]
+
+
+class Answers(NamedTuple):
+    """What is known of mined pairs.
+
+    Attributes:
+        known: pairs of a probe's two sides, or of one side and one of the texts themselves. A pair
+            of two different probes is not known: probes often come from one source and are near
+            each other, so such a pair says nothing about the texts.
+        right: both sides of one probe; of no meaning where not known.
+        own: pairs without a probe.
+        excluded: probes left out, since the texts themselves hold a side of them, or two share one.
+    """
+
+    known: Bool[ndarray, " n"]
+    right: Bool[ndarray, " n"]
+    own: Bool[ndarray, " n"]
+    excluded: int
+
+
+def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) -> Probes:
+    """Draw pairs and deals out their sides.
+
+    Args:
+        pairs: translations, read once.
+        limit: pairs to take at most.
+        seed: of the draw.
+
+    Raises:
+        DataError: there are too few.
+    """
+    drawn = reservoir(pairs, limit, seed=seed)
+    if len(drawn) < LEAST:
+        raise DataError(
+            f"{len(drawn)} held-out pairs are too few for a calibration; give at least {LEAST}"
+        )
+    # Both sides of one half go in; of the rest every other pair gives its source alone, the others
+    # their target alone.
+    order = np.random.default_rng(seed).permutation(len(drawn))
+    half = np.sort(order[: len(order) // 2])
+    rest = order[len(order) // 2 :]
+    numbers = [np.concatenate([half, np.sort(rest[place::2])]) for place in (0, 1)]
+
+    def lines_of(place: int) -> list[Line]:
+        """The drawn texts of one side, each on one line."""
+        return [
+            Line(" ".join(drawn[number][place].split()), f"probe:{number}")
+            for number in numbers[place].tolist()
+        ]
+
+    return Probes(lines_of(0), lines_of(1), numbers[0], numbers[1])
+
+
+def answers(pairs: NDArray[np.void], x: NumberedTexts, y: NumberedTexts, probes: Probes) -> Answers:
+    """What the probes tell of mined pairs.
+
+    Args:
+        pairs: ``FOUND`` records.
+        x: the texts of the source, the probes' behind them.
+        y: those of the target.
+        probes: as they were put in.
+    """
+    sides = (x, probes.source_pairs, pairs["x"]), (y, probes.target_pairs, pairs["y"])
+    # The number of each mined pair's probe, of either side.
+    found = []
+    is_clean = np.ones(len(pairs), bool)
+    excluded = set[int]()
+    for side, numbers, texts in sides:
+        probe_of, bad = _probe_of_text(side, numbers)
+        found.append(probe_of[texts])
+        is_clean &= ~np.isin(texts, [text for text, _ in bad])
+        excluded |= {number for _, number in bad}
+    is_probe = [numbers >= 0 for numbers in found]
+    is_right = is_probe[0] & (found[0] == found[1])
+    # The probe's own translation is not there, or lost to a text that scores more: it is wrong.
+    has_one_probe = is_probe[0] ^ is_probe[1]
+    is_known = (is_right | has_one_probe) & is_clean
+    is_own = ~(is_probe[0] | is_probe[1])
+    return Answers(is_known, is_right, is_own, len(excluded))
+
+
+def _probe_of_text(
+    side: NumberedTexts, numbers: Sequence[int] | NDArray[np.integer]
+) -> tuple[ndarray, list[tuple[int, int]]]:
+    """Which probe each text is a side of.
+
+    Returns:
+        The number of the probe, -1 for the texts themselves; and of texts that are both, or of two
+        probes, the text and its probe.
+    """
+    probe_of = np.full(len(side), -1, np.int64)
+    # The probes are the last lines of the side.
+    texts = np.asarray(side.text_of_line[len(side.text_of_line) - len(numbers) :])
+    bad = []
+    for text, number in zip(texts.tolist(), np.asarray(numbers).tolist(), strict=True):
+        # A blank side of a held-out pair.
+        if text < 0:
+            continue
+        probe_of[text] = number
+        # The text stands in another line as well.
+        if len(side.lines_of(text)) > 1:
+            bad.append((text, number))
+    return probe_of, bad
+
+
+class Known(NamedTuple):
+    """Pairs with known answers.
+
+    Attributes:
+        scores: theirs.
+        right: the answers.
+        notes: what a user should know.
+    """
+
+    scores: Float64[ndarray, " n"]
+    right: Bool[ndarray, " n"]
+    notes: list[str]
+
+
+class Learned(NamedTuple):
+    """A curve, and what else the known pairs allow.
+
+    Attributes:
+        fit: the curve.
+        known: the pairs that it was fitted to.
+        alternatives: curves by resampling.
+        mixture: how the list is made of right and wrong pairs; None where that was not looked at.
+    """
+
+    fit: Fit
+    known: Known
+    alternatives: tuple[Curve, ...]
+    mixture: Mixture | None = None
+
+    def calibration(
+        self, *, languages: tuple[str, str], model: str, scoring: str, basis: Basis
+    ) -> Calibration:
+        """A calibration of pairs that are right as often as the known ones."""
+        scores, right, _ = self.known
+        measures = {**self.fit.measures, "separation": separation(scores, right)}
+        if self.mixture is not None and self.mixture.is_moved:
+            measures["moved"] = self.mixture.shift
+        found = self.fit._replace(measures=measures).calibration(
+            languages=languages, model=model, scoring=scoring, basis=basis
+        )
+        return replace(found, alternatives=self.alternatives)
+
+
+def is_enough(known: Known) -> bool:
+    """Return whether there are enough known pairs of either answer to learn from."""
+    right = int(known.right.sum())
+    return min(right, len(known.right) - right) >= LEAST_PAIRS
+
+
+def learn_from_known(known: Known, *, seed: int = 0) -> Learned:
+    """Fit a curve to known pairs as they are."""
+    fit = fit_calibration(known.scores, known.right, seed=seed)
+    right = known.scores[known.right]
+    wrong = known.scores[~known.right]
+    return Learned(fit, known, resampled_curves(right, [wrong], seed=seed))
+
+
+def learn_from_samples(
+    right: Float64[ndarray, " r"],
+    wrong: Sequence[Float64[ndarray, " w"]],
+    scores: Float64[ndarray, " n"],
+    *,
+    others: Sequence[Float64[ndarray, " o"]] = (),
+    measured: Mapping[int, float] | None = None,
+    seed: int = 0,
+) -> Learned:
+    """Fit a curve to known pairs that are made as like the list as its scores allow.
+
+    Args:
+        right: scores of known right pairs.
+        wrong: of known wrong pairs, by kind; each kind counts as much as it does in the list.
+        scores: of the list.
+        others: of wrong pairs that are less like the list's, for alternative curves alone.
+        measured: see ``fit_mixture``.
+        seed: of the draws.
+
+    Raises:
+        DataError: there are too few known pairs.
+    """
+    drawn = np.concatenate([right, *wrong])
+    answers = np.repeat([True, False], [len(right), len(drawn) - len(right)])
+    places = [place for place, kind in enumerate(wrong) if len(kind) >= LEAST_OF_KIND]
+    kinds = [wrong[place] for place in places] or [drawn[~answers]]
+    if not len(scores) or min(len(right), *map(len, kinds)) < LEAST_OF_KIND:
+        return learn_from_known(Known(drawn, answers, []), seed=seed)
+    shares = {places.index(at): share for at, share in (measured or {}).items() if at in places}
+    mixture = fit_mixture(scores, right, kinds, measured=shares)
+    bad = draw_like(kinds, mixture.wrong, seed=seed)
+    good = move_scores(right, mixture.shift, mixture.scale)
+    answers = np.repeat([True, False], [len(good), len(bad)])
+    known = Known(np.concatenate([good, bad]), answers, [])
+    pools = [bad, *(np.concatenate([bad, other]) for other in others)]
+    return Learned(
+        fit_calibration(known.scores, known.right, seed=seed),
+        known,
+        resampled_curves(right, pools, moves=mixture.near, seed=seed),
+        mixture,
+    )
+
+
+class LearnedCalibration(NamedTuple):
+    """What was learned, and the report in lines."""
+
+    calibration: Calibration
+    lines: list[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CalibrateJob:
+    """What ``interlingua calibrate`` does, by the names of its options.
+
+    Attributes:
+        output: the calibration file.
+        config: how pairs are found.
+        parallel: held-out translations, in any format of bitext.
+        labels: judged pairs, 1 or 0 TAB source TAB target.
+        gold: all pairs that are right.
+        probes: held-out pairs taken at most.
+        seed: of the draw.
+        checks: pairs that these reject are not learned from.
+        work: folder of all that is made on the way.
+    """
+
+    output: Path
+    config: MineConfig
+    checks: CheckPlan = NO_CHECKS
+    parallel: str | None = None
+    labels: Path | None = None
+    gold: Path | None = None
+    probes: int = defaults.PROBES
+    seed: int = 0
+    work: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.output.is_file():
+            load_calibrations(self.output)  # another file of that name would be lost
+        if self.parallel is not None and self.labels is not None:
+            raise ConfigError(
+                "held-out text and judged pairs are two ways to learn; give one of them"
+            )
+        if self.basis == "gold" and self.gold is None:
+            raise ConfigError(
+                "no right and wrong pairs are known; give --parallel held-out text,"
+                " --labels or --gold"
+            )
+        if self.parallel is not None and self.config.documents is not None:
+            raise ConfigError(
+                "held-out text is part of no document; calibrate without documents, or with"
+                " --labels"
+            )
+
+    @property
+    def basis(self) -> Basis:
+        """Where the answers come from; gold next to another basis only measures."""
+        if self.parallel:
+            return "probes"
+        if self.labels:
+            return "labels"
+        return "gold"
+
+    @property
+    def folder(self) -> Path:
+        """Of all that is made on the way."""
+        return self.work or self.output.with_name(f"{self.output.name}.work")
+
+    def run(
+        self, source: TextFile, target: TextFile, model: str, *, progress: Progress
+    ) -> LearnedCalibration:
+        """Mine the texts, learn from the pairs and write the calibration."""
+        check_writable(self.output)
+        languages = source.language, target.language
+        # All inputs are read before the work, which takes long, so that a bad one costs nothing.
+        probes = self._probes(languages)
+        gold = read_gold(self.gold) if self.gold else None
+        labels = read_labels(self.labels) if self.labels else {}
+        if probes is not None:
+            source = source._replace(extra=[*source.extra, *probes.source])
+            target = target._replace(extra=[*target.extra, *probes.target])
+        with at_work(self.folder, keep=self.work is not None) as work:
+            source, target = (with_lines(side, self.folder) for side in (source, target))
+            checker = Checker(self.checks, languages, self.folder / "seen")
+            mined = mine_files(
+                source,
+                target,
+                self.config,
+                work,
+                model=model,
+                refuses=checker.refuses if self.checks.limits else None,
+                progress=progress,
+            )
+            return self._learn(mined, checker, probes, labels, gold, languages, model)
+
+    def _learn(
+        self,
+        mined: Mined | None,
+        checker: Checker,
+        probes: Probes | None,
+        labels: dict[tuple[str, str], bool],
+        gold: Sequence[tuple[str, str]] | None,
+        languages: tuple[str, str],
+        model: str,
+    ) -> LearnedCalibration:
+        """Write the calibration."""
+        assert mined is not None
+        everything = mined
+        # A precision is that of pairs that no check rejects.
+        mined = mined._replace(pairs=mined.pairs[~refused(checker, mined, mined.pairs)])
+        known, own = self._known(mined, probes, labels, gold)
+        # Checks may reject all that is known to be wrong, and leave nothing to compare with.
+        if not is_enough(known):
+            known, _ = self._known(everything, probes, labels, gold)
+        notes: list[str] = []
+        if probes is None:
+            learned = learn_from_known(known, seed=self.seed)
+        else:
+            learned = self._from_probes(known, mined, own, checker)
+            notes = differences_of_kind(
+                languages, _texts_of_probes(probes), _texts_of_sides(mined, probes)
+            )
+        scores = np.array(mined.pairs["score"][own])
+        found = learned.calibration(
+            languages=languages, model=model, scoring=self.config.scoring, basis=self.basis
+        )
+        if self.basis == "labels":
+            # Judged pairs may have been chosen by their score; the curve holds for all pairs, and
+            # so does its mean.
+            share = float(found.probability(scores).mean())
+            found = replace(found, fitted_prior=share, prior=share).cut_for(scores)
+        else:
+            found = found.of_pairs(scores)
+        save_calibration(found, self.output)
+        lines = [*mined.notes, *known.notes, *report(learned.fit, found, scores), *notes]
+        # The curve was not fitted to these, so that they can tell how true it is.
+        if gold is not None and self.basis != "gold":
+            lines += against_gold(found, mined, own, gold)
+        return LearnedCalibration(found, [*lines, f"written: {self.output}"])
+
+    def _known(
+        self,
+        mined: Mined,
+        probes: Probes | None,
+        labels: dict[tuple[str, str], bool],
+        gold: Sequence[tuple[str, str]] | None,
+    ) -> tuple[Known, Bool[ndarray, " n"]]:
+        """Which pairs have known answers; and marks those of the texts themselves."""
+        own = np.ones(len(mined.pairs), bool)
+        if probes is not None:
+            answered = answers(mined.pairs, mined.x, mined.y, probes)
+            return _probed(mined, probes, answered), answered.own
+        if self.labels is not None:
+            return _judged(mined, labels, self.labels), own
+        return _golden(mined, gold or []), own
+
+    def _from_probes(
+        self, known: Known, mined: Mined, own: Bool[ndarray, " n"], checker: Checker
+    ) -> Learned:
+        """Learn from held-out pairs and, where there are enough, from hidden ones."""
+        right = known.scores[known.right]
+        wrong = known.scores[~known.right]
+        scores = np.array(mined.pairs["score"][own])
+        hidden = hidden_scores(mined, own, right, wrong, checker, seed=self.seed)
+        if len(hidden) < LEAST_HIDDEN:
+            return learn_from_samples(right, [wrong], scores, seed=self.seed)
+        return learn_from_samples(right, [hidden], scores, others=[wrong], seed=self.seed)
+
+    def _probes(self, languages: tuple[str, str]) -> Probes | None:
+        """Held-out pairs to mix in, where they are what is learned from."""
+        if self.parallel is None:
+            return None
+        pairs = read_pairs(
+            self.parallel, source_language=languages[0], target_language=languages[1]
+        )
+        texts = ((pair.source, pair.target) for pair in pairs)
+        return make_probes(texts, self.probes, seed=self.seed)
+
+
+def hidden_scores(
+    mined: Mined,
+    own: Bool[ndarray, " n"],
+    right: Float64[ndarray, " r"],
+    wrong: Float64[ndarray, " w"],
+    checker: Checker,
+    *,
+    seed: int = 0,
+) -> Float64[ndarray, " h"]:
+    """Score what translated texts are paired with while their translations are hidden.
+
+    Half of the pairs that seem right are hidden, so that most of the best partners stay taken, as
+    they are for a text that has no translation.
+
+    Args:
+        mined: all pairs that were found.
+        own: marks those of the texts themselves.
+        right: scores of known right pairs.
+        wrong: of known wrong pairs.
+        checker: pairs that it rejects are left out.
+        seed: of the draw.
+    """
+    places = np.flatnonzero(own)
+    if mined.retrieve_without is None or min(len(right), len(wrong), len(places)) < LEAST_PAIRS:
+        return np.zeros(0)
+    scores = np.array(mined.pairs["score"][places])
+    # The pairs are in order of score. What seems right is never more than the better half: a wrong
+    # pair that is hidden tells too little, as what its texts are paired with then scores less.
+    share = fit_mixture(scores, right, [wrong]).right
+    count = round(len(places) * min(max(share, 0.02), 0.5))
+    best = places[np.argsort(-scores, kind="stable")[:count]]
+    rng = np.random.default_rng(seed)
+    hidden = rng.choice(best, min(MOST_HIDDEN, len(best) // 2), replace=False)
+    found = mined.retrieve_without(mined.pairs[np.sort(hidden)])
+    # Held-out texts are no partners of texts without a translation.
+    is_own = np.zeros(len(mined.x), bool), np.zeros(len(mined.y), bool)
+    for side, marks in zip(("x", "y"), is_own, strict=True):
+        marks[mined.pairs[side][places]] = True
+    found = found[is_own[0][found["x"]] & is_own[1][found["y"]]]
+    return np.array(found["score"][~refused(checker, mined, found)])
+
+
+def _texts_of_probes(probes: Probes) -> tuple[list[str], list[str]]:
+    """Held-out texts of both sides."""
+    return [line.text for line in probes.source], [line.text for line in probes.target]
+
+
+def _texts_of_sides(mined: Mined, probes: Probes) -> tuple[list[str], list[str]]:
+    """Some texts of both sides, at even distances, without the held-out ones at the end."""
+    found = []
+    for side, held_out in ((mined.x, probes.source), (mined.y, probes.target)):
+        count = max(1, len(side) - len(held_out))
+        places = np.linspace(0, count - 1, min(count, COMPARED)).round().astype(int)
+        found.append([side.texts[place] for place in places.tolist()])
+    return found[0], found[1]
+
+
+def read_labels(path: Path) -> dict[tuple[str, str], bool]:
+    """Read judged pairs: 1 or 0 TAB source TAB target; see ``corpus.formats.labeled_pairs``.
+
+    Raises:
+        DataError: a line is none, or there are none.
+    """
+    rows = labeled_rows(path, "binary", layout=PairLayout(width=3))
+    return {(row.a.strip(), row.b.strip()): row.label == 1 for row in rows}
+
+
+def report(fit: Fit, found: Calibration, scores: Float64[ndarray, " n"]) -> list[str]:
+    """The curve, its quality and what it expects of some pairs, in lines."""
+    measures = found.measures
+    compared = fit.compared
+    lines = [
+        f"{found.pairs:,} pairs with a known answer, {100 * found.fitted_prior:.1f} % right;"
+        f" {found.shape} curve (log loss on unseen pairs: logistic {compared['logistic']:.4f},"
+        f" isotonic {compared['isotonic']:.4f})",
+        f"on unseen pairs: calibration error (ECE) {measures['ece']:.4f}, Brier"
+        f" {measures['brier']:.4f}",
+        *_curve(found.bins),
+    ]
+    low, high = share_interval(found, scores)
+    lines.append(
+        f"translations among the {len(scores):,} pairs found: {found.prior:.1%}, about"
+        f" {found.prior * len(scores):,.0f} ({low:.1%} to {high:.1%} by resampling, if known pairs"
+        f" are like the others); right ones score more than wrong ones"
+        f" {measures['separation']:.0%} of the time"
+    )
+    for cut in found.cuts:
+        if cut.precision in SHOWN_PRECISIONS:
+            outcome = "no pair is that likely"
+            if cut.pairs:
+                between = interval_in_words(precision_interval(found, scores, cut.score))
+                outcome = f"{cut.pairs:,} pairs, from score {cut.score:.4f} on ({between})"
+            lines.append(f"precision {cut.precision:.2f}: {outcome}")
+    if found.basis == "probes":
+        lines.append(JUDGE)
+        doubt = doubted(found)
+        if doubt:
+            lines.append(f"warning: {doubt}")
+    return lines
+
+
+def against_gold(
+    found: Calibration, mined: Mined, own: Bool[ndarray, " n"], gold: Sequence[tuple[str, str]]
+) -> list[str]:
+    """How true the probabilities are where the right pairs are known after all, in lines."""
+    known, _ = gold_pairs(gold, mined.x, mined.y)
+    right = is_gold(mined, known)[own]
+    scores = mined.pairs["score"][own]
+    probabilities = found.probability(scores)
+    measures = measure(probabilities, right)
+    lines = [
+        f"by the gold pairs {right.mean():.1%} of the pairs found are right"
+        f" ({int(right.sum()):,}); calibration error (ECE) {measures['ece']:.4f}, Brier"
+        f" {measures['brier']:.4f}",
+        *_curve(reliability_by_tenths(probabilities, right, scores)),
+    ]
+    for cut in expected_cuts(scores, probabilities, SHOWN_PRECISIONS):
+        is_right = right[scores >= cut.score]
+        if len(is_right):
+            lines.append(
+                f"precision {cut.precision:.2f} requested: {is_right.mean():.3f} found, of"
+                f" {len(is_right):,} pairs"
+            )
+    return lines
+
+
+def _curve(bins: Sequence[Bin]) -> list[str]:
+    """The reliability curve as a table, a bin in a line, under the names of its columns."""
+    rows = [
+        f"{one.probability:9.3f}  {one.right:5.3f}  {one.pairs:6,}  {one.lowest:10.4f}"
+        for one in bins
+    ]
+    return ["predicted  right   pairs  from score", *rows]
+
+
+def _probed(mined: Mined, probes: Probes, answered: Answers) -> Known:
+    """The mined pairs that the probes tell something of."""
+    right = answered.right[answered.known]
+    both = len(np.intersect1d(probes.source_pairs, probes.target_pairs))
+    note = (
+        f"held-out pairs: {len(probes.source) + len(probes.target):,} sides mixed in; of"
+        f" {both:,} pairs with both sides {int(right.sum()):,} were found;"
+        f" {answered.excluded:,} left out, of which a side is in the texts too"
+    )
+    return Known(mined.pairs["score"][answered.known], right, [note])
+
+
+def _judged(mined: Mined, labels: dict[tuple[str, str], bool], path: Path) -> Known:
+    """The mined pairs that someone has judged."""
+    # Numbers of the judged texts, of either side; -1 stands for a text that is not there, and no
+    # mined pair holds it.
+    texts = [
+        numbers_of_texts(mined.x, {source for source, _ in labels}),
+        numbers_of_texts(mined.y, {target for _, target in labels}),
+    ]
+    by_number = {
+        (texts[0].get(a, -1), texts[1].get(b, -1)): answer for (a, b), answer in labels.items()
+    }
+    pairs = list(zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True))
+    at = np.array([place for place, pair in enumerate(pairs) if pair in by_number], dtype=np.int64)
+    if not len(at):
+        raise DataError("none of its pairs was mined; judge pairs of what mine writes", path=path)
+    right = np.array([by_number[pairs[place]] for place in at.tolist()])
+    note = f"{len(at)} of {len(labels)} judged pairs are among those found"
+    return Known(mined.pairs["score"][at], right, [note])
+
+
+def _golden(mined: Mined, gold: Sequence[tuple[str, str]]) -> Known:
+    """All mined pairs: one that is not among the gold pairs is wrong."""
+    known, lost = gold_pairs(gold, mined.x, mined.y)
+    right = is_gold(mined, known)
+    note = (
+        f"{int(right.sum())} of {len(known)} gold pairs were found; {lost} are of texts that are"
+        " not there"
+    )
+    return Known(np.array(mined.pairs["score"]), right, [note])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LearnJob:
+    """How a calibration of ``interlingua score`` is made.
+
+    Attributes:
+        output: the calibration file; other language pairs in it stay.
+        labels: pairs of the stream that were judged, 1 or 0 TAB source TAB target.
+        parallel: held-out translations in any format of bitext, mixed into the stream, see
+            ``MixedStream``.
+        config: what a score is.
+        checks: pairs that these reject are not learned from.
+        seed: of the folds of the fit, and of the draws.
+    """
+
+    output: Path
+    labels: Path | None = None
+    parallel: str | None = None
+    config: ScoreConfig = field(default_factory=ScoreConfig)
+    checks: CheckPlan = NO_CHECKS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.output.is_file():
+            load_calibrations(self.output)  # another file of that name would be lost
+        if (self.labels is None) == (self.parallel is None):
+            raise ConfigError(
+                "give one of --labels, judged pairs, and --parallel, held-out translations, to"
+                " learn from"
+            )
+
+    def run(
+        self,
+        stream: Stream,
+        encode: Encode,
+        *,
+        model: str,
+        progress: Progress = SILENT,
+    ) -> list[str]:
+        """Do it; what there is to tell, in lines.
+
+        Args:
+            stream: the bitext, see ``open_stream``.
+            encode: gives vectors of length 1.
+            model: what tells the model.
+            progress: shows how far the work is.
+
+        Raises:
+            DataError: too few pairs of a known answer are in the stream.
+        """
+        with stream.bad, tempfile.TemporaryDirectory(prefix="interlingua-") as folder:
+            checker = Checker(self.checks, stream.languages, Path(folder))
+            return [*self._learn(stream, encode, model, checker, progress), *stream.bad.lines()]
+
+    def _learn(
+        self,
+        stream: Stream,
+        encode: Encode,
+        model: str,
+        checker: Checker,
+        progress: Progress,
+    ) -> list[str]:
+        progress.start(stream.total, "pairs", "scoring")
+        scorer = BitextScorer(encode, self.config, progress=progress)
+        pairs = itertools.islice(stream.pairs, MOST)
+        if self.labels is not None:
+            scores, known = judged(scorer, pairs, read_labels(self.labels), checker)
+            learned = learn_from_known(known, seed=self.seed)
+            notes: list[str] = []
+        else:
+            held_out = self._held_out(stream.languages)
+            made = MixedStream(held_out, similar_targets(held_out, encode), seed=self.seed)
+            # Spread over all of the stream: its first pairs may be of another kind than the others,
+            # as where it is in order of length.
+            if stream.total is not None:
+                made.every = max(EVERY, min(stream.total, MOST) // len(held_out))
+            scores, right, wrong = made.scored(scorer, pairs, checker)
+            learned = learn_from_samples(
+                right, wrong, scores, measured=made.measured(), seed=self.seed
+            )
+            notes = [*made.notes(), *made.differences(stream.languages)]
+        found = learned.calibration(
+            languages=stream.languages,
+            model=model,
+            scoring=self.config.scoring,
+            basis="probes" if self.labels is None else "labels",
+        ).of_pairs(scores)
+        save_calibration(found, self.output)
+        return [
+            *report(learned.fit, found, scores),
+            quantile_line(scores),
+            *notes,
+            f"written: {self.output}",
+        ]
+
+    def _held_out(self, languages: tuple[str, str]) -> list[TextPair]:
+        """The translations to mix in."""
+        pairs = read_pairs(
+            str(self.parallel), source_language=languages[0], target_language=languages[1]
+        )
+        found = list(pairs)
+        # The wrong target of the one is the other's: it takes two.
+        if len(found) < 2:
+            raise DataError(
+                "holds fewer than two pairs; there is nothing to learn from", path=self.parallel
+            )
+        # In any order: a file that is sorted must not put its short pairs to the short ones alone.
+        random.Random(self.seed).shuffle(found)
+        return found
+
+
+def learn_job(
+    learn: Path | None,
+    labels: Path | None,
+    parallel: str | None,
+    config: ScoreConfig,
+    checks: CheckPlan,
+) -> LearnJob | None:
+    """From options; None where nothing is to be learned.
+
+    Raises:
+        ConfigError: there is nothing to learn from, or nothing to write.
+    """
+    if learn is not None:
+        return LearnJob(
+            output=learn, labels=labels, parallel=parallel, config=config, checks=checks
+        )
+    if labels is not None or parallel is not None:
+        raise ConfigError(
+            "--labels and --parallel are to learn from; name the calibration to write with --learn"
+        )
+    return None
+
+
+def judged(
+    scorer: BitextScorer,
+    pairs: Iterable[TextPair],
+    labels: Mapping[tuple[str, str], bool],
+    checker: Checker,
+) -> tuple[Float64[ndarray, " n"], Known]:
+    """Score all pairs that no check rejects; return those of known answers too."""
+    scores = [np.zeros(0)]
+    marks = [np.zeros(0, bool)]
+    answers: list[Answer] = []
+    for block in scorer.score(pairs):
+        scores.append(block.scores)
+        marks.append(~refused_of_block(checker, block.pairs))
+        for pair in block.pairs:
+            answers.append(labels.get((pair.source.strip(), pair.target.strip())))
+    found = np.concatenate(scores)
+    accepted = np.concatenate(marks)
+    is_known = np.array([answer is not None for answer in answers], bool)
+    right = np.array([bool(answer) for answer in answers], bool)
+    known = Known(found[is_known & accepted], right[is_known & accepted], [])
+    # Checks may reject all that was judged to be wrong, and leave nothing to compare with.
+    if not is_enough(known):
+        known = Known(found[is_known], right[is_known], [])
+    return found[accepted], known

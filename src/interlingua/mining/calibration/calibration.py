@@ -1,0 +1,776 @@
+"""From a score to the probability that a pair is a translation, and from there to where to cut.
+
+A logistic and an isotonic curve are fitted to pairs with known answers and compared on pairs that
+the fit has not seen. A ``Calibration`` keeps the better one as log odds at some scores. The share
+of right pairs among others, the prior, is read from how their scores lie between those of known
+right and known wrong pairs. Where these overlap much, a small difference between the known pairs
+and the others makes a large one in the share: ``share_interval``, ``precision_interval`` and
+``doubted`` say so.
+
+The curve holds the log odds at the prior of the pairs that it was fitted to. Less the log odds of
+that prior, they are log likelihood ratios, which do not depend on any prior; plus the log odds of
+another prior, they are the log odds of a pair among pairs with that one (Bayes' rule).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64
+from numpy import ndarray
+from numpy.typing import ArrayLike
+
+from interlingua.config import from_mapping
+from interlingua.config.languages import resolve
+from interlingua.errors import ConfigError, DataError
+from interlingua.mining.calibration.mixture import move_scores
+from interlingua.storage.files import PathLike, is_special
+from interlingua.storage.formats import CALIBRATION
+from interlingua.storage.locks import exclusive
+from interlingua.storage.record import read_record, write_record
+
+Shape = Literal["logistic", "isotonic"]
+Basis = Literal["probes", "gold", "labels"]
+PRECISIONS = (*(round(0.5 + 0.01 * step, 2) for step in range(50)), 0.995, 0.999)
+"""For which a calibration says where to cut."""
+FOLDS = 5
+BINS = 10
+LEAST_PAIRS = 5
+"""Of either answer; from fewer nothing is learned."""
+RESAMPLES = 40
+"""Curves of resampled pairs that a calibration keeps."""
+MOST_SCORES = 20_000
+"""Of all pairs, by which an interval is measured."""
+LIKENESS_ERROR = 0.015
+MOVED_ERROR = 0.025
+"""Added to both ends of an interval of precision: known pairs are never quite like the others. The
+second one where held-out pairs score otherwise than the list's. Measured by
+benchmarks/precision.py."""
+LEAST_SEPARATION = 0.9
+"""Below, the share hangs on small differences."""
+_MOST = 30.0
+"""Log odds beyond this are certain enough."""
+
+
+class Cut(NamedTuple):
+    """The longest list of best pairs that is expected to have the requested precision.
+
+    Attributes:
+        precision: the requested one, a share of the pairs.
+        score: of the last pair; infinite where no pair is good enough.
+        pairs: that score as much or more.
+        right: how many of them are expected to be translations.
+    """
+
+    precision: float
+    score: float
+    pairs: int
+    right: float
+
+
+class Bin(NamedTuple):
+    """Pairs of similar probability and known answers.
+
+    Attributes:
+        probability: their mean.
+        right: the share of them that is right.
+        pairs: how many.
+        lowest: score of the worst.
+    """
+
+    probability: float
+    right: float
+    pairs: int
+    lowest: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Calibration:
+    """What a score is worth, for one language pair, one model and one way of scoring.
+
+    Attributes:
+        source_language: a code such as ``zho_Hans``.
+        target_language: code of the target's language, or None.
+        model: what tells the model, see ``ModelInfo.identity``.
+        scoring: how the scores are made, in words; those of other ways mean something else.
+        basis: where right and wrong pairs are known from: ``probes``, held-out parallel text among
+            the texts that were mined; ``gold``, all pairs that are right; ``labels``, pairs that
+            someone has judged.
+        shape: the curve between its points is a line in log odds; beyond them it goes on
+            (``logistic``) or is level.
+        scores: of the curve's points, ascending.
+        log_odds: at these scores, natural logarithm, not descending.
+        fitted_prior: share of right ones among the pairs that the curve was fitted to.
+        prior: share of right ones expected among the pairs mined then.
+        pairs: with a known answer, that the curve was fitted to.
+        measures: of predictions for pairs that the fit had not seen: ``ece``, ``brier``,
+            ``log_loss``; ``separation``, see ``separation``.
+        bins: the reliability curve of the same predictions.
+        cuts: where to cut the pairs mined then.
+        alternatives: other curves that the known pairs allow, by resampling.
+    """
+
+    source_language: str
+    target_language: str
+    model: str
+    scoring: str
+    basis: Basis
+    shape: Shape
+    scores: tuple[float, ...]
+    log_odds: tuple[float, ...]
+    fitted_prior: float
+    prior: float
+    pairs: int
+    measures: Mapping[str, float] = field(default_factory=dict)
+    bins: tuple[Bin, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+    alternatives: tuple[Curve, ...] = ()
+
+    @property
+    def languages(self) -> str:
+        """``zho_Hans-eng_Latn``."""
+        return f"{self.source_language}-{self.target_language}"
+
+    def log_likelihood_ratios(self, scores: ArrayLike) -> Float64[ndarray, " n"]:
+        """How much likelier a score is for right pairs than for wrong ones, natural logarithm."""
+        at = np.asarray(scores, dtype=np.float64)
+        values = np.interp(at, self.scores, self.log_odds)
+        # ``np.interp`` is level beyond the points; the logistic curve is a line that goes on.
+        if self.shape == "logistic" and len(self.scores) > 1:
+            slope = (self.log_odds[-1] - self.log_odds[0]) / (self.scores[-1] - self.scores[0])
+            beyond = np.minimum(at - self.scores[0], 0) + np.maximum(at - self.scores[-1], 0)
+            values += slope * beyond
+        return np.clip(values - _logit(self.fitted_prior), -_MOST, _MOST)
+
+    def probability(
+        self, scores: ArrayLike, *, prior: float | None = None
+    ) -> Float64[ndarray, " n"]:
+        """Probability that each pair is a translation.
+
+        Args:
+            scores: made as ``scoring`` says.
+            prior: share of right pairs among those that are scored; by default that among the pairs
+                mined then.
+        """
+        if prior is None:
+            prior = self.prior
+        log_odds = self.log_likelihood_ratios(scores) + _logit(prior)
+        return np.asarray(1 / (1 + np.exp(-log_odds)))
+
+    def estimate_prior(self, scores: ArrayLike) -> float:
+        """The share of right pairs among unlabeled ones, by maximum likelihood.
+
+        It is what the EM iterations of Saerens, Latinne & Decaestecker (2002), section 2.2, lead
+        to. Here the zero of the derivative, which falls all the way from 0 to 1, is found by
+        halving the interval.
+
+        Args:
+            scores: of all pairs, not of those above a threshold alone.
+        """
+        # With r the likelihood ratio of a score and p the share, the log likelihood is the sum of
+        # log(1 + p (r - 1)), up to a constant; its derivative in p sums (r - 1) / (1 + p (r - 1)).
+        gain = np.expm1(self.log_likelihood_ratios(scores))
+        low = 1e-6
+        high = 1 - 1e-6
+        for _ in range(50):
+            middle = (low + high) / 2
+            if (gain / (1 + middle * gain)).mean() > 0:
+                low = middle
+            else:
+                high = middle
+        return (low + high) / 2
+
+    def of_pairs(self, scores: Float64[ndarray, " n"]) -> Calibration:
+        """The same with the share of right ones among all these pairs, and where to cut them."""
+        return replace(self, prior=self.estimate_prior(scores)).cut_for(scores)
+
+    def cut_for(self, scores: Float64[ndarray, " n"]) -> Calibration:
+        """The same with where to cut these pairs."""
+        return replace(self, cuts=expected_cuts(scores, self.probability(scores)))
+
+    def with_curve(self, curve: Curve) -> Calibration:
+        """The same with another curve."""
+        return replace(
+            self, shape=curve.shape, scores=curve.scores, log_odds=curve.log_odds, alternatives=()
+        )
+
+    def threshold(self, precision: float) -> float:
+        """The score from which on the pairs mined then were expected to be that precise.
+
+        It holds for other pairs if the share of right ones among them is ``prior`` too.
+
+        Args:
+            precision: a share of the pairs, 0 to 1; the next higher one that is known is taken.
+
+        Raises:
+            ConfigError: no such cut is known, or no pair was that good.
+        """
+        # Requested and known precisions may differ by rounding.
+        reached = [cut for cut in self.cuts if np.isfinite(cut.score)]
+        good = [cut for cut in reached if cut.precision >= precision - 1e-9]
+        if not good:
+            known = "no precision was reached"
+            if reached:
+                known = f"the highest known is {max(cut.precision for cut in reached):g}"
+            raise ConfigError(f"no threshold gives a precision of {precision:g}; {known}")
+        # Tuples compare by their first field: the least of the precisions that are high enough.
+        return min(good).score
+
+
+def expected_cuts(
+    scores: Float64[ndarray, " n"],
+    probabilities: Float64[ndarray, " n"],
+    precisions: Sequence[float] = PRECISIONS,
+) -> tuple[Cut, ...]:
+    """Where to cut a list so that the mean probability of what is kept is as high as requested.
+
+    Args:
+        scores: of the pairs, in any order.
+        probabilities: of the same pairs, not descending where the scores ascend.
+        precisions: each a share of the pairs.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ordered = scores[order]
+    right = np.cumsum(probabilities[order])
+    counts = np.arange(1, len(order) + 1)
+    # Pairs of equal scores stay together: a list can be cut behind the last of them alone.
+    is_last = np.append(ordered[1:] != ordered[:-1], True)[: len(order)]
+    cuts = []
+    for precision in precisions:
+        # Entry i is of the i + 1 best pairs; the longest list that is good enough is taken.
+        good = np.flatnonzero(is_last & (right >= precision * counts - 1e-9))
+        if len(good):
+            at = int(good[-1])
+            cuts.append(Cut(precision, float(ordered[at]), at + 1, float(right[at])))
+        else:
+            cuts.append(Cut(precision, np.inf, 0, 0.0))
+    return tuple(cuts)
+
+
+def load_calibration(
+    path: PathLike,
+    source_language: str,
+    target_language: str,
+    *,
+    model: str | None = None,
+    scoring: str | None = None,
+) -> Calibration:
+    """The calibration of a language pair, in that order or, where there is none, turned round.
+
+    Args:
+        path: a file written by ``save_calibration``.
+        source_language: in any code.
+        target_language: code of the target's language, or None.
+        model: refuse one of another model.
+        scoring: refuse one of scores that were made in another way.
+
+    Raises:
+        DataError: the file is missing or no calibration.
+        ConfigError: it holds no such language pair, or is of another model or scoring.
+    """
+    return choose_calibration(
+        load_calibrations(path),
+        str(path),
+        (source_language, target_language),
+        model=model,
+        scoring=scoring,
+    )
+
+
+def choose_calibration(
+    known: Mapping[str, Calibration],
+    name: str,
+    languages: tuple[str, str],
+    *,
+    model: str | None = None,
+    scoring: str | None = None,
+) -> Calibration:
+    """The calibration of a language pair among those that were read; see ``load_calibration``.
+
+    Args:
+        known: what ``load_calibrations`` gave.
+        name: of their file, for messages.
+        languages: of source and target, in any code.
+        model: refuse one of another model.
+        scoring: refuse one of scores that were made in another way.
+
+    Raises:
+        ConfigError: there is no such language pair, or it is of another model or scoring.
+    """
+    codes = [resolve(language).code for language in languages]
+    # A score is the same in both directions, and so is what it is worth.
+    found = known.get("-".join(codes)) or known.get("-".join(codes[::-1]))
+    if found is None:
+        raise ConfigError(
+            f"{name} has no calibration of {'-'.join(codes)}; it has: {', '.join(known)}"
+        )
+    if model is not None and found.model != model:
+        raise ConfigError(
+            f"{name} was made with another model ({found.model[:12]}, not {model[:12]}); calibrate"
+            " again"
+        )
+    if scoring is not None and found.scoring != scoring:
+        raise ConfigError(
+            f"{name} is for scores made by {found.scoring!r}, not {scoring!r}; calibrate again"
+        )
+    return found
+
+
+def load_calibrations(path: PathLike) -> dict[str, Calibration]:
+    """All calibrations in a file, by language pair.
+
+    Raises:
+        DataError: the file is missing or no calibration.
+    """
+    content = read_record(path, CALIBRATION)
+    try:
+        return {languages: _read(table) for languages, table in content["pairs"].items()}
+    # The checksum does not tell who wrote it.
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"not a calibration file ({error}); make one with interlingua calibrate", path=path
+        ) from error
+
+
+def save_calibration(calibration: Calibration, path: PathLike) -> None:
+    """Write a calibration; those of other language pairs that the file holds stay there.
+
+    Runs that write to one file wait for one another, so that none loses what another has added
+    meanwhile.
+
+    Raises:
+        DataError: a file that is not a calibration has that name.
+    """
+    # Links are followed, so that all runs that write to one file wait for the same lock.
+    target = Path(os.path.realpath(path))
+    # A pipe or a device holds no calibrations, and reading it may never end.
+    if is_special(target):
+        _write_all({calibration.languages: calibration}, path)
+        return
+    with exclusive(
+        target.parent, remedy="name another --output", name=f".{target.name}.lock", wait=True
+    ):
+        known = {}
+        if target.exists():
+            known = load_calibrations(path)
+        known[calibration.languages] = calibration
+        _write_all(known, path)
+
+
+def _write_all(known: dict[str, Calibration], path: PathLike) -> None:
+    """Write the file of some calibrations, in the order of their languages."""
+    pairs = {languages: _to_table(one) for languages, one in sorted(known.items())}
+    write_record(path, CALIBRATION, {"pairs": pairs})
+
+
+def _to_table(calibration: Calibration) -> dict[str, Any]:
+    """A calibration as JSON has it."""
+    table = {each.name: getattr(calibration, each.name) for each in dataclasses.fields(calibration)}
+    table["bins"] = [one._asdict() for one in calibration.bins]
+    # JSON has no infinity: a cut that no pair reaches is left out.
+    table["cuts"] = [one._asdict() for one in calibration.cuts if np.isfinite(one.score)]
+    table["alternatives"] = [one._asdict() for one in calibration.alternatives]
+    return table
+
+
+def _read(table: dict[str, Any]) -> Calibration:
+    """The inverse of ``_to_table``."""
+    # The strict reader of settings knows dataclasses, and no named tuples.
+    lists = ("bins", "cuts", "alternatives")
+    plain = {key: value for key, value in table.items() if key not in lists}
+    bins = tuple(Bin(**one) for one in table.get("bins", ()))
+    cuts = tuple(Cut(**one) for one in table.get("cuts", ()))
+    alternatives = tuple(_read_curve(**one) for one in table.get("alternatives", ()))
+    found = from_mapping(Calibration, plain, where="calibration")
+    return dataclasses.replace(found, bins=bins, cuts=cuts, alternatives=alternatives)
+
+
+def _read_curve(shape: Shape, scores: Sequence[float], log_odds: Sequence[float]) -> Curve:
+    """A curve of JSON's lists."""
+    if len(scores) != len(log_odds) or not scores or shape not in FITS:
+        raise ValueError("a curve has a shape, and as many scores as log odds")
+    return Curve(shape, tuple(map(float, scores)), tuple(map(float, log_odds)))
+
+
+def _logit(share: float) -> float:
+    """Log odds of a share, finite for 0 and 1 too."""
+    share = min(max(share, 1e-9), 1 - 1e-9)
+    return float(np.log(share / (1 - share)))
+
+
+class Curve(NamedTuple):
+    """Log odds by score: points of a line that never falls; see ``Calibration``."""
+
+    shape: Shape
+    scores: tuple[float, ...]
+    log_odds: tuple[float, ...]
+
+    def probability(self, scores: Float64[ndarray, " n"]) -> Float64[ndarray, " n"]:
+        """Of being right, with the share of right ones that the fit saw."""
+        values = np.interp(scores, self.scores, self.log_odds)
+        if self.shape == "logistic":
+            (low, high), (first, last) = self.scores, self.log_odds
+            values = first + (scores - low) * (last - first) / (high - low)
+        return np.asarray(1 / (1 + np.exp(-np.clip(values, -40, 40))))
+
+
+class Fit(NamedTuple):
+    """A curve and how good it is.
+
+    Attributes:
+        curve: fitted to all pairs.
+        prior: share of right ones among them.
+        measures: of predictions for pairs that the fit had not seen.
+        bins: the same predictions, in bins of as many pairs each.
+        compared: mean log loss of each shape on unseen pairs, in nats.
+        pairs: that it was fitted to.
+    """
+
+    curve: Curve
+    prior: float
+    measures: Mapping[str, float]
+    bins: tuple[Bin, ...]
+    compared: Mapping[str, float]
+    pairs: int
+
+    def calibration(
+        self, *, languages: tuple[str, str], model: str, scoring: str, basis: Basis
+    ) -> Calibration:
+        """A ``Calibration`` of pairs that are right as often as those of the fit."""
+        return Calibration(
+            source_language=languages[0],
+            target_language=languages[1],
+            model=model,
+            scoring=scoring,
+            basis=basis,
+            shape=self.curve.shape,
+            scores=self.curve.scores,
+            log_odds=self.curve.log_odds,
+            fitted_prior=self.prior,
+            prior=self.prior,
+            pairs=self.pairs,
+            measures=self.measures,
+            bins=self.bins,
+        )
+
+
+def fit_calibration(
+    scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"], *, seed: int = 0
+) -> Fit:
+    """The better of a logistic and an isotonic curve; both never fall.
+
+    Each is fitted five times to four fifths of the pairs and predicts the last fifth. The isotonic
+    curve, which bends where it likes, is taken where its log loss on unseen pairs is lower by more
+    than the difference's standard error.
+
+    Args:
+        scores: of pairs with a known answer.
+        right: the answers.
+        seed: of the fifths.
+
+    Raises:
+        DataError: there are too few pairs of an answer.
+    """
+    least = int(min(right.sum(), (~right).sum()))
+    if least < LEAST_PAIRS:
+        raise DataError(
+            f"{int(right.sum())} right and {int((~right).sum())} wrong pairs were found; a"
+            f" calibration takes at least {LEAST_PAIRS} of each: give more pairs"
+        )
+    # Of each shape, the probability of every pair by a curve that was fitted without it.
+    folds = _folds(right, seed)
+    unseen = {shape: np.empty(len(scores)) for shape in FITS}
+    for fold in range(FOLDS):
+        is_held = folds == fold
+        for name, fit in FITS.items():
+            curve = fit(scores[~is_held], right[~is_held])
+            unseen[name][is_held] = curve.probability(scores[is_held])
+    losses = {name: _log_losses(guess, right) for name, guess in unseen.items()}
+    gain = losses["logistic"] - losses["isotonic"]
+    shape: Shape = "logistic"
+    if gain.mean() > gain.std() / np.sqrt(len(gain)):
+        shape = "isotonic"
+    return Fit(
+        FITS[shape](scores, right),
+        float(right.mean()),
+        measure(unseen[shape], right),
+        reliability(unseen[shape], right, scores),
+        {name: float(loss.mean()) for name, loss in losses.items()},
+        len(scores),
+    )
+
+
+def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> Curve:
+    """Platt (1999): a line in log odds of maximum likelihood, with his softened answers.
+
+    It is found by Newton's method. A line that falls is made level: a higher score is never worse.
+    """
+    # Scores of mean 0 and deviation 1: the two weights are then of one size, whatever the scores.
+    middle = float(scores.mean())
+    width = float(scores.std()) or 1.0
+    x = np.stack([(scores - middle) / width, np.ones(len(scores))], axis=1)
+    # Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2) in place of 1 and 0: where the answers
+    # are separable, the slope stays finite.
+    count = int(right.sum())
+    targets = np.where(right, (count + 1) / (count + 2), 1 / (len(right) - count + 2))
+    # It begins with the level line, which is the best one if scores say nothing.
+    weights = np.array([0.0, np.log(targets.mean() / (1 - targets.mean()))])
+    for _ in range(100):
+        guess = 1 / (1 + np.exp(-x @ weights))
+        hessian = (x * (guess * (1 - guess))[:, None]).T @ x + 1e-9 * np.eye(2)
+        step = np.linalg.solve(hessian, x.T @ (targets - guess))
+        # A step of at most 2: a full one may overshoot where the curve is nearly level.
+        weights += step * min(1.0, 2.0 / float(np.abs(step).max() or 1.0))
+        if np.abs(step).max() < 1e-10:
+            break
+    slope, offset = (float(weight) for weight in weights)
+    if slope < 0:
+        slope = 0.0
+        offset = float(np.log(targets.mean() / (1 - targets.mean())))
+    # Two points tell the line, one deviation to either side of the mean.
+    return Curve("logistic", (middle - width, middle + width), (offset - slope, offset + slope))
+
+
+def fit_isotonic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> Curve:
+    """The never falling steps of least squares, joined by lines.
+
+    They are found by pooling adjacent violators, as in Zadrozny & Elkan (2002). Each step's share
+    is (right + 1/2) / (pairs + 1), so that no pair is ever certain.
+    """
+    values, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    hits = np.bincount(inverse, weights=right, minlength=len(values))
+    # Of each step: its pairs, the right ones among them, its first and its last score.
+    steps: list[tuple[float, float, float, float]] = []
+    for score, pairs, good in zip(values.tolist(), counts.tolist(), hits.tolist(), strict=True):
+        steps.append((pairs, good, score, score))
+        # A step of no higher share than the one before is joined with it; the shares are compared
+        # as products, which are whole numbers and exact.
+        while len(steps) > 1 and steps[-2][1] * steps[-1][0] >= steps[-1][1] * steps[-2][0]:
+            last = steps.pop()
+            before = steps.pop()
+            steps.append((before[0] + last[0], before[1] + last[1], before[2], last[3]))
+    table = np.array(steps)
+    # The half that is added may turn the order of a long and a short step round again.
+    share = np.maximum.accumulate((table[:, 1] + 0.5) / (table[:, 0] + 1))
+    # Two points for each step, or one for a step of a single score: a dict keeps one of two equal
+    # keys.
+    ends = table[:, 2:].ravel().tolist()
+    log_odds = np.repeat(np.log(share / (1 - share)), 2).tolist()
+    points = dict(zip(ends, log_odds, strict=True))
+    return Curve("isotonic", tuple(points), tuple(points.values()))
+
+
+FITS: Mapping[Shape, Callable[[Float64[ndarray, " n"], Bool[ndarray, " n"]], Curve]] = {
+    "logistic": fit_logistic,
+    "isotonic": fit_isotonic,
+}
+
+
+def measure(guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> dict[str, float]:
+    """How far probabilities are from what happens.
+
+    Args:
+        guess: probabilities of being right.
+        right: the answers.
+
+    Returns:
+        ``ece``, the expected calibration error: how far the share of right pairs is from the mean
+        probability, on average over ten bins of as many pairs each; ``brier``, the mean squared
+        error; ``log_loss`` in nats.
+    """
+    bins = reliability(guess, right, guess)
+    gaps = [(abs(one.right - one.probability), one.pairs) for one in bins]
+    return {
+        "ece": sum(gap * pairs for gap, pairs in gaps) / len(guess),
+        "brier": float(np.mean((guess - right) ** 2)),
+        "log_loss": float(_log_losses(guess, right).mean()),
+    }
+
+
+def reliability(
+    guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"], scores: Float64[ndarray, " n"]
+) -> tuple[Bin, ...]:
+    """Mean probability and share of right pairs in bins of as many pairs each.
+
+    The bin of the least likely pairs is the first.
+    """
+    return _bins(np.array_split(np.argsort(guess, kind="stable"), BINS), guess, right, scores)
+
+
+def reliability_by_tenths(
+    guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"], scores: Float64[ndarray, " n"]
+) -> tuple[Bin, ...]:
+    """The same for probabilities from 0 to 0.1, from 0.1 to 0.2 and so on.
+
+    Where few pairs are right, nearly all bins of as many pairs each are of junk. A bin that would
+    be empty is left out.
+    """
+    # A probability of 1 goes into the last bin.
+    tenths = np.minimum((10 * guess).astype(np.int64), 9)
+    return _bins([np.flatnonzero(tenths == tenth) for tenth in range(10)], guess, right, scores)
+
+
+def _bins(
+    parts: Sequence[Int64[ndarray, " m"]],
+    guess: Float64[ndarray, " n"],
+    right: Bool[ndarray, " n"],
+    scores: Float64[ndarray, " n"],
+) -> tuple[Bin, ...]:
+    """The bins of some parts of the pairs, without empty ones."""
+    bins = []
+    for part in parts:
+        if len(part):
+            probability = float(guess[part].mean())
+            share = float(right[part].mean())
+            bins.append(Bin(probability, share, len(part), float(scores[part].min())))
+    return tuple(bins)
+
+
+def _folds(right: Bool[ndarray, " n"], seed: int) -> Int64[ndarray, " n"]:
+    """A fifth for each pair, as many of either answer in each as can be."""
+    folds = np.empty(len(right), np.int64)
+    rng = np.random.default_rng(seed)
+    for answer in (True, False):
+        places = rng.permutation(np.flatnonzero(right == answer))
+        folds[places] = np.arange(len(places)) % FOLDS
+    return folds
+
+
+def _log_losses(
+    guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]
+) -> Float64[ndarray, " n"]:
+    """Of each pair, in nats; finite where a guess is certain and wrong."""
+    clipped = np.clip(guess, 1e-12, 1 - 1e-12)
+    return np.asarray(-np.log(np.where(right, clipped, 1 - clipped)))
+
+
+def separation(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> float:
+    """How often a right pair scores more than a wrong one: the area under the ROC curve.
+
+    Equal scores count half.
+    """
+    wrong = np.sort(scores[~right])
+    # Of each right pair: the wrong ones that score less, and those that score no more. Their mean
+    # counts those of equal score half.
+    less = np.searchsorted(wrong, scores[right], side="left")
+    no_more = np.searchsorted(wrong, scores[right], side="right")
+    return float((less + no_more).mean() / (2 * len(wrong)))
+
+
+def doubted(calibration: Calibration) -> str:
+    """A warning where held-out pairs tell little of the others; else empty."""
+    if calibration.basis != "probes":
+        return ""
+    auc = calibration.measures.get("separation", 1.0)
+    if auc < LEAST_SEPARATION:
+        return (
+            f"held-out right pairs score more than wrong ones only {auc:.0%} of the time, so the"
+            " share of translations hangs on small differences between your texts and the"
+            " held-out ones and may be far off, precisions with it; judge 50 pairs at even"
+            " distances through the list, and give them with --labels in place of --parallel"
+        )
+    if calibration.measures.get("moved", 0.0):
+        return (
+            "held-out right pairs score otherwise than those of your texts (by"
+            f" {calibration.measures['moved']:+.3f} at the median), as they do where they are of"
+            " another kind; the probabilities allow for it, and are less sure; give held-out pairs"
+            " like your texts, or judge 50 pairs and give them with --labels in place of"
+            " --parallel"
+        )
+    return ""
+
+
+def resampled_curves(
+    right: Float64[ndarray, " r"],
+    wrong: Sequence[Float64[ndarray, " w"]],
+    *,
+    moves: Sequence[tuple[float, float]] = ((0.0, 1.0),),
+    seed: int = 0,
+) -> tuple[Curve, ...]:
+    """Fit curves of either shape to known pairs that are drawn anew each time.
+
+    Args:
+        right: scores of known right pairs.
+        wrong: of known wrong pairs; samples to take in turn.
+        moves: of the right pairs' scores, see ``mixture.Mixture.near``; taken in turn.
+        seed: of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    curves = []
+    for number in range(RESAMPLES):
+        # As many pairs of either answer as there are, so that every resample can be fitted and has
+        # the same prior.
+        shift, scale = moves[number % len(moves)]
+        good = move_scores(rng.choice(right, len(right)), shift, scale)
+        bad = rng.choice(wrong[number % len(wrong)], len(wrong[0]))
+        answers = np.repeat([True, False], [len(good), len(bad)])
+        fit = list(FITS.values())[number // len(wrong) % len(FITS)]
+        curves.append(fit(np.concatenate([good, bad]), answers))
+    return tuple(curves)
+
+
+def share_interval(found: Calibration, scores: Float64[ndarray, " m"]) -> tuple[float, float]:
+    """The 95 % bootstrap interval of ``found.estimate_prior(scores)``.
+
+    Args:
+        found: with its alternatives.
+        scores: of all pairs.
+    """
+    few = _even_sample(scores)
+    shares = [found.with_curve(curve).estimate_prior(few) for curve in found.alternatives]
+    return _interval(shares or [found.estimate_prior(few)])
+
+
+def precision_interval(
+    found: Calibration,
+    scores: Float64[ndarray, " m"],
+    threshold: float,
+    *,
+    prior: float | None = None,
+) -> tuple[float, float]:
+    """The 95 % interval of the share of right ones among the pairs from a score on.
+
+    It is that of resampled known pairs, ``LIKENESS_ERROR`` wider at both ends.
+
+    Args:
+        found: with its alternatives.
+        scores: of all pairs.
+        threshold: a score that some of them reach.
+        prior: share of right pairs among all; estimated by each alternative by default.
+    """
+    few = _even_sample(scores)
+    kept = few >= threshold
+    if not kept.any():
+        return 0.0, 1.0
+    precisions = []
+    for curve in found.alternatives or (Curve(found.shape, found.scores, found.log_odds),):
+        other = found.with_curve(curve)
+        share = prior
+        if share is None:
+            share = other.estimate_prior(few)
+        precisions.append(float(other.probability(few[kept], prior=share).mean()))
+    low, high = _interval(precisions)
+    error = LIKENESS_ERROR
+    if found.measures.get("moved", 0.0):
+        error = MOVED_ERROR
+    return max(0.0, low - error), min(1.0, high + error)
+
+
+def _even_sample(scores: Float64[ndarray, " n"]) -> Float64[ndarray, " m"]:
+    """At most ``MOST_SCORES`` of the scores, at even distances from the least to the highest."""
+    if len(scores) <= MOST_SCORES:
+        return scores
+    places = np.linspace(0, len(scores) - 1, MOST_SCORES).round().astype(np.int64)
+    return np.asarray(np.sort(scores)[places])
+
+
+def _interval(values: Sequence[float]) -> tuple[float, float]:
+    """The middle 95 % of some values."""
+    low, high = np.quantile(values, [0.025, 0.975]).tolist()
+    return low, high

@@ -1,0 +1,64 @@
+"""Compare the kind of held-out texts with that of the texts that are mined or filtered.
+
+Scores are learned from held-out translations. Where these are much shorter or longer than the other
+texts, or in other scripts, their scores are too, and what was learned holds less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float64
+from numpy import ndarray
+
+from interlingua.corpus.cleaning.codepoints import encode, join_lines
+from interlingua.corpus.cleaning.scripts import OTHER, script_numbers
+
+COMPARED = 2000
+"""Texts of a side that are compared at most."""
+MOST_LENGTHS = 1.5
+"""Times that the median length of one side may be that of the other."""
+MOST_LETTERS = 0.15
+"""Share of the letters that may be in other scripts."""
+
+
+def differences_of_kind(
+    languages: tuple[str, str],
+    held_out: tuple[Sequence[str], Sequence[str]],
+    others: tuple[Sequence[str], Sequence[str]],
+) -> list[str]:
+    """Return warnings, one for each side and kind of difference.
+
+    Args:
+        languages: of source and target.
+        held_out: texts of either side.
+        others: those to compare with.
+    """
+    lines = []
+    for language, known, texts in zip(languages, held_out, others, strict=True):
+        if not known or not texts:
+            continue
+        lengths = [float(np.median(list(map(len, side)))) for side in (known, texts)]
+        if max(lengths) > MOST_LENGTHS * max(1.0, min(lengths)):
+            lines.append(
+                f"warning: {language or 'held-out'} texts that are held out have"
+                f" {lengths[0]:.0f} characters at the median, yours {lengths[1]:.0f}; what is"
+                " learned holds for texts of the same kind"
+            )
+        apart = 0.5 * float(np.abs(_scripts(known) - _scripts(texts)).sum())
+        if apart > MOST_LETTERS:
+            lines.append(
+                f"warning: {apart:.0%} of the letters of {language or 'held-out'} texts that are"
+                " held out are in other scripts than yours; what is learned holds for texts of the"
+                " same kind"
+            )
+    return lines
+
+
+def _scripts(texts: Sequence[str]) -> Float64[ndarray, " scripts"]:
+    """Share of the letters in each script."""
+    numbers = script_numbers()[encode(join_lines(texts))]
+    # Script 0 holds what is no letter.
+    counts = np.bincount(numbers, minlength=OTHER + 1)[1:].astype(np.float64)
+    return np.asarray(counts / max(1.0, counts.sum()))

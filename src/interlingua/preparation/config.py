@@ -1,0 +1,229 @@
+"""The configuration of ``interlingua prepare``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+from interlingua.config import MANY, Above, AtLeast, Between, CheckedSettings, PathText
+from interlingua.config.languages import resolve
+from interlingua.corpus.cleaning.clean import CleanConfig
+from interlingua.corpus.segments.segmentation import PreTokenizer
+from interlingua.errors import ConfigError, DataError
+from interlingua.runtime.processes import usable_cores
+from interlingua.storage.limits import MAX_LINE_CHARACTERS
+
+MOST_CLEANING = 4
+"""Cleaning processes by default: one process reads, and keeps no more of them busy."""
+
+
+def known_languages(names: Iterable[str]) -> list[str]:
+    """The codes of the key ``languages``.
+
+    Raises:
+        ConfigError: one is not a language.
+    """
+    try:
+        return [resolve(name).code for name in names]
+    except DataError as error:
+        raise ConfigError(f"languages: {error}") from error
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class SourceConfig(CheckedSettings):
+    """A collection of bitext files of one origin and license."""
+
+    paths: tuple[Path, ...]
+    """Files, globs, Moses prefixes, or ``hf:NAME[:CONFIG[:SPLIT]]``; ``~`` and ``$VARIABLES`` are
+    expanded."""
+    name: str = ""
+    """In the manifest; the first path's name when empty."""
+    format: str | None = None
+    """tsv, csv, xlsx, jsonl, moses, opus, tmx, gettext, huggingface or ``package.module:Class``;
+    guessed from each file's name."""
+    languages: tuple[str, str] | None = None
+    """Source and target, any codes; else from the files' content or names (``news.de-en.tsv``)."""
+    columns: tuple[str, str] | None = None
+    """Columns of the texts in .tsv, .csv, .xlsx or keys in .jsonl: names, or numbers from 1."""
+    license: str = "unknown"
+    """For the manifest."""
+    weight: Annotated[float, Above(0, 1)] = 1.0
+    """Share (0 to 1] of the source's pairs to keep; narrow domains deserve less than 1."""
+    min_score: Annotated[float, Between(-MANY, MANY)] | None = None
+    """Least score of a pair, by the file's own column: WikiMatrix's margin (the papers use 1.04),
+    or the score or the probability that ``interlingua score`` wrote. Pairs without a score are
+    refused."""
+    max_pairs: Annotated[int, Between(0, MANY)] = 0
+    """Pairs kept per language pair; 0 = all."""
+    max_pairs_by: Literal["draw", "score"] = "draw"
+    """Which pairs ``max_pairs`` and ``fill_to`` keep: drawn by the seed, or those with the best
+    scores."""
+    fill_to: Annotated[int, Between(0, MANY)] = 0
+    """Pairs of a language pair that the sources up to this one may reach: this one gives only what
+    the earlier ones lack, as MEXMA fills its languages up to 15 million with mined text. 0 = no
+    limit."""
+    only_missing: bool = False
+    """Use it only for language pairs that no earlier source has, as EMS uses Tatoeba."""
+    heldout: bool = True
+    """Whether held-out and validation pairs may be drawn from it."""
+
+    def __post_init__(self) -> None:
+        if not self.paths:
+            raise ConfigError("a source has no paths; name files or globs")
+        if self.max_pairs_by == "score" and not (self.max_pairs or self.fill_to):
+            raise ConfigError(
+                "max_pairs_by is score, but max_pairs and fill_to are 0 and keep all; set one of"
+                " them"
+            )
+        codes = known_languages(self.languages or ())
+        # "de" and "German" are one language, so the codes are compared and not the names.
+        if len(codes) != len(set(codes)):
+            raise ConfigError(f"languages: both sides are {codes[0]}; name two languages")
+
+    @property
+    def needs_scores(self) -> bool:
+        """Whether a pair without a score can't be judged."""
+        return self.min_score is not None or self.max_pairs_by == "score"
+
+    @property
+    def label(self) -> str:
+        """The name the manifest gives it."""
+        return self.name or self.paths[0].name
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class DeduplicateConfig(CheckedSettings):
+    """Which repeated pairs go; exact duplicates always do."""
+
+    near: bool = False
+    """Whether near-duplicate pairs go too (MinHash over both sides)."""
+    threshold: Annotated[float, Between(0.01, 1)] = 0.8
+    """Jaccard similarity (0 to 1) of character n-grams from which two pairs are near-duplicates."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class SplitConfig(CheckedSettings):
+    """A set of pairs; no sentence of it, on either side, occurs in training."""
+
+    pairs: Annotated[int, Between(0, MANY)] = 0
+    """Pairs per language pair."""
+    min_words: Annotated[int, Between(0, MANY)] = 4
+    """Words of the English side (else of the longer side) a pair must have."""
+    short_pairs: Annotated[int, Between(0, MANY)] = 0
+    """Further pairs per language pair that are shorter than ``min_words``."""
+    max_share: Annotated[float, AtLeast(0, below=1)] = 0.2
+    """Share (0 to 1) of a language pair's pairs that may go into this set."""
+    english_only: bool = True
+    """Whether only language pairs with English give pairs."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class VocabularyConfig(CheckedSettings):
+    """The vocabulary: trained here, or taken over."""
+
+    path: PathText = ""
+    """A vocabulary, a model (folder, ``mini``, ``hf:owner/name``) or ``tokenizer.json`` to take;
+    empty: train one."""
+    trim: bool = False
+    """Keep of the model at ``path`` only the vocabulary that the pairs need; ``backbone/`` in the
+    output is the model to train from, smaller and equal on these texts."""
+    max_size: Annotated[int, Between(1, 10_000_000)] | None = None
+    """With ``trim``: ids to keep, those that are most frequent in text sampled at ``temperature``;
+    rarer pieces are spelled by shorter ones. None = all that the pairs need. BPE also keeps the
+    parts that the kept pieces are merged from."""
+    size: Annotated[int, Between(1, 10_000_000)] = 32_000
+    """Ids."""
+    model_type: Literal["bpe", "unigram"] = "bpe"
+    """Kind of SentencePiece model."""
+    lowercase: bool = True
+    """Whether case is folded before anything else."""
+    byte_fallback: bool = False
+    """Whether unknown characters are spelled as bytes instead of one unknown token."""
+    character_coverage: Annotated[float, Between(0.01, 1)] = 0.9995
+    """Share (0 to 1] of all characters that get a piece of their own."""
+    temperature: Annotated[float, Between(0.01, 1e6)] = 5.0
+    """Languages are sampled with weight n^(1/temperature)."""
+    sample_sentences: Annotated[int, Between(1, MANY)] = 500_000
+    """Distinct sentences to train on."""
+    pre_tokenizer: PreTokenizer = "none"
+    """Word segmentation that comes first, by language as in EMS; needs the extra
+    ``pretokenizers``."""
+
+    def __post_init__(self) -> None:
+        if self.trim and not self.path:
+            raise ConfigError(
+                "vocabulary: trim is set, but path is not a model with a vocabulary to trim"
+            )
+        if self.max_size is not None and not self.trim:
+            raise ConfigError(
+                "vocabulary: max_size needs trim = true; a vocabulary that is trained here takes"
+                " size"
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class PrepareConfig(CheckedSettings):
+    """``interlingua prepare``: what to read, what to keep, and where to put it."""
+
+    output: Path
+    """The folder to make."""
+    sources: tuple[SourceConfig, ...]
+    """In order of preference: of equal pairs the first one stays."""
+    languages: tuple[str, ...] = ()
+    """Languages to keep, any codes; empty = all."""
+    clean: CleanConfig = dataclasses.field(default_factory=CleanConfig)
+    """What cleaning changes and drops."""
+    deduplicate: DeduplicateConfig = dataclasses.field(default_factory=DeduplicateConfig)
+    """Which repeated pairs go."""
+    decontaminate: tuple[Path, ...] = ()
+    """Evaluation folders; a pair goes when either side is a sentence of theirs."""
+    heldout: SplitConfig = dataclasses.field(default_factory=SplitConfig)
+    """The test set."""
+    validation: SplitConfig = dataclasses.field(default_factory=lambda: SplitConfig(pairs=200))
+    """To choose a model by while it trains."""
+    vocabulary: VocabularyConfig = dataclasses.field(default_factory=VocabularyConfig)
+    """Trained on the training pairs, or taken over."""
+    prompt: str | None = None
+    """Put in front of every stored text before it is tokenized, for a backbone that was trained
+    with one: a text (``query: ``), or the name of a prompt of the model at ``vocabulary.path``.
+    Training measures with it, and the model puts it before texts by itself. Default: the model's
+    own default prompt, if it has one; "" = none."""
+    max_tokens: Annotated[int, Between(2, 2**16)] = 256
+    """Tokens a stored text has at most."""
+    long_pairs: Literal["cut", "drop"] = "cut"
+    """What becomes of a pair with a side of more than ``max_tokens`` tokens: the side is ``cut``,
+    or the pair is left out (``drop``) before the limits of the sources, so that these count what is
+    left. ``drop`` needs a vocabulary that is taken over (``vocabulary.path``), and tokenizes every
+    pair once more."""
+    on_error: Literal["stop", "skip"] = "stop"
+    """What a line that can't be read does: ``stop`` the work, or be left out (``skip``), counted,
+    and kept in ``rejected_lines.tsv``."""
+    max_line_characters: Annotated[int, Between(1, MANY)] = MAX_LINE_CHARACTERS
+    """Characters that a line of a source may have."""
+    seed: Annotated[int, Between(0, 2**62)] = 0
+    """Of every draw; equal files, config and seed give equal bytes."""
+    processes: Annotated[int, Between(1, 1024)] | None = None
+    """Processes that clean, and threads that tokenize; 1 = this process alone. Default: all cores
+    that this process may use, of which at most 4 clean. The result is the same for any number."""
+
+    def __post_init__(self) -> None:
+        if not self.sources:
+            raise ConfigError("there are no sources; add a [[sources]] table with paths")
+        known_languages(self.languages)  # raises for what is not a language
+        if self.long_pairs == "drop" and not self.vocabulary.path:
+            raise ConfigError(
+                "long_pairs is drop, but lengths in tokens are known only of a vocabulary that is"
+                " taken over; set vocabulary.path, or use cut"
+            )
+
+    @property
+    def cleaning_processes(self) -> int:
+        """Processes that clean."""
+        return self.processes or min(usable_cores(), MOST_CLEANING)
+
+    @property
+    def tokenizing_threads(self) -> int:
+        """Threads that tokenize."""
+        return self.processes or usable_cores()

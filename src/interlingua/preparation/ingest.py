@@ -1,0 +1,205 @@
+"""First stage: reads and cleans every source, and leaves shards of clean pairs and their keys.
+
+One process reads the files in order and cuts them into chunks, the others clean chunks. The results
+come back in the order of the chunks, so that the shards do not depend on the number of processes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, UInt8, UInt64
+from numpy import ndarray
+
+from interlingua.config import languages
+from interlingua.corpus.cleaning.clean import CleanConfig, Cleaner
+from interlingua.corpus.cleaning.keys import text_keys
+from interlingua.corpus.formats.bad_lines import BadLines
+from interlingua.corpus.manifest import SourceFile
+from interlingua.errors import DataError
+from interlingua.preparation.config import PrepareConfig
+from interlingua.preparation.progress import StageProgress
+from interlingua.preparation.shards import Shard
+from interlingua.preparation.sources import (
+    ENGLISH,
+    Chunk,
+    LanguagePair,
+    describe_file,
+    find_files,
+    read_chunks,
+)
+from interlingua.runtime.portions import taken_ahead
+from interlingua.runtime.processes import LibraryContext, end_with_parent
+
+SHARD_ROWS = 1_000_000  # what later stages hold the keys of at once
+UNREADABLE = "unreadable line"
+BELOW_MIN_SCORE = "below_min_score"
+AHEAD = 3  # chunks in flight for each process: enough to keep it busy, few enough to bound memory
+
+
+@dataclasses.dataclass(slots=True)
+class SourceCounts:
+    """What reading and cleaning did with one source."""
+
+    files: list[SourceFile] = dataclasses.field(default_factory=list)
+    read: Counter[LanguagePair] = dataclasses.field(default_factory=Counter)
+    skipped: Counter[str] = dataclasses.field(default_factory=Counter)
+    dropped: dict[LanguagePair, Counter[str]] = dataclasses.field(default_factory=dict)
+
+
+class CleanBlock(NamedTuple):
+    """A cleaned chunk, and the number of pairs that each rule has dropped."""
+
+    source_index: int
+    language_pair: LanguagePair
+    read: int
+    text: bytes
+    source_keys: UInt64[ndarray, " n"]
+    target_keys: UInt64[ndarray, " n"]
+    words: UInt8[ndarray, " n"]
+    scores: Float64[ndarray, " n"]
+    dropped: dict[str, int]
+
+
+class _Worker:
+    """Cleans chunks; one in each process.
+
+    A class with class methods, since what is sent to a process must be found by its name there.
+    """
+
+    cleaner: Cleaner
+
+    @classmethod
+    def start(cls, config: CleanConfig, alone: bool = False) -> None:
+        cls.cleaner = Cleaner(config)
+        if not alone:  # Ctrl-C is the parent's to handle
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            end_with_parent()
+
+    @classmethod
+    def clean(cls, chunk: Chunk) -> CleanBlock:
+        # The cleaner counts over all chunks; this chunk's counts are the difference.
+        before = dict(cls.cleaner.counts)
+        pairs = cls.cleaner.clean(chunk.pairs())
+        sources = [pair.source for pair in pairs]
+        targets = [pair.target for pair in pairs]
+        dropped = {
+            rule: count - before[rule]
+            for rule, count in cls.cleaner.counts.items()
+            if count > before[rule]
+        }
+        if chunk.below:
+            dropped[BELOW_MIN_SCORE] = chunk.below
+        # A cleaned text holds neither a tab nor a line end.
+        lines = [f"{source}\t{target}\n" for source, target in zip(sources, targets, strict=True)]
+        scores = [np.nan if pair.score is None else pair.score for pair in pairs]
+        return CleanBlock(
+            chunk.source_index,
+            chunk.language_pair,
+            chunk.read,
+            "".join(lines).encode(),
+            text_keys(sources),
+            text_keys(targets),
+            _words(sources, targets, chunk.language_pair),
+            np.array(scores, np.float64),
+            dropped,
+        )
+
+
+def ingest(
+    config: PrepareConfig, folder: Path, progress: StageProgress, bad: BadLines
+) -> tuple[list[Shard], list[SourceCounts]]:
+    """Read and clean all sources.
+
+    Args:
+        config: what to read and how to clean.
+        folder: where the shards go.
+        progress: shows how far the work is.
+        bad: what becomes of lines that can't be read.
+
+    Returns:
+        The shards, in the order of language pair and source, and the counts of every source.
+    """
+    counts = [SourceCounts() for _ in config.sources]
+    shards: dict[tuple[LanguagePair, int], list[Shard]] = {}
+    numbers = count()
+    for block in _cleaned(_chunks(config, counts, progress, bad), config):
+        found = counts[block.source_index]
+        found.read[block.language_pair] += block.read
+        found.dropped.setdefault(block.language_pair, Counter()).update(block.dropped)
+        # Blocks of a language pair go into its last shard, until that is full.
+        parts = shards.setdefault((block.language_pair, block.source_index), [])
+        if not parts or parts[-1].rows >= SHARD_ROWS:
+            parts.append(Shard(folder, next(numbers), block.source_index, block.language_pair))
+        parts[-1].append(
+            block.text, block.source_keys, block.target_keys, block.words, block.scores
+        )
+    return [shard for place in sorted(shards) for shard in shards[place]], counts
+
+
+def _chunks(
+    config: PrepareConfig, counts: list[SourceCounts], progress: StageProgress, bad: BadLines
+) -> Iterator[Chunk]:
+    kept_languages = frozenset(languages.resolve(code).code for code in config.languages)
+    # All files are found before the first is read: the bar needs their number.
+    files = []
+    for index, source in enumerate(config.sources):
+        files += [(index, path) for path in find_files(source)]
+    progress.stage("reading and cleaning", total=len(files), unit="pairs")
+    for index, path in files:
+        source = config.sources[index]
+        counts[index].files.append(describe_file(path, source))
+        before = bad.count  # of all files before this one
+        skipped = counts[index].skipped
+        chunks = read_chunks(path, source, index, skipped=skipped, wanted=kept_languages, bad=bad)
+        for chunk in chunks:
+            progress.count(chunk.read)
+            yield chunk
+        if bad.count > before:
+            skipped[UNREADABLE] += bad.count - before
+        progress.advance()
+    progress.done()
+
+
+def _cleaned(chunks: Iterable[Chunk], config: PrepareConfig) -> Iterator[CleanBlock]:
+    processes = config.cleaning_processes
+    if processes == 1:
+        _Worker.start(config.clean, alone=True)
+        yield from map(_Worker.clean, chunks)
+        return
+    # Not fork: the progress bar's thread may hold a lock at that moment.
+    with ProcessPoolExecutor(
+        processes,
+        mp_context=LibraryContext(),
+        initializer=_Worker.start,
+        initargs=(config.clean,),
+    ) as pool:
+        try:
+            submitted = (pool.submit(_Worker.clean, chunk) for chunk in chunks)
+            for future in taken_ahead(submitted, AHEAD * processes):
+                yield future.result()
+        except BrokenProcessPool as error:
+            raise DataError(
+                "a cleaning process was killed (is the memory full?); try again with --set"
+                " processes=1"
+            ) from error
+
+
+def _words(
+    sources: list[str], targets: list[str], language_pair: LanguagePair
+) -> UInt8[ndarray, " n"]:
+    # Cleaned text has single spaces only.
+    target = [min(text.count(" ") + 1, 255) for text in targets]
+    if language_pair[1] == ENGLISH:
+        return np.array(target, np.uint8)
+    source = [min(text.count(" ") + 1, 255) for text in sources]
+    return np.maximum(np.array(source, np.uint8), np.array(target, np.uint8))

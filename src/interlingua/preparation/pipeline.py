@@ -1,0 +1,212 @@
+"""``interlingua prepare``: read, clean, deduplicate, decontaminate, split, tokenize.
+
+Texts stay on the disk, in shards of one source and language pair. What decides about them, their
+keys, lengths and scores, is a few numbers per pair; the stages after the first read these, give
+every pair a fate (``shards.Fate``), and the last stages write the pairs of each fate.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import logging
+import os
+import platform
+import shutil
+from collections import Counter
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from interlingua import __version__
+from interlingua.config import to_mapping
+from interlingua.corpus.formats.bad_lines import BadLines
+from interlingua.corpus.manifest import (
+    ENTRIES,
+    LanguagePairRecord,
+    Manifest,
+    SourceRecord,
+    is_corpus,
+)
+from interlingua.preparation.config import PrepareConfig, known_languages
+from interlingua.preparation.ingest import SourceCounts, ingest
+from interlingua.preparation.output import check_not_empty, write_store, write_texts
+from interlingua.preparation.progress import StageProgress
+from interlingua.preparation.prompt import with_prompt
+from interlingua.preparation.selection import select
+from interlingua.preparation.shards import DROPPED, Fate, Shard, total
+from interlingua.preparation.sources import check_sources
+from interlingua.preparation.vocabulary import make_vocabulary
+from interlingua.runtime.progress import Progress, progress_of
+from interlingua.storage.files import atomic_directory
+from interlingua.storage.limits import line_limit
+from interlingua.storage.locks import exclusive
+from interlingua.vocabulary.vocabulary import Vocabulary
+
+REJECTED_LINES = "rejected_lines.tsv"
+log = logging.getLogger("interlingua")
+
+
+def prepare(
+    config: PrepareConfig, *, overwrite: bool = False, progress: bool | Progress = False
+) -> Manifest:
+    """Make a corpus to train on; its folder appears whole or not at all.
+
+    The folder holds ``manifest.json``, ``vocabulary/`` (and ``backbone/`` if trimmed), the token
+    stores ``train/`` and ``valid/``, the texts ``valid_text/`` and ``heldout/``, and
+    ``rejected_lines.tsv`` if lines were skipped.
+
+    Args:
+        config: what to read, what to keep, where to put it.
+        overwrite: replace the folder if a prepared corpus is in it.
+        progress: True shows bars on standard error, or a line a minute if that is no terminal.
+
+    Raises:
+        DataError: a file is missing or broken (with its line), nothing is left, there is no
+            vocabulary to take over, or the output exists.
+        ConfigError: another run is making the same folder.
+    """
+    config = with_prompt(config)  # a slip in the model's name shows before hours of reading, too
+    check_sources(config)
+    output = Path(os.path.realpath(config.output))  # one lock for all names of a folder
+    lock = exclusive(
+        output.parent,
+        name=f".{output.name}.lock",
+        what=config.output,
+        remedy="name another folder with --output",
+    )
+    with (
+        lock,
+        line_limit(config.max_line_characters),
+        atomic_directory(
+            config.output, overwrite=overwrite, ours=is_corpus, entries=ENTRIES
+        ) as folder,
+        progress_of(progress) as shown,
+    ):
+        stages = StageProgress(shown)
+        if config.vocabulary.path:
+            # A slip in its name shows before hours of reading.
+            Vocabulary.of_model(config.vocabulary.path)
+        work = folder / "work"
+        work.mkdir()
+        with BadLines(config.on_error, folder / REJECTED_LINES) as bad:
+            shards, counts = ingest(config, work, stages, bad)
+        bad.path = config.output / REJECTED_LINES  # where it will be
+        _warn_of(config, counts, bad)
+        decontaminated = select(shards, config, work, stages)
+        _check_what_is_left(config, shards, counts)
+        # Only now, as the vocabulary is made of the pairs that are left.
+        vocabulary = make_vocabulary(shards, config, folder, work, stages)
+        tokens = write_store(folder / "train", shards, Fate.train, vocabulary, config, stages)
+        write_store(folder / "valid", shards, Fate.valid, vocabulary, config, stages)
+        write_texts(folder / "valid_text", shards, Fate.valid)
+        write_texts(folder / "heldout", shards, Fate.heldout)
+        shutil.rmtree(work)
+        records = [_source_record(config, i, found, shards) for i, found in enumerate(counts)]
+        manifest = Manifest(
+            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            versions=_versions(),
+            config=to_mapping(config),
+            sources=tuple(records),
+            language_pairs=_language_pair_records(shards, counts),
+            dropped=dict(_lost(shards, counts)),
+            decontaminated=decontaminated.pairs,
+            skipped_evaluation_files=decontaminated.skipped_files,
+            vocabulary={"size": vocabulary.size, "digest": vocabulary.digest()},
+            tokens=tokens,
+            seconds=stages.seconds,
+        )
+        manifest.save(folder)
+    return manifest
+
+
+def _warn_of(config: PrepareConfig, counts: list[SourceCounts], bad: BadLines) -> None:
+    for line in bad.lines():
+        log.warning("%s", line.removeprefix("warning: "))
+    for source, found in zip(config.sources, counts, strict=True):
+        if found.read:
+            continue
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
+        if reasons:
+            reasons = f" (skipped: {reasons})"
+        log.warning("source %s: no pairs%s; check its files", source.label, reasons)
+
+
+def _check_what_is_left(
+    config: PrepareConfig, shards: list[Shard], counts: list[SourceCounts]
+) -> None:
+    """Refuse an empty corpus, and warn of requested languages without a pair to train on."""
+    check_not_empty(shards)
+    read: Counter[str] = Counter()
+    for found in counts:
+        for language_pair, pairs in found.read.items():
+            for code in language_pair:
+                read[code] += pairs
+    trained = {code for shard in shards if shard.count(Fate.train) for code in shard.language_pair}
+    for code in known_languages(config.languages):
+        if code not in trained:
+            log.warning(
+                "language %s: no pairs to train on (%s read); add a source that has it, or leave"
+                " it out of languages",
+                code,
+                f"{read[code]:,}",
+            )
+
+
+def _lost(shards: list[Shard], counts: list[SourceCounts]) -> Counter[str]:
+    """Pairs that were dropped, by rule: in cleaning, as the counts say, and by their fate."""
+    lost: Counter[str] = Counter()
+    for found in counts:
+        for dropped in found.dropped.values():
+            lost.update(dropped)
+    for shard in shards:
+        lost.update({fate.name: count for fate in DROPPED if (count := shard.count(fate))})
+    return lost
+
+
+def _source_record(
+    config: PrepareConfig, index: int, counts: SourceCounts, shards: list[Shard]
+) -> SourceRecord:
+    # Cleaning counts by source and language pair, fates are those of the source's own shards.
+    own = [shard for shard in shards if shard.source_index == index]
+    return SourceRecord(
+        name=config.sources[index].label,
+        license=config.sources[index].license,
+        files=tuple(counts.files),
+        read=counts.read.total(),
+        skipped=dict(counts.skipped),
+        dropped=dict(_lost(own, [counts])),
+        **_kept(own),
+    )
+
+
+def _kept(shards: list[Shard]) -> dict[str, int]:
+    """Pairs that are in one of the corpus's three sets, by the names of their records."""
+    return {fate.name: total(shards, fate) for fate in (Fate.train, Fate.valid, Fate.heldout)}
+
+
+def _language_pair_records(
+    shards: list[Shard], counts: list[SourceCounts]
+) -> tuple[LanguagePairRecord, ...]:
+    records = []
+    # The shards are in the order of their language pairs, which groupby needs.
+    for language_pair, group in groupby(shards, key=lambda shard: shard.language_pair):
+        own = list(group)
+        lost = _lost(own, [])
+        for found in counts:
+            lost.update(found.dropped.get(language_pair, {}))
+        records.append(
+            LanguagePairRecord(
+                source=language_pair[0],
+                target=language_pair[1],
+                dropped=dict(lost),
+                **_kept(own),
+            )
+        )
+    return tuple(records)
+
+
+def _versions() -> dict[str, str]:
+    packages = ("numpy", "sentencepiece", "tokenizers")
+    found: dict[str, Any] = {package: importlib.metadata.version(package) for package in packages}
+    return {"interlingua": __version__, "python": platform.python_version(), **found}

@@ -1,0 +1,57 @@
+"""The text before every text of a corpus, from the configuration or from the model to train."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interlingua.errors import CheckpointError
+from interlingua.preparation.config import PrepareConfig
+from interlingua.storage.locate import locate
+
+if TYPE_CHECKING:
+    from interlingua.encoder.directories.model_directory import EncodingSettings
+
+log = logging.getLogger("interlingua")
+
+
+def with_prompt(config: PrepareConfig) -> PrepareConfig:
+    """The configuration with the prompt's text in place of its name, or of None.
+
+    Warns where the model knows prompts of which none is used.
+
+    Raises:
+        ConfigError: the prompt is neither a text nor a name that the model has.
+    """
+    settings = _settings(config.vocabulary.path)
+    if config.prompt is not None or settings is None:
+        prompt = config.prompt or ""
+        if prompt and settings is not None:  # the name of a prompt of the model, or a text
+            prompt = settings.prompt_text(prompt)
+        return dataclasses.replace(config, prompt=prompt)
+    text = settings.prompt_text(None)  # the model's default prompt
+    if not text and settings.prompts:
+        known = ", ".join(f"{name} ({prompt!r})" for name, prompt in settings.prompts.items())
+        log.warning(
+            "%s knows prompts, and none is put before these pairs: %s; to train and use it with"
+            " one: prompt = %r",
+            config.vocabulary.path,
+            known,
+            next(iter(settings.prompts)),
+        )
+    return dataclasses.replace(config, prompt=text)
+
+
+def _settings(path: str) -> EncodingSettings | None:
+    """The settings of the model that gives the vocabulary; None for a tokenizer alone."""
+    if not path or Path(path).is_file():
+        return None
+    from interlingua.encoder.directories.model_directory import read_settings
+
+    try:
+        return read_settings(locate(path), max_tokens=2)
+    except CheckpointError:
+        # A vocabulary alone. What is wrong with a model shows where it is loaded.
+        return None

@@ -1,0 +1,201 @@
+"""Second stage: decides the fate of every clean pair, from its keys alone where it can.
+
+The rules come in the order of ``select``, and a row that one has dropped is none to the next: so
+that a limit of pairs counts only pairs that nothing else would take away. Held-out pairs are drawn
+last, from what may be trained on.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import UInt64
+from numpy import ndarray
+
+from interlingua.corpus.cleaning.decontaminate import EvaluationKeys
+from interlingua.corpus.cleaning.dedup import ExactDeduplicator
+from interlingua.corpus.cleaning.keys import combine_keys, splitmix64
+from interlingua.corpus.cleaning.near_duplicates import NearDuplicates
+from interlingua.preparation.config import PrepareConfig, SourceConfig
+from interlingua.preparation.progress import StageProgress
+from interlingua.preparation.shards import Fate, Shard, total
+from interlingua.preparation.splitting import split
+
+
+class Decontaminated(NamedTuple):
+    """What the evaluation sets had to do with the corpus."""
+
+    pairs: dict[str, int]
+    """Pairs that touch an evaluation set, by set; one may touch several."""
+    skipped_files: tuple[str, ...]
+    """Files below the evaluation sets' folders that hold no text and were not compared."""
+
+
+def select(
+    shards: list[Shard], config: PrepareConfig, folder: Path, progress: StageProgress
+) -> Decontaminated:
+    """Give every row of every shard its fate: trained on, held out, or dropped by a named rule.
+
+    Args:
+        shards: in order of preference; of equal pairs the first stays.
+        config: the rules.
+        folder: for the indexes of deduplication.
+        progress: shows how far the work is.
+
+    Returns:
+        What decontamination found.
+    """
+    # Of equal pairs the first stays, so the shards come in the order of preference.
+    progress.stage("exact duplicates", total=len(shards), unit="pairs")
+    seen = ExactDeduplicator(folder / "exact")
+    for shard in shards:
+        shard.fates = np.zeros(shard.rows, np.uint8)
+        shard.drop(~seen.first_seen(_pair_keys(shard)), Fate.duplicate)
+        progress.count(shard.rows)
+        progress.advance()
+    progress.done()
+    if config.deduplicate.near:
+        drop_near_duplicates(shards, config.deduplicate.threshold, folder / "near", progress)
+    decontaminated = _decontaminate(shards, config, progress)
+    if config.long_pairs == "drop":
+        _drop_long(shards, config, progress)
+    for _, of_pair in groupby(shards, key=lambda shard: shard.language_pair):
+        # Pairs that the sources before this one have left, in the order of preference.
+        earlier = 0
+        for source_index, group in groupby(of_pair, key=lambda shard: shard.source_index):
+            own = list(group)
+            _limit(own, config.sources[source_index], config.seed, earlier)
+            earlier += total(own, Fate.train)
+    split(shards, config, progress)
+    return decontaminated
+
+
+def _pair_keys(shard: Shard) -> UInt64[ndarray, " rows"]:
+    return combine_keys(shard.source_keys, shard.target_keys, *shard.language_pair)
+
+
+def drop_near_duplicates(
+    shards: list[Shard], threshold: float, folder: Path, progress: StageProgress
+) -> None:
+    """Give ``Fate.near_duplicate`` to the later one of each two near-duplicate pairs.
+
+    Args:
+        shards: in order of preference, exact duplicates already dropped.
+        threshold: Jaccard index of character shingles, 0 to 1.
+        folder: for the index.
+        progress: shows how far the work is.
+    """
+    progress.stage("near duplicates", total=len(shards), unit="pairs")
+    with NearDuplicates(folder, threshold=threshold) as index:
+        for shard in shards:
+            for sources, targets in shard.blocks(shard.fates == Fate.train):
+                pairs = zip(sources, targets, strict=True)
+                index.add([f"{source}\n{target}" for source, target in pairs])
+                progress.count(len(sources))
+            progress.advance()
+        found = index.duplicates()
+    # The index numbers the training rows of all shards through; ``first`` is a shard's first one.
+    first = 0
+    for shard in shards:
+        rows = np.flatnonzero(shard.fates == Fate.train)
+        shard.fates[rows[found[first : first + len(rows)]]] = Fate.near_duplicate
+        first += len(rows)
+    progress.done()
+
+
+def _decontaminate(
+    shards: list[Shard], config: PrepareConfig, progress: StageProgress
+) -> Decontaminated:
+    progress.stage("evaluation sets", total=len(shards), unit="pairs removed")
+    evaluation = EvaluationKeys.from_folders(config.decontaminate, markup=config.clean.markup)
+    # Only rows that are still there, so that the counts are of pairs that would be trained on.
+    for shard in shards:
+        rows = np.flatnonzero(shard.fates == Fate.train)
+        found = evaluation.contaminated_keys(shard.source_keys[rows], shard.target_keys[rows])
+        shard.fates[rows[found]] = Fate.in_evaluation_set
+        progress.count(int(np.count_nonzero(found)))
+        progress.advance()
+    progress.done()
+    return Decontaminated(dict(evaluation.counts), tuple(map(str, evaluation.skipped)))
+
+
+def _drop_long(shards: list[Shard], config: PrepareConfig, progress: StageProgress) -> None:
+    """Give ``over_max_tokens`` to the rows with a side that would have to be cut."""
+    from interlingua.vocabulary.vocabulary import Vocabulary
+
+    vocabulary = Vocabulary.of_model(config.vocabulary.path)
+    prompt = config.prompt or ""
+    progress.stage("lengths in tokens", total=len(shards), unit="pairs removed")
+    for shard in shards:
+        rows = np.flatnonzero(shard.fates == Fate.train)
+        lengths: list[int] = []  # of the longer side of each row that is left
+        for sides in shard.blocks(shard.fates == Fate.train):
+            longest = np.zeros(len(sides[0]), dtype=np.int64)
+            for language, texts in zip(shard.language_pair, sides, strict=True):
+                # As the corpus will hold them: with the prompt and special tokens.
+                sequences = vocabulary.encode(
+                    [prompt + text for text in texts],
+                    language=language,
+                    sentencepiece_threads=config.tokenizing_threads,
+                )
+                longest = np.maximum(longest, [len(ids) for ids in sequences])
+            lengths += longest.tolist()
+        is_long = np.array(lengths, np.int64) > config.max_tokens
+        shard.fates[rows[is_long]] = Fate.over_max_tokens
+        progress.count(int(np.count_nonzero(is_long)))
+        progress.advance()
+    progress.done()
+
+
+def _limit(shards: list[Shard], source: SourceConfig, seed: int, earlier: int) -> None:
+    """Keep the rows of a source that its weight and its limits allow.
+
+    A random share comes first. ``max_pairs`` and ``fill_to`` then take of these the drawn or the
+    best-scored ones.
+
+    Args:
+        shards: of one source and one language pair.
+        source: its limits.
+        seed: of the draws.
+        earlier: training pairs that earlier sources have for this language pair.
+    """
+    by_score = source.max_pairs_by == "score"
+    if source.only_missing and earlier:
+        _keep_first(shards, 0, Fate.in_earlier_source, seed)
+    weighted = round(source.weight * total(shards, Fate.train))
+    _keep_first(shards, weighted, Fate.over_weight, seed)
+    if source.max_pairs:
+        _keep_first(shards, source.max_pairs, Fate.over_max_pairs, seed, by_score=by_score)
+    if source.fill_to:
+        lacking = max(0, source.fill_to - earlier)
+        _keep_first(shards, lacking, Fate.over_fill_to, seed, by_score=by_score)
+
+
+def _keep_first(
+    shards: list[Shard], limit: int, fate: Fate, seed: int, *, by_score: bool = False
+) -> None:
+    """Give the fate to all training rows but the first ones.
+
+    They are in the order of a draw, or of their scores, and the draw among equal scores.
+    """
+    rows = [np.flatnonzero(shard.fates == Fate.train) for shard in shards]
+    if sum(map(len, rows)) <= limit:
+        return
+    # The keys of one language pair are distinct by now, so that no two rows are equal in the draw.
+    draws = []
+    for shard, own in zip(shards, rows, strict=True):
+        draws.append(splitmix64(_pair_keys(shard)[own] ^ np.uint64(seed)))
+    # Sorted by the last key first: descending scores, and the draw decides among equals.
+    keys: list[ndarray] = [np.concatenate(draws)]
+    if by_score:
+        scores = [shard.scores[own] for shard, own in zip(shards, rows, strict=True)]
+        keys.append(-np.concatenate(scores))
+    over = np.ones(len(keys[0]), bool)
+    over[np.lexsort(keys)[:limit]] = False
+    # The marks of all shards, cut into those of each.
+    ends = np.cumsum([len(own) for own in rows])
+    for shard, own, marks in zip(shards, rows, np.split(over, ends[:-1]), strict=True):
+        shard.fates[own[marks]] = fate

@@ -1,0 +1,198 @@
+"""Finds a source's files and reads them in chunks of one language pair."""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from interlingua.corpus.formats.bad_lines import BadLines
+from interlingua.corpus.formats.bitext import TextPair, guess_format, read_pairs
+from interlingua.corpus.formats.moses import moses_files
+from interlingua.corpus.manifest import SourceFile
+from interlingua.errors import DataError
+from interlingua.preparation.config import PrepareConfig, SourceConfig
+from interlingua.storage.files import sha256_file
+
+CHUNK_PAIRS = 10_000
+ENGLISH = "eng_Latn"
+LanguagePair = tuple[str, str]
+NO_SCORE = (
+    "a pair has no score, which min_score and max_pairs_by go by; score the file with interlingua"
+    " score"
+)
+
+
+@dataclasses.dataclass(slots=True)
+class Chunk:
+    """Pairs of one source and one language pair."""
+
+    source_index: int
+    language_pair: LanguagePair
+    sources: list[str] = dataclasses.field(default_factory=list)
+    targets: list[str] = dataclasses.field(default_factory=list)
+    scores: list[float | None] = dataclasses.field(default_factory=list)
+    below: int = 0
+    """Pairs that were read and left out for their score."""
+
+    def pairs(self) -> list[TextPair]:
+        """The chunk as pairs."""
+        source, target = self.language_pair
+        rows = zip(self.sources, self.targets, self.scores, strict=True)
+        return [TextPair(a, b, source, target, score) for a, b, score in rows]
+
+    @property
+    def read(self) -> int:
+        """Pairs that were read."""
+        return len(self.sources) + self.below
+
+
+def find_files(source: SourceConfig) -> list[str]:
+    """The files of a source, globs expanded and sorted; a Moses pair is named once.
+
+    Raises:
+        DataError: a glob matches nothing.
+    """
+    found: dict[str, None] = {}  # a set that keeps the order, which is that of preference
+    for path in map(os.fspath, source.paths):
+        if not glob.has_magic(path) or path.startswith("hf:"):
+            found[path] = None
+            continue
+        matches = sorted(glob.glob(path, recursive=True))
+        if not matches:
+            raise DataError("no file matches; check the path", path=path)
+        for match in matches:
+            # A glob finds both files of a Moses pair, which get one name.
+            paths = _moses_paths(match, source)
+            found[",".join(map(str, paths)) or match] = None
+    return list(found)
+
+
+def describe_file(path: str, source: SourceConfig) -> SourceFile:
+    """Size and digest of a file for the manifest; of data read from a hub only the name."""
+    files = _files_of(path, source)
+    digests = [sha256_file(file) for file in files]
+    return SourceFile(
+        path=path, bytes=sum(file.stat().st_size for file in files), sha256="+".join(digests)
+    )
+
+
+def check_sources(config: PrepareConfig) -> None:
+    """Find out before any work whether every file can be read.
+
+    That is whether it is there, of a known format and in known languages. The first pair of each
+    file is read. Data of a hub are left alone, as they would be fetched, and so are pipes, which
+    give their pairs only once.
+
+    Raises:
+        DataError: one can't be read, or has no scores where they are needed.
+    """
+    for source in config.sources:
+        for path in find_files(source):
+            if path.startswith("hf:") or Path(path).is_fifo():
+                continue
+            first = next(_pairs(path, source, BadLines(config.on_error)), None)
+            if first is not None and first.score is None and source.needs_scores:
+                raise DataError(NO_SCORE, path=path)
+    for folder in config.decontaminate:
+        if not folder.exists():
+            raise DataError("no such evaluation folder; check the path", path=folder)
+
+
+def read_chunks(
+    path: str,
+    source: SourceConfig,
+    index: int,
+    *,
+    skipped: Counter[str],
+    wanted: frozenset[str] = frozenset(),
+    bad: BadLines | None = None,
+) -> Iterator[Chunk]:
+    """Stream a file in chunks of one language pair.
+
+    Every pair is turned so that English is the target; other languages are in code order.
+
+    Args:
+        path: one of ``find_files``.
+        source: where the format and the languages may be given.
+        index: of the source, passed on.
+        skipped: counts what the reader left out.
+        wanted: language codes to keep; empty = all. What is left out counts as
+            ``"other language"``.
+        bad: what becomes of lines that can't be read; by default the first one stops.
+    """
+    open_chunks: dict[LanguagePair, Chunk] = {}
+    bad = bad or BadLines()
+    stream = _pairs(path, source, bad, skipped)
+    for source_text, target_text, source_language, target_language, score in stream:
+        if is_turned(source_language, target_language):
+            source_text, target_text = target_text, source_text
+            language_pair = (target_language, source_language)
+        else:
+            language_pair = (source_language, target_language)
+        chunk = open_chunks.get(language_pair)
+        if chunk is None:
+            # Looked up once a chunk and not for every pair.
+            if wanted and not wanted.issuperset(language_pair):
+                skipped["other language"] += 1
+                continue
+            chunk = open_chunks[language_pair] = Chunk(index, language_pair)
+        # A pair without a score is a bad line, one with a low score a pair that a rule drops.
+        if score is None and source.needs_scores:
+            bad.reject(DataError(NO_SCORE, path=path), f"{source_text}\t{target_text}")
+            continue
+        if source.min_score is not None and score is not None and score < source.min_score:
+            chunk.below += 1
+            continue
+        chunk.scores.append(score)
+        chunk.sources.append(source_text)
+        chunk.targets.append(target_text)
+        if len(chunk.sources) == CHUNK_PAIRS:
+            yield open_chunks.pop(language_pair)
+    yield from open_chunks.values()
+
+
+def is_turned(source_language: str, target_language: str) -> bool:
+    """Return whether a pair is stored the other way round.
+
+    English is always the target, and other languages are in code order: so that a language pair is
+    one, whichever side its files begin with.
+    """
+    if target_language == ENGLISH:
+        return False
+    return source_language == ENGLISH or source_language > target_language
+
+
+def _pairs(
+    path: str, source: SourceConfig, bad: BadLines, skipped: Counter[str] | None = None
+) -> Iterator[TextPair]:
+    languages = source.languages or (None, None)
+    return read_pairs(
+        path,
+        format=source.format,
+        source_language=languages[0],
+        target_language=languages[1],
+        columns=source.columns,
+        skipped=skipped,
+        bad=bad,
+    )
+
+
+def _moses_paths(path: str, source: SourceConfig) -> tuple[Path, ...]:
+    """The two files of a Moses pair; none for other formats."""
+    if (source.format or guess_format(path)) != "moses":
+        return ()
+    return moses_files(path, *(source.languages or (None, None))).paths
+
+
+def _files_of(path: str, source: SourceConfig) -> list[Path]:
+    if path.startswith("hf:"):
+        return []
+    if paths := _moses_paths(path, source):
+        return list(paths)
+    if Path(path).is_dir():
+        return sorted(file for file in Path(path).rglob("*") if file.is_file())
+    return [Path(path)]

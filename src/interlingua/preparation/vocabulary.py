@@ -1,0 +1,182 @@
+"""The corpus's vocabulary.
+
+It is trained on the corpus's pairs, taken over from a model, or a model's that is trimmed to the
+pairs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from interlingua.corpus.manifest import TRIMMED_FOLDER
+from interlingua.preparation.config import PrepareConfig
+from interlingua.preparation.progress import StageProgress
+from interlingua.preparation.sampling import balanced_sentences
+from interlingua.preparation.shards import Fate, Shard, total
+
+if TYPE_CHECKING:
+    from interlingua.vocabulary.vocabulary import Vocabulary
+
+
+log = logging.getLogger("interlingua")
+SMALL_CORPUS = 100_000
+"""Pairs, below which their words are far from all words of their languages."""
+SHOWN_LANGUAGES = 5
+"""In a log line."""
+
+
+def make_vocabulary(
+    shards: list[Shard], config: PrepareConfig, folder: Path, work: Path, progress: StageProgress
+) -> Vocabulary:
+    """Make ``folder/vocabulary``, and with ``trim`` also ``folder/backbone``.
+
+    The latter is the model that goes with a trimmed vocabulary.
+
+    Args:
+        shards: the cleaned pairs.
+        config: which vocabulary.
+        folder: the corpus's.
+        work: for temporary files.
+        progress: shows how far the work is.
+
+    Raises:
+        ConfigError: a vocabulary without a model is to be trimmed with it, or can't be.
+        DataError: nothing is left to train on, or there is no tokenizer where the configuration
+            says.
+    """
+    from interlingua.vocabulary.vocabulary import Vocabulary
+
+    if config.vocabulary.trim:
+        vocabulary = _trimmed(shards, config, folder, progress)
+    elif config.vocabulary.path:
+        vocabulary = Vocabulary.of_model(config.vocabulary.path)
+    else:
+        vocabulary = _trained(shards, config, work, progress)
+    vocabulary.save(folder / "vocabulary")
+    return vocabulary
+
+
+def _trimmed(
+    shards: list[Shard], config: PrepareConfig, folder: Path, progress: StageProgress
+) -> Vocabulary:
+    from interlingua.encoder.encoder import Encoder
+
+    encoder = Encoder.load(config.vocabulary.path)
+    # Both sides of all pairs that are stored as tokens.
+    rows = total(shards, Fate.train) + total(shards, Fate.valid)
+    progress.stage("vocabulary", total=2 * rows, unit="pieces")
+    if config.vocabulary.max_size is None:
+        used = _all_ids(shards, config, encoder.vocabulary, progress)
+    else:
+        used = _frequent_ids(shards, config, encoder.vocabulary, progress)
+    progress.count(len(used))
+    small = encoder.trim(used)
+    if rows < SMALL_CORPUS:
+        log.warning(
+            "trimming keeps %s of %s pieces, those of %s pairs: other text will be cut into"
+            " smaller pieces or lost; remove trim unless the model is for such texts alone",
+            f"{small.vocabulary.size:,}",
+            f"{encoder.vocabulary.size:,}",
+            f"{rows:,}",
+        )
+    small.save(folder / TRIMMED_FOLDER)
+    progress.done()
+    return small.vocabulary
+
+
+def _all_ids(
+    shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, progress: StageProgress
+) -> set[int]:
+    """Every id that the pairs need."""
+    from interlingua.vocabulary.trimming import ids_in_use
+
+    used: set[int] = set()
+    for language, texts in _prompted(shards, config):
+        used |= ids_in_use(vocabulary, texts, language=language)
+        progress.advance(len(texts))
+    return used
+
+
+def _frequent_ids(
+    shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, progress: StageProgress
+) -> set[int]:
+    """The ``max_size`` ids that are most frequent in the pairs."""
+    from interlingua.vocabulary.trimming import id_counts, most_frequent_ids
+
+    # By language, an array with a count per id: the temperature balances the languages.
+    counts: dict[str, Any] = {}
+    for language, texts in _prompted(shards, config):
+        counts[language] = counts.get(language, 0) + id_counts(vocabulary, texts, language=language)
+        progress.advance(len(texts))
+    settings = config.vocabulary
+    kept = most_frequent_ids(
+        vocabulary, counts, settings.max_size or 0, temperature=settings.temperature
+    )
+    _log_lost_tokens(counts, kept)
+    return kept
+
+
+def _log_lost_tokens(counts: Mapping[str, Any], kept: set[int]) -> None:
+    """Log the share of tokens that are not kept, and the languages where it is largest."""
+    rows = sorted(kept)
+    total = 0
+    total_lost = 0
+    percentages = {}
+    for language, of_language in counts.items():
+        tokens = int(of_language.sum())
+        lost = tokens - int(of_language[rows].sum())
+        total += tokens
+        total_lost += lost
+        if tokens:
+            percentages[language] = 100 * lost / tokens
+    worst = sorted(percentages, key=percentages.__getitem__, reverse=True)[:SHOWN_LANGUAGES]
+    log.info(
+        "%.2f %% of all tokens will be spelled by shorter pieces; most in %s",
+        100 * total_lost / max(1, total),
+        ", ".join(f"{language} ({percentages[language]:.2f} %)" for language in worst),
+    )
+
+
+def _prompted(shards: list[Shard], config: PrepareConfig) -> Iterator[tuple[str, list[str]]]:
+    """Language and texts of each block, with the prompt in front."""
+    prompt = config.prompt or ""
+    for shard, fate in product(shards, (Fate.train, Fate.valid)):
+        for sides in shard.blocks(shard.fates == fate):
+            for language, texts in zip(shard.language_pair, sides, strict=True):
+                yield language, [prompt + text for text in texts]
+
+
+def _trained(
+    shards: list[Shard], config: PrepareConfig, work: Path, progress: StageProgress
+) -> Vocabulary:
+    from interlingua.vocabulary.sentencepiece_training import train_vocabulary
+
+    settings = config.vocabulary
+    progress.stage("vocabulary", total=1, unit="sentences")
+    sample = balanced_sentences(
+        shards,
+        work,
+        sentences=settings.sample_sentences,
+        temperature=settings.temperature,
+        seed=config.seed,
+        count=progress.count,
+    )
+    vocabulary = train_vocabulary(
+        sample,
+        size=settings.size,
+        languages=sorted({code for shard in shards for code in shard.language_pair}),
+        model_type=settings.model_type,
+        lowercase=settings.lowercase,
+        byte_fallback=settings.byte_fallback,
+        character_coverage=settings.character_coverage,
+        temperature=1.0,  # the sample is balanced already
+        sample_sentences=2 * settings.sample_sentences,  # more than the sample has
+        pre_tokenizer=settings.pre_tokenizer,
+        seed=config.seed,
+    )
+    progress.done()
+    return vocabulary

@@ -1,0 +1,108 @@
+"""Conditions in SQL that name the fields of metadata as they are written in the files.
+
+``year >= 2024 AND topic = 'science'`` becomes a condition that LanceDB can read. There, metadata is
+one column of JSON, and a value is a text: it is compared as a number if the other side is one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from interlingua.errors import ConfigError
+from interlingua.retrieval.lance_table import CHECKED_COLUMNS
+
+OWN_COLUMNS = frozenset((*CHECKED_COLUMNS, "content", "checksum", "_rowid"))
+_WORDS = """
+and or not in is null like ilike between true false case when then else end as cast try_cast escape
+similar to distinct from any all exists interval date time timestamp int integer bigint smallint
+double float real string text varchar char boolean bool decimal array
+"""
+WORDS = frozenset(_WORDS.split())
+"""Words of SQL, which are no names unless they are quoted."""
+TOKEN = re.compile(
+    r"(?P<string>'(?:[^']|'')*')"
+    r'|(?P<quoted>"(?:[^"]|"")*"|`[^`]*`)'
+    r"|(?P<number>[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+    r"|(?P<name>[^\W\d][\w.]*)"
+    r"|(?P<operator><=|>=|<>|!=|==|=|<|>)"
+    r"|(?P<space>\s+)"
+    r"|(?P<other>.)",
+    re.DOTALL,
+)
+Tokens = Sequence[tuple[str, str]]
+"""Each with its kind and its text, without spaces."""
+
+
+def with_metadata(where: str, is_field: Callable[[str], bool]) -> str:
+    """Return a condition with the fields of metadata in LanceDB's words.
+
+    Args:
+        where: a condition in SQL.
+        is_field: whether some passage has a field of metadata of this name.
+
+    Raises:
+        ConfigError: a name is no column and no field of metadata.
+    """
+    tokens = [(str(match.lastgroup), match.group()) for match in TOKEN.finditer(where)]
+    places = [place for place, (kind, _) in enumerate(tokens) if kind != "space"]
+    dense = [tokens[place] for place in places]
+    written = [text for _, text in tokens]
+    for number, place in enumerate(places):
+        name = _field_name(dense, number)
+        if name is None:
+            continue
+        if not is_field(name):
+            raise ConfigError(
+                f"--where {where!r}: no passage has a field {name!r}, and the index has no such"
+                f" column; columns are {', '.join(CHECKED_COLUMNS[:-1])}; write a text in single"
+                " quotes: 'science'"
+            )
+        value = f"json_get_string(metadata, '{name.replace(chr(39), chr(39) * 2)}')"
+        kind = _compared_with(dense, number)
+        if kind in ("number", "boolean"):
+            value = f"try_cast({value} AS {'DOUBLE' if kind == 'number' else 'BOOLEAN'})"
+        written[place] = value
+    return "".join(written)
+
+
+def _field_name(tokens: Tokens, number: int) -> str | None:
+    """Return the name that a token is, if it is neither a column, a function nor a word of SQL."""
+    kind, text = tokens[number]
+    if kind == "quoted":
+        name = text[1:-1].replace('""', '"')
+        return None if name in OWN_COLUMNS else name
+    is_function = _text(tokens, number + 1) == "("
+    if kind != "name" or is_function or text.lower() in WORDS or text in OWN_COLUMNS:
+        return None
+    return text
+
+
+def _compared_with(tokens: Tokens, number: int) -> str:
+    """Return the kind of value that a name is compared with: number, boolean or string."""
+    at = number + 1
+    if _text(tokens, at) == "not":  # NOT IN, NOT BETWEEN
+        at += 1
+    following = _text(tokens, at)
+    if following in ("", ")", "and", "or"):
+        # The value comes before the name, as in 2020 < year, or there is none: a true field.
+        is_last = number > 0 and tokens[number - 1][0] == "operator"
+        return _kind(tokens, number - 2) if is_last else "boolean"
+    if following == "in":
+        return _kind(tokens, at + 2)
+    if following == "between" or tokens[at][0] == "operator":
+        return _kind(tokens, at + 1)
+    return "string"
+
+
+def _kind(tokens: Tokens, number: int) -> str:
+    """Return the kind of the value at a place."""
+    if not 0 <= number < len(tokens):
+        return "string"
+    if tokens[number][1].lower() in ("true", "false"):
+        return "boolean"
+    return "number" if tokens[number][0] == "number" else "string"
+
+
+def _text(tokens: Tokens, number: int) -> str:
+    return tokens[number][1].lower() if 0 <= number < len(tokens) else ""

@@ -1,0 +1,145 @@
+"""The files of an index: their names in it, and whether all their passages can be added.
+
+A passage without an id of its own gets the file's name and its line number as its id. The file's
+name here includes its path, so that files with equal names in two folders do not share ids, and so
+that a file gets the same ids from whatever working directory it is added.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from interlingua.encoder.texts import check_text
+from interlingua.errors import ConfigError, DataError
+from interlingua.retrieval.lance_table import text_key
+from interlingua.retrieval.passage_files import (
+    USUAL_COLUMNS,
+    Passage,
+    PassageColumns,
+    read_passages,
+)
+from interlingua.storage.files import PathLike, is_special
+
+
+class IndexFile(NamedTuple):
+    """A file of passages."""
+
+    path: PathLike
+    """As it was given."""
+    name: str
+    """What an index calls it; see ``file_name``."""
+
+
+def file_name(path: PathLike, folder: PathLike) -> str:
+    """What an index calls a file: its path, with slashes.
+
+    It is the path from the folder that the index is in, if the file is below that, so that a folder
+    can be moved with its texts and its index. A file elsewhere has its absolute path. Links to
+    folders are followed; a file that is a link keeps its own name.
+
+    Args:
+        path: of the file.
+        folder: of the index.
+
+    Raises:
+        DataError: UTF-8 can't write the path.
+    """
+    # A file that is a link may point at a name without a language or a suffix: only its folder is
+    # resolved.
+    place = Path(os.path.realpath(Path(path).parent)) / Path(path).name
+    base = Path(os.path.realpath(folder)).parent
+    name = place
+    if place.is_relative_to(base):
+        name = place.relative_to(base)
+    return check_text(name.as_posix(), 0, "paths")
+
+
+def named_files(paths: Sequence[PathLike], folder: PathLike) -> list[IndexFile]:
+    """The files to read; none is opened yet.
+
+    Args:
+        paths: of the files.
+        folder: of the index.
+
+    Raises:
+        ConfigError: there are none.
+        DataError: one is missing, is a folder or a pipe, or is given twice.
+    """
+    if not paths:
+        raise ConfigError("no files to read passages from; name some")
+    files: dict[str, IndexFile] = {}
+    for path in paths:
+        if not Path(path).exists():
+            raise DataError("no such file; check the path", path=path)
+        if is_special(path):
+            raise DataError(
+                "not a regular file, so its passages get no lasting ids; save it as one first",
+                path=path,
+            )
+        name = file_name(path, folder)
+        if name in files:
+            raise DataError(
+                f"is given twice, also as {os.fspath(files[name].path)}; name it once", path=path
+            )
+        files[name] = IndexFile(path, name)
+    return list(files.values())
+
+
+def read_files(
+    files: Sequence[IndexFile],
+    *,
+    language: str | None = None,
+    documents: bool = False,
+    columns: PassageColumns = USUAL_COLUMNS,
+) -> Iterator[Passage]:
+    """The passages of all files; see ``read_passages``."""
+    for file in files:
+        yield from read_passages(
+            file.path, language=language, name=file.name, documents=documents, columns=columns
+        )
+
+
+def check_files(
+    files: Sequence[IndexFile],
+    *,
+    language: str | None = None,
+    documents: bool = False,
+    columns: PassageColumns = USUAL_COLUMNS,
+) -> None:
+    """Read all files and refuse what can't go into one index.
+
+    So a fault in the last file is found before the first passage is embedded. Memory: about 100
+    bytes for each passage.
+
+    Args:
+        files: any number.
+        language: see ``read_passages``.
+        documents: see ``read_passages``.
+        columns: see ``read_passages``.
+
+    Raises:
+        DataError: a file can't be read or has no passage, or an id occurs twice, in one file or in
+            two.
+    """
+    # From the digest of an id, which is smaller than the id, to the number of its file.
+    file_of: dict[int, int] = {}
+    for number, file in enumerate(files):
+        passage = None
+        for passage in read_files([file], language=language, documents=documents, columns=columns):
+            key = text_key(passage.id)
+            if key in file_of:
+                raise DataError(_twice(passage.id, files[file_of[key]].path, file.path))
+            file_of[key] = number
+        if passage is None:
+            raise DataError("holds no passage; leave it out, or give it some text", path=file.path)
+
+
+def _twice(name: str, first: PathLike, second: PathLike) -> str:
+    """The message for an id that two passages have."""
+    places = f"in {os.fspath(first)}"
+    if first != second:
+        places += f" and in {os.fspath(second)}"
+    return f"the id {name!r} occurs twice, {places}; ids must differ"

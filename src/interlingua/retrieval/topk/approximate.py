@@ -1,0 +1,430 @@
+"""Approximate nearest neighbors, used only on request; the neighbors found are scored exactly.
+
+``ivf`` and ``hnsw`` are indexes of FAISS, which look at a part of the other side. ``binary`` and
+``int8`` look at all of it, but in bits or bytes, so that memory holds 32 or 4 times as many
+vectors.
+
+Similarities of codes are rough, so a search among codes has two stages. The first one compares each
+query with the vectors that the codes stand for (signs, or the lower ends of int8's steps) and keeps
+more candidates than are requested. The second one reads the full vectors, which may stay on disk,
+of these candidates alone and ranks them by their exact inner products. Queries stay in float32 in
+both stages: rounding them too would lose more.
+
+``find_approximately`` measures the recall of what it found, by searching some of the vectors
+exactly as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Int64
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from interlingua.encoder.vector_format import (
+    Int8Ranges,
+    Precision,
+    dequantize_vectors,
+    quantize_vectors,
+)
+from interlingua.errors import ConfigError, DataError, import_extra
+from interlingua.retrieval.topk.bounds import dot_float64
+from interlingua.retrieval.topk.exact import BLOCK, Neighbors, exact_topk, neighbors_of, read_block
+from interlingua.retrieval.topk.lists import NeighborLists
+from interlingua.retrieval.topk.tiles import Side, TileJournal, TilePlan, neighbor_blocks
+from interlingua.runtime.portions import ceil_div
+from interlingua.runtime.progress import SILENT, Progress
+
+Kind = Literal["ivf", "hnsw", "binary", "int8"]
+EFFORTS: Mapping[Kind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
+"""By default."""
+MEASURED = 1000
+"""Vectors of a side to search the neighbors of exactly too."""
+SPARE = 2
+"""So many times k are found by rounded vectors, for k of them to be the nearest exactly."""
+LEAST_IN_A_CELL = 39
+"""Vectors, on the mean, that FAISS wants to learn the middle of a cell from."""
+LINKS = 32
+"""Of a vector in the graph of HNSW."""
+
+
+class CodedVectors:
+    """A table of vectors in bytes or bits that reads as what they stand for, some rows at a time.
+
+    Args:
+        codes: int8 of the vectors' width, or bits, in memory or mapped; see
+            ``encoder/vector_format.py``.
+        width: elements of a vector.
+        ranges: for int8.
+
+    Raises:
+        DataError: the codes are not of vectors of this width.
+        ConfigError: int8 has no ranges.
+    """
+
+    def __init__(
+        self, codes: NDArray[np.integer], width: int, ranges: Int8Ranges | None = None
+    ) -> None:
+        if codes.ndim != 2:
+            raise DataError(
+                f"expected a table of codes, got shape {codes.shape}; give a row per vector"
+            )
+        # Reading no rows refuses what can't be read.
+        dequantize_vectors(codes[:0], width, ranges)
+        self.codes = codes
+        self.ranges = ranges
+        self.shape = (len(codes), width)
+        self.ndim = 2
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: slice) -> Float32[ndarray, "n d"]:
+        """The vectors that some of the codes stand for."""
+        return dequantize_vectors(np.asarray(self.codes[rows]), self.shape[1], self.ranges)
+
+    @classmethod
+    def of(cls, vectors: NDArray[np.floating], precision: Precision) -> CodedVectors:
+        """The codes of vectors, which are read some at a time.
+
+        Args:
+            vectors: (n, d), in memory or mapped.
+            precision: int8, with the ranges of these vectors, binary or ubinary.
+        """
+        blocks = [slice(start, start + BLOCK) for start in range(0, len(vectors), BLOCK)]
+        ranges: Int8Ranges | None = None
+        # A first pass over all vectors: the steps of int8 lie between the least and the largest
+        # value of each element.
+        if precision == "int8":
+            for block in blocks:
+                found = Int8Ranges.of(np.asarray(vectors[block], np.float32))
+                if ranges is not None:
+                    found = ranges.joined(found)
+                ranges = found
+        codes = [
+            quantize_vectors(np.asarray(vectors[block], np.float32), precision, ranges)
+            for block in blocks
+        ]
+        return cls(np.concatenate(codes), vectors.shape[1], ranges)
+
+
+def rescored_topk(
+    queries: NDArray[np.floating],
+    candidates: CodedVectors | NDArray[np.integer],
+    vectors: NDArray[np.floating] | None,
+    *,
+    k: int,
+    rescore: int = 0,
+    signs: bool = False,
+    ranges: Int8Ranges | None = None,
+    device: str | torch.device | None = None,
+) -> Neighbors:
+    """The k candidates of largest inner product for every query, searched among codes.
+
+    Args:
+        queries: (n, d).
+        candidates: codes of m vectors.
+        vectors: (m, d), the vectors themselves, in memory or mapped; unread where nothing is
+            rescored.
+        k: neighbors per query; m where there are fewer.
+        rescore: candidates per query that are ranked by their exact inner products, at least k; 0 =
+            none, and the similarities are those of queries with what the codes stand for.
+        signs: look among bits with the queries' signs alone, which ranks them by their Hamming
+            distance.
+        ranges: of int8 codes.
+        device: for a large search, see ``search_device``.
+
+    Raises:
+        DataError: codes or vectors do not go with the queries, or with each other.
+    """
+    table: Any = candidates
+    if not isinstance(candidates, CodedVectors):
+        table = CodedVectors(candidates, queries.shape[1], ranges)
+    # The inner product of two vectors of signs is the width less twice their Hamming distance.
+    coded_queries = queries
+    if signs:
+        bits = quantize_vectors(np.asarray(queries, np.float32), "ubinary")
+        coded_queries = dequantize_vectors(bits, queries.shape[1])
+    # The first stage, among codes.
+    found = exact_topk(coded_queries, table, k=max(k, rescore), device=device)
+    if not rescore:
+        return found
+    # The second one, by the vectors.
+    if vectors is None or vectors.shape != table.shape:
+        shape = None
+        if vectors is not None:
+            shape = vectors.shape
+        raise DataError(
+            f"rescoring needs the {table.shape} vectors of the codes, got {shape}; give them, or"
+            " rescore=0"
+        )
+    best = best_of_found(np.asarray(queries, np.float32), vectors, found.indices.numpy(), k)
+    return neighbors_of(best)
+
+
+def best_of_found(
+    queries: Float32[ndarray, "n d"],
+    vectors: NDArray[np.floating],
+    found: Int64[ndarray, "n c"],
+    k: int,
+) -> NeighborLists:
+    """The k of the candidates found that are nearest by their exact inner products.
+
+    Of equal products the one with the lower index comes first.
+
+    Args:
+        queries: one per row of ``found``.
+        vectors: of all candidates, in memory or mapped.
+        found: rows of ``vectors`` for each query; -1 where there is none.
+        k: neighbors per query.
+    """
+    lists = NeighborLists.empty(len(queries), min(k, len(vectors)))
+    at, place = np.nonzero(found >= 0)
+    columns = found[at, place]
+    lists.add(at, dot_float64(queries, vectors, at, columns), columns)
+    return lists
+
+
+@dataclass(frozen=True, slots=True)
+class Approximate:
+    """How to search.
+
+    Attributes:
+        kind: ``ivf`` looks at some cells of the other side, ``hnsw`` walks along a graph,
+            ``binary`` and ``int8`` compare with all of it in bits or bytes.
+        effort: cells looked at, of 4 sqrt(n); or vectors kept in sight; or candidates that are
+            scored exactly, for each of the k neighbors. More find more.
+    """
+
+    kind: Kind
+    effort: int
+
+    @classmethod
+    def parse(cls, text: str) -> Approximate:
+        """``ivf``, ``hnsw``, ``binary``, ``int8``, ``ivf:64``.
+
+        Raises:
+            ConfigError: it is none of these.
+        """
+        kind, colon, effort = text.partition(":")
+        if kind not in get_args(Kind) or (colon and not (effort.isdecimal() and int(effort))):
+            raise ConfigError(
+                f"approximate {text!r} is unknown; say {', '.join(EFFORTS)}, or with an effort"
+                " ivf:64, binary:32"
+            )
+        found: Any = kind
+        if not colon:
+            return cls(found, EFFORTS[found])
+        return cls(found, int(effort))
+
+    @property
+    def coded(self) -> bool:
+        """Whether it compares codes, and needs no FAISS."""
+        return self.kind in ("binary", "int8")
+
+    def candidates(self, k: int) -> int:
+        """Vectors to find for the k nearest to be among them."""
+        if self.coded:
+            return k * self.effort
+        # The effort of FAISS's indexes is another thing, and goes to the index itself.
+        return k * SPARE
+
+    def index_bytes(self, size: int, width: int) -> int:
+        """Memory of the index of one side."""
+        if self.kind == "int8":
+            return size * width
+        if self.kind == "binary":
+            return size * ceil_div(width, 8)
+        # Of a vector: float16, its number, and in HNSW twice LINKS numbers of 4 bytes.
+        bytes_of_vector = 2 * width + 8
+        if self.kind == "hnsw":
+            bytes_of_vector += 8 * LINKS
+        return size * bytes_of_vector
+
+
+def find_approximately(
+    x: NDArray[np.float32],
+    y: NDArray[np.float32],
+    plan: TilePlan,
+    folder: Path,
+    approximate: Approximate,
+    *,
+    memory: int,
+    device: str | None = None,
+    progress: Progress = SILENT,
+) -> str:
+    """Neighbors both ways, in the files of ``search_tiles``.
+
+    Blocks that are there are not searched again.
+
+    Args:
+        x: (n, d), in memory or mapped.
+        y: (m, d), vectors of the target.
+        plan: how they are cut.
+        folder: of lists and journal; created.
+        approximate: how to search.
+        memory: bytes that the indexes of both sides may take.
+        device: see ``search_device``; FAISS itself stays on the CPU.
+        progress: shows how far the work is.
+
+    Returns:
+        The recall of both sides, in a sentence.
+
+    Raises:
+        ConfigError: the indexes take more memory, or the folder holds another plan.
+        MissingExtraError: FAISS is not installed.
+    """
+    needed = approximate.index_bytes(plan.n + plan.m, plan.width)
+    if needed > memory:
+        raise ConfigError(
+            f"the approximate indexes take {needed / 2**20:,.0f} MiB and {memory / 2**20:,.0f} MiB"
+            " are given; give more --memory, or search exactly, which needs no index"
+        )
+    journal = TileJournal(folder, plan, progress=progress)
+    indexes = dict[str, Any]()
+    sides: dict[Side, tuple[NDArray[np.float32], NDArray[np.float32], int]] = {
+        "x": (x, y, plan.rows),
+        "y": (y, x, plan.columns),
+    }
+    for tile in list(journal.left):
+        lists = []
+        for name, start, known in zip(sides, tile, journal.read(tile), strict=True):
+            own, other, size = sides[name]
+            # A block is searched against all of the other side at once, by the first of its tiles;
+            # the others find its lists full. Indexes are made when they are needed.
+            if (known.indices < 0).all():
+                indexes[name] = indexes.get(name) or _index(other, approximate, device)
+                queries = read_block(own, start, size).vectors
+                count = approximate.candidates(plan.k)
+                known = _search(indexes[name], queries, other, plan.k, count, device)
+            lists.append(known)
+        journal.write(tile, *lists)
+    shares = [
+        recall(own, other, plan.k, neighbor_blocks(plan, folder, name), device)
+        for name, (own, other, _) in sides.items()
+    ]
+    return (
+        f"approximate neighbors ({approximate.kind}:{approximate.effort}): recall@{plan.k}"
+        f" {shares[0]:.4f} of source and {shares[1]:.4f} of target texts, measured on {MEASURED:,}"
+        " of either"
+    )
+
+
+def recall(
+    own: NDArray[np.float32],
+    other: NDArray[np.float32],
+    k: int,
+    found: Iterable[tuple[int, Neighbors]],
+    device: str | None = None,
+) -> float:
+    """Share of the k nearest that are among those found, for some vectors drawn at random.
+
+    Args:
+        own: the vectors that they are the neighbors of.
+        other: the neighbors' side.
+        k: of each.
+        found: in blocks, with the number of the first vector of each.
+        device: see ``search_device``.
+    """
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.choice(len(own), min(MEASURED, len(own)), replace=False))
+    # By similarity and not by index: of several equal neighbors any may be found.
+    kth_best = exact_topk(own[rows], other, k=k, device=device).similarities[:, -1:]
+    hits = 0
+    for start, near in found:
+        is_here = (rows >= start) & (rows < start + len(near.indices))
+        hits += int((near.similarities[rows[is_here] - start] >= kth_best[is_here]).sum())
+    return hits / (len(rows) * min(k, len(other)))
+
+
+def _search(
+    index: Any,
+    queries: Float32[ndarray, "n d"],
+    other: NDArray[np.float32],
+    k: int,
+    count: int,
+    device: str | None,
+) -> NeighborLists:
+    """The nearest of what the index finds, by exact similarities.
+
+    Queries for which it finds fewer than k are searched exactly.
+    """
+    _, found = index.search(queries, min(count, len(other)))
+    lists = best_of_found(queries, other, found, k)
+    # FAISS gives -1 where the cells looked at hold too few vectors.
+    short = np.flatnonzero(lists.indices[:, -1] < 0)
+    if len(short):
+        near = exact_topk(queries[short], other, k=k, device=device)
+        lists.values[short], lists.indices[short] = near.similarities.numpy(), near.indices.numpy()
+    return lists
+
+
+class CodedIndex:
+    """Compares with all vectors of a side, which are kept in bits or bytes.
+
+    Args:
+        vectors: in memory or mapped.
+        kind: binary or int8.
+        device: see ``search_device``.
+    """
+
+    def __init__(
+        self,
+        vectors: NDArray[np.float32],
+        kind: Literal["binary", "int8"],
+        device: str | None = None,
+    ) -> None:
+        self.device = device
+        precision: Precision = "int8"
+        if kind == "binary":
+            precision = "ubinary"
+        self.table = CodedVectors.of(vectors, precision)
+
+    def search(
+        self, queries: Float32[ndarray, "n d"], count: int
+    ) -> tuple[Float32[ndarray, "n c"], Int64[ndarray, "n c"]]:
+        """Similarities with what the codes stand for, and the vectors' numbers.
+
+        They come as an index of FAISS gives them.
+        """
+        table: Any = self.table
+        found = exact_topk(queries, table, k=count, device=self.device)
+        return found.similarities.numpy(), found.indices.numpy()
+
+
+def _index(vectors: NDArray[np.float32], approximate: Approximate, device: str | None) -> Any:
+    """Of vectors in bits or bytes, or rounded to float16."""
+    if approximate.kind == "binary" or approximate.kind == "int8":
+        return CodedIndex(vectors, approximate.kind, device)
+    faiss = import_extra("faiss", package="faiss-cpu", extra="faiss")
+    faiss.omp_set_num_threads(torch.get_num_threads())
+    size, width = vectors.shape
+    rounded = faiss.ScalarQuantizer.QT_fp16
+    if approximate.kind == "hnsw":
+        # Neither float16 nor the graph has anything to learn: any vector will do.
+        index = faiss.IndexHNSWSQ(width, rounded, LINKS, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efSearch = approximate.effort
+        trained = vectors[:1]
+    else:
+        # 4 sqrt(n) cells, fewer where there are few vectors for each.
+        cells = max(1, min(int(4 * math.sqrt(size)), size // LEAST_IN_A_CELL))
+        middles = faiss.IndexFlatIP(width)
+        index = faiss.IndexIVFScalarQuantizer(
+            middles, width, cells, rounded, faiss.METRIC_INNER_PRODUCT
+        )
+        index.nprobe = min(approximate.effort, cells)
+        rng = np.random.default_rng(0)
+        sample = rng.choice(size, min(size, 2 * LEAST_IN_A_CELL * cells), replace=False)
+        trained = vectors[np.sort(sample)]
+    index.train(np.ascontiguousarray(trained, np.float32))
+    # Block by block, as the vectors may be a memory map larger than memory.
+    for start in range(0, size, BLOCK):
+        index.add(np.ascontiguousarray(vectors[start : start + BLOCK], np.float32))
+    return index

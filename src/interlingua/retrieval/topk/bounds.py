@@ -1,0 +1,276 @@
+"""Bounds of similarities, and the similarities themselves.
+
+The mathematics is in the package's docstring. Its letters are used here too: mu and nu are the
+means of both sides, u and v the vectors less their means along the axes Q, p the coordinates of a
+stage.
+
+A ``Frame`` holds mu, nu and Q. A ``View`` is a block expressed in it. ``Precision`` keeps the
+lengths that the bounds are made of, and says how far a similarity may lie above its rounded
+product.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Int64
+from numpy import ndarray
+from torch import Tensor
+
+from interlingua.retrieval.topk.lists import NeighborLists
+from interlingua.runtime.devices import on_device
+from interlingua.runtime.portions import ceil_div
+
+PART = 4096
+"""Vectors made ready at once, whole panels of them."""
+PAIRS_AT_ONCE = 1024
+"""Their vectors stay in the cache, as those of a part do."""
+LANES = 16
+"""Sums of an exact product, as in kernels/neighbors.c."""
+FLOAT32_STEP = 2.0**-23
+LOST = 2.0**-63
+"""Shorter numbers have squares that float32 rounds to few digits or to nothing."""
+ROUNDINGS = 40
+"""Of a bound, without those of its products: 8, and 32 for what two pieces in bfloat16 leave of a
+term."""
+STAGE = 64
+"""Coordinates that a stage adds."""
+
+Prepared = TypeVar("Prepared")
+
+
+class Block(NamedTuple):
+    """Some vectors of a side, all finite.
+
+    Attributes:
+        vectors: contiguous.
+        start: index of the first one.
+    """
+
+    vectors: Float32[ndarray, "n d"]
+    start: int
+
+
+class Frame(NamedTuple):
+    """The means and axes that vectors are expressed in; any are right, good ones give tight bounds.
+
+    Attributes:
+        x: mu.
+        y: nu.
+        axes: Q, the axes of largest variance first; if None, all coordinates are multiplied.
+    """
+
+    x: Float32[ndarray, " d"]
+    y: Float32[ndarray, " d"]
+    axes: Float32[ndarray, "d d"] | None = None
+
+    @property
+    def stages(self) -> list[int]:
+        """How many coordinates each stage's bound is made of."""
+        # Coordinates that are not along axes of falling variance have no first ones that say much.
+        if self.axes is None:
+            return [len(self.x)]
+        return [*range(STAGE, len(self.x), STAGE), len(self.x)]
+
+
+class Scanner(Protocol, Generic[Prepared]):
+    """A way of going through all pairs of two blocks."""
+
+    def prepare(self, block: Block, *, of_x: bool) -> Prepared:
+        """What the products need of a block; worth keeping while it meets several."""
+        ...
+
+    def scan(
+        self, x: Prepared, y: Prepared, of_x: NeighborLists, of_y: NeighborLists | None
+    ) -> None:
+        """Bring the lists of both blocks up to date, those of y only where they are given."""
+        ...
+
+
+class View(NamedTuple):
+    """The vectors of a block as seen from a frame.
+
+    Attributes:
+        rest: the vectors less their mean, along the axes.
+        term: of the sum that goes with each: x.nu, or mu.(y - nu).
+        size: the product of the lengths of the term's two factors, which bounds its rounding error.
+        error: upper bound of the length that rotating in float32 has rounded away.
+    """
+
+    rest: Float32[Tensor, "n d"]
+    term: Float32[Tensor, " n"]
+    size: Float32[Tensor, " n"]
+    error: Float32[Tensor, " n"]
+
+
+def view(vectors: Float32[Tensor, "n d"], frame: Frame, *, of_x: bool) -> View:
+    """Look at vectors from a frame, on their device."""
+    device = vectors.device
+    own = on_device(torch.from_numpy(frame.x), device)
+    other = on_device(torch.from_numpy(frame.y), device)
+    if not of_x:
+        own, other = other, own
+    rest = vectors - own
+    # x . y = (x - mu) . (y - nu) + x . nu + mu . (y - nu): the second term belongs to x, the third
+    # to y.
+    factor = rest
+    if of_x:
+        factor = vectors
+    term = factor @ other
+    size = lengths(factor) * lengths(other)
+    if frame.axes is None:
+        return View(rest, term, size, torch.zeros_like(term))
+    # u = Q^T (x - mu). Turning rounds d sums of d products: sqrt(d) times the error of one sum,
+    # d steps, relative to the vector's length.
+    rest = rest @ on_device(torch.from_numpy(frame.axes), device)
+    return View(rest, term, size, rest.shape[1] ** 1.5 * FLOAT32_STEP * lengths(rest))
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """How well the vectors of a block are known after rounding, at each stage.
+
+    Attributes:
+        lengths: of the rounded vectors.
+        errors: lengths of what rounding took away, from the coordinates up to each stage.
+        tails: lengths of what lies behind each stage.
+        sizes: of the terms that are added to their products.
+    """
+
+    lengths: Float32[ndarray, " n"]
+    errors: Float32[ndarray, "n stages"]
+    tails: Float32[ndarray, "n stages"]
+    sizes: Float32[ndarray, " n"]
+
+    @classmethod
+    def of(cls, seen: View, rounded: Float32[Tensor, "n d"], stages: list[int]) -> Precision:
+        """Measure it."""
+        return cls.joined([cls.measured(seen, rounded, stages)])
+
+    @classmethod
+    def joined(cls, parts: Iterable[tuple[Tensor, ...]]) -> Precision:
+        """That of several parts as they were measured, brought from their device at once."""
+        return cls(*(torch.cat(of).cpu().numpy() for of in zip(*parts, strict=True)))
+
+    @staticmethod
+    def measured(
+        seen: View, rounded: Float32[Tensor, "n d"], stages: list[int]
+    ) -> tuple[Tensor, ...]:
+        """The fields of a part, on its device."""
+        rest = seen.rest
+        width = rounded.shape[1]
+        parts = np.diff([0, *stages]).tolist()
+        lost = LOST * width**0.5
+        # |u - u^| over the coordinates up to each stage.
+        errors = _squares(rest - rounded, parts).cumsum(dim=1).sqrt() + lost + seen.error[:, None]
+        # |u_{>p}|: sums from the last coordinate on, a little more for what summing rounds away.
+        squares_behind = _squares(rest, parts).flip(1).cumsum(dim=1).flip(1)[:, 1:]
+        behind = squares_behind.sqrt() * (1 + width * FLOAT32_STEP) + lost
+        # Behind the last stage there is nothing.
+        tails = torch.cat([behind, torch.zeros_like(errors[:, :1])], dim=1)
+        return lengths(rounded), errors, tails, seen.size
+
+    @classmethod
+    def empty(cls, n: int, stages: int) -> Precision:
+        """Room for that of n vectors."""
+        shapes = (n, (n, stages), (n, stages), n)
+        return cls(*(np.empty(shape, np.float32) for shape in shapes))
+
+    def put(self, at: slice, other: Precision) -> None:
+        """Take note of that of some of the vectors."""
+        for field in dataclasses.fields(self):
+            getattr(self, field.name)[at] = getattr(other, field.name)
+
+    def part(self, at: slice) -> Precision:
+        """That of some of the vectors."""
+        return Precision(*(getattr(self, field.name)[at] for field in dataclasses.fields(self)))
+
+    def slack(self, other: Precision, width: int, stage: int) -> Float32[ndarray, " n"]:
+        """How far a similarity of each of these with any of the others may be from its bound."""
+        # |u - u^| max |v| + |u^| max |v - v^|; |v| is at most |v^| + |v - v^|.
+        other_length = float((other.lengths + other.errors[:, -1]).max())
+        rounding = (
+            self.errors[:, stage] * other_length + self.lengths * other.errors[:, stage].max()
+        )
+        slack: Float32[ndarray, " n"] = rounding + self.float_error(other, width)
+        return slack
+
+    def float_error(self, other: Precision, width: int) -> Float32[ndarray, " n"]:
+        """How far a bound in float32 may be from the same in real numbers, for each of these."""
+        # (d + 40) steps, relative to the product of the lengths and to both terms.
+        largest = self.lengths * float(other.lengths.max()) + self.sizes + float(other.sizes.max())
+        error: Float32[ndarray, " n"] = (width + ROUNDINGS) * np.float32(FLOAT32_STEP) * largest
+        return error
+
+
+def lengths(vectors: Float32[Tensor, "*n d"]) -> Float32[Tensor, "*n"]:
+    """Of some vectors, at most."""
+    # Each coordinate may have lost as much as LOST, where its square is too small for float32.
+    lost = LOST * vectors.shape[-1] ** 0.5
+    norms: Float32[Tensor, "*n"] = torch.linalg.vector_norm(vectors, dim=-1) + lost
+    return norms
+
+
+def _squares(vectors: Float32[Tensor, "n d"], sizes: list[int]) -> Float32[Tensor, "n stages"]:
+    """Sums of squares of the coordinates that each stage adds."""
+    sums = [part.square().sum(dim=1) for part in torch.split(vectors, sizes, dim=1)]
+    return torch.stack(sums, dim=1)
+
+
+def dot_float32(
+    x: Float32[ndarray, "n d"],
+    y: Float32[ndarray, "m d"],
+    rows: Int64[ndarray, " p"],
+    columns: Int64[ndarray, " p"],
+) -> Float32[ndarray, " p"]:
+    """Inner products of pairs in float32, added up in any order; much sooner than exact ones."""
+    values = np.empty(len(rows), np.float32)
+    left, right = np.empty((2, min(len(rows), PAIRS_AT_ONCE), x.shape[1]), np.float32)
+    for start in range(0, len(rows), PAIRS_AT_ONCE):
+        at = slice(start, min(start + PAIRS_AT_ONCE, len(rows)))
+        pairs = at.stop - start
+        # In the mode "raise" numpy fills a buffer first, and copies that.
+        for side, vectors, places in ((left, x, rows), (right, y, columns)):
+            np.take(vectors, places[at], axis=0, out=side[:pairs], mode="clip")
+        np.einsum("pd,pd->p", left[:pairs], right[:pairs], out=values[at])
+    return values
+
+
+def product_error(x: float, y: float, width: int) -> np.float32:
+    """How far such a product may be from the exact one, for vectors of these lengths at most."""
+    return np.float32(width + ROUNDINGS) * np.float32(FLOAT32_STEP) * np.float32(x) * np.float32(y)
+
+
+def dot_float64(
+    x: Float32[ndarray, "n d"],
+    y: Float32[ndarray, "m d"],
+    rows: Int64[ndarray, " p"],
+    columns: Int64[ndarray, " p"],
+) -> Float32[ndarray, " p"]:
+    """Inner products of pairs, in float64 and then rounded, some pairs at a time.
+
+    They are added up as the kernel does it, so that both give the same bits.
+    """
+    values = np.empty(len(rows), np.float32)
+    width = x.shape[1]
+    # Zeros fill the last round of the lanes; they add nothing.
+    left, right = np.zeros((2, min(len(rows), PAIRS_AT_ONCE), ceil_div(width, LANES) * LANES))
+    for start in range(0, len(rows), PAIRS_AT_ONCE):
+        at = slice(start, min(start + PAIRS_AT_ONCE, len(rows)))
+        pairs = at.stop - start
+        left[:pairs, :width], right[:pairs, :width] = x[rows[at]], y[columns[at]]
+        # Coordinate c goes to lane c mod 16, each lane from the first coordinate to the last: s
+        # counts the rounds, l the lanes.
+        laned_left = left[:pairs].reshape(pairs, -1, LANES)
+        laned_right = right[:pairs].reshape(pairs, -1, LANES)
+        sums = np.einsum("psl,psl->pl", laned_left, laned_right)
+        # Lane l and lane l + 8, then l + 4, l + 2, l + 1.
+        while sums.shape[1] > 1:
+            sums = sum(np.split(sums, 2, axis=1))
+        values[at] = sums[:, 0]
+    return values

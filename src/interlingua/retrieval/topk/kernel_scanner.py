@@ -1,0 +1,291 @@
+"""Nearest neighbors of two blocks by the compiled kernel, which multiplies bytes.
+
+Every vector, less its mean and along the axes of the frame, is scaled so that its largest
+coordinate is 127, and rounded to bytes. The kernel (``kernels/neighbors.c``) multiplies these,
+makes a bound of each product, and looks at the pair exactly where the bound reaches a list, all in
+one loop over the rows. The rows are shared out among threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Int8, Int64, UInt8
+from numpy import ndarray
+from torch import Tensor
+
+from interlingua.kernels import library
+from interlingua.retrieval.topk.bounds import PART, STAGE, Block, Frame, Precision, view
+from interlingua.retrieval.topk.lists import NeighborLists
+from interlingua.runtime.portions import ceil_div
+
+ROOM = 31
+GROUP = 64
+ALIGNMENT = 64
+"""As in kernels/neighbors.c."""
+ROWS_AT_ONCE = 1024
+"""Their bytes stay in the second-level cache."""
+
+
+class Bytes(NamedTuple):
+    """A block in bytes.
+
+    Attributes:
+        block: the vectors themselves.
+        width: bytes of a vector, a multiple of what the kernel multiplies at once.
+        arrays: the kernel's ``Rows`` or ``Columns``, in its order.
+        precision: of the rounded vectors.
+    """
+
+    block: Block
+    width: int
+    arrays: tuple[ndarray, ...]
+    precision: Precision
+
+
+class CompiledScanner:
+    """The kernel ``neighbors``; it finds the same with all variants.
+
+    Args:
+        frame: of both sides.
+        threads: that share the rows.
+
+    Attributes:
+        stage: how many stages each thread takes at present, less one.
+    """
+
+    def __init__(self, frame: Frame, *, threads: int = 1) -> None:
+        self.frame = frame
+        self.threads = threads
+        kernel = library("neighbors")
+        assert kernel is not None
+        self.bytes_at_once = int(kernel.bytes_at_once())
+        self.bytes_together = int(kernel.bytes_together())
+        self.stage = np.full(threads, len(frame.stages) - 1, np.int64)
+
+    @staticmethod
+    def available() -> bool:
+        """Return whether the kernel is there and this processor runs it."""
+        return library("neighbors") is not None
+
+    def prepare(self, block: Block, *, of_x: bool) -> Bytes:
+        """See ``Scanner``; a part at a time, which stays in the cache."""
+        if of_x:
+            return self._prepare_rows(block)
+        return self._prepare_columns(block)
+
+    def _prepare_rows(self, block: Block) -> Bytes:
+        """A block of x: signed bytes, row by row, with zero rows behind for a whole tile."""
+        n, d = block.vectors.shape
+        width = self._padded_width(d)
+        stages = self.frame.stages
+        scales = np.zeros(n, np.float32)
+        terms = np.full(n, -np.inf, np.float32)
+        # The columns' bytes come with 128 added: the kernel subtracts this times the sum of a row's
+        # bytes, which is known here for each stage.
+        sums = np.zeros((n, len(stages)), np.int32)
+        last_of_stage = [stage - 1 for stage in stages]
+        precision = Precision.empty(n, len(stages))
+        data = np.zeros((n + ROOM, width), np.int8)
+        for at, signed in self._rounded(block, scales, terms, precision, of_x=True):
+            data[at, :d] = signed.numpy()
+            sums[at] = signed.cumsum(dim=1, dtype=torch.int32)[:, last_of_stage].numpy()
+        known = precision.lengths, precision.tails, precision.errors
+        arrays = (block.vectors, data, scales, terms, *known, sums)
+        return Bytes(block, width, arrays, precision)
+
+    def _prepare_columns(self, block: Block) -> Bytes:
+        """A block of y: bytes + 128 in panels of GROUP columns, and once more column by column."""
+        n, d = block.vectors.shape
+        width = self._padded_width(d)
+        room = _padded(n)
+        stages = self.frame.stages
+        # A column that only fills a panel has the term minus infinity: its bound reaches nothing.
+        scales = np.zeros(room, np.float32)
+        terms = np.full(room, -np.inf, np.float32)
+        precision = Precision.empty(n, len(stages))
+        data = _aligned(room * width)
+        each = np.full((n, width), 128, np.uint8)
+        # A part holds whole panels, so that it begins where the panels of the last one end.
+        for at, signed in self._rounded(block, scales, terms, precision, of_x=False):
+            panels = _panels(signed.numpy(), width, self.bytes_together)
+            data[at.start * width : at.start * width + len(panels)] = panels
+            each[at, :d] = signed.numpy().view(np.uint8) ^ 128
+        # Lengths of the vectors themselves, at most. Of these and of the errors the kernel takes
+        # the largest of each panel.
+        lengths = precision.lengths + precision.errors[:, -1]
+        tails, lengths, errors = (
+            _room(of, room) for of in (precision.tails.T, lengths[None], precision.errors.T)
+        )
+        largest = [of.reshape(len(of), -1, GROUP).max(axis=2) for of in (lengths, errors)]
+        arrays = (block.vectors, data, each, scales, terms, tails, *largest)
+        return Bytes(block, width, arrays, precision)
+
+    def _rounded(
+        self,
+        block: Block,
+        scales: Float32[ndarray, " n"],
+        terms: Float32[ndarray, " n"],
+        precision: Precision,
+        *,
+        of_x: bool,
+    ) -> Iterator[tuple[slice, Int8[Tensor, "part d"]]]:
+        """Bytes of a block, a part at a time, with the place of each part.
+
+        Args:
+            block: the vectors.
+            scales: is filled: what a byte's step is worth, for each vector.
+            terms: is filled: the sum's term that goes with each vector.
+            precision: is filled.
+            of_x: which side the block is of.
+        """
+        n = len(block.vectors)
+        for start in range(0, n, PART):
+            at = slice(start, min(start + PART, n))
+            seen = view(torch.from_numpy(block.vectors[at]), self.frame, of_x=of_x)
+            # A vector of zeros has a step too: nothing is divided by zero.
+            scale = seen.rest.abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127
+            signed = (seen.rest / scale[:, None]).round_().to(torch.int8)
+            rounded = signed.float() * scale[:, None]
+            precision.put(at, Precision.of(seen, rounded, self.frame.stages))
+            scales[at] = scale.numpy()
+            terms[at] = seen.term.numpy()
+            yield at, signed
+
+    def _padded_width(self, width: int) -> int:
+        """Up to a multiple of what the kernel multiplies at once."""
+        return ceil_div(width, self.bytes_at_once) * self.bytes_at_once
+
+    def scan(self, x: Bytes, y: Bytes, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
+        """See ``Scanner``.
+
+        A row is of one thread, so that all threads write into the lists of x. Of the lists of y the
+        first thread has the given ones, each other one has lists of its own, for what is better
+        than known; these are joined in the end.
+        """
+        # The term of a row, plus how far a bound in float32 may be off.
+        above = np.asarray(x.arrays[3] + x.precision.float_error(y.precision, x.width), np.float32)
+        x = x._replace(arrays=(*x.arrays[:3], above, *x.arrays[4:]))
+        starts = range(0, len(x.block.vectors), ROWS_AT_ONCE)
+        threads = min(self.threads, len(starts))
+        lists_of_y = [of_y]
+        # Without lists of y no product reaches a column's bar.
+        kth_best = np.full(_padded(len(y.block.vectors)), np.inf, np.float32)
+        if of_y is not None:
+            kth_best[: len(y.block.vectors)] = of_y.kth_best
+        for _ in range(threads - 1):
+            lists = of_y
+            if of_y is not None:
+                lists = NeighborLists.empty(*of_y.values.shape)
+            lists_of_y.append(lists)
+        workers = []
+        with ThreadPoolExecutor(threads) as pool:
+            for number, lists in enumerate(lists_of_y):
+                rows = starts[number::threads]
+                stage = self.stage[number:]
+                task = pool.submit(_scan_rows, x, y, of_x, lists, kth_best.copy(), rows, stage)
+                workers.append(task)
+        for worker in workers:
+            worker.result()
+        for lists in lists_of_y[1:]:
+            if of_y is not None and lists is not None:
+                of_y.join(lists)
+
+
+def _scan_rows(
+    x: Bytes,
+    y: Bytes,
+    of_x: NeighborLists,
+    of_y: NeighborLists | None,
+    kth_best: Float32[ndarray, " m"],
+    starts: range,
+    stage: Int64[ndarray, " 1"],
+) -> None:
+    """One thread's rows.
+
+    Args:
+        x: the rows.
+        y: the columns.
+        of_x: lists of all rows.
+        of_y: this thread's lists of the columns.
+        kth_best: what neighbors of each column have to reach; changed by the kernel.
+        starts: first of each lot of rows.
+        stage: where the last rows stood; changed by the kernel.
+    """
+    kernel = library("neighbors")
+    assert kernel is not None
+    m, width = y.block.vectors.shape
+    # The bytes that each stage ends with; the last one has those that only fill the width too.
+    ends = np.array([*range(STAGE, STAGE * x.precision.tails.shape[1], STAGE), x.width], np.int64)
+    columns = (ctypes.c_void_p * len(y.arrays))(*(_pointer(array).value for array in y.arrays))
+    column_k = 0
+    column_values = None
+    column_indices = None
+    if of_y is not None:
+        column_k = of_y.values.shape[1]
+        column_values = _pointer(of_y.values)
+        column_indices = _pointer(of_y.indices)
+    for start in starts:
+        stop = min(start + ROWS_AT_ONCE, len(x.block.vectors))
+        part = of_x.part(start, stop)
+        sizes = (stop - start, m, width, x.width, part.values.shape[1], column_k, len(ends))
+        addresses = (_pointer(array[start:]).value for array in x.arrays)
+        rows = (ctypes.c_void_p * len(x.arrays))(*addresses)
+        # In the order of the parameters of ``scan`` in kernels/neighbors.c.
+        kernel.scan(
+            *map(ctypes.c_int64, sizes),
+            _pointer(ends),
+            _pointer(stage),
+            rows,
+            columns,
+            ctypes.c_int64(x.block.start + start),
+            ctypes.c_int64(y.block.start),
+            _pointer(part.values),
+            _pointer(part.indices),
+            column_values,
+            column_indices,
+            _pointer(kth_best),
+        )
+
+
+def _padded(columns: int) -> int:
+    """Up to whole panels."""
+    return ceil_div(columns, GROUP) * GROUP
+
+
+def _pointer(array: ndarray) -> ctypes.c_void_p:
+    """Where an array begins."""
+    # The kernel counts elements from there, and knows of no strides.
+    assert array.flags.c_contiguous
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def _room(array: Float32[ndarray, "stages n"], room: int) -> Float32[ndarray, "stages room"]:
+    """With zeros behind, for whole panels."""
+    wide = np.zeros((len(array), room), np.float32)
+    wide[:, : array.shape[1]] = array
+    return wide
+
+
+def _panels(signed: Int8[ndarray, "n d"], width: int, together: int) -> UInt8[ndarray, " panels"]:
+    """Bytes + 128, so many of a column side by side, 64 columns in a panel."""
+    filled = _padded(len(signed))
+    unsigned = np.full((filled, width), 128, np.uint8)
+    # Flipping the highest bit of a signed byte adds 128 to it.
+    unsigned[: len(signed), : signed.shape[1]] = signed.view(np.uint8) ^ 128
+    # [panel][column][some bytes] to [panel][some bytes][column]: an instruction multiplies these
+    # bytes of several columns at once.
+    parts = unsigned.reshape(filled // GROUP, GROUP, width // together, together)
+    return parts.transpose(0, 2, 1, 3).ravel()
+
+
+def _aligned(size: int) -> UInt8[ndarray, " size"]:
+    """Room for bytes, where a cache line begins."""
+    room = np.empty(size + ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    return room[start : start + size]

@@ -1,0 +1,612 @@
+"""Nearest neighbors of corpora of any length, tile by tile, by one process or many.
+
+All pairs of a block of x and a block of y are a tile. The lists of neighbors of a block lie in a
+file of their own. A tile reads the lists of its two blocks, brings them up to date with its pairs,
+writes both files anew and then adds its line to a journal.
+
+- Bounded memory: a block of either side with its lists is all that is held.
+- A killed run goes on: a tile that is done twice changes nothing (``NeighborLists``), so whatever
+  moment a run is killed at, the next one ends with the same bytes.
+- Several machines: each may do tiles of the same plan in a folder of its own, and ``join_shards``
+  makes one folder of these. The tasks of many workers make lists of their tile alone, which are
+  joined here.
+- Damage is noticed: a file of lists names its block and the tiles with pairs in it, and its zip
+  archive has a checksum of each part. Lists that are missing, damaged, swapped, or older than the
+  journal are an error; they never count as a block without neighbors. Lists newer than the journal
+  are fine: their tile is done again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interlingua.errors import ConfigError, DataError, count_of
+from interlingua.retrieval.topk.bounds import Block, Frame
+from interlingua.retrieval.topk.exact import (
+    Neighbors,
+    balanced_block_size,
+    check_sides,
+    make_frame,
+    make_scanner,
+    neighbors_of,
+    read_block,
+)
+from interlingua.retrieval.topk.lists import NeighborLists
+from interlingua.runtime.portions import ceil_div
+from interlingua.runtime.progress import SILENT, Progress
+from interlingua.runtime.workers import Workers
+from interlingua.storage.files import PathLike, atomic_write, remove_entries
+from interlingua.storage.journal import Journal
+from interlingua.storage.locks import exclusive
+
+MOST_ROWS = 2**18
+MOST_COLUMNS = 2**16
+"""Vectors of a block at most, so that a tile is done within a minute; blocks of y are made ready
+anew for each of x."""
+LEAST = 4096
+"""Vectors of a block that is not cut further."""
+SAMPLED = 64
+"""Vectors of a side that its digest is taken of."""
+FEW_NEIGHBORS = 64
+"""Up to this k the lists are not what takes most of the memory."""
+TILES_PER_WORKER = 4
+"""So that none waits long for the last one."""
+JOURNAL = "journal.txt"
+LISTS = r"[xy]-\d+\.npz"
+"""Names of the files of lists."""
+REMEDY = "choose another folder or remove it"
+Side = Literal["x", "y"]
+Tile = tuple[int, int]
+"""Its first row and its first column."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TilePlan:
+    """How the pairs are cut.
+
+    Attributes:
+        rows: vectors of x in a block.
+        columns: vectors of y in a block.
+        n: vectors of x.
+        m: vectors of y.
+        width: of a vector.
+        k: neighbors of each.
+        digest: of the shapes and of some vectors of both sides.
+    """
+
+    rows: int
+    columns: int
+    n: int
+    m: int
+    width: int
+    k: int
+    digest: str
+
+    @classmethod
+    def of(
+        cls,
+        x: NDArray[np.floating],
+        y: NDArray[np.floating],
+        *,
+        k: int,
+        memory: int,
+        least_tiles: int = 1,
+    ) -> TilePlan:
+        """Large blocks that fit into ``memory`` bytes together with what they are worked on with.
+
+        Args:
+            x: (n, d).
+            y: (m, d).
+            k: neighbors of each.
+            memory: bytes.
+            least_tiles: make as many, if blocks of ``LEAST`` vectors or more do.
+
+        Raises:
+            ConfigError: not even small blocks fit.
+        """
+        check_sides(x, y, k)
+        n = len(x)
+        m = len(y)
+        width = x.shape[1]
+        rows, columns = block_sizes(n, m, width, k, memory, least_tiles)
+        return cls(rows=rows, columns=columns, n=n, m=m, width=width, k=k, digest=digest(x, y))
+
+    def begun(self, folders: Iterable[Path], memory: int) -> TilePlan:
+        """The plan of the same search if one of the folders holds it, else this one.
+
+        A plan with blocks that do not fit into the memory is passed over.
+        """
+        for folder in folders:
+            # No plan, or none that can be read: whoever begins in that folder says so.
+            try:
+                found = TilePlan(**Journal(folder / JOURNAL).head())
+                fits = (found.rows + found.columns) * bytes_of_a_vector(
+                    self.width, self.k
+                ) <= memory
+            except TypeError:
+                continue
+            # The same but for the sizes of its blocks, which follow from the memory of that run.
+            if fits and dataclasses.replace(self, rows=found.rows, columns=found.columns) == found:
+                return found
+        return self
+
+    def tiles(self, shard: tuple[int, int] = (1, 1)) -> Iterator[tuple[int, int]]:
+        """First row and column of every tile of a shard, ``(2, 8)`` the second of eight.
+
+        The columns go to and fro: the block of y that was the last of one row of tiles is the first
+        of the next, and needs not be made ready again.
+        """
+        number, shards = shard
+        # A shard has every so many-th block of x, and all of y.
+        for turn, i in enumerate(range((number - 1) * self.rows, self.n, shards * self.rows)):
+            columns = list(range(0, self.m, self.columns))
+            if turn % 2 == 1:
+                columns.reverse()
+            for j in columns:
+                yield i, j
+
+    def starts(self, side: Side) -> range:
+        """First vectors of the blocks of a side."""
+        if side == "x":
+            return range(0, self.n, self.rows)
+        return range(0, self.m, self.columns)
+
+    def shape(self, side: Side, start: int) -> tuple[int, int]:
+        """Vectors of the block that begins there, and neighbors of each."""
+        if side == "x":
+            return min(self.rows, self.n - start), min(self.k, self.m)
+        return min(self.columns, self.m - start), min(self.k, self.n)
+
+    def pairs(self, i: int, j: int) -> int:
+        """Of the tile that begins there."""
+        return min(self.rows, self.n - i) * min(self.columns, self.m - j)
+
+
+def block_sizes(
+    n: int, m: int, width: int, k: int, memory: int, least_tiles: int = 1
+) -> tuple[int, int]:
+    """Vectors of x and of y in a block; see ``TilePlan.of``.
+
+    Raises:
+        ConfigError: not even small blocks go into the memory.
+    """
+    # A text has no more neighbors than there are texts.
+    each = bytes_of_a_vector(width, min(k, max(n, m)))
+    # One part of three for a block of y, the other two for one of x: each block of x meets all of
+    # y, so that larger ones of x mean fewer times that y is made ready.
+    block = memory // (3 * each)
+    if block < 1024:
+        least = ceil_div(3 * each * 1024, 2**20)
+        lower = ""
+        if k > FEW_NEIGHBORS:
+            lower = f", or a lower --k than {k:,}"
+        raise ConfigError(
+            f"{memory:,} bytes of memory are too little; expected at least --memory"
+            f" {least}MiB{lower}"
+        )
+    rows = balanced_block_size(n, min(2 * block, MOST_ROWS))
+    columns = balanced_block_size(m, min(block, MOST_COLUMNS))
+    # Too few tiles for many workers: the longer side of a tile is cut in two, again and again.
+    while ceil_div(n, rows) * ceil_div(m, columns) < least_tiles:
+        if max(rows, columns) < 2 * LEAST:
+            break
+        if rows > columns:
+            rows = balanced_block_size(n, ceil_div(rows, 2))
+        else:
+            columns = balanced_block_size(m, ceil_div(columns, 2))
+    return rows, columns
+
+
+def bytes_of_a_vector(width: int, k: int) -> int:
+    """Memory of a vector of a block: float32, its rounded copies while they are made, its lists."""
+    # Of a list, a float32 and an int64 per neighbor; three times while pairs are sorted in.
+    return 4 * width * 4 + 2 * width + 3 * k * 12
+
+
+def digest(x: NDArray[np.floating], y: NDArray[np.floating]) -> str:
+    """Of the shapes and of vectors all over both sides."""
+    sha = hashlib.sha256()
+    for side in (x, y):
+        at = np.unique(np.linspace(0, len(side) - 1, SAMPLED).astype(np.int64))
+        sha.update(repr((side.shape, str(side.dtype))).encode())
+        for row in at.tolist():
+            sha.update(np.ascontiguousarray(side[row]).tobytes())
+    return sha.hexdigest()
+
+
+def search_tiles(
+    x: NDArray[np.floating],
+    y: NDArray[np.floating],
+    plan: TilePlan,
+    folder: PathLike,
+    *,
+    shard: tuple[int, int] = (1, 1),
+    workers: Workers | None = None,
+    device: str = "cpu",
+    progress: Progress = SILENT,
+) -> None:
+    """Do the tiles that are not done yet; what is found lies in the folder.
+
+    Either way goes on where the other stopped, and both end with the same bytes.
+
+    Args:
+        x: (n, d), in memory or mapped.
+        y: (m, d), vectors of the target.
+        plan: how they are cut.
+        folder: of lists and journal; created.
+        shard: which tiles, ``(2, 8)`` the second of eight parts.
+        workers: who do them, a tile a task; this process by default.
+        device: where the products are made.
+        progress: shows how far the work is.
+
+    Raises:
+        ConfigError: the folder holds another plan, or another process is at work there.
+        DataError: a vector is not finite.
+    """
+    frame = make_frame(x, y)
+    with exclusive(Path(folder), remedy="choose another --work folder", private=True):
+        journal = TileJournal(folder, plan, shard, progress)
+        if workers is None:
+            _search_here(x, y, frame, journal, device)
+        else:
+            _search_on(workers, x, y, frame, journal, device)
+
+
+def _search_here(
+    x: NDArray[np.floating],
+    y: NDArray[np.floating],
+    frame: Frame,
+    journal: TileJournal,
+    device: str,
+) -> None:
+    """Do what is left, in this process.
+
+    Pairs that are worse than those known from earlier tiles are passed over.
+    """
+    plan = journal.plan
+    scanner = make_scanner(frame, device=device, pairs=plan.n * plan.m)
+    # The latest block of either side, made ready.
+    blocks: dict[str, tuple[int, Any]] = {}
+
+    def block(name: str, side: NDArray[np.floating], start: int, size: int) -> Any:
+        if name not in blocks or blocks[name][0] != start:
+            # Its memory is given up before the next one is made.
+            blocks.pop(name, None)
+            blocks[name] = start, scanner.prepare(read_block(side, start, size), of_x=name == "x")
+        return blocks[name][1]
+
+    for i, j in journal.left:
+        of_x, of_y = journal.read((i, j))
+        scanner.scan(block("x", x, i, plan.rows), block("y", y, j, plan.columns), of_x, of_y)
+        journal.write((i, j), of_x, of_y)
+
+
+def _search_on(
+    workers: Workers,
+    x: NDArray[np.floating],
+    y: NDArray[np.floating],
+    frame: Frame,
+    journal: TileJournal,
+    device: str,
+) -> None:
+    """Do what is left, a tile a task of the workers.
+
+    The lists that come back are joined with those of earlier tiles.
+    """
+    plan = journal.plan
+    sides = {"x": (x, plan.rows), "y": (y, plan.columns)}
+
+    # A block is sent once for all tasks that are at work or about to be.
+    @functools.lru_cache(maxsize=2 * workers.slots + 2)
+    def block(side: str, start: int) -> Any:
+        vectors, size = sides[side]
+        return workers.share(read_block(vectors, start, size))
+
+    tasks = ((block("x", i), block("y", j), frame, plan, device) for i, j in journal.left)
+    for tile, (of_x, of_y) in zip(journal.left, workers.run(tile_lists, tasks), strict=True):
+        lists = journal.read(tile)
+        for known, new in zip(lists, (of_x, of_y), strict=True):
+            known.join(new)
+        journal.write(tile, *lists)
+
+
+class TileJournal:
+    """What is done of a plan, and the lists that came of it.
+
+    Args:
+        folder: of lists and journal; created.
+        plan: how the pairs are cut.
+        shard: which tiles.
+        progress: shows how far the work is.
+
+    Attributes:
+        left: tiles to be done.
+
+    Raises:
+        ConfigError: the folder holds another plan.
+    """
+
+    def __init__(
+        self,
+        folder: PathLike,
+        plan: TilePlan,
+        shard: tuple[int, int] = (1, 1),
+        progress: Progress = SILENT,
+    ) -> None:
+        self.folder = Path(folder)
+        self.plan = plan
+        self.progress = progress
+        tiles = list(plan.tiles(shard))
+        self._done = _begin(self.folder, plan, shard)
+        self._read: dict[Side, BlockLists] = {}
+        self.left = [tile for tile in tiles if tile not in self._done.tiles]
+        self.total = sum(plan.pairs(*tile) for tile in tiles)
+        self.finished = self.total - sum(plan.pairs(*tile) for tile in self.left)
+        progress.start(self.total, "products", "nearest neighbors", done=self.finished)
+
+    def read(self, tile: Tile) -> tuple[NeighborLists, NeighborLists]:
+        """The lists of both blocks so far.
+
+        Raises:
+            DataError: lists are gone or damaged that the journal says are done.
+        """
+        for side, start in _blocks(tile):
+            shape = self.plan.shape(side, start)
+            self._read[side] = read_lists(self.folder, side, start, shape, self._done)
+        return self._read["x"].lists, self._read["y"].lists
+
+    def write(self, tile: Tile, of_x: NeighborLists, of_y: NeighborLists) -> None:
+        """Keep the lists of both blocks of the tile that was read last.
+
+        Args:
+            tile: which one.
+            of_x: lists of its block of x, with the tile's pairs among them.
+            of_y: lists of its block of y.
+        """
+        i, j = tile
+        block_x = BlockLists(of_x, self._read["x"].partners | {j})
+        block_y = BlockLists(of_y, self._read["y"].partners | {i})
+        write_lists(self.folder, "x", i, block_x)
+        write_lists(self.folder, "y", j, block_y)
+        # The journal last: its line promises that both files have the tile's pairs.
+        Journal(self.folder / JOURNAL).add(tile)
+        self._done.add(tile)
+        self.finished += self.plan.pairs(*tile)
+        self.progress.advance(self.plan.pairs(*tile))
+
+
+def neighbor_blocks(
+    plan: TilePlan, folder: PathLike, side: Side
+) -> Iterator[tuple[int, Neighbors]]:
+    """The neighbors of one side, a block at a time: the number of its first vector, and theirs.
+
+    Args:
+        plan: with all tiles done.
+        folder: of lists and journal.
+        side: ``x`` or ``y``.
+
+    Raises:
+        DataError: some tiles are not done, or lists are gone or damaged.
+    """
+    folder = Path(folder)
+    done = read_done(folder, plan)
+    missing = set(plan.tiles()) - done.tiles
+    if missing:
+        raise DataError(
+            f"not done yet: {count_of(len(missing), 'tiles')} of {len(list(plan.tiles()))}; run"
+            " it again",
+            path=folder,
+        )
+    for start in plan.starts(side):
+        block = read_lists(folder, side, start, plan.shape(side, start), done)
+        yield start, neighbors_of(block.lists)
+
+
+def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
+    """Make one folder of the folders of several machines.
+
+    Raises:
+        ConfigError: one holds another plan.
+        DataError: lists of one are gone or damaged.
+    """
+    folder = Path(folder)
+    done = _begin(folder, plan, (1, 1))
+    # All plans are looked at before any list is joined.
+    journals = {shard: read_done(shard, plan) for shard in shards}
+    sides: tuple[Side, Side] = ("x", "y")
+    for side in sides:
+        for start in plan.starts(side):
+            shape = plan.shape(side, start)
+            whole = read_lists(folder, side, start, shape, done)
+            for shard, journal in journals.items():
+                part = read_lists(shard, side, start, shape, journal)
+                whole.lists.join(part.lists)
+                whole.partners.update(part.partners)
+            write_lists(folder, side, start, whole)
+    # The journal only now: cut off before, the next run joins the shards again.
+    for journal in journals.values():
+        for tile in journal.tiles:
+            done.add(tile)
+    Journal(folder / JOURNAL).write([dataclasses.asdict(plan), *sorted(done.tiles)])
+
+
+def _blocks(tile: Tile) -> tuple[tuple[Side, int], tuple[Side, int]]:
+    """Side and first vector of both blocks of a tile."""
+    return ("x", tile[0]), ("y", tile[1])
+
+
+def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
+    """Make the folder of a search, or go on in it: the tiles that are done there.
+
+    Raises:
+        ConfigError: the folder holds another plan, or there is no such shard.
+    """
+    number, shards = shard
+    if not 1 <= number <= shards:
+        raise ConfigError(
+            f"invalid shard {number}/{shards}: the first number must be from 1 to the second"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    done = read_done(folder, plan)
+    # Lists of a tile that was cut off before its line may be those of another plan.
+    if not done.tiles:
+        remove_entries(folder, LISTS)
+    # The next line must not be added to one that was cut.
+    Journal(folder / JOURNAL).write([dataclasses.asdict(plan), *sorted(done.tiles)])
+    return done
+
+
+class DoneTiles:
+    """Tiles that are done, and by block.
+
+    Args:
+        tiles: in any order.
+
+    Attributes:
+        tiles: all of them.
+    """
+
+    def __init__(self, tiles: Iterable[Tile] = ()) -> None:
+        self.tiles: set[Tile] = set()
+        self._partners: defaultdict[tuple[Side, int], set[int]] = defaultdict(set)
+        for tile in tiles:
+            self.add(tile)
+
+    def add(self, tile: Tile) -> None:
+        """Take one more."""
+        self.tiles.add(tile)
+        self._partners["x", tile[0]].add(tile[1])
+        self._partners["y", tile[1]].add(tile[0])
+
+    def partners(self, side: Side, start: int) -> set[int]:
+        """Where the blocks of the other side begin that a block was compared with."""
+        return self._partners[side, start]
+
+
+class BlockLists(NamedTuple):
+    """The neighbors of a block.
+
+    Attributes:
+        lists: of its vectors.
+        partners: where the blocks of the other side begin that were compared with this one.
+    """
+
+    lists: NeighborLists
+    partners: set[int]
+
+
+def read_lists(
+    folder: Path, side: Side, start: int, shape: tuple[int, int], done: DoneTiles
+) -> BlockLists:
+    """The lists of a block; empty ones where none of its tiles is done.
+
+    Args:
+        folder: of the search.
+        side: of the block.
+        start: its first vector.
+        shape: vectors of the block, and neighbors of each.
+        done: what the journal says.
+
+    Raises:
+        DataError: the journal says that tiles are done, and their pairs are not there.
+    """
+    path = folder / f"{side}-{start}.npz"
+    expected = done.partners(side, start)
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            lists = NeighborLists(file["values"], file["indices"])
+            partners = set(file["partners"].tolist())
+            block = str(file["block"])
+    except FileNotFoundError:
+        if expected:
+            raise _lost(path, "is missing") from None
+        return BlockLists(NeighborLists.empty(*shape), set())
+    except Exception as error:
+        # Of a damaged archive zipfile and numpy raise errors of a dozen kinds.
+        raise _lost(path, "is damaged") from error
+    if block != _block_name(side, start):
+        raise _lost(path, "has the lists of another block")
+    # More partners than the journal names are fine: their tile was cut off before its line.
+    if lists.values.shape != shape or lists.indices.shape != shape or not expected <= partners:
+        raise _lost(path, "is older than that or of another run")
+    return BlockLists(lists, partners)
+
+
+def write_lists(folder: Path, side: Side, start: int, block: BlockLists) -> None:
+    """Put the lists of a block in the place of its earlier ones.
+
+    They are on the disk when this returns.
+    """
+    partners = np.array(sorted(block.partners), np.int64)
+    with atomic_write(folder / f"{side}-{start}.npz", "wb") as file:
+        np.savez(
+            file,
+            values=block.lists.values,
+            indices=block.lists.indices,
+            partners=partners,
+            block=_block_name(side, start),
+        )
+
+
+def read_done(folder: Path, plan: TilePlan) -> DoneTiles:
+    """The finished tiles of a folder.
+
+    A line that was cut or changed names none, so its tile is done again.
+
+    Raises:
+        ConfigError: they are of another plan.
+    """
+    parts = Journal(folder / JOURNAL).parts(dataclasses.asdict(plan), remedy=REMEDY)
+    return DoneTiles((part[0], part[1]) for part in parts if _is_tile(part))
+
+
+def _is_tile(part: Any) -> bool:
+    """Return whether a part of a journal has the types of a tile."""
+    return isinstance(part, list) and list(map(type, part)) == [int, int]
+
+
+def _block_name(side: Side, start: int) -> str:
+    """What a file says its lists are of, so that a swapped one is noticed."""
+    return f"{side} {start}"
+
+
+def _lost(path: Path, what: str) -> DataError:
+    """The error of lists that the journal promises and that are not there."""
+    return DataError(
+        f"{what}, though {JOURNAL} says that its tiles are done; remove the folder {path.parent}"
+        " and run the same command again, which searches again",
+        path=path,
+    )
+
+
+def tiles_for(workers: Workers | None) -> int:
+    """Tiles that keep them busy; for this process alone any number will do."""
+    if workers is None:
+        return 1
+    return workers.slots * TILES_PER_WORKER
+
+
+def tile_lists(
+    x: Block, y: Block, frame: Frame, plan: TilePlan, device: str
+) -> tuple[NeighborLists, NeighborLists]:
+    """The neighbors within a tile."""
+    scanner = make_scanner(frame, device=device, pairs=plan.n * plan.m)
+    found = (
+        NeighborLists.empty(len(x.vectors), min(plan.k, plan.m)),
+        NeighborLists.empty(len(y.vectors), min(plan.k, plan.n)),
+    )
+    # Arrays that come from another process are read-only, so that the vectors are copied.
+    left = scanner.prepare(Block(np.array(x.vectors), x.start), of_x=True)
+    right = scanner.prepare(Block(np.array(y.vectors), y.start), of_x=False)
+    scanner.scan(left, right, *found)
+    return found

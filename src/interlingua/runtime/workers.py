@@ -1,0 +1,197 @@
+"""Work that is shared out: tasks done here one after the other, or on a Ray cluster's machines.
+
+Texts and vectors travel with the tasks, so machines need no disk in common, and what is made is
+written by the one that began. If its process or machine dies, a task is done again somewhere else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from interlingua.errors import ConfigError, InterlinguaError, import_extra
+from interlingua.runtime.portions import taken_ahead
+
+LOCAL = "local"
+RETRIES = 3
+"""Deaths of its process that a task survives."""
+Result = TypeVar("Result")
+
+
+class Workers:
+    """Who does tasks: this process, one after the other; ``OnRay`` is for others.
+
+    Attributes:
+        slots: tasks done at once.
+    """
+
+    slots = 1
+
+    def run(
+        self,
+        function: Callable[..., Result],
+        tasks: Iterable[tuple[Any, ...]],
+        *,
+        encodes: bool = False,
+    ) -> Iterator[Result]:
+        """What a function gives for the arguments of each task, in their order.
+
+        A few tasks are taken ahead.
+
+        Args:
+            function: of a module that all machines have.
+            tasks: its arguments.
+            encodes: whether it is a model at work, which a GPU is for.
+        """
+        return itertools.starmap(function, tasks)
+
+    def share(self, value: Any) -> Any:
+        """A value that goes into several tasks, sent to each machine once.
+
+        It has to be an argument of its own, not a part of one.
+        """
+        return value
+
+
+class OnRay(Workers):
+    """The processes of a Ray cluster that this one is connected to.
+
+    Args:
+        cores: processor cores of a task, which has as many threads.
+    """
+
+    def __init__(self, cores: int = 1) -> None:
+        self.ray = _ray()
+        self.cores = cores
+        there = self.ray.cluster_resources()
+        self.gpus = int(there.get("GPU", 0))
+        self.slots = int(there.get("CPU", 0)) // cores
+        if self.slots < 1:
+            raise ConfigError(
+                f"the cluster has {there.get('CPU', 0):g} cores, a task is to have {cores}; ask"
+                " for fewer"
+            )
+
+    def run(
+        self,
+        function: Callable[..., Result],
+        tasks: Iterable[tuple[Any, ...]],
+        *,
+        encodes: bool = False,
+    ) -> Iterator[Result]:
+        """See ``Workers``.
+
+        After an error the few tasks taken ahead are not cancelled but run to their end or to that
+        of the connection: Ray aborts the process that cancels a task at the moment it is done.
+
+        Raises:
+            InterlinguaError: as the function does, or a task's processes have died too often.
+        """
+        needs = {"num_cpus": self.cores}
+        at_once = self.slots
+        if encodes and self.gpus:
+            needs = {"num_gpus": 1}
+            at_once = self.gpus
+        remote = self.ray.remote(**needs, max_retries=RETRIES)(_with_threads)
+        # Twice as many, so that a worker has its next task before the caller has taken the
+        # result of the last one; not all, as each carries its texts.
+        sent = (remote.remote(function, self.cores, *task) for task in tasks)
+        yield from map(self._result, taken_ahead(sent, 2 * at_once))
+
+    def share(self, value: Any) -> Any:
+        """See ``Workers``."""
+        return self.ray.put(value)
+
+    def _result(self, reference: Any) -> Any:
+        errors = self.ray.exceptions
+        try:
+            return self.ray.get(reference)
+        # The function itself failed.
+        except errors.RayTaskError as error:
+            if isinstance(error.cause, InterlinguaError):
+                raise InterlinguaError(str(error.cause)) from None
+            raise
+        # Its process or its machine died.
+        except errors.RayError as error:
+            reason = str(error).strip().splitlines()[0]
+            raise InterlinguaError(
+                f"Ray gave up on a task after {RETRIES} retries ({type(error).__name__}:"
+                f" {reason}); if memory was short give tasks more --ray-cores, which share a"
+                " model, or less --memory; the same command goes on"
+            ) from error
+
+
+def _with_threads(function: Callable[..., Result], cores: int, *task: Any) -> Result:
+    """A task as the other machine does it."""
+    import torch
+
+    # Or torch would take a thread for each core of the machine.
+    torch.set_num_threads(cores)
+    try:
+        return function(*task)
+    # An error of a class that takes more than a text can't be unpickled there; its text always can.
+    except InterlinguaError as error:
+        raise InterlinguaError(str(error)) from None
+
+
+@contextlib.contextmanager
+def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
+    """Others who do the tasks, as long as the block lasts.
+
+    Args:
+        address: None for no workers, ``local`` for processes of this machine, ``auto`` for the
+            cluster that this machine is part of, ``host:6379`` or ``ray://host:10001`` for one
+            elsewhere.
+        cores: of each task.
+
+    Raises:
+        ConfigError: there is no such cluster.
+        MissingExtraError: Ray is not installed.
+    """
+    if address is None:
+        yield None
+        return
+    ray = _ray()
+    # A connection that the caller's own program has made is used, and left open.
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
+        # A cluster that is there already takes no options of its start.
+        if address == LOCAL:
+            options["include_dashboard"] = False
+        try:
+            # What Ray warns of before it fails is in the error too.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                ray.init(address=address, **options)
+        except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+            raise ConfigError(
+                f"no Ray cluster answers at {address!r} ({_reason(error)}); start one with ray"
+                " start --head, or say local. One that asks for a token, as newer ones do, needs"
+                " RAY_AUTH_MODE=token and RAY_AUTH_TOKEN, what ray get-auth-token prints there"
+            ) from error
+    try:
+        yield OnRay(cores)
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+def _reason(error: Exception) -> str:
+    """What an error says, in one line."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    line = lines[0]
+    # A server's traceback comes as text, and says what happened in its last line.
+    if "Traceback" in line:
+        line = lines[-1]
+    return line.strip()[:150]
+
+
+def _ray() -> Any:
+    # Ray would send usage statistics to its makers; read when it is imported.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    return import_extra("ray", extra="ray")

@@ -1,0 +1,182 @@
+"""The application: routes, errors, guards and the page."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from interlingua import __version__
+from interlingua.serving.errors import RequestError, error_response
+from interlingua.serving.guards import Guards
+from interlingua.serving.json_log import WriteLine, write_json_line
+from interlingua.serving.metrics import ServerMetrics
+from interlingua.serving.model import ServedModel
+from interlingua.serving.routes.document import described
+from interlingua.serving.routes.inference_routes import inference_router, status_router
+from interlingua.serving.routes.json_route import UNFORESEEN, DirectRoutes
+from interlingua.serving.routes.ollama_routes import ollama_router
+from interlingua.serving.routes.openai_routes import openai_router
+from interlingua.serving.routes.rerank_routes import rerank_router
+from interlingua.serving.routes.text_routes import text_router
+from interlingua.serving.service import Service
+from interlingua.serving.settings import ServeSettings
+
+if TYPE_CHECKING:
+    from interlingua.retrieval.searcher import Searcher
+    from interlingua.serving.routes.link_probabilities import LinkCalibrations
+
+PAGE_FILES = {
+    "/": ("index.html", "text/html"),
+    "/page.js": ("page.js", "text/javascript"),
+    "/page.css": ("page.css", "text/css"),
+}
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'"
+    " data:"
+)
+"""The page loads nothing from elsewhere and runs no script but its own."""
+STATUSES = {
+    400: "The body is not JSON, or not of this form",
+    401: "The key is missing or wrong",
+    404: "There is no such model",
+    408: "The body came too slowly",
+    415: "The body is not declared as JSON",
+    413: "Too many texts, tokens or bytes",
+    421: "The host is not this server's",
+    422: "A text, prompt, language or number of dimensions that the model can't take",
+    429: "The queue is full; Retry-After says when to come back",
+    503: "The server is stopping",
+    504: "The request took too long",
+}
+
+
+def make_app(
+    model: ServedModel,
+    settings: ServeSettings,
+    *,
+    metrics: ServerMetrics | None = None,
+    write_line: WriteLine = write_json_line,
+    searcher: Searcher | None = None,
+    calibrations: LinkCalibrations | None = None,
+    hosts: Collection[str] | None = None,
+) -> ASGIApp:
+    """The ASGI application of one process.
+
+    Args:
+        model: what embeds.
+        settings: limits and the key.
+        metrics: counters; default: of this process alone.
+        write_line: takes the log's records.
+        searcher: an index of the same model, for /search; None = there is none.
+        calibrations: of the same model, for the probabilities of /align; None = there are none.
+        hosts: names that requests may give as their host; None = any.
+    """
+    counters = metrics or ServerMetrics()
+    service = Service(model, settings, counters)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.batcher.start()
+        try:
+            yield
+        finally:
+            # No request is left but those that were cut off when the time to stop in was over.
+            await asyncio.to_thread(service.batcher.close, drop=True)
+
+    # A redirect to the path without a final slash would name http:// behind a proxy that speaks
+    # https.
+    app = FastAPI(
+        title="interlingua",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    documented: dict[int | str, dict[str, Any]] = {
+        code: {"description": text} for code, text in STATUSES.items()
+    }
+    routers = [
+        openai_router(service, documented),
+        ollama_router(service, documented),
+        rerank_router(service, documented),
+        inference_router(service, documented),
+        text_router(service, documented, calibrations),
+    ]
+    if searcher is not None:
+        from interlingua.serving.routes.search_routes import search_router
+
+        routers.append(search_router(service, searcher, documented))
+        if settings.admin:
+            from interlingua.serving.routes.index_routes import index_router
+
+            routers.append(index_router(service, searcher, documented))
+    for router in routers:
+        app.include_router(router)
+    app.include_router(status_router(service, searcher, calibrations))
+    for path, (name, kind) in PAGE_FILES.items():
+        app.add_api_route(
+            path, _page_file(name, kind), methods=["GET", "HEAD"], include_in_schema=False
+        )
+    app.openapi_schema = described(
+        app.openapi(),
+        model,
+        searcher.languages if searcher else (),
+        token_ids=settings.accept_token_ids,
+    )
+    app.add_exception_handler(RequestError, _on_request_error)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(Exception, _on_failure)
+    guards = Guards(DirectRoutes(app, routers), settings, counters, write_line, hosts)
+    return guards if settings.cors_origin is None else _for_pages(guards, settings.cors_origin)
+
+
+def _for_pages(guards: Guards, origins: Sequence[str]) -> ASGIApp:
+    """Return the application with the headers that let pages of these origins use it."""
+    # Outside of the guards: a browser's question comes without the key, and a page can read what
+    # the guards refuse only with these headers.
+    return CORSMiddleware(
+        guards,
+        allow_origins=tuple(origins),
+        allow_methods=("GET", "HEAD", "POST"),
+        allow_headers=("*",),
+        allow_private_network=True,
+        expose_headers=("retry-after", "x-request-id", "x-truncated-texts"),
+    )
+
+
+def _page_file(name: str, kind: str) -> Callable[[], Any]:
+    content = resources.files("interlingua.serving").joinpath("page", name).read_bytes()
+
+    async def read() -> Response:
+        return Response(
+            content, media_type=kind, headers={"content-security-policy": CONTENT_POLICY}
+        )
+
+    return read
+
+
+async def _on_request_error(request: Request, error: Any) -> Response:
+    return error_response(request.url.path, error)
+
+
+async def _on_http_error(request: Request, error: Any) -> Response:
+    return error_response(
+        request.url.path,
+        RequestError(error.status_code, str(error.detail), dict(error.headers or {})),
+    )
+
+
+async def _on_failure(request: Request, error: Any) -> Response:
+    """What was not foreseen; the server's log has the traceback, the client one line."""
+    return error_response(request.url.path, RequestError(500, UNFORESEEN))

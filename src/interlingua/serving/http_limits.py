@@ -1,0 +1,147 @@
+"""Limits on what comes before a request's body, which uvicorn's protocol lacks.
+
+uvicorn takes headers of any size, and waits for the rest of them for ever. Here the size of a
+request's line and headers has a limit, also in the trailers of a body, and they have to be complete
+after some seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from interlingua.serving.errors import RequestError, error_response
+from interlingua.serving.settings import ServeSettings
+
+
+class _TooLargeError(Exception):
+    """The headers have more bytes than they may."""
+
+
+class LimitedHttp(HttpToolsProtocol):
+    """uvicorn's protocol on httptools with limits.
+
+    Attributes:
+        settings: the limits.
+    """
+
+    settings: ServeSettings = ServeSettings()
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._header_bytes = 0
+        """Of the line and the headers of the request that is read."""
+        self._idle_bytes = 0
+        """That have come since a request's headers were complete or a part of its body came."""
+        self._is_too_large = False
+        self._header_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See asyncio."""
+        super().connection_made(transport)
+        self._start_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio."""
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio."""
+        # The parser keeps a header until it is whole, and calls ``on_header`` then only: bytes are
+        # counted here too. Each of the callbacks below that made progress sets the count to 0.
+        self._idle_bytes += len(data)
+        before = self._idle_bytes
+        super().data_received(data)
+        made_progress = self._idle_bytes < before
+        if not made_progress and self._idle_bytes > self.settings.max_header:
+            self._refuse(self._too_large())
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what the parser refused, also because a callback did."""
+        if self._is_too_large:
+            self._refuse(self._too_large())
+        else:
+            self._refuse(RequestError(400, "the request is not valid HTTP/1.1"))
+
+    def on_message_begin(self) -> None:
+        """See httptools."""
+        super().on_message_begin()
+        self._header_bytes = 0
+        self._start_timer()
+
+    def on_url(self, url: bytes) -> None:
+        """See httptools."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """See httptools."""
+        # With the colon, the space and the end of the line.
+        self._count(len(name) + len(value) + 4)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """See httptools."""
+        self._stop_timer()
+        self._idle_bytes = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """See httptools."""
+        self._idle_bytes = 0
+        super().on_body(body)
+
+    def _count(self, size: int) -> None:
+        self._header_bytes += size
+        if self._header_bytes > self.settings.max_header:
+            # httptools ends parsing, and ``send_400_response`` is called.
+            self._is_too_large = True
+            raise _TooLargeError
+
+    def _too_large(self) -> RequestError:
+        return RequestError(
+            431, f"the headers have more than {self.settings.max_header:,} bytes; send fewer"
+        )
+
+    def _start_timer(self) -> None:
+        self._stop_timer()
+        self._header_timer = self.loop.call_later(self.settings.header_seconds, self._on_timer)
+
+    def _stop_timer(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+
+    def _on_timer(self) -> None:
+        # Of a client that sends requests before the last one is answered, nothing is read now.
+        if self._is_answering:
+            self._start_timer()
+            return
+        seconds = self.settings.header_seconds
+        self._refuse(RequestError(408, f"the headers did not arrive within {seconds:g} s"))
+
+    @property
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _refuse(self, error: RequestError) -> None:
+        """Answer with an error and close the connection."""
+        if self.transport.is_closing():
+            return
+        # Another reply on this connection may be half sent.
+        if not self._is_answering:
+            response = error_response("", error)
+            lines = [f"{name}: {value}\r\n" for name, value in response.headers.items()]
+            head = (
+                STATUS_LINE[error.status] + "".join([*lines, "connection: close\r\n\r\n"]).encode()
+            )
+            self.transport.write(head + bytes(response.body))
+        self.transport.close()
+
+
+def limited_http(settings: ServeSettings) -> type[asyncio.Protocol]:
+    """Return the protocol with the limits of a server."""
+    return type("LimitedHttp", (LimitedHttp,), {"settings": settings})

@@ -1,0 +1,233 @@
+"""The encoder of a server: from texts to token ids, and from vectors to what a request wants."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.config.languages import resolve
+from interlingua.encoder.encode import Dtype, automatic_dtype_name, encode_tokens
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.texts import check_text, is_blank
+from interlingua.encoder.vector_format import VectorFormat
+from interlingua.errors import ConfigError, DataError
+from interlingua.storage.arrays import normalize_rows
+from interlingua.vocabulary.vocabulary import truncate
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedTexts:
+    """The texts of a request, ready for a batch."""
+
+    sequences: list[list[int]]
+    """Ids of each text, special tokens included, within the model's limit."""
+    truncated: int
+    """Texts that were cut at the limit."""
+
+    @property
+    def tokens(self) -> int:
+        """Of all texts."""
+        return sum(map(len, self.sequences))
+
+
+class ServedModel:
+    """An encoder with the name, prompt and dtype that requests get.
+
+    Args:
+        encoder: the model.
+        name: as requests call it.
+        prompt: of requests that name none; None = the model's default.
+        dtype: to compute in; "auto" becomes the one that it stands for here.
+        aliases: other names of it in requests.
+
+    Raises:
+        ConfigError: the model has no such prompt.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        name: str,
+        *,
+        prompt: str | None = None,
+        dtype: Dtype = "float32",
+        aliases: Sequence[str] = (),
+    ) -> None:
+        self.encoder = encoder
+        self.name = name
+        self.names = (name, *aliases)
+        self.dtype = dtype
+        self.close_dtypes: set[str] = {dtype}
+        """Those with the same vectors, or such that differ no more than "auto" allows."""
+        if dtype == "auto":
+            self.dtype = automatic_dtype_name(encoder)
+            self.close_dtypes = {self.dtype, "auto", "float32"}
+        self._prompt = prompt
+        # Refuses a prompt that the model does not have, before any request.
+        encoder.settings.prompt_text(prompt)
+        # What the tokenizer puts around a text, read off any one; a model that needs the language
+        # of texts takes no token ids.
+        self._opening_ids: list[int] = []
+        self._closing_ids: list[int] = []
+        if self.takes_any_language:
+            vocabulary = encoder.vocabulary
+            (ids,) = vocabulary.encode(["a"], language=None, max_tokens=encoder.max_tokens)
+            self._opening_ids = ids[: vocabulary.opening_tokens]
+            self._closing_ids = ids[len(ids) - vocabulary.closing_tokens :]
+
+    @property
+    def takes_any_language(self) -> bool:
+        """Whether texts need no language."""
+        return (
+            self.encoder.vocabulary.pre_tokenizer == "none" and self.encoder.language_shift is None
+        )
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Of the weights and the vocabulary; takes a look at all weights."""
+        return self.encoder.digest()
+
+    def prompt_text(self, prompt: str | None) -> str:
+        """The text that is put before each text of a request.
+
+        Args:
+            prompt: see ``tokenize``.
+        """
+        return self.encoder.settings.prompt_text(self._prompt if prompt is None else prompt)
+
+    @property
+    def dim(self) -> int:
+        """Width of the vectors, unless a request wants fewer dimensions."""
+        return self.encoder.dim
+
+    def tokenize(
+        self,
+        texts: Sequence[str],
+        *,
+        prompt: str | None = None,
+        language: str | None = None,
+        auto_truncate: bool = True,
+    ) -> TokenizedTexts:
+        """Token ids of texts.
+
+        Args:
+            texts: of a request.
+            prompt: name of one of the model's prompts, or a text to put in front; None = the
+                server's.
+            language: code of their language, see ``language_code``.
+            auto_truncate: cut texts that are too long, or refuse them.
+
+        Raises:
+            DataError: a text is not valid Unicode, or too long and not to be cut.
+            ConfigError: there is no such prompt, or the model needs a language.
+        """
+        before = self.prompt_text(prompt)
+        prompted = [before + check_text(text, row, "input") for row, text in enumerate(texts)]
+        limit = self.encoder.max_tokens
+        # One token more than the limit shows that a text was cut.
+        ids = self.encoder.vocabulary.encode(prompted, language=language, max_tokens=limit + 1)
+        return self._within_limit(ids, auto_truncate=auto_truncate)
+
+    def wrap_tokens(
+        self, sequences: Sequence[Sequence[int]], *, auto_truncate: bool = True
+    ) -> TokenizedTexts:
+        """Token ids that a client sent, with the special tokens around them.
+
+        Args:
+            sequences: ids of the model's own vocabulary.
+            auto_truncate: see ``tokenize``.
+
+        Raises:
+            DataError: an id is not in the vocabulary, or a sequence is too long and not to be cut.
+            ConfigError: the model needs the language of texts, which ids don't have.
+        """
+        if not self.takes_any_language:
+            raise ConfigError(
+                "this model needs texts with their language; send texts in place of token ids"
+            )
+        # An id beyond the table would be an error of the whole batch, that of other clients too.
+        size = self.encoder.vocabulary.size
+        for row, ids in enumerate(sequences):
+            if ids and not 0 <= min(ids) <= max(ids) < size:
+                raise DataError(
+                    f"input: row {row}: token ids must be from 0 to {size - 1}, as in the model's"
+                    " vocabulary"
+                )
+        wrapped = [[*self._opening_ids, *ids, *self._closing_ids] for ids in sequences]
+        return self._within_limit(wrapped, auto_truncate=auto_truncate)
+
+    def _within_limit(self, sequences: list[list[int]], *, auto_truncate: bool) -> TokenizedTexts:
+        limit = self.encoder.max_tokens
+        closing = self.encoder.vocabulary.closing_tokens
+        too_long = [row for row, ids in enumerate(sequences) if len(ids) > limit]
+        if too_long and not auto_truncate:
+            raise DataError(
+                f"input: row {too_long[0]}: the text has more than {limit} tokens; shorten it or"
+                " let it be cut"
+            )
+        # The special tokens at the end stay, and the text before them is cut.
+        for row in too_long:
+            sequences[row] = truncate(sequences[row], limit, closing_tokens=closing)
+        return TokenizedTexts(sequences, len(too_long))
+
+    def embed(self, sequences: list[list[int]], language: str | None) -> Float32[ndarray, "n d"]:
+        """Vectors as pooling gives them, before ``shape_vectors``; see ``batching.Embed``."""
+        # Neither cut nor scaled: texts of a batch belong to requests of several formats.
+        return encode_tokens(
+            self.encoder, sequences, normalize=False, dtype=self.dtype, language=language
+        )
+
+    def vector_format(self, *, dim: int | None = None, normalize: bool = True) -> VectorFormat:
+        """What is done to vectors before they are sent.
+
+        Args:
+            dim: dimensions to keep, the first ones.
+            normalize: scale the vectors to length 1.
+
+        Raises:
+            ConfigError: the vectors have fewer dimensions.
+        """
+        return VectorFormat.of(
+            self.encoder.settings,
+            self.encoder.full_dim,
+            dim=dim,
+            normalize=normalize,
+            precision="float32",
+        )
+
+
+def refuse_blank(texts: Sequence[str]) -> None:
+    """Refuse a text without a visible character, which no vector can stand for.
+
+    Raises:
+        DataError: one of the texts is blank; its row is named.
+    """
+    for row, text in enumerate(texts):
+        if isinstance(text, str) and is_blank(text):
+            raise DataError(
+                f"input: row {row}: the text is empty or blank; leave it out, or send at least one"
+                " visible character"
+            )
+
+
+def shape_vectors(vectors: Float32[ndarray, "n d"], form: VectorFormat) -> Float32[ndarray, "n w"]:
+    """Vectors of ``ServedModel.embed`` in the format of a request."""
+    if not form.normalize or form.cuts:
+        return form.cut(vectors)
+    # The usual case without the copies of the general one.
+    return normalize_rows(vectors)
+
+
+def language_code(language: str | None) -> str | None:
+    """The code of a language named in any way; None stays None.
+
+    Raises:
+        ConfigError: it is unknown.
+    """
+    if language is None:
+        return None
+    return resolve(language).code

@@ -1,0 +1,104 @@
+"""What the OpenAPI document says of fields beyond their types.
+
+Languages and sentences are the same on every server. The names of the model and of its prompts and
+the number of its dimensions are not: their fields carry a mark in the document that FastAPI makes,
+and ``described`` puts the values in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Annotated, Any
+
+from pydantic import Field, StrictInt, StrictStr, WithJsonSchema
+
+from interlingua.config import languages
+from interlingua.encoder.texts import VISIBLE
+from interlingua.serving.model import ServedModel
+from interlingua.serving.routes.json_route import WHOLE
+
+MARK = "x-interlingua"
+NOT_BLANK = VISIBLE.pattern
+LANGUAGE_CODES = sorted(
+    {code for one in languages.known() for code in (one.code, one.iso1) if code is not None}
+)
+Language = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "language"})]
+Sentence = Annotated[StrictStr, WithJsonSchema({"type": "string", "pattern": NOT_BLANK})]
+Sentences = Annotated[
+    list[StrictStr],
+    Field(min_length=1, fail_fast=True),
+    WithJsonSchema(
+        {
+            "type": "array",
+            "items": {"type": "string"},
+            "minItems": 1,
+            "contains": {"type": "string", "pattern": NOT_BLANK},
+        }
+    ),
+]
+"""At least one is not blank."""
+Text = Annotated[StrictStr, WithJsonSchema({"type": "string", "pattern": NOT_BLANK})]
+"""A text that is not blank; a blank one is refused where it is tokenized."""
+Texts = Annotated[list[Text], Field(min_length=1, fail_fast=True)]
+Dimensions = Annotated[StrictInt, Field(ge=1, json_schema_extra={MARK: "dimensions"}), WHOLE]
+ModelName = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "model"})]
+IndexedLanguage = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "indexed"})]
+Prompt = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "prompt"})]
+ENDS_WITHOUT_WORD = r"(^|[\x00-/:-@\[-`{-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7])$"
+"""Of a prompt that is a text: ``EncodingSettings.prompt_text`` takes one that ends with a letter
+for a wrong name. Programs differ in which classes of Unicode a pattern may name, so those of
+Latin-1 are listed; the server takes all."""
+
+
+def described(
+    document: dict[str, Any],
+    model: ServedModel,
+    searched: Collection[str] = (),
+    *,
+    token_ids: bool = False,
+) -> dict[str, Any]:
+    """The document with the marked fields of one model.
+
+    Args:
+        document: of OpenAPI; it is changed.
+        model: that is served.
+        searched: codes of the languages of the index, if there is one.
+        token_ids: whether the server takes token ids in place of texts.
+    """
+    names = sorted(model.encoder.settings.prompts)
+    prompt: dict[str, Any] = {"type": "string", "pattern": ENDS_WITHOUT_WORD}
+    # An empty enum is not a schema.
+    if names:
+        prompt = {"anyOf": [{"enum": names}, prompt]}
+    values = {
+        "model": {"enum": list(model.names)},
+        "prompt": prompt,
+        "language": {"$ref": "#/components/schemas/Language"},
+        "dimensions": {"maximum": model.dim},
+        "token": {"exclusiveMaximum": model.encoder.vocabulary.size},
+        "indexed": {"enum": sorted(filter(None, searched))},
+        "input": {},
+    }
+    if not token_ids:
+        forms = document["components"]["schemas"]["EmbeddingsRequest"]["properties"]["input"]
+        values["input"] = {"anyOf": forms["anyOf"][:2]}  # the first two are texts
+    _fill(document, values)
+    document["components"]["schemas"]["Language"] = {
+        "type": "string",
+        # With an enum, testers would try each of the codes in each field.
+        "pattern": f"^({'|'.join(LANGUAGE_CODES)})$",
+        "description": "A code; other usual codes and English names are understood too.",
+    }
+    return document
+
+
+def _fill(node: Any, values: dict[str, dict[str, Any]]) -> None:
+    """Put the values in the places of their marks."""
+    if isinstance(node, dict):
+        mark = node.pop(MARK, None)
+        if mark is not None:
+            node.update(values[mark])
+        node = list(node.values())
+    if isinstance(node, list):
+        for part in node:
+            _fill(part, values)

@@ -1,0 +1,151 @@
+"""Questions to an index of passages, ``/search``, and what is in it, ``/index/info``."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter
+from pydantic import ConfigDict, Field, StrictInt, StrictStr
+from starlette.requests import Request
+from starlette.responses import Response
+
+from interlingua.encoder.texts import is_blank
+from interlingua.errors import CheckpointError, InterlinguaError
+from interlingua.retrieval.index_info import index_info
+from interlingua.retrieval.ranking import hit_record
+from interlingua.retrieval.searcher import Ranking, Searcher, SearchMode
+from interlingua.serving.errors import RequestError, mistakes_of_client
+from interlingua.serving.model import language_code
+from interlingua.serving.routes.document import NOT_BLANK, IndexedLanguage, Language
+from interlingua.serving.routes.json_route import WHOLE, Body, StrictRoute, json_response
+from interlingua.serving.service import Service
+
+MOST_HITS = 100
+"""Of a request."""
+MAX_QUESTION = 10_000
+"""Characters of a question."""
+MAX_CONDITION = 2000
+"""Characters of a condition."""
+UNREADABLE = "the server can't read its index any more; its log says why"
+Result = TypeVar("Result")
+Hits = Annotated[StrictInt, Field(ge=1, le=MOST_HITS), WHOLE]
+
+
+class SearchRequest(Body):
+    """The body of ``/search``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: Annotated[
+        StrictStr,
+        Field(min_length=1, max_length=MAX_QUESTION, json_schema_extra={"pattern": NOT_BLANK}),
+    ]
+    top: Hits = Field(10, description="Passages found at most.")
+    mode: SearchMode = "vector"
+    languages: Annotated[list[IndexedLanguage], Field(max_length=1000, fail_fast=True)] = Field(
+        [], description="Search in these only."
+    )
+    per_language: Hits | None = Field(
+        None,
+        description="Begin with so many passages of each language; the other best ones follow.",
+    )
+    language: Language | None = Field(None, description="Of the question, for models that need it.")
+    where: Annotated[StrictStr, Field(min_length=1, max_length=MAX_CONDITION)] | None = Field(
+        None,
+        description="Condition in SQL on columns and metadata: language = 'deu_Latn'.",
+        json_schema_extra={"pattern": "^id <> '[a-z]*'$"},
+    )
+
+
+async def from_index(request: Request, read: Callable[[], Result]) -> Result:
+    """Read or change an index in a thread.
+
+    Args:
+        request: its line in the log names a damaged index.
+        read: to call.
+
+    Raises:
+        RequestError: the index is damaged, or the request asks for what can't be.
+    """
+    try:
+        return await asyncio.to_thread(read)
+    # No fault of the client, who has no use for the paths that it names.
+    except CheckpointError as error:
+        request.state.log["error"] = str(error)
+        raise RequestError(500, UNREADABLE) from error
+    except InterlinguaError as error:
+        raise RequestError(422, str(error)) from error
+
+
+def search_router(
+    service: Service, searcher: Searcher, documented: dict[int | str, dict[str, Any]]
+) -> APIRouter:
+    """The routes.
+
+    Args:
+        service: what embeds questions.
+        searcher: the index, of the same model.
+        documented: replies other than 200, for the OpenAPI document.
+    """
+    router = APIRouter(route_class=StrictRoute, tags=["search"], responses=documented)
+    model = searcher.model
+
+    @router.post("/search")
+    async def search(request: Request, body: SearchRequest) -> Response:
+        """The passages that answer a question best, and how much of them is in each language."""
+        if is_blank(body.query):
+            raise RequestError(422, "the query is blank; send some text")
+        vector = None
+        if body.mode != "text":
+            if model.needs_language and body.language is None:
+                raise RequestError(422, "this model needs the question's language; send language")
+            text = model.question_prompt + body.query
+            vectors, _ = await service.embed_texts(
+                request, [text], prompt="", language=body.language
+            )
+            with mistakes_of_client():  # such as a language that a map does not know
+                vector = model.map_vectors(vectors, language_code(body.language))[0]
+
+        ranked = functools.partial(
+            searcher.rank,
+            body.query,
+            vector,
+            top=body.top,
+            mode=body.mode,
+            languages=body.languages,
+            per_language=body.per_language,
+            where=body.where,
+        )
+
+        def rank() -> Ranking:
+            searcher.refresh()
+            try:
+                return ranked()
+            except CheckpointError:
+                # Compaction removes old versions, one of which this process may still have read.
+                searcher.refresh(after=0)
+                return ranked()
+
+        ranking = await from_index(request, rank)
+        return json_response(
+            {
+                "hits": list(map(hit_record, ranking.hits)),
+                "languages": [share._asdict() for share in ranking.shares],
+            }
+        )
+
+    @router.get("/index/info")
+    async def info(request: Request) -> Response:
+        """What is in the index, and how its vectors were made."""
+
+        def described() -> dict[str, Any]:
+            searcher.refresh()
+            # A client has no use for the folder of the model.
+            return index_info(searcher.index)._replace(model=service.model.name)._asdict()
+
+        return json_response(await from_index(request, described))
+
+    return router

@@ -1,0 +1,106 @@
+"""Which tokens of two sentences mean the same, by last-layer states: MEXMA (Janeiro et al. 2024).
+
+The tokens of a translation are near to each other where states know little of languages.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.encode import COMPUTE_DTYPES
+from interlingua.serving.model import ServedModel, TokenizedTexts
+
+
+class TokenSpan(NamedTuple):
+    """A token and where its text stands.
+
+    Attributes:
+        text: the part of the sentence.
+        start: its first character, from 0.
+        end: the first character after it.
+    """
+
+    text: str
+    start: int
+    end: int
+
+
+class SentencePair(NamedTuple):
+    """Two sentences, ready for the encoder.
+
+    Attributes:
+        tokenized: both.
+        is_text: of each sentence, which tokens stand for a part of it; not the special ones.
+        spans: those tokens.
+    """
+
+    tokenized: TokenizedTexts
+    is_text: list[list[bool]]
+    spans: list[list[TokenSpan]]
+
+
+def tokenized_pair(
+    model: ServedModel,
+    texts: tuple[str, str],
+    languages: tuple[str | None, str | None],
+    *,
+    auto_truncate: bool = True,
+) -> SentencePair:
+    """The tokens of two sentences, and which part of the text each stands for.
+
+    Args:
+        model: the encoder.
+        texts: a sentence and another one.
+        languages: their codes, for vocabularies that need them.
+        auto_truncate: cut a sentence that is too long, or refuse it.
+
+    Raises:
+        ConfigError: the model needs languages.
+        DataError: a sentence is not valid Unicode, or too long and not to be cut.
+    """
+    special = set(model.encoder.special_ids.tolist())
+    found = SentencePair(TokenizedTexts([], 0), [], [])
+    truncated = 0
+    for text, language in zip(texts, languages, strict=True):
+        tokenized = model.tokenize(
+            [text], prompt="", language=language, auto_truncate=auto_truncate
+        )
+        (ids,) = tokenized.sequences
+        truncated += tokenized.truncated
+        # The tokenizer knows where tokens stand; the ids are cut at the model's limit, it is not.
+        vocabulary = model.encoder.vocabulary
+        text = vocabulary.as_read(text, language=language)
+        offsets = vocabulary.tokenizer.encode(text).offsets[: len(ids)]
+        # A text without tokens has an unknown one in their place, which stands for no part of it.
+        is_text = [bool(offsets) and token not in special for token in ids]
+        spans = [place for place, kept in zip(offsets, is_text, strict=bool(offsets)) if kept]
+        found.tokenized.sequences.append(ids)
+        found.is_text.append(is_text)
+        found.spans.append([TokenSpan(text[start:end], start, end) for start, end in spans])
+    return found._replace(tokenized=TokenizedTexts(found.tokenized.sequences, truncated))
+
+
+@torch.inference_mode()
+def token_cosines(model: ServedModel, pair: SentencePair) -> Float[Tensor, "s t"]:
+    """Cosines of each source token (row) with each target token (column).
+
+    Args:
+        model: the encoder.
+        pair: the sentences.
+    """
+    encoder = model.encoder
+    batch = TokenBatch.from_lists(pair.tokenized.sequences, ("", "")).to(encoder.device)
+    backbone = encoder.frozen_backbone(COMPUTE_DTYPES[model.dtype])
+    states = backbone(batch.input_ids, batch.cu_seqlens)
+    # Both sentences stand one after the other; each without its special tokens.
+    directions = F.normalize(states.float(), dim=1).cpu()
+    source, target = torch.split(directions, [len(kept) for kept in pair.is_text])
+    source_is_text, target_is_text = (torch.tensor(kept) for kept in pair.is_text)
+    cosines: Tensor = source[source_is_text] @ target[target_is_text].T
+    return cosines

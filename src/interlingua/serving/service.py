@@ -1,0 +1,266 @@
+"""The way of a request's texts through the server: tokenized, queued, awaited, cut to a format."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+from starlette.requests import Request
+
+from interlingua.serving.batching import Batcher, ClosedError, QueueFullError
+from interlingua.serving.errors import RequestError, mistakes_of_client
+from interlingua.serving.metrics import ServerMetrics
+from interlingua.serving.model import (
+    ServedModel,
+    TokenizedTexts,
+    language_code,
+    refuse_blank,
+    shape_vectors,
+)
+from interlingua.serving.routes.json_route import refuse_texts, refuse_tokens
+from interlingua.serving.settings import ServeSettings
+
+INLINE_CHARACTERS = 2000
+"""Fewer are tokenized at once: handing them to another thread would take longer."""
+WATCH_SECONDS = 1.0
+"""A request that takes longer is watched: if its client leaves, its texts are dropped."""
+LIST_THREADS = 8
+"""Requests to mine or to align that are worked on at a time; their threads mostly wait for the
+queue."""
+Vectors = Float32[ndarray, "n d"]
+Result = TypeVar("Result")
+
+
+class Service:
+    """What the routes share.
+
+    Args:
+        model: the encoder.
+        settings: limits.
+        metrics: counters.
+    """
+
+    def __init__(self, model: ServedModel, settings: ServeSettings, metrics: ServerMetrics) -> None:
+        self.model = model
+        self.settings = settings
+        self.metrics = metrics
+        self.batcher = Batcher(
+            model.embed,
+            batch_tokens=settings.batch_tokens,
+            queue_tokens=settings.queue_tokens,
+            observe=metrics.observe_batch,
+        )
+        metrics.queue_tokens.set(0)
+        # Threads of their own: in the common pool they would keep tokenization waiting.
+        self._list_threads = ThreadPoolExecutor(LIST_THREADS, thread_name_prefix="lists")
+        self._lists_at_work = 0
+
+    async def embed_texts(
+        self,
+        request: Request,
+        texts: Sequence[str],
+        *,
+        prompt: str | None = None,
+        language: str | None = None,
+        auto_truncate: bool | None = None,
+        dim: int | None = None,
+        normalize: bool = True,
+        counted: bool = True,
+    ) -> tuple[Vectors, TokenizedTexts]:
+        """Vectors of texts.
+
+        Args:
+            request: its client may leave.
+            texts: of a request, or made of them.
+            prompt: see ``ServedModel.tokenize``.
+            language: in any code.
+            auto_truncate: None = the server's setting.
+            dim: dimensions to keep.
+            normalize: scale the vectors to length 1.
+            counted: refuse more texts than a request may have.
+
+        Raises:
+            RequestError: the request is too large, malformed, or the queue is full.
+        """
+        if counted:
+            self.check_count(len(texts))
+        # A prompt is put before each text.
+        if prompt is not None and len(prompt) * len(texts) > self.settings.max_body:
+            raise RequestError(
+                413,
+                f"the prompt has {len(prompt):,} characters before each of {len(texts):,} texts;"
+                " shorten it, or send fewer texts at a time",
+            )
+        if auto_truncate is None:
+            auto_truncate = self.settings.auto_truncate
+        with mistakes_of_client():
+            refuse_blank(texts)
+            code = language_code(language)
+            tokenize = functools.partial(
+                self.model.tokenize,
+                texts,
+                prompt=prompt,
+                auto_truncate=auto_truncate,
+                language=code,
+            )
+            if sum(map(len, texts)) < INLINE_CHARACTERS:
+                tokenized = tokenize()
+            else:
+                tokenized = await asyncio.to_thread(tokenize)
+        vectors = await self.embed_tokens(
+            request, tokenized, language=code, dim=dim, normalize=normalize
+        )
+        return vectors, tokenized
+
+    async def embed_tokens(
+        self,
+        request: Request,
+        tokenized: TokenizedTexts,
+        *,
+        language: str | None = None,
+        dim: int | None = None,
+        normalize: bool = True,
+    ) -> Vectors:
+        """Vectors of token ids; see ``embed_texts``."""
+        # Before the texts are queued: a number of dimensions that is wrong costs no batch.
+        with mistakes_of_client():
+            form = self.model.vector_format(dim=dim, normalize=normalize)
+        vectors = await self._result(
+            request, tokenized, lambda: self.batcher.submit(tokenized.sequences, language)
+        )
+        refuse_not_finite(vectors)
+        return shape_vectors(vectors, form)
+
+    async def with_encoder(
+        self, request: Request, tokenized: TokenizedTexts, work: Callable[[], Result]
+    ) -> Result:
+        """What only the encoder's thread may do; it waits in the queue as texts do.
+
+        Args:
+            request: its client may leave.
+            tokenized: what it is done with.
+            work: to call.
+        """
+        return await self._result(
+            request, tokenized, lambda: self.batcher.submit(tokenized.sequences, work=work)
+        )
+
+    async def in_list_thread(self, work: Callable[[], Result]) -> Result:
+        """Work on two lists of texts, in a thread of its own, which may wait for the queue itself.
+
+        Args:
+            work: to call.
+
+        Raises:
+            RequestError: so many such requests are at work already, or the work found a mistake in
+                its request.
+        """
+        loop = asyncio.get_running_loop()
+        # Counted here, on the event loop, so that no lock is needed.
+        if self._lists_at_work == LIST_THREADS:
+            self.metrics.refused.inc()
+            raise RequestError(
+                429,
+                f"{LIST_THREADS} requests of lists are being worked on; try again in 1 s",
+                {"retry-after": "1"},
+            )
+        self._lists_at_work += 1
+        future = self._list_threads.submit(work)
+        # A request that is given up leaves its thread at work; the thread counts until it ends.
+        future.add_done_callback(lambda _: self._end_list(loop))
+        with mistakes_of_client():
+            return await asyncio.wrap_future(future)
+
+    def _end_list(self, loop: asyncio.AbstractEventLoop) -> None:
+        def end() -> None:
+            self._lists_at_work -= 1
+
+        # The server may have stopped meanwhile.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(end)
+
+    def check_name(self, name: str | None) -> str:
+        """Return the name that the reply gives the model: the one that the request gave it.
+
+        Raises:
+            RequestError: the server has no model of this name.
+        """
+        if name is None:
+            return self.model.name
+        if name in self.model.names or self.settings.any_name:
+            return name
+        known = ", ".join(map(repr, self.model.names))
+        raise RequestError(
+            404,
+            f"this server has no model {name[:100]!r}; its model is {known}; ask for that, or start"
+            " the server with --name NAME or with --any-name",
+            param="model",
+        )
+
+    def check_count(self, texts: int) -> None:
+        """Refuse a request of too many texts, before anything is done for it."""
+        refuse_texts(texts, self.settings)
+
+    async def _result(
+        self, request: Request, tokenized: TokenizedTexts, submit: Callable[[], Future[Result]]
+    ) -> Result:
+        """Put a request in the queue and wait for it as long as its client does."""
+        refuse_tokens(tokenized.tokens, self.settings)
+        self._note(request, tokenized)
+        try:
+            future = submit()
+        except QueueFullError as error:
+            self.metrics.refused.inc()
+            raise RequestError(429, str(error), {"retry-after": str(error.retry_after)}) from error
+        except ClosedError as error:
+            raise RequestError(
+                503, "the server is stopping; send the request to another one"
+            ) from error
+        self.metrics.queue_tokens.set(self.batcher.waiting_tokens)
+        # Most requests are done before their client is looked after even once.
+        waiting = asyncio.wrap_future(future)
+        try:
+            done, _ = await asyncio.wait({waiting}, timeout=WATCH_SECONDS)
+            while not done:
+                if await request.is_disconnected():
+                    raise RequestError(499, "the client has left")
+                done, _ = await asyncio.wait({waiting}, timeout=WATCH_SECONDS)
+            # Such as a language that the model's map does not know.
+            with mistakes_of_client():
+                return waiting.result()
+        finally:
+            # This cancels the texts that wait in the queue, too.
+            if not waiting.done():
+                waiting.cancel()
+
+    def _note(self, request: Request, tokenized: TokenizedTexts) -> None:
+        """Add texts to what the log and the header say of a request."""
+        # Some requests embed several times, as /align does.
+        log = request.state.log
+        log["texts"] = log.get("texts", 0) + len(tokenized.sequences)
+        log["tokens"] = log.get("tokens", 0) + tokenized.tokens
+        if tokenized.truncated:
+            log["truncated"] = log.get("truncated", 0) + tokenized.truncated
+            self.metrics.truncated.inc(tokenized.truncated)
+
+
+def refuse_not_finite(numbers: Float32[ndarray, "n m"]) -> None:
+    """Keep NaN and infinity, which JSON has no words for, out of replies.
+
+    Args:
+        numbers: what was computed for a request.
+
+    Raises:
+        RequestError: one is not finite.
+    """
+    if not np.isfinite(numbers).all():
+        raise RequestError(
+            500, "the model gave NaN or infinity for this text; are its weights whole?"
+        )

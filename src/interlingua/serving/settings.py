@@ -1,0 +1,93 @@
+"""Limits of a server: each is a flag of ``interlingua serve`` and an environment variable."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from interlingua.config import AtLeast
+from interlingua.config.options import MODEL, Options, option
+from interlingua.errors import ConfigError
+
+ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/\s]+", re.IGNORECASE)
+"""A scheme, a host and maybe a port, as browsers write an origin."""
+PACKAGES = ("fastapi", "orjson", "prometheus_client", "uvicorn")
+"""Modules of the extra ``serve``."""
+
+
+@dataclass(frozen=True)
+class ServeSettings(Options):
+    """Limits of one server, and its key.
+
+    Raises:
+        ConfigError: a number is too small, the key is empty, or an origin is none.
+    """
+
+    batch_tokens: Annotated[int, AtLeast(1)] = option(
+        4096, "Tokens of a batch at most; with fewer a new request waits less."
+    )
+    queue_tokens: Annotated[int, AtLeast(1)] = option(
+        1_000_000, "Tokens that may wait; then status 429."
+    )
+    max_texts: Annotated[int, AtLeast(1)] = option(2048, "Texts of a request at most.")
+    max_request_tokens: Annotated[int, AtLeast(1)] = option(300_000, "Tokens of a request at most.")
+    max_body: Annotated[int, AtLeast(1)] = option(16 * 1024**2, "Bytes of a request at most.")
+    max_header: Annotated[int, AtLeast(256)] = option(
+        16 * 1024, "Bytes of a request's headers at most; then status 431."
+    )
+    header_seconds: Annotated[float, AtLeast(0.1)] = option(20.0, "Time to send the headers in.")
+    body_seconds: Annotated[float, AtLeast(0.1)] = option(30.0, "Time to send a request in.")
+    request_seconds: Annotated[float, AtLeast(0.1)] = option(
+        300.0, "Time to answer a request in; then status 504."
+    )
+    stop_seconds: Annotated[float, AtLeast(0.1)] = option(
+        20.0, "After SIGTERM, time to answer what was accepted; then status 503."
+    )
+    auto_truncate: bool = option(True, "Cut texts that are too long, or refuse them.")
+    any_name: bool = option(False, "Accept any model name in requests.", group=MODEL)
+    accept_token_ids: bool = option(
+        False,
+        "Accept token ids in place of texts; clients must have this model's own tokenizer.",
+        group=MODEL,
+    )
+    cors_origin: Sequence[str] | None = option(
+        None,
+        "Origins of web pages and apps that may send requests: https://example.org,"
+        " app://obsidian.md, or * for all.",
+        metavar="ORIGIN",
+    )
+    allowed_hosts: Sequence[str] | None = option(
+        None,
+        "Names that requests may give as their host, besides this machine's; default: any, but"
+        " without a key on a loopback address this machine's alone.",
+        metavar="NAME",
+    )
+    api_key: str | None = option(
+        None,
+        "That requests must carry; the variable keeps it out of process lists; without one, open"
+        " to all.",
+    )
+
+    admin: bool = option(
+        False, "Paths that change the index, /index/add and /index/delete; needs --api-key."
+    )
+
+    def __post_init__(self) -> None:
+        """Check ranges, the key and the origins."""
+        if self.api_key is not None and not self.api_key.strip():
+            raise ConfigError(
+                "api_key is empty, which would admit everyone; give a key, or drop the option"
+            )
+        if self.admin and self.api_key is None:
+            raise ConfigError(
+                "admin lets every client change the index; give a key with --api-key or"
+                " INTERLINGUA_SERVE_API_KEY, or drop --admin"
+            )
+        for origin in self.cors_origin or ():
+            if not ORIGIN.fullmatch(origin):
+                raise ConfigError(
+                    f"cors_origin {origin!r} is no origin; expected a scheme and a host without a"
+                    " path, such as https://example.org or app://obsidian.md, or *"
+                )

@@ -1,0 +1,190 @@
+"""Where a model is: a path, the best model of a run, an installed package, or the hub.
+
+From the Hugging Face hub models are downloaded only where a user writes ``hf:owner/name``.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from interlingua.config import HUB_PREFIX
+from interlingua.config.registry import OWN_MODELS, installed_model_entry
+from interlingua.errors import CheckpointError
+from interlingua.storage.files import PathLike
+
+log = logging.getLogger("interlingua")
+RUN_CONFIG = "config.toml"
+"""Tells the folder of a training run from that of a model."""
+# The best by evaluation first, then the last one.
+RUN_MODELS = ("best", "model")
+# Not all files: some models hold the same weights in a dozen other formats.
+HUB_FILES = [
+    "*.json",
+    "*.model",
+    "*.txt",
+    "model.safetensors",
+    "model-*.safetensors",
+    "*_Dense/*",
+    "onnx/weights.*",
+]
+
+
+def locate(
+    path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pytorch_model.bin")
+) -> Path:
+    """The folder of a model.
+
+    The model may be given as a path, a training run, an installed model's name or
+    ``hf:owner/name``. A folder comes before an installed model of the same name, and a warning says
+    so. A path that is not there is never looked up on the hub: whoever took the name there would
+    decide what is loaded.
+
+    Args:
+        path_or_id: of the model.
+        patterns: files to fetch of a hub's model.
+
+    Raises:
+        CheckpointError: there is no such folder, or the hub has no such model or can't be reached.
+    """
+    name = hub_name(path_or_id)
+    if name is not None:
+        return hub_snapshot(name, list(patterns))
+    text = os.fspath(path_or_id)
+    folder = Path(text).expanduser()
+    if folder.is_dir():
+        package = _package_of(text)
+        if package is not None:
+            _warn_of_shadow(text, folder.resolve(), package)
+        return Path(best_of_run(folder))
+    installed = installed_model(text)
+    if installed is not None:
+        return installed
+    # The names that this project publishes: known, and so worth a pip line.
+    if text in OWN_MODELS:
+        raise CheckpointError(
+            f"{text}: the package interlingua-{text}, which brings this model, is not installed;"
+            f" run in a clone of interlingua: pip install ./models/{text}; or name another model"
+        )
+    raise CheckpointError(f"{text}: no such model directory{hub_hint(path_or_id)}")
+
+
+# Cached, so that it warns once, however many parts of a command look for the model.
+@functools.cache
+def _warn_of_shadow(name: str, folder: Path, package: str) -> None:
+    log.warning(
+        "%s: the folder %s is read, and not the model of that name of the package %s; rename the"
+        " folder to use that",
+        name,
+        folder,
+        package,
+    )
+
+
+def installed_model(name: str) -> Path | None:
+    """The folder of a model that an installed package brings under a name, such as ``mini``.
+
+    The result is None if no package does.
+
+    Raises:
+        CheckpointError: the package's folder is missing, or can't be written where the package
+            unpacks it.
+    """
+    entry = installed_model_entry(name)
+    if entry is None:
+        return None
+    # The entry point is a function that gives the folder, and unpacks the model where it must.
+    try:
+        folder = Path(entry.load()())
+    except OSError as error:
+        raise CheckpointError(str(error)) from error
+    if not folder.is_dir():
+        package = _package_of(name)
+        raise CheckpointError(
+            f"{name}: the package {package} lacks its folder {folder}; install it again"
+        )
+    return folder
+
+
+def _package_of(name: str) -> str | None:
+    """The package that brings a model of that name; nothing of it is imported."""
+    entry = installed_model_entry(name)
+    if entry is None:
+        return None
+    package, _, _ = entry.value.partition(":")
+    return package
+
+
+def best_of_run(path_or_id: PathLike) -> PathLike:
+    """The best model of a training run, for the folder of one; everything else as it is.
+
+    Raises:
+        CheckpointError: the run has no model yet.
+    """
+    folder = Path(path_or_id).expanduser()
+    if not (folder / RUN_CONFIG).is_file():
+        return path_or_id
+    return model_of_run(folder)
+
+
+def model_of_run(run: Path) -> Path:
+    """The best model of a training run's folder, or its last one where none was evaluated.
+
+    Raises:
+        CheckpointError: there is no model yet.
+    """
+    for part in RUN_MODELS:
+        if (run / part / "config.json").exists():
+            return run / part
+    raise CheckpointError(
+        f"{run}: this run has no model yet; train it to its end or first evaluation"
+    )
+
+
+def hub_name(path_or_id: PathLike) -> str | None:
+    """``owner/name`` of ``hf:owner/name``; None for a path."""
+    text = os.fspath(path_or_id)
+    if not text.startswith(HUB_PREFIX):
+        return None
+    return text.removeprefix(HUB_PREFIX)
+
+
+def hub_hint(path_or_id: PathLike) -> str:
+    """What to write for a model of the hub, if a path that is not there may be meant for one."""
+    text = os.fspath(path_or_id)
+    # A name, or an owner and a name: no path that begins with / or ., and none of three parts.
+    may_be_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", text)
+    if not may_be_hub:
+        return ""
+    return f"; for the model of that name on the Hugging Face hub write {HUB_PREFIX}{text}"
+
+
+def hub_snapshot(name: str, patterns: list[str]) -> Path:
+    """The local folder with these files of a model of the hub; one request, without retries.
+
+    Raises:
+        CheckpointError: the hub has no such model or can't be reached.
+    """
+    # Imported here: nothing else of the library needs the hub's client.
+    from huggingface_hub import snapshot_download
+
+    if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) is None:
+        raise CheckpointError(
+            f"invalid model {HUB_PREFIX}{name[:100]}: expected {HUB_PREFIX}owner/name"
+        )
+    try:
+        return Path(snapshot_download(name, allow_patterns=patterns))
+    except Exception as error:  # the hub's client raises many kinds
+        lines = [line.strip() for line in str(error).splitlines()]
+        lines = [line for line in lines if line] or ["no reason given"]
+        # Short reasons whole; of long ones, which go on with advice, the first line.
+        reason = lines[0].rstrip(".")
+        if len(str(error)) < 160:
+            reason = " ".join(lines)
+        raise CheckpointError(
+            f"{HUB_PREFIX}{name}: the hub gave no such model ({type(error).__name__}: {reason})"
+        ) from error

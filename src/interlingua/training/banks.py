@@ -1,0 +1,381 @@
+"""Fills the bank of a frozen teacher's vectors once, before the first step, part by part.
+
+Each batch is a pure function of (seed, step), so it is known before a run begins which sentences it
+will read. The bank holds these sentences and no others, unless they are fewer than the negatives of
+a step: then the sentences of the steps that would follow the last one are added. Parts of ``PART``
+sentences are distributed over the processes and written one by one; if the run is killed meanwhile,
+the next one computes only the missing parts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Int64
+from numpy import ndarray
+
+from interlingua.batches.mixture import ParallelPlan
+from interlingua.batches.sentences import by_pivot, meaning_groups, sentence_keys
+from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.encoder.encode import Dtype
+from interlingua.errors import ConfigError, DataError
+from interlingua.functional.anchoring import principal_components
+from interlingua.methods.objective import Objective
+from interlingua.methods.teachers.anchors import Anchors
+from interlingua.methods.teachers.frozen_teachers import Teacher, VectorTeacher
+from interlingua.methods.teachers.teacher_bank import (
+    BankRecord,
+    BankRequest,
+    TeacherBank,
+    read_bank_record,
+    write_bank,
+)
+from interlingua.storage.arrays import normalize_rows
+from interlingua.storage.files import atomic_write, remove_entries
+from interlingua.training.build import MicroBatches
+from interlingua.training.machine.engine import Engine
+from interlingua.training.optimization.dense_start import fit_dense
+
+PART = 4096
+"""Sentences that are embedded and written at once."""
+READ_AT_ONCE = 8192
+"""Pairs read from the corpus at once."""
+
+
+def fill_banks(
+    objective: Objective,
+    batches: MicroBatches,
+    validation: Sequence[Any],
+    engine: Engine,
+    *,
+    steps: int,
+    folder: Path,
+    new_dense: bool = False,
+) -> float:
+    """Give each part of an objective that learns from a bank its bank.
+
+    A bank that does not exist yet is made now.
+
+    Args:
+        objective: as it is before the first step.
+        batches: of the run.
+        validation: batches that it is measured on.
+        engine: the processes, which share the work.
+        steps: of the whole run.
+        folder: the run's.
+        new_dense: the encoder's last layer is new, and begins as the map to the bank's vectors.
+
+    Returns:
+        processor seconds that the banks took, now or when they were made.
+
+    Raises:
+        ConfigError: a teacher's vectors are narrower than the student's.
+        DataError: ready vectors lack a sentence, or the disk is full.
+    """
+    seconds = 0.0
+    # A combination may have several terms that learn from a bank.
+    learners = [module for module in objective.modules() if isinstance(module, Anchors)]
+    for number, anchors in enumerate(learners):
+        plan = batches.plans["parallel"]
+        assert isinstance(plan, ParallelPlan)
+        request = anchors.request
+        sentences = RunSentences(request)
+        sentences.read_run(plan, steps)
+        for batch in parallel_batches(validation):
+            sentences.add_measured(batch)
+        # The teachers compute as the run does; vectors are stored in 16 bits in any case.
+        dtype: Dtype = "bfloat16" if engine.precision == "bf16" else "float32"
+        limit = min(batches.max_tokens, plan.max_tokens or batches.max_tokens)
+        teachers = anchors.open_teachers(max_tokens=limit, dtype=dtype, device=engine.device)
+        builder = BankBuilder(sentences, teachers, width=objective.encoder.dim)
+        # A folder that several runs name holds a bank for each of their sets of sentences.
+        path = folder / f"bank{number or ''}"
+        if request.folder:
+            path = Path(request.folder).expanduser() / builder.digest[:16]
+        record = builder.fill(path, engine)
+        bank = TeacherBank(path, size=request.size, every=request.every, seed=plan.seed)
+        anchors.use_bank(bank)
+        if anchors.alter is not None and anchors.alter.needs_names:
+            decode = objective.encoder.vocabulary.decode
+            anchors.alter.learn_names([decode(ids) for ids in sentences.negatives()])
+        seconds += record.cpu_seconds
+        if new_dense:
+            began = time.process_time()
+            fit_dense(objective.encoder, sentences.negatives(), request.pivot, bank)
+            seconds += time.process_time() - began
+    return seconds
+
+
+def parallel_batches(batches: Iterable[Any]) -> Iterator[ParallelBatch]:
+    """The pairs among batches of whatever feeds."""
+    for batch in batches:
+        if isinstance(batch, ParallelBatch):
+            yield batch
+        elif isinstance(batch, Mapping):
+            yield from parallel_batches(batch.values())
+
+
+class RunSentences:
+    """The distinct sentences of a run, by their keys.
+
+    Negatives are those of the pivot language. Others are only looked up, as targets: sentences of
+    the languages that the teacher knows, and those that the run is measured on.
+
+    Args:
+        request: says which.
+    """
+
+    def __init__(self, request: BankRequest) -> None:
+        self._request = request
+        self._negatives: dict[int, ndarray] = {}
+        self._others: dict[int, tuple[str, ndarray]] = {}
+        self._pairs: list[Int64[ndarray, "n 2"]] = []
+
+    def read_run(self, plan: ParallelPlan, steps: int) -> None:
+        """Read the pairs of all steps, and of later ones until there are enough negatives."""
+        size = plan.global_batch_size
+        self._read(plan, np.arange(steps * size))
+        # One more pass over the corpus at most: after it no new sentence can come.
+        first = steps * size
+        last = first + plan.epoch_size
+        while len(self._negatives) < self._request.size and first < last:
+            more = min(self._request.size - len(self._negatives), last - first)
+            self._read(plan, np.arange(first, first + more))
+            first += more
+
+    def add_measured(self, batch: ParallelBatch) -> None:
+        """Sentences of a batch that is only measured on."""
+        translations, originals = by_pivot(batch, self._request.pivot)
+        self._look_up(originals, {self._request.pivot})
+        self._look_up(translations, self._request.known_languages)
+
+    def negatives(self) -> list[list[int]]:
+        """Token ids of the negatives, in the order of their keys."""
+        return [self._negatives[key].tolist() for key in sorted(self._negatives)]
+
+    def arranged(
+        self,
+    ) -> tuple[Int64[ndarray, " n"], Int64[ndarray, " n"], int, list[tuple[str, list[int]]]]:
+        """What the bank is made of, negatives first.
+
+        Returns:
+            keys, groups, the number of negatives, and language and token ids of all sentences.
+        """
+        pivot = self._request.pivot
+        others = {key: value for key, value in self._others.items() if key not in self._negatives}
+        # In the order of their keys: the same bank whatever the order in which they were read.
+        first = sorted(self._negatives)
+        second = sorted(others)
+        ids = [(pivot, self._negatives[key].tolist()) for key in first]
+        ids += [(others[key][0], others[key][1].tolist()) for key in second]
+        keys = np.asarray([*first, *second], dtype=np.int64)
+        # Sentences that share a translation are in one group, and no negatives of one another;
+        # those that were only looked up are in none.
+        pairs = torch.from_numpy(np.concatenate(self._pairs))
+        group = dict(zip(pairs[:, 0].tolist(), meaning_groups(pairs).tolist(), strict=True))
+        groups = np.asarray([group.get(key, -1) for key in keys.tolist()], dtype=np.int64)
+        return keys, groups, len(first), ids
+
+    def _read(self, plan: ParallelPlan, places: Int64[ndarray, " n"]) -> None:
+        indices, rows = plan.rows_at(places)
+        # Each row once and in the order of the file, however often and when the run reads it.
+        distinct = np.unique(np.stack([indices, rows], axis=1), axis=0)
+        languages = np.asarray(plan.store.language_pairs, dtype=object)
+        for start in range(0, len(distinct), READ_AT_ONCE):
+            part = distinct[start : start + READ_AT_ONCE]
+            found = plan.store.read_packed(part[:, 0], part[:, 1], max_tokens=plan.max_tokens)
+            codes = languages[part[:, 0]]
+            a = TokenBatch.from_flat(found.source_ids, found.source_lengths, codes[:, 0].tolist())
+            b = TokenBatch.from_flat(found.target_ids, found.target_lengths, codes[:, 1].tolist())
+            translations, originals = by_pivot(ParallelBatch(a, b, step=0), self._request.pivot)
+            keys = torch.stack([sentence_keys(originals), sentence_keys(translations)], dim=1)
+            self._pairs.append(keys.numpy())
+            for key, _, ids in _sentences(originals):
+                self._negatives.setdefault(key, ids)
+            self._look_up(translations, self._request.known_languages)
+
+    def _look_up(self, batch: TokenBatch, languages: Iterable[str]) -> None:
+        chosen = frozenset(languages)
+        if not chosen:
+            return
+        for key, language, ids in _sentences(batch):
+            if language in chosen:
+                self._others.setdefault(key, (language, ids))
+
+
+def _sentences(batch: TokenBatch) -> Iterator[tuple[int, str, ndarray]]:
+    """Key, language and token ids of each sentence."""
+    tokens = batch.input_ids.cpu().numpy().astype(np.int32)
+    ids = np.split(tokens, batch.cu_seqlens.cpu().numpy()[1:-1])
+    yield from zip(sentence_keys(batch).tolist(), batch.languages, ids, strict=True)
+
+
+class BankBuilder:
+    """Makes a bank in parts, or finds it made.
+
+    Args:
+        sentences: what has to be in it.
+        teachers: by whom.
+        width: of the student's vectors.
+
+    Raises:
+        ConfigError: the teachers' vectors together are narrower than the student's.
+    """
+
+    def __init__(self, sentences: RunSentences, teachers: Sequence[Teacher], *, width: int) -> None:
+        self.teachers = teachers
+        self.width = width
+        self.keys, self.groups, self.negatives, self.sentences = sentences.arranged()
+        self.widths = tuple(teacher.width for teacher in teachers)
+        if sum(self.widths) < width:
+            raise ConfigError(
+                f"teachers: vectors of width {sum(self.widths)} can't be made {width} wide, as the"
+                " encoder's are; add a teacher or choose a smaller encoder"
+            )
+        # All that decides about the vectors: a bank with this digest can be used as it is.
+        identity = repr(([teacher.digest() for teacher in teachers], width, self.negatives))
+        content = self.keys.tobytes() + self.groups.tobytes()
+        self.digest = hashlib.sha256(identity.encode() + content).hexdigest()
+
+    @property
+    def joined(self) -> bool:
+        """Whether the teachers' vectors are projected to the student's width.
+
+        There are several, or the only one's are wider.
+        """
+        return self.widths != (self.width,)
+
+    def fill(self, path: Path, engine: Engine) -> BankRecord:
+        """Make what is not there; all processes must call it.
+
+        Args:
+            path: the bank's folder; its parts lie next to it until it is whole.
+            engine: the processes that share the work.
+
+        Raises:
+            DataError: ready vectors lack sentences, which are written down, or the disk is full.
+        """
+        record = read_bank_record(path, verify=True)
+        if record is not None and record.digest == self.digest:
+            return record
+        self._need_all_sentences(path)
+        parts = path.with_name(f"{path.name}-parts-{self.digest[:12]}")
+        files = [parts / f"{first:09d}.npz" for first in range(0, len(self.sentences), PART)]
+        # The processes take turns; a part that is there was made before the run was killed.
+        for number, file in enumerate(files):
+            if number % engine.world_size == engine.rank and not file.is_file():
+                self._make_part(file, self.sentences[number * PART : (number + 1) * PART])
+        engine.barrier()
+        if engine.is_main:
+            self._assemble(path, files)
+            remove_entries(parts, r"\d{9}\.npz")
+        engine.barrier()
+        record = read_bank_record(path)
+        assert record is not None
+        return record
+
+    def _make_part(self, file: Path, sentences: Sequence[tuple[str, list[int]]]) -> None:
+        began = time.process_time()
+        by_teacher = [self._embed(teacher, sentences) for teacher in self.teachers]
+        vectors = np.concatenate(by_teacher, axis=1).astype(np.float16)
+        with atomic_write(file, "wb") as opened:
+            np.savez(opened, vectors=vectors, seconds=time.process_time() - began)
+
+    def _embed(
+        self, teacher: Teacher, sentences: Sequence[tuple[str, list[int]]]
+    ) -> Float32[ndarray, "n d"]:
+        found = np.empty((len(sentences), teacher.width), dtype=np.float32)
+        # language by language, as some vocabularies segment words by it first
+        for language in sorted({language for language, _ in sentences}):
+            rows = [row for row, (code, _) in enumerate(sentences) if code == language]
+            found[rows] = teacher.embed([sentences[row][1] for row in rows], language)
+        if self.joined:
+            # Each teacher then has the same say, whatever the lengths of its vectors.
+            return normalize_rows(found)
+        return found
+
+    def _assemble(self, path: Path, files: Sequence[Path]) -> None:
+        began = time.process_time()
+        projection: Projection | None = None
+        explained: float | None = None
+        if self.joined:
+            projection = self._projection(files)
+            explained = projection.explained
+        seconds = 0.0
+        parts = []
+        for file in files:
+            vectors, spent = _read_part(file)
+            seconds += spent
+            if projection is not None:
+                vectors = (vectors - projection.mean) @ projection.basis
+            parts.append(vectors)
+        _, counts = np.unique(self.groups[: self.negatives], return_counts=True)
+        record = BankRecord(
+            digest=self.digest,
+            negatives=self.negatives,
+            sentences=len(self.sentences),
+            largest_group=int(counts.max()),
+            teachers=tuple(teacher.name for teacher in self.teachers),
+            widths=self.widths,
+            explained_variance=explained,
+            cpu_seconds=seconds + time.process_time() - began,
+        )
+        write_bank(path, record, self.keys, self.groups, parts)
+
+    def _projection(self, files: Sequence[Path]) -> Projection:
+        """The principal components of the negatives' joined vectors."""
+        width = sum(self.widths)
+        total = np.zeros(width)
+        products = np.zeros((width, width))
+        for number, file in enumerate(files):
+            # Negatives stand first; a part behind them has none. In float64, as many are added up.
+            negatives = max(0, self.negatives - number * PART)
+            vectors = _read_part(file)[0][:negatives].astype(np.float64)
+            total += vectors.sum(axis=0)
+            products += vectors.T @ vectors
+        mean = total / self.negatives
+        # E[v v'] - E[v] E[v]'
+        covariance = torch.from_numpy(products / self.negatives - np.outer(mean, mean))
+        basis, explained = principal_components(covariance, self.width)
+        return Projection(basis.float().numpy(), mean.astype(np.float32), explained)
+
+    def _need_all_sentences(self, path: Path) -> None:
+        """Refuse ready vectors that lack sentences.
+
+        These are written to a file, for the model to embed.
+        """
+        for teacher in self.teachers:
+            if not isinstance(teacher, VectorTeacher):
+                continue
+            missing = teacher.missing([ids for _, ids in self.sentences])
+            if missing:
+                file = path.with_name(f"{path.name}-missing.txt")
+                texts = [teacher.text(self.sentences[row][1]) for row in missing]
+                with atomic_write(file) as opened:
+                    opened.writelines(f"{text}\n" for text in texts)
+                raise DataError(
+                    f"has no vectors for {len(missing):,} of {len(self.sentences):,} sentences of"
+                    f" this run; they stand in {file}: embed them and add vectors and lines",
+                    path=teacher.name,
+                )
+
+
+class Projection(NamedTuple):
+    """From the teachers' joined vectors to the student's width."""
+
+    basis: Float32[ndarray, "w d"]
+    mean: Float32[ndarray, " w"]
+    explained: float
+    """Share of the variance that is kept."""
+
+
+def _read_part(file: Path) -> tuple[Float32[ndarray, "n w"], float]:
+    """A part's vectors, and the processor seconds that they took."""
+    with np.load(file) as part:
+        return part["vectors"].astype(np.float32), float(part["seconds"])

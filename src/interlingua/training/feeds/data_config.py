@@ -1,0 +1,170 @@
+"""[data] of a run: where each feed of a method comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+from interlingua.batches.mixture import named_pair
+from interlingua.config import Between, CheckedSettings
+from interlingua.corpus.forms.variants import check_variants
+from interlingua.corpus.samples.sampling import Caps
+from interlingua.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LabeledConfig(CheckedSettings):
+    """[data.labeled]: pairs of sentences with a class or a score."""
+
+    paths: tuple[Path, ...]
+    """Files; see ``interlingua.corpus.formats.labeled_pairs`` for the formats."""
+    kind: Literal["nli", "sts"]
+    """nli: contradiction, entailment or neutral; sts: a similarity score."""
+    valid: tuple[Path, ...] = ()
+    """Files of the validation pairs."""
+    languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
+    """Languages of first and second sentences, where the file does not say."""
+    batch_size: Annotated[int, Between(0, 2**31)] = 0
+    """Pairs per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
+    max_tokens: Annotated[int, Between(1, 2**31)] = 128
+    """Longer sentences are cut to this many tokens."""
+
+    def __post_init__(self) -> None:
+        _refuse_no_files("labeled", self.paths)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QuestionsConfig(CheckedSettings):
+    """[data.questions]: questions with the passages that answer them."""
+
+    paths: tuple[Path, ...]
+    """Files; see ``interlingua.corpus.formats.questions`` for the formats."""
+    valid: tuple[Path, ...] = ()
+    """Files of the validation questions."""
+    languages: tuple[str, ...] = ()
+    """Only questions of these languages; default: all."""
+    held_out: Annotated[int, Between(0, 2**31)] = 0
+    """Questions of paths to validate on instead of training, with all that share a passage; not
+    together with valid."""
+    batch_size: Annotated[int, Between(0, 2**31)] = 0
+    """Questions per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
+    hard_negatives: Annotated[int, Between(0, 1_000)] = 0
+    """Hard negatives a question, where the files have some."""
+    language_block: Annotated[int, Between(1, 2**20)] = 1
+    """Questions next to one another that are of one language, for losses that compare those alone;
+    1 = in any order."""
+    question_prompt: str = ""
+    """Put in front of questions, for backbones that were trained with a prompt; kept with the
+    model."""
+    passage_prompt: str = ""
+    """Put in front of passages."""
+    max_question_tokens: Annotated[int, Between(1, 2**31)] = 256
+    """Longer questions are cut to this many tokens."""
+    max_passage_tokens: Annotated[int, Between(1, 2**31)] = 256
+    """Longer passages, titles included, are cut to this many tokens."""
+
+    def __post_init__(self) -> None:
+        _refuse_no_files("questions", self.paths)
+        if self.valid and self.held_out:
+            raise ConfigError(
+                "data.questions: valid and held_out are both given; remove one of them"
+            )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MonolingualConfig(CheckedSettings):
+    """[data.monolingual]: sentences without translations."""
+
+    paths: tuple[Path, ...]
+    """Text files of one sentence a line, or tables (``.csv``, ``.xlsx``), called by their language
+    (``ru.txt``, ``news.swh_Latn.txt.gz``)."""
+    column: str | None = None
+    """Column of tables; default: the one called by the language of the file's name, or ``text``."""
+    batch_size: Annotated[int, Between(1, 2**31)] = 48
+    """Sentences per step, over all processes, where another feed goes by
+    ``run.global_batch_size``."""
+    max_sentences: Annotated[int, Between(0, 2**62)] = 0
+    """Per file, drawn by ``seed``; 0 = all."""
+    decontaminate: tuple[Path, ...] = ()
+    """Evaluation folders; a sentence of theirs is left out, as ``interlingua prepare`` does with
+    pairs."""
+    seed: int = 0
+    """Of the draw."""
+    max_tokens: Annotated[int, Between(1, 2**31)] = 128
+    """Longer sentences are cut to this many tokens."""
+
+    def __post_init__(self) -> None:
+        _refuse_no_files("monolingual", self.paths)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FormsConfig(CheckedSettings):
+    """[data.forms]: a share of all texts in other forms; targets stay those of the texts."""
+
+    share: Annotated[float, Between(1e-6, 1)] = 0.1
+    """Of the texts that the encoder reads; others in each step."""
+    names: tuple[str, ...] = ()
+    """Forms to draw from: capitals, lower_case, decomposed, points, soft_hyphens, typos,
+    no_punctuation; default: all."""
+
+    def __post_init__(self) -> None:
+        check_variants(self.names, "data.forms.names")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataConfig(CheckedSettings):
+    """[data]: what to train on.
+
+    A method takes some of these feeds, most of them the parallel corpus alone.
+    """
+
+    corpus: Path | None = None
+    """Folder that ``interlingua prepare`` wrote: the parallel pairs, and the vocabulary."""
+    batch_size: Annotated[int, Between(0, 2**31)] = 0
+    """Parallel pairs per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
+    temperature: Annotated[float, Between(1e-6, 1e9)] = 1.0
+    """T of the language pairs' shares, proportional to count^(1/T): 1 = as they are, large = all
+    equal."""
+    caps: Caps = field(default_factory=Caps)
+    """Limits to what a language pair gets, e.g. ``caps.max_pairs = 100000``."""
+    language_pairs: tuple[str, ...] = ()
+    """Only these language pairs of the corpus, sides in either order, e.g. "eng_Latn-kor_Hang";
+    default: all."""
+    max_pairs: Annotated[int, Between(1, 2**62)] | None = None
+    """Only this many pairs of each language pair, drawn by run.seed; default: all. ``caps`` limits
+    their share only."""
+    max_tokens: Annotated[int, Between(1, 2**31)] | None = None
+    """Longer sentences are cut to this many tokens; default: what the encoder can take."""
+    valid_pairs: Annotated[int, Between(0, 2**31)] = 1024
+    """Rows of the validation set on which loss and collapse are measured."""
+    valid_batch_size: Annotated[int, Between(1, 2**31)] | None = None
+    """Rows of a validation batch, which decide how many in-batch negatives ``valid_loss`` has, on
+    any number of devices and with any micro_batch_size; default: run.global_batch_size. No gradient
+    is kept; lower it if memory is short."""
+    labeled: LabeledConfig | None = None
+    """Labeled pairs, for methods that learn from them."""
+    questions: QuestionsConfig | None = None
+    """Questions and passages, for retrieval."""
+    monolingual: MonolingualConfig | None = None
+    """Sentences without translations, for methods that use them."""
+    forms: FormsConfig | None = None
+    """Write a share of the texts in other forms: in capitals, with typos, without punctuation."""
+    similarity: tuple[Path, ...] = ()
+    """Files of pairs with similarity scores on which each evaluation measures ``valid_spearman``,
+    whatever the method; default: ``labeled.valid`` where it holds scores."""
+
+    def __post_init__(self) -> None:
+        if not any((self.corpus, self.labeled, self.questions, self.monolingual)):
+            raise ConfigError(
+                "data: nothing to train on; give corpus, the folder that interlingua prepare wrote"
+            )
+        # refuses what is not a pair of languages; whether the corpus has it shows when it is opened
+        for name in self.language_pairs:
+            named_pair(name)
+
+
+def _refuse_no_files(section: str, paths: Sequence[Path]) -> None:
+    if not paths:
+        raise ConfigError(f"data.{section}: paths is empty; name the files to read")

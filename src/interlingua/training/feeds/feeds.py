@@ -1,0 +1,342 @@
+"""The feeds of a run: from [data] to sources, and from sources to plans of batches.
+
+Parallel pairs are read from the disk as they are needed. All other feeds are tokenized here and
+held in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from interlingua.batches.feeds import FeedName, Plan
+from interlingua.batches.mixture import ParallelPlan, named_pair, selected
+from interlingua.batches.questions import QuestionPlan
+from interlingua.batches.records import TokenStore
+from interlingua.batches.table import LabeledPlan, LabeledRows, SentencePlan, TokenColumn
+from interlingua.config.languages import resolve as language
+from interlingua.config.registry import METHODS, resolve
+from interlingua.corpus.formats.labeled_pairs import read_labeled
+from interlingua.errors import ConfigError, DataError
+from interlingua.storage.files import sha256_file, sha256_tree
+from interlingua.training.config import TrainConfig
+from interlingua.training.feeds.columns import token_column
+from interlingua.training.feeds.data_config import DataConfig, LabeledConfig
+from interlingua.training.feeds.monolingual_feed import open_monolingual
+from interlingua.training.feeds.question_feed import open_questions
+from interlingua.vocabulary.vocabulary import Vocabulary
+
+log = logging.getLogger("interlingua")
+
+Source = Any
+"""A ``TokenStore``, or rows in memory; all have a ``digest`` and a length, rows in memory
+``longest``, tokens."""
+
+
+class TrainingData(NamedTuple):
+    """What a run trains and validates on, opened."""
+
+    vocabulary: Vocabulary
+    train: dict[FeedName, Source]
+    valid: dict[FeedName, Source]
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Codes of the languages of the parallel text, sorted; none without a corpus."""
+        store = self.train.get("parallel")
+        if store is None:
+            return ()
+        return tuple(sorted({code for pair in store.language_pairs for code in pair}))
+
+    @property
+    def digest(self) -> str:
+        """Identify the training data and the vocabulary that made their tokens."""
+        digests = {name: source.digest for name, source in self.train.items()}
+        if digests.keys() == {"parallel"}:
+            return str(digests["parallel"])  # a store's digest covers its vocabulary's
+        content = repr((sorted(digests.items()), self.vocabulary.digest()))
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def digests(self, data: DataConfig) -> dict[str, str]:
+        """Identify all that a run trains and is measured on, by the keys of its manifest."""
+        measured = [f"{name} {source.digest}" for name, source in sorted(self.valid.items())]
+        measured += [f"similarity {sha256_file(path)}" for path in data.similarity]
+        if data.corpus is not None and (data.corpus / "valid_text").is_dir():
+            measured.append(f"valid_text {sha256_tree(data.corpus / 'valid_text')}")
+        valid = hashlib.sha256("\n".join(measured).encode()).hexdigest()
+        return {"data_digest": self.digest, "validation_digest": valid}
+
+    def verify(self) -> None:
+        """Read the token stores whole.
+
+        Their digests are of what was written, and this is of what is there.
+
+        Raises:
+            DataError: a file has changed since it was written.
+        """
+        for source in (*self.train.values(), *self.valid.values()):
+            if isinstance(source, TokenStore):
+                source.verify()
+
+
+def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
+    """Open the feeds that a method takes; a validation set may be missing.
+
+    Raises:
+        ConfigError: a feed that the method takes is not given, or one that it does not take is.
+        DataError: files are missing or broken, or have nothing to train on.
+    """
+    data = config.data
+    name = config.method.name
+    given = {
+        "parallel": data.corpus,
+        "labeled": data.labeled,
+        "questions": data.questions,
+        "monolingual": data.monolingual,
+    }
+    # What the method needs, then what it would not read: a section that has no effect is refused.
+    # A corpus is left out of the second, as it also holds the vocabulary.
+    for feed in feeds:
+        if given[feed] is None:
+            key = "corpus" if feed == "parallel" else feed
+            raise ConfigError(f"data: the method {name} needs {feed} data; give data.{key}")
+    for feed in ("labeled", "questions", "monolingual"):
+        if given[feed] is not None and feed not in feeds:
+            raise ConfigError(
+                f"data: the method {name} does not read {feed} data; remove data.{feed}"
+            )
+    # Classes and scores are both numbers, so the wrong kind would train without an error.
+    kind = resolve(METHODS, name).label_kind_for(config.method.options)
+    if data.labeled is not None and kind not in (None, data.labeled.kind):
+        raise ConfigError(
+            f"data.labeled: kind is {data.labeled.kind!r}, but the method {name} learns from"
+            f" {kind!r}"
+        )
+    vocabulary = _vocabulary(config)
+    train: dict[FeedName, Source] = {}
+    valid: dict[FeedName, Source] = {}
+    for feed in feeds:
+        train[feed], held_out = _OPEN[feed](config, vocabulary)
+        if held_out is not None:
+            valid[feed] = held_out
+    if "parallel" in train and hasattr(config.method.options, "pivot"):  # e.g. distill, dap
+        _need_pivot(config, train["parallel"])
+    return TrainingData(vocabulary, train, valid)
+
+
+def _need_pivot(config: TrainConfig, store: TokenStore) -> None:
+    """Refuse pairs without a side in the pivot language, before a batch of a late step does."""
+    pivot = language(config.method.options.pivot).code
+    chosen = selected(store, config.data.language_pairs)
+    wrong = [
+        pair
+        for pair, is_chosen in zip(store.language_pairs, chosen, strict=True)
+        if is_chosen and pivot not in pair
+    ]
+    if wrong:
+        raise ConfigError(
+            f"method: the pairs {'-'.join(wrong[0])} have no side in the pivot language {pivot};"
+            " set method.pivot, or name the others in data.language_pairs"
+        )
+
+
+def make_plan(
+    feed: FeedName, source: Source, data: DataConfig, *, batch_size: int, max_tokens: int, seed: int
+) -> Plan:
+    """The plan of a feed's batches.
+
+    Args:
+        feed: which.
+        source: its data.
+        data: says how it is mixed.
+        batch_size: rows of a step, over all ranks.
+        max_tokens: what the encoder can take.
+        seed: decides the order.
+
+    Raises:
+        ConfigError: a sentence in memory is longer than the encoder can take.
+    """
+    if feed == "parallel":
+        return ParallelPlan(
+            source,
+            global_batch_size=batch_size,
+            seed=seed,
+            temperature=data.temperature,
+            caps=data.caps,
+            max_tokens=min(max_tokens, data.max_tokens or max_tokens),
+            language_pairs=data.language_pairs,
+            max_pairs=data.max_pairs,
+        )
+    # Texts in memory were cut as they were read, before there was an encoder.
+    if source.longest > max_tokens:
+        raise ConfigError(
+            f"data.{feed}: a text of {source.longest} tokens, but the encoder takes {max_tokens};"
+            " lower the section's limit of tokens"
+        )
+    own: dict[str, Any] = {}
+    if feed == "questions" and data.questions is not None:
+        own["language_block"] = data.questions.language_block
+    return _PLANS[feed](source, global_batch_size=batch_size, seed=seed, **own)
+
+
+def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName, int]:
+    """Rows of a step by feed.
+
+    The first goes by ``run.global_batch_size``, the others by a size of their own.
+
+    Raises:
+        ConfigError: the first one was given another size of its own.
+    """
+    whole = config.run.global_batch_size
+    own = own_batch_sizes(config.data)
+    first = feeds[0]
+    # That of monolingual data has a default, so that it need not have been given.
+    if first != "monolingual" and own.get(first, 0) not in (0, whole):
+        key = "data.batch_size"
+        if first != "parallel":
+            key = f"data.{first}.batch_size"
+        raise ConfigError(
+            f"{key} is {own[first]}, but this method's {first} data go by run.global_batch_size,"
+            f" which is {whole}; remove {key}"
+        )
+    return {first: whole} | {feed: own.get(feed, 0) or whole for feed in feeds[1:]}
+
+
+def own_batch_sizes(data: DataConfig) -> dict[FeedName, int]:
+    """Rows of a step that the feeds' own keys give; 0 where one gives none."""
+    sections: dict[FeedName, Any] = {
+        "parallel": data,
+        "labeled": data.labeled,
+        "questions": data.questions,
+        "monolingual": data.monolingual,
+    }
+    return {feed: section.batch_size for feed, section in sections.items() if section is not None}
+
+
+def _vocabulary(config: TrainConfig) -> Vocabulary:
+    """The corpus's vocabulary, else that of the pretrained model."""
+    if config.data.corpus is not None:
+        if not config.data.corpus.is_dir():
+            raise DataError(
+                "no such folder; run: interlingua prepare CONFIG", path=config.data.corpus
+            )
+        return Vocabulary.load(config.data.corpus / "vocabulary")
+    if config.encoder.path is None:
+        raise ConfigError(
+            "data: without data.corpus there is no vocabulary for encoder.preset; give one of them"
+        )
+    return Vocabulary.of_model(config.encoder.path)
+
+
+def _open_parallel(
+    config: TrainConfig, vocabulary: Vocabulary
+) -> tuple[TokenStore, TokenStore | None]:
+    data = config.data
+    path = data.corpus
+    assert path is not None
+    train = TokenStore.open(path / "train")
+    if len(train) == 0:
+        raise DataError(
+            "there are no pairs to train on; see the counts in manifest.json", path=path
+        )
+    _check_vocabulary(train, vocabulary)
+    selected(train, data.language_pairs)  # refuses a corpus that has none of them
+    # Some of them may be missing: one config serves corpora that grow.
+    there = {frozenset(pair) for pair in train.language_pairs}
+    missing = [name for name in data.language_pairs if named_pair(name) not in there]
+    if missing:
+        log.warning(
+            "%s has no pairs of %s, named in data.language_pairs; training goes on without",
+            path,
+            missing,
+        )
+    if not (path / "valid").is_dir():
+        return train, None
+    valid = TokenStore.open(path / "valid")
+    _check_vocabulary(valid, vocabulary)
+    # A validation set without any of the chosen pairs is none.
+    chosen = {named_pair(name) for name in data.language_pairs}
+    if any(not chosen or frozenset(pair) in chosen for pair in valid.language_pairs):
+        return train, valid
+    return train, None
+
+
+def _check_vocabulary(store: TokenStore, vocabulary: Vocabulary) -> None:
+    """Refuse a store with ids that may mean something else, or nothing, in the vocabulary."""
+    if store.vocabulary_digest != vocabulary.digest() or store.vocabulary_size != vocabulary.size:
+        raise DataError(
+            "its tokens come from another vocabulary; prepare the corpus again", path=store.path
+        )
+
+
+def _open_labeled(
+    config: TrainConfig, vocabulary: Vocabulary
+) -> tuple[LabeledRows, LabeledRows | None]:
+    section = config.data.labeled
+    assert section is not None
+    train = _labeled_rows(section.paths, section, vocabulary, split="train")
+    if train is None:
+        raise DataError("no labeled pairs to train on", path=section.paths[0])
+    return train, _labeled_rows(section.valid, section, vocabulary, split="dev")
+
+
+def _labeled_rows(
+    paths: Sequence[Path], section: LabeledConfig, vocabulary: Vocabulary, *, split: str
+) -> LabeledRows | None:
+    pairs = [
+        pair
+        for path in paths
+        for pair in read_labeled(path, kind=section.kind, split=split, languages=section.languages)
+    ]
+    if not pairs:
+        return None
+    a = [pair.a for pair in pairs]
+    b = [pair.b for pair in pairs]
+    languages_a = [pair.language_a for pair in pairs]
+    languages_b = [pair.language_b for pair in pairs]
+    return LabeledRows(
+        token_column(a, languages_a, vocabulary, section.max_tokens),
+        token_column(b, languages_b, vocabulary, section.max_tokens),
+        np.asarray([pair.label for pair in pairs], dtype=np.float32),
+    )
+
+
+def _open_questions(config: TrainConfig, vocabulary: Vocabulary) -> tuple[Source, Source | None]:
+    section = config.data.questions
+    assert section is not None
+    return open_questions(section, vocabulary, two_towers=_has_two_towers(config.method.options))
+
+
+def _has_two_towers(options: Any) -> bool:
+    """Return whether a method's options give the questions an encoder of their own.
+
+    Of a combination those of one of its terms.
+    """
+    terms = [options]
+    if hasattr(options, "resolved"):
+        terms = [term.options for term in options.resolved().values()]
+    return any(getattr(term, "towers", None) == "separate" for term in terms)
+
+
+def _open_monolingual(config: TrainConfig, vocabulary: Vocabulary) -> tuple[TokenColumn, None]:
+    section = config.data.monolingual
+    assert section is not None
+    return open_monolingual(section, vocabulary), None
+
+
+_PLANS: dict[FeedName, Callable[..., Plan]] = {
+    "labeled": LabeledPlan,
+    "questions": QuestionPlan,
+    "monolingual": SentencePlan,
+}
+_OPEN: dict[FeedName, Any] = {
+    "parallel": _open_parallel,
+    "labeled": _open_labeled,
+    "questions": _open_questions,
+    "monolingual": _open_monolingual,
+}

@@ -1,0 +1,1 @@
+"""The machine of a run: devices, processes, memory, signals and the clock."""

@@ -1,0 +1,489 @@
+"""The ten calls that know devices, ranks and precision; Lightning Fabric does the work.
+
+All processes run the same program and make the same decisions, each on its own part of a step's
+batch. DDP averages their gradients in the backward pass. A loss that compares rows of all processes
+gathers the embeddings with gradients (``all_gather_grad``) and is computed whole by each, which
+makes the average the gradient of one process on the whole batch. With FSDP each process holds a
+shard of every weight, and the main process gathers one whole copy on the CPU to evaluate and to
+save.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import datetime
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Literal, Self, TypeVar, cast
+
+import torch
+from jaxtyping import Float, Shaped
+from lightning_fabric import Fabric
+from lightning_fabric.plugins.precision.precision import Precision as FabricPrecision
+from lightning_fabric.strategies.ddp import DDPStrategy
+from lightning_fabric.strategies.model_parallel import ModelParallelStrategy
+from lightning_utilities.core.apply_func import apply_to_collection
+from torch import Tensor, nn
+from torch import distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
+from torch.nn.parallel import DistributedDataParallel
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
+
+from interlingua.encoder.executors.training_passes import (
+    Executor,
+    Precision,
+    computed_as,
+    fastest_way,
+)
+from interlingua.encoder.modeling.layer import Layer
+from interlingua.errors import ConfigError
+from interlingua.methods.objective import Objective, itself
+from interlingua.runtime.one_pass import switch
+from interlingua.runtime.processes import command_in_place_of_script
+from interlingua.runtime.seeds import seed_for
+from interlingua.training.config import RunConfig, TrainConfig
+from interlingua.training.machine.launch import find_launch
+from interlingua.training.machine.memory import use_expandable_segments
+
+T = TypeVar("T")
+TIMEOUT = datetime.timedelta(hours=6)
+"""How long processes wait for one another before they give up. All wait while the main process
+evaluates, with FSDP on its CPU, which may take hours: Fabric's half an hour would end such a run.
+Longer still, and processes that wait for one that died would hold their GPUs."""
+AGREE_EVERY_STEPS = 8
+"""Steps between two questions of the processes to one another, see ``Engine.any_at``."""
+
+
+class Engine:
+    """One process's place in a run.
+
+    Args:
+        config: the [run] section; ``devices`` processes are started unless torchrun or srun has
+            started them.
+
+    Raises:
+        ConfigError: there is no such device, there are fewer GPUs than processes, or torchrun or
+            srun has started another number of processes.
+    """
+
+    def __init__(self, config: RunConfig) -> None:
+        # Fabric reports each process that it starts; the run's log has what a user needs.
+        logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
+        self.device_kind = _device(config.device)
+        launch = find_launch(config.devices)
+        if self.device_kind == "cuda":
+            launch.require_gpus(torch.cuda.device_count())
+            use_expandable_segments()  # before anything is on the GPU
+        way = fastest_way(config.precision, config.executor, self.device_kind)
+        computation = _Computation(way.precision, self.device_kind)
+        self.compares_rows = False
+        """Whether a loss has requested the embeddings of all processes."""
+        if config.threads is not None:
+            torch.set_num_threads(config.threads)
+        self._until_the_end = contextlib.ExitStack()
+        # before anything is multiplied on the GPU, see `same_bytes_each_time`
+        if config.deterministic and self.device_kind == "cuda":
+            self._until_the_end.enter_context(same_bytes_each_time())
+        self.sharded = config.strategy == "fsdp" and launch.processes > 1
+        self._fabric = Fabric(
+            accelerator=self.device_kind,
+            devices=launch.per_node,
+            num_nodes=launch.nodes,
+            strategy=_strategy(config.strategy, launch.processes),
+            plugins=[launch.environment, computation],
+        )
+        # A later run of this process begins with the environment as it was.
+        self._until_the_end.callback(_restore_environment, dict(os.environ))
+        with command_in_place_of_script():
+            self._fabric.launch()
+        # each machine has measured for itself, and all have to compute in one way
+        way = self._fabric.broadcast(way)
+        self.precision: Precision = way.precision
+        self.executor: Executor = way.executor
+        computation.chosen = self.precision
+        self._averaged: list[DistributedDataParallel] = []
+        switch.set(on=config.compile, device=self.device)
+        self._until_the_end.enter_context(computed_as(self.executor))
+
+    @property
+    def rank(self) -> int:
+        """Which of the processes this is, from 0."""
+        return int(self._fabric.global_rank)
+
+    @property
+    def world_size(self) -> int:
+        """Number of processes."""
+        return int(self._fabric.world_size)
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process writes files and talks."""
+        return self.rank == 0
+
+    @property
+    def device(self) -> torch.device:
+        """Where this process computes."""
+        device: torch.device = self._fabric.device
+        return device
+
+    @property
+    def sparse_gradients(self) -> bool:
+        """Whether gradients of embedding tables may be sparse: in one process, on the CPU."""
+        return self.world_size == 1 and self.device_kind == "cpu"
+
+    def resolve_hardware(self, config: TrainConfig) -> TrainConfig:
+        """The config with what depends on the machine written out: a run of it repeats this one.
+
+        The size of the validation batches too, so that a run on another machine has comparable
+        losses.
+        """
+        size = config.data.valid_batch_size or config.run.global_batch_size
+        # "auto" and None become what they are on this machine.
+        config = dataclasses.replace(
+            config, data=dataclasses.replace(config.data, valid_batch_size=size)
+        )
+        return config.replace_run(
+            device=self.device_kind,
+            devices=self.world_size,
+            precision=self.precision,
+            executor=self.executor,
+            threads=config.run.threads or torch.get_num_threads(),
+        )
+
+    def setup(self, objective: Objective) -> nn.Module:
+        """The objective as it is called in training: under autocast, with averaged gradients.
+
+        With fsdp its weights are sharded from here on, so an optimizer must be built afterwards.
+        """
+        objective.all_gather = self.all_gather_grad
+        model: nn.Module = self._fabric.setup_module(objective, move_to_device=False)
+        self._averaged += [
+            part for part in model.modules() if isinstance(part, DistributedDataParallel)
+        ]
+        return model
+
+    def unsharded_copy(self, objective: Objective) -> Objective:
+        """What one process alone can call, evaluate and save; to be called before ``setup``.
+
+        The objective itself, or in the main process of a sharded run a whole copy of it on the CPU.
+        """
+        if self.sharded and self.is_main:
+            return copy.deepcopy(objective).cpu()
+        return objective
+
+    def refresh(self, unsharded: Objective, objective: Objective) -> None:
+        """Bring the unsharded copy up to date; all processes must call it."""
+        if not self.sharded:
+            return
+        weights = gathered(objective.state_dict().items(), keep=self.is_main)
+        if self.is_main:
+            unsharded.load_state_dict(weights, strict=False)
+
+    def seed(self, seed: int, *purpose: str | int) -> None:
+        """Start torch's random numbers anew, by the arguments and the rank alone."""
+        torch.manual_seed(seed_for(seed, *purpose, "rank", self.rank))
+
+    def accumulate(self, model: nn.Module, *, more: bool) -> AbstractContextManager[None]:
+        """Averages no gradients in this block if more micro-batches of the step follow."""
+        return self._fabric.no_backward_sync(cast(Any, model), enabled=more)
+
+    def backward(self, loss: Float[Tensor, ""]) -> None:
+        """Add the loss's gradients to the weights'."""
+        self._fabric.backward(loss)
+
+    def clip(self, objective: nn.Module, max_norm: float | None) -> Float[Tensor, ""]:
+        """Norm of all gradients together, which are scaled down to ``max_norm`` if it is larger."""
+        weights = [weight for weight in objective.parameters() if weight.grad is not None]
+        norm = get_total_norm([_numbers(weight.grad) for weight in weights])
+        if max_norm is not None:
+            clip_grads_with_norm_(weights, max_norm, norm)
+        return whole(norm)
+
+    @contextmanager
+    def alone(self, objective: Objective) -> Iterator[None]:
+        """Let one process call the objective while the others wait: it gathers nothing."""
+        gather = objective.all_gather
+        objective.all_gather = itself
+        try:
+            yield
+        finally:
+            objective.all_gather = gather
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """The precision of training, for a forward pass outside of it."""
+        return self._fabric.autocast()
+
+    def all_gather_grad(self, tensor: Shaped[Tensor, "b ..."]) -> Shaped[Tensor, "w*b ..."]:
+        """Concatenate the processes' tensors, of equal shape, in the order of ranks.
+
+        Gradients flow back to each.
+
+        Differentiated through DDP's mean, a loss over the gathered tensors that every rank computes
+        whole has the gradient of one process on the concatenated batch.
+        """
+        if tensor.device != self.device and self.world_size > 1:
+            # Keys of sentences are made on the host, and GPUs gather what is on them only.
+            return self.all_gather_grad(tensor.to(self.device)).to(tensor.device)
+        # Losses that compare no rows gather too: counts of tokens, which have no gradient.
+        self.compares_rows |= tensor.requires_grad
+        if self.world_size == 1:
+            return tensor
+        gathered: Tensor = _Gather.apply(tensor)  # type: ignore[no-untyped-call]
+        return gathered
+
+    def mean(self, tensor: Tensor) -> Tensor:
+        """Mean over the processes, without gradient."""
+        reduced = self._fabric.all_reduce(tensor.detach(), reduce_op="mean")
+        assert isinstance(reduced, Tensor)
+        return reduced
+
+    def share(self, value: T) -> T:
+        """What the main process has, for all."""
+        if self.world_size == 1:
+            return value
+        return self._fabric.broadcast(value)
+
+    def any(self, flag: bool) -> bool:
+        """Return whether the flag is raised in any process."""
+        if self.world_size == 1:
+            return flag
+        share = self.mean(torch.tensor(float(flag), device=self.device))
+        return bool(share > 0)
+
+    def any_at(self, flag: bool, step: int) -> bool:
+        """``any``, but several processes ask one another only every few steps.
+
+        Asking makes the GPUs wait.
+        """
+        return (self.world_size == 1 or step % AGREE_EVERY_STEPS == 0) and self.any(flag)
+
+    def barrier(self) -> None:
+        """Wait until all processes are here."""
+        self._fabric.barrier()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        """End the group of processes.
+
+        Otherwise its threads would abort this process at the interpreter's end.
+
+        All meet first; but not where one met an error, of which the others may not know.
+        """
+        self._until_the_end.close()
+        if self.world_size == 1:
+            return
+        if error is None:
+            self.barrier()
+        # DDP's models hold the group, which can be ended once nothing does.
+        for model in self._averaged:
+            _let_go(model)
+        dist.destroy_process_group()
+
+
+@contextmanager
+def same_bytes_each_time() -> Iterator[None]:
+    """In this block torch's GPU operations repeat to the bit; one that can't raises.
+
+    cuBLAS reads the size of its workspace when it is first used, so the process must not have
+    multiplied on the GPU.
+    """
+    before = torch.are_deterministic_algorithms_enabled()
+    memory: Any = torch.utils.deterministic
+    fills = memory.fill_uninitialized_memory
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
+    memory.fill_uninitialized_memory = False  # only costs time: nothing here reads such memory
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+        memory.fill_uninitialized_memory = fills
+
+
+class _Gather(torch.autograd.Function):
+    """Concatenation over the processes.
+
+    Backward, a rank's own part gets the sum of the gradients that all ranks have for it.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        parts = [
+            torch.empty_like(tensor, memory_format=torch.contiguous_format)
+            for _ in range(dist.get_world_size())
+        ]
+        dist.all_gather(parts, tensor.contiguous())
+        return torch.cat(parts)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        total = gradients[0].contiguous()
+        dist.all_reduce(total)  # a sum, in place
+        return total.chunk(dist.get_world_size())[dist.get_rank()]
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """A tensor put together from the processes' shards; itself where it is not sharded."""
+    if isinstance(tensor, DTensor):
+        return tensor.full_tensor()
+    return tensor
+
+
+def local(tensor: Tensor) -> Tensor:
+    """This process's shard of a tensor, which may be empty; itself where it is not sharded."""
+    if isinstance(tensor, DTensor):
+        return tensor.to_local()
+    return tensor
+
+
+def gathered(tensors: Iterable[tuple[str, Tensor]], *, keep: bool) -> dict[str, Tensor]:
+    """Tensors by name, put together one by one: no device holds two of them whole.
+
+    All processes must call it.
+
+    Args:
+        tensors: with their names, in the same order everywhere.
+        keep: whether this process gets them, in the memory of its CPU; the others get nothing.
+    """
+    kept: dict[str, Tensor] = {}
+    for name, tensor in tensors:
+        if keep:
+            kept[name] = whole(tensor).cpu().contiguous()
+        else:
+            whole(tensor)  # the others wait for this process's shard
+    return kept
+
+
+def _numbers(gradient: Tensor | None) -> Tensor:
+    """All that a gradient says, each row of a table once."""
+    assert gradient is not None
+    if gradient.is_sparse:
+        return gradient.coalesce().values()  # rows that were looked up twice are added up
+    return gradient
+
+
+def _let_go(model: DistributedDataParallel) -> None:
+    """Take the group of processes from DDP; its model can't be called any more.
+
+    Its reducer, as the group's last holder, would wait for the group's threads without giving up
+    the interpreter's lock, for which these threads may wait to free a tensor.
+    """
+    del model.reducer, model.logger, model.process_group
+
+
+class _Averaging(DDPStrategy):
+    """DDP that looks for weights without a gradient only where the objective leaves some.
+
+    Looking for them takes time in every step. Without ids of devices it leaves batches on the host,
+    see ``devices.py``; the model is on its device already.
+    """
+
+    def _determine_ddp_device_ids(self) -> None:
+        """None."""
+
+    def setup_module(self, module: nn.Module) -> DistributedDataParallel:
+        """See ``DDPStrategy``."""
+        objectives = [part for part in module.modules() if isinstance(part, Objective)]
+        self._ddp_kwargs["find_unused_parameters"] = not all(
+            one.reads_all_weights for one in objectives
+        )
+        return super().setup_module(module)
+
+
+def _restore_environment(before: Mapping[str, str]) -> None:
+    """Drop the variables by which Fabric tells the processes that it starts of each other."""
+    for name in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE"):
+        if name not in before:
+            os.environ.pop(name, None)
+
+
+def _strategy(strategy: str, processes: int) -> Any:
+    """Fabric's strategy for what several processes share."""
+    if processes == 1:
+        return "auto"
+    if strategy != "fsdp":
+        # Buffers, such as a queue of keys, need no broadcast: all processes do the same to them.
+        return _Averaging(timeout=TIMEOUT, broadcast_buffers=False, gradient_as_bucket_view=True)
+    return ModelParallelStrategy(
+        _shard, data_parallel_size=processes, tensor_parallel_size=1, timeout=TIMEOUT
+    )
+
+
+def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
+    """FSDP2: a transformer layer is whole while it computes, all else while the objective does.
+
+    Raises:
+        ConfigError: this torch would add the processes' gradients and not average them.
+    """
+    if mesh.device_type == "cpu" and not _averages_on_cpu(mesh["data_parallel"]):
+        raise ConfigError(
+            f"run: on a CPU torch {torch.__version__} adds the gradients of strategy 'fsdp' where"
+            " it should average them; use a newer torch, or run.strategy = 'ddp'"
+        )
+    # Layers first: what is sharded already stays a unit of its own in the objective's.
+    for module in list(objective.modules()):
+        if isinstance(module, Layer):
+            fully_shard(module, mesh=mesh["data_parallel"])
+    fully_shard(objective, mesh=mesh["data_parallel"], reshard_after_forward=False)
+    return objective
+
+
+def _averages_on_cpu(mesh: DeviceMesh) -> bool:
+    """Return whether Gloo's AVG, by which FSDP2 averages, divides; in torch 2.7 it only adds."""
+    mean = torch.empty(1)
+    group = mesh.get_group()
+    dist.reduce_scatter_tensor(mean, torch.ones(mesh.size()), dist.ReduceOp.AVG, group=group)
+    return mean.item() == 1
+
+
+def _device(device: str) -> Literal["cpu", "cuda"]:
+    """Where to compute: what is requested, or for "auto" a GPU if there is one."""
+    available = torch.cuda.is_available()
+    if device == "cuda" and not available:
+        raise ConfigError(
+            "run: device 'cuda' is requested and there is none; use --set run.device=cpu"
+        )
+    if available and device != "cpu":
+        return "cuda"
+    return "cpu"
+
+
+class _Computation(FabricPrecision):
+    """Computes in 16 bits where that loses little, or in float32; leaves batches as they are.
+
+    Fabric's own plug-in rounds all numbers of a batch, labels of similarity among them, and looks
+    at each of its words for that. Its loss scaling needs Fabric's optimizer; see ``loss_scale``.
+
+    Attributes:
+        chosen: the precision, which may be set once more when all processes are there.
+    """
+
+    def __init__(self, chosen: Precision, device: str) -> None:
+        self.chosen = chosen
+        self.device = device
+
+    def forward_context(self) -> AbstractContextManager[Any]:
+        """Autocast to the chosen precision."""
+        if self.chosen == "fp32":
+            return contextlib.nullcontext()
+        dtype = torch.bfloat16 if self.chosen == "bf16" else torch.float16
+        return torch.autocast(self.device, dtype=dtype)
+
+    def convert_output(self, data: Any) -> Any:
+        """Losses in float32 where they were computed in 16 bits."""
+        if self.chosen == "fp32":
+            return data
+        return apply_to_collection(data, Tensor, _in_float32)
+
+
+def _in_float32(tensor: Tensor) -> Tensor:
+    """The tensor, or a copy if its numbers are of another type."""
+    return tensor.float() if tensor.is_floating_point() else tensor

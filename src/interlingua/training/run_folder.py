@@ -1,0 +1,319 @@
+"""The folder of a run: its files, and whether a config continues the run that is in it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from interlingua import __version__
+from interlingua.encoder.directories.model_directory import MODEL_ENTRIES
+from interlingua.errors import CheckpointError, ConfigError, DataError
+from interlingua.storage.files import atomic_write, other_entries, remove_entries
+from interlingua.storage.formats import CHECKPOINT, RUN
+from interlingua.storage.locks import exclusive
+from interlingua.storage.record import RecordError, holds_record, read_record, write_record
+from interlingua.storage.temporary import sweep
+from interlingua.training.checkpoint import (
+    ENTRIES,
+    STATE_FILE,
+    checkpoints_in,
+    damage,
+    latest_checkpoint,
+)
+from interlingua.training.config import (
+    TrainConfig,
+    differences,
+    load_train_config,
+    train_config_from,
+)
+
+PACKAGES = ("numpy", "lightning-fabric", "safetensors", "tokenizers")
+MAY_CHANGE: dict[str, Any] = {
+    "output": None,
+    "device": "auto",
+    "threads": None,
+    "logging_steps": None,
+    "save_steps": None,
+    "save_total_limit": None,
+    "tensorboard": None,
+}
+"""Keys of [run] that don't belong to what is computed, with the value that leaves them to the
+run."""
+DEVICES = "devices"
+"""Rounding apart, what is computed does not depend on it either; each start has a value of its
+own."""
+
+
+class Start(NamedTuple):
+    """Where a run begins.
+
+    Attributes:
+        config: the whole run.
+        checkpoint: what it goes on from; none at the beginning.
+        devices: processes of the run that it goes on with.
+    """
+
+    config: TrainConfig
+    checkpoint: Path | None
+    devices: int | None = None
+
+
+class RunFolder:
+    """Paths below RUN/, and the two files that say what is in it.
+
+    Args:
+        path: RUN.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = path / "config.toml"
+        self.manifest = path / "manifest.json"
+        self.metrics = path / "metrics.jsonl"
+        self.tensorboard = path / "tensorboard"
+        self.checkpoints = path / "checkpoints"
+        self.best = path / "best"
+        self.model = path / "model"
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other runs out of the folder until the block ends.
+
+        Raises:
+            ConfigError: another run is at work there, or the folder holds files that are not a
+                run's.
+        """
+        self._refuse_foreign()
+        with exclusive(self.path, remedy="set run.output to another folder"):
+            yield
+
+    def start(self, config: TrainConfig, resume: str | Path, warn: Callable[[str], None]) -> Start:
+        """Decide where to begin.
+
+        Args:
+            config: what the user asks for, paths absolute.
+            resume: "auto" goes on from the newest whole checkpoint, "never" starts over, a path
+                goes on from there.
+            warn: called with a message on damaged checkpoints.
+
+        Returns:
+            the config (that of the run it goes on with) and the checkpoint, none at the beginning.
+
+        Raises:
+            ConfigError: the folder holds a run with another config, or files that are not a run's.
+            CheckpointError: the checkpoint named is damaged or not there.
+        """
+        self._refuse_foreign()
+        if resume == "never":
+            return Start(config, None)
+        if resume != "auto":
+            path = Path(resume).absolute()
+            problem = damage(path)
+            if problem:
+                raise CheckpointError(
+                    f"{path}: {problem}; name a folder like RUN/checkpoints/step-00000100"
+                )
+            # The checkpoint may be another run's; a run that is in this folder must be the same.
+            if self.manifest.exists():
+                self.continued(config)
+            return RunFolder(path.parent.parent).start_at(path, config)
+        if not checkpoints_in(self.checkpoints):
+            if self.best.exists() or self.model.exists():
+                self.continued(config)  # weights of another config would be lost
+            return Start(config, None)
+        checkpoint = latest_checkpoint(self.checkpoints, warn)
+        if checkpoint is None:
+            raise CheckpointError(
+                f"{self.checkpoints}: no checkpoint is whole; start over with --resume never"
+            )
+        return self.start_at(checkpoint, config)
+
+    def start_at(self, checkpoint: Path, config: TrainConfig) -> Start:
+        """Go on from a checkpoint of the run in this folder.
+
+        Raises:
+            ConfigError: the run has another config.
+        """
+        return Start(self.continued(config), checkpoint, load_train_config(self.config).run.devices)
+
+    def continued(self, config: TrainConfig) -> TrainConfig:
+        """The settled config of the run in this folder, which ``config`` has to ask for.
+
+        It may be the config as first given (``budget_seconds``, "auto") or as settled then
+        (``max_steps``, "cpu").
+
+        Raises:
+            ConfigError: it asks for something else; the keys are named.
+            CheckpointError: the manifest names no config.
+        """
+        settled = load_train_config(self.config)
+        manifest = self.read_manifest()
+        if "requested" not in manifest:
+            raise CheckpointError(
+                f"{self.manifest}: the requested config is missing; start over with --resume never"
+            )
+        given = train_config_from(manifest["requested"], where=str(self.manifest))
+        ignore = frozenset(f"run.{key}" for key in (*MAY_CHANGE, DEVICES))
+        # The nearer of the two is what the user means; equal to one of them is enough.
+        now = config.to_mapping()
+        changes = min(
+            (differences(begun.to_mapping(), now, ignore=ignore) for begun in (given, settled)),
+            key=len,
+        )
+        if changes:
+            more = " ..." if changes[3:] else ""
+            raise ConfigError(
+                f"{self.path} holds a run with another config:"
+                f" {', '.join(changes[:3])}{more} (then, now); set"
+                " run.output to another folder, or start over with --resume never"
+            )
+        # What may change is taken from the new config, unless it leaves the choice to the run.
+        values = {key: getattr(config.run, key) for key in MAY_CHANGE}
+        changed = {key: value for key, value in values.items() if value != MAY_CHANGE[key]}
+        return settled.replace_run(**changed, devices=config.run.devices)
+
+    def _refuse_foreign(self) -> None:
+        """Raise ConfigError where files would be lost that no run of ours wrote."""
+        # The nearest that is there of the folder and those above it, in which it would be made.
+        nearest = next((place for place in (self.path, *self.path.parents) if place.exists()), None)
+        if nearest is not None and not nearest.is_dir():
+            raise ConfigError(f"run: output {self.path}: {nearest} is a file; name another folder")
+        own = (
+            self.config,
+            self.manifest,
+            self.metrics,
+            self.tensorboard,
+            self.checkpoints,
+            self.best,
+            self.model,
+        )
+        there = [path.name for path in own if path.exists()]
+        if there and not self.is_run():
+            raise ConfigError(
+                f"run: output {self.path} holds other files ({', '.join(there)}), which would be"
+                " lost; name another folder"
+            )
+
+    def is_run(self) -> bool:
+        """Return whether a run of ours has begun in this folder."""
+        # A checkpoint of ours is enough, even where the manifest was lost.
+        for path in checkpoints_in(self.checkpoints):
+            if holds_record(path / STATE_FILE, CHECKPOINT):
+                return True
+        return holds_record(self.manifest, RUN)
+
+    def compare(self, digests: Mapping[str, str], warn: Callable[[str], None]) -> None:
+        """Compare what the run in this folder began with to what it would go on with.
+
+        Args:
+            digests: of the data, by the manifest's keys.
+            warn: called once with the packages that have another version now.
+
+        Raises:
+            DataError: the data are others.
+        """
+        manifest = self.read_manifest()
+        for key, digest in digests.items():
+            # a manifest of an older version lacks some digests, which are then not compared
+            if manifest.get(key, digest) != digest:
+                which = key.removesuffix("_digest").replace("data", "training")
+                raise DataError(
+                    f"its {which} data changed since it began; start over with --resume never",
+                    path=self.path,
+                )
+        now = versions()
+        began: dict[str, str] = manifest.get("versions", {})
+        others = [
+            f"{name} {was} (now {now.get(name)})"
+            for name, was in began.items()
+            if was != now.get(name)
+        ]
+        if others:
+            warn(
+                f"this run began with {', '.join(others)}: it may end otherwise than one that was"
+                " not stopped"
+            )
+
+    def begin(
+        self, given: TrainConfig, settled: TrainConfig, *, digests: Mapping[str, str], fresh: bool
+    ) -> None:
+        """Write manifest.json and config.toml.
+
+        A fresh start first removes what an earlier run left.
+
+        Args:
+            given: the config as the user wrote it.
+            settled: the config as it is computed with.
+            digests: of the data, by the manifest's keys.
+            fresh: whether the run begins at step 0.
+        """
+        if fresh:
+            self._remove_earlier()
+        if fresh or not self.manifest.exists():
+            record = {
+                "requested": given.to_mapping(),
+                **digests,
+                "versions": versions(),
+                "python": platform.python_version(),
+                "machine": f"{platform.system()} {platform.machine()}",
+            }
+            # First and in one go: a folder with a manifest is a run's, whatever else is in it.
+            write_record(self.manifest, RUN, record)
+        with atomic_write(self.config) as file:
+            file.write(settled.to_toml())
+        # what a killed process left under temporary names
+        for folder in (self.path, self.checkpoints):
+            if folder.is_dir():
+                sweep(folder)
+
+    def _remove_earlier(self) -> None:
+        """Remove what an earlier run wrote, and nothing else.
+
+        Raises:
+            ConfigError: the folder of a model holds other files, which would end up with another
+                model.
+        """
+        for folder in (self.best, self.model):
+            others = other_entries(folder, MODEL_ENTRIES)
+            if others:
+                raise ConfigError(
+                    f"{others[0]} is not of this run; move it elsewhere, or set run.output to"
+                    " another folder"
+                )
+        for model in (self.best, self.model):
+            remove_entries(model, MODEL_ENTRIES)
+        for checkpoint in checkpoints_in(self.checkpoints):
+            remove_entries(checkpoint, ENTRIES)
+        for events in self.tensorboard.glob("events.out.tfevents.*"):
+            events.unlink()
+        for folder in (self.checkpoints, self.tensorboard):
+            # It stays where something else is in it.
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        self.metrics.unlink(missing_ok=True)
+
+    def read_manifest(self) -> dict[str, Any]:
+        """The manifest as written.
+
+        Raises:
+            CheckpointError: it is missing or damaged.
+        """
+        try:
+            return read_record(self.manifest, RUN)
+        except RecordError as error:
+            raise CheckpointError(str(error)) from error
+
+
+def versions() -> dict[str, str]:
+    """Of this package and those that compute."""
+    return {
+        "interlingua": __version__,
+        "torch": str(torch.__version__),  # with what it was built for, as in 2.11.0+cu130
+        **{name: importlib.metadata.version(name) for name in PACKAGES},
+    }

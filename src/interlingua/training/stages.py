@@ -1,0 +1,400 @@
+"""Several runs in a row, from one file.
+
+A stage names a run's TOML file, and a later stage may start from its model:
+
+    output = "runs/calibrated"
+
+    [[stage]]
+    name = "nli"
+    config = "nli.toml"                            # next to this file
+
+    [[stage]]
+    name = "sts"
+    config = "sts.toml"
+    set.encoder.path = "{nli.best}"                # or {STAGE.model}, {STAGE.silver}
+
+A stage's run lies in ``output/<name>``. ``output/stages.json`` keeps each stage's configuration and
+the digests of what it took from earlier ones and of what it left: what is done is not repeated, and
+what has changed since is refused. It is a record and not a workspace: a run's folder is locked and
+resumed by the run itself, and all processes of a run read which stages are done.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from interlingua.config import (
+    CheckedSettings,
+    apply_override,
+    from_mapping,
+    load_toml,
+    to_mapping,
+    with_absolute_paths,
+)
+from interlingua.config.registry import did_you_mean
+from interlingua.errors import CheckpointError, ConfigError
+from interlingua.runtime.processes import is_first_process
+from interlingua.storage.files import PathLike, sha256_file, sha256_tree
+from interlingua.storage.formats import STAGES
+from interlingua.storage.locks import exclusive
+from interlingua.storage.record import RecordError, read_record, write_record
+from interlingua.training.config import LENGTHS, TrainConfig, differences, train_config_from
+from interlingua.training.log import say
+from interlingua.training.loop import train
+from interlingua.training.result import TrainResult
+from interlingua.training.run_folder import MAY_CHANGE
+from interlingua.training.silver import SilverConfig, silver
+from interlingua.training.validation import Evaluate
+
+PRODUCTS = {"train": ("best", "model"), "silver": ("silver",)}
+"""What later stages may take from a stage, by its kind."""
+REFERENCE = re.compile(r"\{([\w-]+)\.(\w+)\}")
+STATE_FILE = "stages.json"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StageConfig(CheckedSettings):
+    """[[stage]]: a training run, or the making of silver pairs."""
+
+    name: str
+    """What later stages call it, and its folder."""
+    config: Path | None = None
+    """The run's TOML file, relative to this file as all paths."""
+    silver: SilverConfig | None = None
+    """In place of ``config``: pairs to be found and scored by models."""
+    set: dict[str, Any] = field(default_factory=dict)
+    """Keys of the run's file that have another value here: ``set.run.max_steps = 1000``."""
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
+            raise ConfigError(f"stage {self.name!r}: a name has letters, digits, - and _ alone")
+        if (self.config is None) == (self.silver is None):
+            raise ConfigError(
+                f"stage {self.name}: give either config, the run's TOML file, or silver"
+            )
+        if self.silver is not None and self.set:
+            raise ConfigError(
+                f"stage {self.name}: set changes the keys of a run; this stage has none"
+            )
+
+    @property
+    def kind(self) -> str:
+        """What it does: train, or make silver."""
+        if self.silver is None:
+            return "train"
+        return "silver"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StagesConfig(CheckedSettings):
+    """A file of stages."""
+
+    output: Path
+    """Folder of all of them."""
+    stage: tuple[StageConfig, ...]
+    """In the order of the work."""
+    set: dict[str, Any] = field(default_factory=dict)
+    """Keys that have another value in every run."""
+
+    def __post_init__(self) -> None:
+        names = [stage.name for stage in self.stage]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ConfigError(f"two stages are called {twice}; give each a name of its own")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage, ready to be run: all references replaced by paths."""
+
+    name: str
+    run: TrainConfig | SilverConfig
+    inputs: tuple[Path, ...]
+    """What it takes from earlier stages."""
+
+    def mapping(self) -> dict[str, Any]:
+        """The stage's configuration."""
+        if isinstance(self.run, TrainConfig):
+            return self.run.to_mapping()
+        return to_mapping(self.run)
+
+    def differences_from(self, earlier: Mapping[str, Any]) -> list[str]:
+        """The keys in which it differs from an earlier configuration."""
+        if isinstance(self.run, TrainConfig):
+            # Read and written anew, with the defaults of keys that did not exist then.
+            earlier = train_config_from(earlier).to_mapping()
+        ignore = frozenset(f"run.{key}" for key in MAY_CHANGE)
+        return differences(earlier, self.mapping(), ignore=ignore)
+
+
+def is_staged(path: PathLike) -> bool:
+    """Return whether a TOML file holds stages rather than one run."""
+    return "stage" in load_toml(path)
+
+
+def load_stages(path: PathLike, *, overrides: Sequence[str] = ()) -> tuple[Path, list[Stage]]:
+    """Read a file of stages and the files of their runs.
+
+    Args:
+        path: the file.
+        overrides: ``"section.key=value"`` changes every run, ``"STAGE.section.key=value"`` one
+            stage, and ``"output=DIR"`` the folder.
+
+    Returns:
+        the folder, and the stages in order.
+
+    Raises:
+        ConfigError: a file has mistakes, or a stage refers to something that no earlier stage
+            leaves.
+    """
+    table = load_toml(path)
+    stages = {
+        str(stage.get("name")): stage for stage in table.get("stage", []) if isinstance(stage, dict)
+    }
+    for override in overrides:
+        first, _, rest = override.partition(".")
+        if override.partition("=")[0].strip() == "output":
+            apply_override(table, override)
+        elif first.strip() in stages:
+            # A stage's own table holds silver; keys of its run's file stand in ``set``.
+            changed = stages[first.strip()]
+            if not rest.startswith("silver."):
+                changed = changed.setdefault("set", {})
+            apply_override(changed, rest)
+        else:
+            apply_override(table.setdefault("set", {}), override)
+    config = from_mapping(StagesConfig, table, where=str(path))
+    output = config.output.absolute()
+    ready: list[Stage] = []
+    # Filled as the stages are read: a reference can name an earlier stage only.
+    kinds: dict[str, str] = {}
+    for stage in config.stage:
+        inputs: list[Path] = []
+        where = f"{path}: stage {stage.name}"
+        run: TrainConfig | SilverConfig
+        if stage.silver is not None:
+            table = _resolved(to_mapping(stage.silver), output, kinds, inputs, where)
+            run = from_mapping(SilverConfig, table, where=where)
+        else:
+            assert stage.config is not None
+            # The run's file, what is set for all runs, what is set for this one, in this order.
+            table = _changed(load_toml(stage.config), config.set)
+            table = _resolved(_changed(table, stage.set), output, kinds, inputs, where)
+            table.setdefault("run", {})["output"] = str(output / stage.name)
+            run = with_absolute_paths(train_config_from(table, where=f"{where}: {stage.config}"))
+        ready.append(Stage(stage.name, run, tuple(inputs)))
+        kinds[stage.name] = stage.kind
+    return output, ready
+
+
+def run_stages(
+    output: Path,
+    stages: Sequence[Stage],
+    *,
+    evaluator: Callable[[TrainConfig], Evaluate | None],
+    resume: str = "auto",
+    progress: bool = False,
+) -> list[TrainResult]:
+    """Run the stages that are not done yet; one that was stopped goes on where it stopped.
+
+    Args:
+        output: folder of all stages.
+        stages: see ``load_stages``.
+        evaluator: gives what a run is evaluated by.
+        resume: "auto", or "never" to start all over.
+        progress: whether to show progress on stderr.
+
+    Returns:
+        the results of the training runs made now, up to one that was interrupted.
+
+    Raises:
+        ConfigError: a stage was begun with another config or with other inputs, or another run is
+            at work there.
+    """
+    if resume not in ("auto", "never"):
+        raise ConfigError(
+            f"--resume {resume}: stages go on by themselves; give auto, or never to start all over"
+        )
+    if not is_first_process():  # one process locks for all
+        return _run_stages(output, stages, evaluator, resume, progress=False)
+    with exclusive(output, remedy="set output to another folder"):
+        return _run_stages(output, stages, evaluator, resume, progress=progress)
+
+
+def _run_stages(
+    output: Path,
+    stages: Sequence[Stage],
+    evaluator: Callable[[TrainConfig], Evaluate | None],
+    resume: str,
+    *,
+    progress: bool,
+) -> list[TrainResult]:
+    main = is_first_process()
+    record: dict[str, Any] = {}
+    if resume == "auto":
+        record = _read_record(output)
+    # Before any stage is run: a change of the last one is reported at once, not after hours.
+    _refuse_other_configs(output, stages, record)
+    results: list[TrainResult] = []
+    for number, stage in enumerate(stages, 1):
+        before = record.get(stage.name)
+        inputs = {str(path): _digest(path) for path in stage.inputs} if main else {}
+        # An input that has changed makes a stage that is done, or begun, another one.
+        if main and before is not None and before["inputs"] != inputs:
+            changed = next(path for path in inputs if before["inputs"].get(path) != inputs[path])
+            raise ConfigError(
+                f"{output}: stage {stage.name} was begun from another {changed}; start all over"
+                " with --resume never"
+            )
+        if before is not None and before["done"]:
+            _refuse_changed(output / stage.name, before.get("products"))
+            _tell(f"stage {number} of {len(stages)}: {stage.name} is done", show=progress)
+            continue
+        _tell(f"stage {number} of {len(stages)}: {stage.name}", show=progress)
+        # Written before the work begins, so that a stage that is stopped is known to have begun.
+        if main:
+            record[stage.name] = {"requested": stage.mapping(), "inputs": inputs, "done": False}
+            _write_record(output, record)
+        if isinstance(stage.run, TrainConfig):
+            results.append(
+                train(stage.run, evaluate=evaluator(stage.run), resume=resume, progress=progress)
+            )
+            if results[-1].interrupted:
+                break  # later stages would start from a model that is not there
+        elif main:
+            report = silver(stage.run, output / stage.name)
+            _tell(f"{report.pairs:,} silver pairs of {report.sentences:,} sentences", show=progress)
+        if main:
+            record[stage.name] |= {"done": True, "products": _products(output / stage.name)}
+            _write_record(output, record)
+    return results
+
+
+def _refuse_other_configs(output: Path, stages: Sequence[Stage], record: Mapping[str, Any]) -> None:
+    for stage in stages:
+        if stage.name not in record:
+            continue
+        changes = stage.differences_from(record[stage.name]["requested"])
+        if changes:
+            raise ConfigError(
+                f"{output}: stage {stage.name} was begun with another config:"
+                f" {', '.join(changes[:3])} (then, now); set output to another folder, or start all"
+                " over with --resume never"
+            )
+
+
+def _products(folder: Path) -> dict[str, str]:
+    """Return the digests of what a finished stage has left."""
+    names = ("best", "model", "silver.tsv", "manifest.json")
+    return {name: _digest(folder / name) for name in names if (folder / name).exists()}
+
+
+def _refuse_changed(folder: Path, products: Any) -> None:
+    """Refuse a finished stage that is not as it was finished.
+
+    Raises:
+        CheckpointError: something of it was changed or removed.
+    """
+    if not is_first_process():  # one process looks for all
+        return
+    now = _products(folder)
+    if now != products:
+        then = products if isinstance(products, dict) else {}
+        name = min(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
+        raise CheckpointError(
+            f"{folder / name}: changed or removed since the stage was done; start all over with"
+            " --resume never"
+        )
+
+
+def _changed(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested tables with some keys set.
+
+    A length of the run takes the place of another, a model that of a preset.
+    """
+    table = copy.deepcopy(table)
+    if "path" in changes and "preset" in table:
+        # [encoder] of a model has none of the sizes that a preset may be given.
+        table = {key: value for key, value in table.items() if key == "pooling"}
+    for key, value in changes.items():
+        old = table.get(key)
+        if isinstance(value, Mapping) and isinstance(old, dict):
+            value = _changed(old, value)
+        table[key] = value
+    if any(key in changes for key in LENGTHS):
+        replaced = [key for key in LENGTHS if key not in changes]
+        table = {key: value for key, value in table.items() if key not in replaced}
+    return table
+
+
+def _resolved(
+    value: Any, output: Path, kinds: Mapping[str, str], inputs: list[Path], where: str
+) -> Any:
+    """The same with paths in place of references; notes the paths."""
+    if isinstance(value, Mapping):
+        return {key: _resolved(part, output, kinds, inputs, where) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_resolved(part, output, kinds, inputs, where) for part in value]
+    if not isinstance(value, str) or (match := REFERENCE.fullmatch(value)) is None:
+        return value
+    stage, product = match.groups()
+    # The path is known before the stage has run; whether it is there is seen when it is due.
+    if stage not in kinds:
+        raise ConfigError(
+            f"{where}: {value} does not name an earlier stage{did_you_mean(stage, list(kinds))}"
+        )
+    if product not in PRODUCTS[kinds[stage]]:
+        offered = ", ".join(f"{{{stage}.{name}}}" for name in PRODUCTS[kinds[stage]])
+        raise ConfigError(f"{where}: {value} is nothing that the stage leaves; there is: {offered}")
+    files = {"silver": "silver.tsv"}  # the others are folders of their own names
+    path = output / stage / files.get(product, product)
+    inputs.append(path)
+    return str(path)
+
+
+def _digest(path: Path) -> str:
+    if not path.exists():
+        raise CheckpointError(
+            f"{path}: an earlier stage should have left it; start all over with --resume never"
+        )
+    if path.is_dir():
+        return sha256_tree(path)
+    return sha256_file(path)
+
+
+def _read_record(output: Path) -> dict[str, Any]:
+    path = output / STATE_FILE
+    try:
+        record = read_record(path, STAGES).get("stages")
+    except RecordError as error:
+        if error.is_missing:
+            return {}
+        raise CheckpointError(str(error)) from error
+    # The checksum does not tell who wrote the record.
+    if not isinstance(record, dict):
+        raise CheckpointError(f"{path}: damaged: it has no stages; {STAGES.remedy}")
+    unknown = [
+        name
+        for name, stage in record.items()
+        if not isinstance(stage, dict) or "requested" not in stage
+    ]
+    if unknown:
+        raise CheckpointError(
+            f"{path}: stage {unknown[0]} has no requested config; start all over with --resume"
+            " never"
+        )
+    return record
+
+
+def _write_record(output: Path, record: Mapping[str, Any]) -> None:
+    write_record(output / STATE_FILE, STAGES, {"stages": record})
+
+
+def _tell(text: str, *, show: bool) -> None:
+    if show:
+        say(text)

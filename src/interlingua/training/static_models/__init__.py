@@ -1,0 +1,1 @@
+"""Training of token vectors, without layers."""

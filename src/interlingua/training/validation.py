@@ -1,0 +1,231 @@
+"""What is measured now and then: loss on fixed batches, collapse, and the caller's own metrics.
+
+The main process measures alone, on batches that depend neither on the number of processes nor on
+the size of a micro-batch, so that the curves of two runs can be compared.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from interlingua.batches.feeds import FeedName, Plan, token_batches
+from interlingua.corpus.samples.sampling import Caps
+from interlingua.errors import ConfigError
+from interlingua.methods.objective import Objective
+from interlingua.training.build import MicroBatches, batch_of
+from interlingua.training.checkpoint import TrainState
+from interlingua.training.config import RunConfig, TrainConfig
+from interlingua.training.feeds.feeds import TrainingData, make_plan
+from interlingua.training.machine.engine import Engine
+from interlingua.training.monitors import Spread, spread
+
+Evaluate = Callable[[Any, int], dict[str, float]]
+VALID_LOSS = "valid_loss"
+SPREAD_SENTENCES = 512
+"""Of the validation set, that the spread of the embeddings is measured on."""
+
+
+class ValidationResult(NamedTuple):
+    """Result of one evaluation."""
+
+    metrics: dict[str, float]
+    spread: Spread | None
+
+
+def valid_batches(config: TrainConfig, data: TrainingData, batches: MicroBatches) -> list[Any]:
+    """The fixed validation batches, the same on any number of processes and with any micro-batch.
+
+    Whole ones, as in-batch negatives make losses of batches of different sizes incomparable.
+
+    Args:
+        config: says how many rows to use, at most, and the size of a batch; smaller only where
+            there are fewer rows.
+        data: where the method's main feed has no validation rows there are no batches; where
+            another feed has none, its training rows are taken.
+        batches: the training batches, with the other feeds' rows in the same proportion.
+    """
+    main = next(iter(data.train))
+    count = min(config.data.valid_pairs, len(data.valid.get(main, ())))
+    if count < 2:
+        return []  # a single row has nothing to be compared with
+    size = min(config.data.valid_batch_size or config.run.global_batch_size, count)
+    # As the rows are there, not as training mixes them.
+    unmixed = dataclasses.replace(config.data, temperature=1.0, caps=Caps())
+    plans: dict[FeedName, Plan] = {}
+    for feed, plan in batches.plans.items():
+        batch_size = size
+        if feed != main:
+            # in the same proportion to the main feed's as in training
+            batch_size = max(1, plan.global_batch_size * size // config.run.global_batch_size)
+        plans[feed] = make_plan(
+            feed,
+            data.valid.get(feed, data.train[feed]),
+            unmixed,
+            batch_size=batch_size,
+            max_tokens=batches.max_tokens,
+            seed=0,
+        )
+    return [batch_of(plans, step) for step in range(count // size)]
+
+
+def measure(
+    objective: Objective,
+    batches: Sequence[Any],
+    engine: Engine,
+    *,
+    evaluate: Evaluate | None,
+    step: int,
+) -> ValidationResult:
+    """Validation loss with its terms, spread of the embeddings, and the caller's own metrics.
+
+    Dropout is off.
+
+    Args:
+        objective: put back into training afterwards.
+        batches: see ``valid_batches``.
+        engine: only its main process measures, all get the result.
+        evaluate: is given ``objective.evaluated``, mostly the encoder, and the step; returns
+            metrics by name.
+        step: optimizer steps done.
+    """
+    measured = None
+    if engine.is_main:
+        objective.eval()
+        with engine.alone(objective):
+            metrics, found = _on_batches(objective, batches, engine)
+        if evaluate is not None:
+            metrics |= evaluate(objective.evaluated, step)
+        measured = ValidationResult(metrics, found)
+        objective.train()
+    shared = engine.share(measured)
+    assert shared is not None
+    return shared
+
+
+def check_metric(
+    objective: Objective,
+    batches: Sequence[Any],
+    engine: Engine,
+    *,
+    evaluate: Evaluate | None,
+    config: RunConfig,
+) -> None:
+    """Make sure, before the first step, that what decides on the best model will be measured.
+
+    Args:
+        objective: is run on one batch unless the name tells enough.
+        batches: see ``valid_batches``.
+        engine: see ``measure``.
+        evaluate: a function that says in its attribute ``names`` what it measures; one without
+            can't be checked.
+        config: names what decides.
+
+    Raises:
+        ConfigError: it is not measured.
+    """
+    name = config.metric_for_best_model
+    evaluated = () if evaluate is None else getattr(evaluate, "names", None)
+    if evaluated is None or name in evaluated or (name == VALID_LOSS and batches):
+        return
+    measured = measure(objective, batches[:1], engine, evaluate=None, step=0).metrics
+    if name not in measured:
+        raise _unmeasured(name, (*measured, *evaluated))
+
+
+def update_best(state: TrainState, metrics: dict[str, float], config: RunConfig) -> bool:
+    """Enter an evaluation into the state.
+
+    Where the metric is saturated, which it may be before the first step, no evaluation can be
+    better by it. Then the validation loss decides among those of equal value.
+
+    Returns:
+        whether it is the best so far; what is not finite never is.
+
+    Raises:
+        ConfigError: what decides was not measured.
+    """
+    name = config.metric_for_best_model
+    if name not in metrics:
+        raise _unmeasured(name, metrics)
+    value = metrics[name]
+    compare = operator.gt if _is_greater_better(config) else operator.lt
+    best = state.best_metric
+    loss = metrics.get(VALID_LOSS, math.nan)
+    # Strictly: of equal evaluations the first stays the best.
+    better = math.isfinite(value) and (best is None or compare(value, best))
+    if value == best and is_saturated(value, config) and state.best_loss is not None:
+        better = loss < state.best_loss
+    if better:
+        state.best_metric = value
+        state.best_loss = loss if math.isfinite(loss) else None
+        state.best_step = state.step
+        state.evaluations_since_best = 0
+    else:
+        state.evaluations_since_best += 1
+    return better
+
+
+def _is_greater_better(config: RunConfig) -> bool:
+    """Whether a higher value of what decides is better; by its name unless the config says it."""
+    if config.greater_is_better is None:
+        return not config.metric_for_best_model.endswith("loss")
+    return config.greater_is_better
+
+
+def is_saturated(value: float, config: RunConfig) -> bool:
+    """Return whether what decides has the best value that a share can have."""
+    return value == (1.0 if _is_greater_better(config) else 0.0)
+
+
+def saturation_warning(metrics: dict[str, float], config: RunConfig) -> str | None:
+    """A warning where what decides can't get better than before the first step; None otherwise."""
+    name = config.metric_for_best_model
+    value = metrics[name]
+    if not is_saturated(value, config):
+        return None
+    outcome = "the start stays the best"
+    if math.isfinite(metrics.get(VALID_LOSS, math.nan)):
+        outcome = f"{VALID_LOSS} decides among evaluations that have it too"
+    return (
+        f"{name} is {value:g} before the first step, and can't get better: {outcome}; choose a"
+        " harder test, or another metric_for_best_model"
+    )
+
+
+def _unmeasured(name: str, known: Collection[str]) -> ConfigError:
+    there = ", ".join(known) or "nothing, as there are no validation pairs"
+    return ConfigError(f"run: metric_for_best_model {name!r} is not measured; there is: {there}")
+
+
+def out_of_patience(state: TrainState, config: RunConfig) -> bool:
+    """Return whether so many evaluations in a row were no better that the run ends."""
+    patience = config.early_stopping_patience
+    return patience is not None and state.evaluations_since_best >= patience
+
+
+@torch.no_grad()
+def _on_batches(
+    objective: Objective, batches: Sequence[Any], engine: Engine
+) -> tuple[dict[str, float], Spread | None]:
+    if not batches:
+        return {}, None
+    sums: dict[str, float] = {}
+    embeddings: list[torch.Tensor] = []
+    for batch in batches:
+        with engine.autocast():
+            output = objective(batch)
+            # of the first side only: translations of one another are meant to be close
+            if sum(map(len, embeddings)) < SPREAD_SENTENCES:
+                embeddings.append(objective.encoder(next(token_batches(batch))).float())
+        for name, value in {"loss": output.loss, **output.terms}.items():
+            sums[f"valid_{name}"] = sums.get(f"valid_{name}", 0.0) + value.item()
+    measured = {name: value / len(batches) for name, value in sums.items()}
+    found = spread(torch.cat(embeddings)[:SPREAD_SENTENCES])
+    measured |= {f"embedding_{name}": value for name, value in found._asdict().items()}
+    return measured, found

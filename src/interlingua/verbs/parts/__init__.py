@@ -1,0 +1,1 @@
+"""Parts of verbs: shared options, checks of inputs, and steps of one verb."""

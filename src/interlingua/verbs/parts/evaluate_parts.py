@@ -1,0 +1,180 @@
+"""``evaluate --devices 8``: several processes embed, and this one scores.
+
+Each process embeds a part of the passages into the cache that all share, as ``evaluate --shard``
+does on machines of a cluster. Then this process finds all vectors in the cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import queue
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from interlingua.errors import ConfigError, InterlinguaError, TaskError
+from interlingua.runtime.processes import LibraryContext, end_with_parent
+from interlingua.runtime.progress import SILENT, Progress
+
+Run = Callable[[Any, Progress], object]
+"""Evaluates as options say; a function of a module, which the processes import."""
+SECONDS = 0.5
+"""Between two looks at how far the first part is."""
+
+
+def check_devices(options: Any) -> None:
+    """Refuse what can't be embedded by several processes, before a model is loaded.
+
+    Args:
+        options: of ``evaluate``.
+
+    Raises:
+        ConfigError: the model is loaded already, a part or a budget is given too, or there are
+            fewer GPUs.
+    """
+    import torch
+
+    if not isinstance(options.model, str | os.PathLike):
+        raise ConfigError(
+            "devices starts processes that each load the model: name its folder, or hf:owner/name"
+        )
+    for name in ("shard", "budget"):
+        if getattr(options, name) is not None:
+            raise ConfigError(f"devices and {name} exclude one another; drop one of them")
+    if options.device not in (None, "cuda", "cpu"):
+        raise ConfigError(
+            f"devices takes a GPU for each process, or the CPU; drop device {options.device!r}"
+        )
+    if options.device == "cpu":
+        return
+    gpus = torch.cuda.device_count()
+    if gpus and (options.devices or 0) > gpus:
+        raise ConfigError(
+            f"devices is {options.devices}, but there are {gpus} GPUs; set {gpus}, or --device cpu"
+        )
+
+
+def embed_parts(options: Any, run: Run, progress: Progress) -> None:
+    """Embed the passages of all tasks, a part in each of ``options.devices`` processes.
+
+    A part that was stopped goes on in the next run.
+
+    Args:
+        options: see ``check_devices``; the tasks are embedded in parts, and there is a cache.
+        run: embeds a part.
+        progress: shows how far the work is.
+
+    Raises:
+        TaskError: a process ended early, or met an error.
+    """
+    import torch
+
+    assert options.devices is not None
+    on_gpus = options.device != "cpu" and torch.cuda.device_count() > 0
+    threads = None
+    if not on_gpus:  # the processes share this one's cores
+        threads = max(1, torch.get_num_threads() // options.devices)
+    # CUDA does not survive a fork. A task that the script defines is found by its script alone.
+    context: Any = LibraryContext()
+    if _is_of_script(options.suite):
+        context = multiprocessing.get_context("spawn")
+    messages: Any = context.Queue()
+    processes = []
+    for number in range(options.devices):
+        # Pooling, prompt and scale are checked once, by the process that scores.
+        shard = f"{number + 1}/{options.devices}"
+        part = replace(options, devices=None, shard=shard, check=False)
+        if on_gpus:
+            part = replace(part, device=f"cuda:{number}")
+        processes.append(context.Process(target=_embed, args=(run, part, threads, messages)))
+    # They end where one of them fails or this process is interrupted (Ctrl-C reaches all, and is
+    # left to this one). Each also watches this process, which may be killed before it ends them.
+    try:
+        for process in processes:
+            process.start()
+        _wait(processes, messages, progress)
+    finally:
+        started = [process for process in processes if process.pid is not None]
+        for process in started:
+            process.terminate()  # those that have ended don't mind
+        for process in started:
+            process.join()
+
+
+def _is_of_script(suite: Any) -> bool:
+    """Return whether a task is of a class that the caller's script defines."""
+    if isinstance(suite, str):
+        return False
+    return any(type(task).__module__ == "__main__" for task in suite)
+
+
+def _wait(processes: Sequence[BaseProcess], messages: Any, progress: Progress) -> None:
+    running = list(processes)
+    while running:
+        wait([process.sentinel for process in running], timeout=SECONDS)
+        # Before the exit codes: what an error was comes as a message of the process.
+        _read(messages, progress)
+        for process in running:
+            if process.exitcode:
+                raise TaskError(
+                    f"a process that embeds a part ended with {process.exitcode} (is the memory"
+                    " full? A script that defines a task needs if __name__ == '__main__' around"
+                    " this call); the same command goes on where it was stopped"
+                )
+        running = [process for process in running if process.exitcode is None]
+    _read(messages, progress)
+
+
+def _read(messages: Any, progress: Progress) -> None:
+    """Pass on what the processes have sent: how far the first one is, or an error."""
+    with contextlib.suppress(queue.Empty):
+        while True:
+            problem, *call = messages.get(timeout=0.01)
+            if problem is not None:
+                raise TaskError(problem)
+            name, values, named = call
+            getattr(progress, name)(*values, **named)
+
+
+class _Sent(Progress):
+    """Progress that is shown by the process at the other end of a queue."""
+
+    def __init__(self, messages: Any) -> None:
+        self._messages = messages
+
+    def start(
+        self, total: float | None = None, unit: str = "", label: str = "", *, done: float = 0
+    ) -> None:
+        """See ``Progress.start``."""
+        self._messages.put((None, "start", (total, unit, label), {"done": done}))
+
+    def advance(self, count: float = 1) -> None:
+        """See ``Progress.advance``."""
+        self._messages.put((None, "advance", (count,), {}))
+
+    def note(self, text: str) -> None:
+        """See ``Progress.note``."""
+        self._messages.put((None, "note", (text,), {}))
+
+
+def _embed(run: Run, options: Any, threads: int | None, messages: Any) -> None:
+    """Embed one part in a process of its own, which ends with the one that started it."""
+    import torch
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    end_with_parent()
+    # Else each process would take all cores.
+    if threads is not None:
+        torch.set_num_threads(threads)
+    progress = SILENT
+    if options.shard.startswith("1/"):
+        progress = _Sent(messages)
+    try:
+        run(options, progress)
+    except InterlinguaError as error:  # as text, for errors of some kinds can't be sent
+        messages.put((str(error),))

@@ -1,0 +1,89 @@
+"""Export of token vectors: trained, written and compared with the model that they come from.
+
+The model is the teacher of a static one: a table of a vector per token, of which a text's vector is
+the mean. A training run in a folder of its own comes first, so that a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from interlingua.errors import InterlinguaError
+
+if TYPE_CHECKING:
+    from interlingua.evaluation.validation import Evaluator
+    from interlingua.exporters.sentence_transformers import ExportSettings
+
+
+def export_static(
+    model: str,
+    output: Path,
+    corpus: Path,
+    settings: ExportSettings,
+    *,
+    dim: int | None,
+    overrides: Sequence[str],
+) -> tuple[Any, list[str]]:
+    """Train a vector for each token and write them.
+
+    ``training.static_models.static_training`` describes the training,
+    ``exporters.sentence_transformers`` the directory.
+
+    Args:
+        model: the teacher.
+        output: the new directory.
+        corpus: folder that ``interlingua prepare`` wrote.
+        settings: of the directory.
+        dim: width of the vectors; the teacher's by default.
+        overrides: keys of the training run.
+
+    Returns:
+        How close the written vectors are, if that was checked, and the report in lines.
+
+    Raises:
+        InterlinguaError: it was stopped.
+    """
+    from interlingua.corpus.formats.evaluation_sets import pair_files
+    from interlingua.encoder.encoder import Encoder
+    from interlingua.evaluation.against import against
+    from interlingua.exporters.sentence_transformers import export, find_model
+    from interlingua.training.static_models.static_training import train_static, usual_prompt
+
+    teacher = Encoder.load(find_model(model)[0])
+    work = output.with_name(f"{output.name}-training")
+    result = train_static(
+        teacher,
+        corpus,
+        work,
+        dim=dim,
+        overrides=overrides,
+        evaluate=_evaluator(corpus / "valid_text"),
+    )
+    if result.interrupted:
+        raise InterlinguaError(
+            f"stopped after step {result.step} of {result.max_steps}, saved in {work}; the same"
+            " command goes on"
+        )
+    best = result.best or result.model
+    assert best is not None
+    done = export(best, output, settings)
+    lines = []
+    # Held-out pairs rather than those by which the best model was chosen.
+    folders = (corpus / "heldout", corpus / "valid_text")
+    folder = next(filter(pair_files, folders), None)
+    if folder is not None:
+        teacher.eval()  # without dropout
+        compared = against(teacher, Encoder.load(output), folder, prompt=usual_prompt(teacher))
+        lines = [f"{model} (slow) and {output} (fast) on {folder}:", *compared.lines()]
+    return done, [*lines, f"{work}: the training run; remove it when you are done"]
+
+
+def _evaluator(folder: Path) -> Evaluator | None:
+    from interlingua.corpus.formats.evaluation_sets import pair_files
+    from interlingua.evaluation.validation import validation_evaluator
+
+    if not pair_files(folder):
+        return None
+    return validation_evaluator(folder)

@@ -1,0 +1,349 @@
+"""Options that several verbs have: the model with how it computes, and two texts to be paired."""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from interlingua.config import AtLeast, apply_override
+from interlingua.config.options import (
+    INPUT,
+    MODEL,
+    OUTPUT,
+    SEARCH,
+    Names,
+    Options,
+    argument,
+    is_frame,
+    option,
+)
+from interlingua.config.registry import BACKENDS, DEFAULT_MODEL, installed_model_entry
+from interlingua.corpus.formats.bitext import FORMAT_OF_SUFFIX, is_moses_name
+from interlingua.errors import ConfigError, with_article
+from interlingua.mining import defaults
+from interlingua.storage.files import COMPRESSIONS, PathLike, stem_and_suffix
+from interlingua.storage.limits import MAX_LINE_CHARACTERS
+from interlingua.storage.remote import WILD, is_remote
+
+Model = Any
+"""A model directory, a run, ``hf:owner/name`` or the name of an installed model.
+
+In Python also an encoder, a function from texts to vectors, or None for the model of the package
+interlingua-mini.
+"""
+STANDARD_INPUT = "-"
+BACKEND = "interlingua"
+"""The backend of our own models."""
+# Those that are built in: a look for installed ones would slow ``--help``, and change it.
+BACKENDS_HELP = f"{', '.join(BACKENDS)}, or package.module:Class."
+
+
+REQUIRED = dataclasses.MISSING
+"""In place of a default."""
+
+
+def output_option(help: str, default: Any = None, **more: Any) -> Any:
+    """The path that a verb writes to; see ``option``."""
+    return option(default, help, group=OUTPUT, short="-o", **{"kind": Path, **more})
+
+
+def joined(names: Names | Mapping[str, float | None]) -> str:
+    """Names with commas, with their limits where they have some: ``length=2.5,script``."""
+    if isinstance(names, str):
+        return names
+    if isinstance(names, Mapping):
+        parts = [name if limit is None else f"{name}={limit}" for name, limit in names.items()]
+        return ",".join(parts)
+    return ",".join(names)
+
+
+def as_path(path: PathLike | None) -> Path | None:
+    """The path, or None."""
+    if path is None:
+        return None
+    return Path(path)
+
+
+def as_text(path: PathLike | None) -> str | None:
+    """The path as text, for what may also be a prefix of files or the name of a hub's data."""
+    if path is None:
+        return None
+    return str(path)
+
+
+def overridden(config: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """A copy of a config's table with overrides, ``section.key=value``, in it."""
+    table = _copied(config)
+    for override in overrides:
+        apply_override(table, override)
+    return table
+
+
+def _copied(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of a table and of the tables in it, as overrides are set in them."""
+    return {
+        key: _copied(value) if isinstance(value, Mapping) else value for key, value in table.items()
+    }
+
+
+def embedding_function(encoder: Any) -> Callable[..., Any]:
+    """The ``encode`` of an encoder, or the function itself.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    embed: Any = getattr(encoder, "encode", encoder)
+    # A text has a method of that name, too.
+    if isinstance(encoder, str) or not callable(embed):
+        kind = type(encoder).__name__
+        raise ConfigError(
+            "expected an encoder (interlingua.load), a model's folder or a function first, got"
+            f" {with_article(kind)}"
+        )
+    function: Callable[..., Any] = embed
+    return function
+
+
+@dataclass(frozen=True)
+class BadLineOptions(Options):
+    """What becomes of lines that can't be read."""
+
+    on_error: str = option(
+        "stop",
+        "Of lines that can't be read: stop at the first, or skip, count and keep them in a file.",
+        group=INPUT,
+    )
+
+
+@dataclass(frozen=True)
+class RayOptions(Options):
+    """Who does the work."""
+
+    ray: str | None = option(
+        None,
+        "Share the work out: local (processes of this machine), auto, host:6379 or"
+        " ray://host:10001.",
+    )
+    ray_cores: Annotated[int, AtLeast(1)] = option(
+        1, "Cores of each task on Ray, which holds the model once."
+    )
+
+
+@dataclass(frozen=True)
+class BackendOptions(Options):
+    """What computes vectors, and where."""
+
+    device: str | None = option(
+        None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL
+    )
+    backend: str = option(
+        BACKEND,
+        BACKENDS_HELP,
+        group=MODEL,
+    )
+    settings: Sequence[str] | None = option(
+        None, "BACKEND.OPTION=VALUE: openai.dimensions=256.", group=MODEL, flags=("--set",)
+    )
+
+
+@dataclass(frozen=True)
+class BatchOptions(BackendOptions):
+    """What computes vectors, of which texts, and how many at a time."""
+
+    prompt: str | None = option(
+        None, "Name of a prompt of the model, or text put before every input.", group=MODEL
+    )
+    batch_tokens: Annotated[int, AtLeast(1)] = option(
+        16_384, "Tokens per batch at most.", group=MODEL, unit="tokens"
+    )
+
+
+@dataclass(frozen=True)
+class DtypeOptions(Options):
+    """The type of the numbers that a model computes in."""
+
+    dtype: str | None = option(
+        None, "To compute in: float32 by default, tf32, bfloat16, float16, int8, auto.", group=MODEL
+    )
+
+
+@dataclass(frozen=True)
+class LineOptions(Options):
+    """How long a line may be."""
+
+    max_line: Annotated[int, AtLeast(1)] = option(
+        MAX_LINE_CHARACTERS, "Characters that a line may have.", unit="characters"
+    )
+
+
+@dataclass(frozen=True)
+class CacheOptions(Options):
+    """Where vectors are kept."""
+
+    cache: PathLike | None = option(
+        None,
+        "Folder that keeps all vectors for further runs of this model.",
+        group=OUTPUT,
+        kind=Path,
+        envvar="INTERLINGUA_CACHE",
+    )
+
+
+@dataclass(frozen=True)
+class PairOptions(Options):
+    """Of which languages two texts are."""
+
+    source_language: str | None = option(
+        None, "Any code; from the file's name (news.de.txt, dev.zh) by default.", group=INPUT
+    )
+    target_language: str | None = option(
+        None, "Any code; from the file's name by default.", group=INPUT
+    )
+
+
+@dataclass(frozen=True)
+class ColumnOptions(PairOptions):
+    """Of which languages two texts are, and where they stand in tables."""
+
+    source_column: str | None = option(
+        None,
+        "Column of a source in a table, by name; the one called by the language, or text, by"
+        " default.",
+        group=INPUT,
+    )
+    target_column: str | None = option(None, "Column of a target in a table.", group=INPUT)
+
+
+@dataclass(frozen=True)
+class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
+    """A model, and how it computes."""
+
+    model: Model = argument(
+        "Model directory or hf:owner/name, or what the backend reads; left out before a file, it"
+        " is mini.",
+        reads="model",
+    )
+
+    def __post_init__(self) -> None:
+        if self.model is None:  # frozen, hence in this way
+            object.__setattr__(self, "model", DEFAULT_MODEL)
+        if not isinstance(self.model, str | os.PathLike):
+            embedding_function(self.model)  # raises where it does not embed
+
+    @classmethod
+    def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
+        """The default model where the first argument is what is read, and so no model.
+
+        It is read here or on another machine. Another backend may read its model from a file: there
+        nothing is left out. Texts in memory are no model either.
+        """
+        if "model" in given or given.get("backend", BACKEND) != BACKEND:
+            return None
+        if first is None:
+            return DEFAULT_MODEL
+        if isinstance(first, str | os.PathLike):
+            return DEFAULT_MODEL if _is_input(os.fspath(first)) else None
+        return DEFAULT_MODEL if _holds_texts(first) else None
+
+
+def is_file_name(name: str) -> bool:
+    """Return whether a name is that of a file, or looks like one of a file that is missing."""
+    if Path(name).is_file():
+        return True
+    # A folder of a model may be called so.
+    if Path(name).exists():
+        return False
+    return stem_and_suffix(name)[1] in FORMAT_OF_SUFFIX or Path(name).suffix in COMPRESSIONS
+
+
+def _holds_texts(value: Any) -> bool:
+    """Return whether a value that is no path holds texts, and so is no model."""
+    if callable(getattr(value, "encode", value)):
+        return False
+    # An array of two dimensions holds numbers; a table may hold pairs.
+    return is_frame(value) or (isinstance(value, Iterable) and getattr(value, "ndim", 1) == 1)
+
+
+def _is_input(name: str) -> bool:
+    """Return whether a name stands for standard input or for files, and so for no model."""
+    if name == STANDARD_INPUT or is_remote(name) or is_file_name(name):
+        return True
+    # A folder is a model's; an installed model may be called as a prefix of files is.
+    if Path(name).is_dir() or installed_model_entry(name) is not None:
+        return False
+    # What is left are patterns, and the common prefix of two files, which is not a file itself.
+    has_files = any(mark in name for mark in WILD) and bool(glob.glob(name))
+    return has_files or is_moses_name(name)
+
+
+@dataclass(frozen=True)
+class TwoTextsOptions(ModelOptions, ColumnOptions):
+    """Two texts, and how pairs of their sentences are found."""
+
+    source: PathLike | Sequence[str] = argument(
+        "Text of one language, a sentence per line, or .csv, .xlsx; also .gz, .xz, .zst,"
+        " 'part-*.gz', s3://...",
+        reads="text",
+    )
+    target: PathLike | Sequence[str] = argument(
+        "Text of the other language, in any of these formats.", reads="text"
+    )
+    # What the files hold.
+    layout: str = option(
+        "auto",
+        "lines, ids (id TAB text), documents (document TAB text), or auto; with --documents that"
+        " is the last.",
+        group=INPUT,
+    )
+    source_vectors: PathLike | None = option(
+        None,
+        "Vectors of the source's lines, .npy or LASER's raw float32, instead of the model.",
+        group=INPUT,
+        reads="text",
+    )
+    target_vectors: PathLike | None = option(
+        None, "Vectors of the target's lines, in the same formats.", group=INPUT, reads="text"
+    )
+    # Which pairs of sentences are compared, and how they are scored.
+    documents: str | None = option(
+        None,
+        "Only within matched documents: equal, urls, or a file, document TAB document; on the CPU.",
+        group=SEARCH,
+        reads="documents",
+    )
+    background: defaults.Background = option(
+        defaults.BACKGROUND,
+        "Texts of the other side that margins within documents are over, too.",
+        group=SEARCH,
+    )
+    k: defaults.Neighbors = option(
+        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH
+    )
+    margin: str = option(
+        defaults.MARGIN, "ratio, distance or absolute (plain cosine).", group=SEARCH
+    )
+    retrieval: str = option(
+        defaults.RETRIEVAL, "max, intersection, forward or backward.", group=SEARCH
+    )
+    equal: str = option(
+        defaults.EQUAL,
+        "Lines that are one text: exact, folded (but for case and punctuation), or never.",
+        group=SEARCH,
+    )
+    # What the work may take.
+    memory: str | int = option(
+        f"{defaults.MEMORY_GIB}GiB",
+        "For reading, search and choosing pairs, in addition to the model: 4GiB, 800MiB.",
+        group=SEARCH,
+        unit="bytes",
+    )
+    work: PathLike | None = option(
+        None,
+        "Folder of all that is made on the way; OUTPUT.work by default, then removed.",
+        kind=Path,
+    )

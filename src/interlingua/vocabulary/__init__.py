@@ -1,0 +1,1 @@
+"""Vocabularies: tokenizers, the names of special tokens, training, trimming and checks."""

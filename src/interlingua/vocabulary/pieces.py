@@ -1,0 +1,279 @@
+"""New pieces on top of an old vocabulary: which runs of tokens get one, how a tokenizer takes them.
+
+Pieces are learned as in byte-pair encoding, from the tokens that the old vocabulary gives. Words
+are counted once with their number of occurrences. A heap holds the pairs of neighbors by counts;
+the most frequent pair is joined in each word that holds it, which changes the counts of the pairs
+around it, and so on. Only words that hold the pair are looked at, so the cost depends on the number
+of changes, not on the size of the text.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from interlingua.corpus.forms.text_forms import undo_forms
+from interlingua.corpus.segments.segmentation import segment
+from interlingua.vocabulary.vocabulary import Vocabulary
+
+CHUNK_TEXTS = 4096
+SAVED_TOKEN_BONUS = 1e-4
+"""Log probability that a new Unigram piece gains for each token it saves: it decides between equal
+segmentations, and no other ones."""
+WORD_STARTS = ("▁", "Ġ", " ")
+"""How a token that begins a word begins; nothing is joined across the border before it."""
+Run = tuple[int, ...]
+"""Neighboring token ids within a word."""
+
+
+class Merge(NamedTuple):
+    """Two neighbors that are joined."""
+
+    left: Run
+    right: Run
+
+    @property
+    def run(self) -> Run:
+        """What they become."""
+        return self.left + self.right
+
+
+def words_of(
+    vocabulary: Vocabulary, texts: Sequence[str], *, language: str | None = None
+) -> Counter[Run]:
+    """The tokens of each word with the number of its occurrences.
+
+    Words are parted at tokens that are not made of letters. So no piece joins letters with digits
+    or punctuation, as SentencePiece does not.
+
+    Args:
+        vocabulary: what cuts the texts.
+        texts: of one language.
+        language: their code, where the vocabulary pre-tokenizes by language.
+    """
+    words: Counter[Run] = Counter()
+    prefix = vocabulary.definition["model"].get("continuing_subword_prefix") or ""
+    is_word_part: dict[str, bool] = {}
+    special = set(vocabulary.special_ids)
+    for encoding in encodings(vocabulary, texts, language=language):
+        word: list[int] = []
+        last_number = None
+        numbered = zip(encoding.ids, encoding.tokens, encoding.word_ids, strict=True)
+        for token, name, number in numbered:
+            if name not in is_word_part:
+                has_letters = _is_of_letters(name.removeprefix(prefix))
+                is_word_part[name] = token not in special and has_letters
+            # A word ends before what is not a part of one, where the tokenizer counts another word,
+            # and before a sign for a space, which not every tokenizer counts.
+            is_border = number != last_number or name.startswith(WORD_STARTS)
+            if word and (not is_word_part[name] or is_border):
+                words[tuple(word)] += 1
+                word = []
+            last_number = number
+            if is_word_part[name]:
+                word.append(token)
+        if word:
+            words[tuple(word)] += 1
+    return words
+
+
+def _is_of_letters(name: str) -> bool:
+    """Return whether a piece has letters and what is written on them alone.
+
+    A byte-level piece of several bytes counts too.
+    """
+    return all(unicodedata.category(character)[0] in "LM" for character in name.lstrip("▁Ġ"))
+
+
+def encodings(
+    vocabulary: Vocabulary, texts: Sequence[str], *, language: str | None = None
+) -> Iterator[Any]:
+    """What ``tokenizers`` gives for each text, without the special tokens around it."""
+    texts = undo_forms(texts, vocabulary.text_forms)
+    if vocabulary.pre_tokenizer != "none" and language is not None:
+        texts = segment(texts, language=language, pre_tokenizer=vocabulary.pre_tokenizer)
+    for start in range(0, len(texts), CHUNK_TEXTS):
+        chunk = texts[start : start + CHUNK_TEXTS]
+        yield from vocabulary.tokenizer.encode_batch(chunk, add_special_tokens=False)
+
+
+def learn_merges(
+    words: Mapping[Run, int],
+    *,
+    most: int,
+    min_count: int,
+    forbidden: Collection[tuple[int, int]] = (),
+) -> list[Merge]:
+    """Byte-pair encoding (Sennrich et al. 2016) that begins with tokens in place of characters.
+
+    Args:
+        words: tokens of each word -> occurrences.
+        most: merges at most.
+        min_count: occurrences that a pair needs to be joined.
+        forbidden: neighboring tokens that may not be joined.
+
+    Returns:
+        the merges in the order in which they were made: most frequent pair first, the smaller ids
+        among equals.
+    """
+    # Each word as runs of one token, which grow.
+    spelled: list[list[Run]] = [list(zip(word, strict=True)) for word in words]
+    weights = list(words.values())
+    counts: Counter[Merge] = Counter()
+    places: dict[Merge, set[int]] = {}
+    for number, word in enumerate(spelled):
+        for left, right in itertools.pairwise(word):
+            if (left[0], right[0]) not in forbidden:
+                merge = Merge(left, right)
+                counts[merge] += weights[number]
+                places.setdefault(merge, set()).add(number)
+    # Counts in the heap may be out of date; they only ever are too high, or the pair is in it a
+    # second time.
+    heap = [(-count, merge) for merge, count in counts.items()]
+    heapq.heapify(heap)
+    merges: list[Merge] = []
+    while heap and len(merges) < most:
+        count, merge = heapq.heappop(heap)
+        # Out of date: back with the count of now, unless the pair is gone.
+        if -count != counts[merge]:
+            if counts[merge]:
+                heapq.heappush(heap, (-counts[merge], merge))
+            continue
+        if -count < min_count:
+            break
+        merges.append(merge)
+        # Pairs that have become more frequent go into the heap anew; those that have become rarer
+        # are noticed when they are popped.
+        touched: set[Merge] = set()
+        for number in sorted(places.pop(merge)):
+            before = _pairs(spelled[number])
+            spelled[number] = _joined(spelled[number], merge)
+            changes = _pairs(spelled[number])
+            changes.subtract(before)
+            for pair, difference in sorted(changes.items()):
+                if difference == 0 or (pair.left[-1], pair.right[0]) in forbidden:
+                    continue
+                counts[pair] += difference * weights[number]
+                if difference > 0:
+                    places.setdefault(pair, set()).add(number)
+                    touched.add(pair)
+        counts.pop(merge, None)
+        for pair in sorted(touched):
+            heapq.heappush(heap, (-counts[pair], pair))
+    return merges
+
+
+def _pairs(word: Sequence[Run]) -> Counter[Merge]:
+    return Counter(Merge(left, right) for left, right in itertools.pairwise(word))
+
+
+def _joined(word: Sequence[Run], merge: Merge) -> list[Run]:
+    """The word with each occurrence of the pair joined, from left to right."""
+    joined: list[Run] = []
+    start = 0
+    while start < len(word):
+        if start + 1 < len(word) and word[start] == merge.left and word[start + 1] == merge.right:
+            joined.append(merge.run)
+            start += 2
+        else:
+            joined.append(word[start])
+            start += 1
+    return joined
+
+
+def piece_names(vocabulary: Vocabulary, runs: Iterable[Run]) -> dict[str, Run]:
+    """The entries that stand for runs of tokens: ``un`` and ``##til`` are ``until``."""
+    prefix = vocabulary.definition["model"].get("continuing_subword_prefix") or ""
+    found: dict[str, Run] = {}
+    for run in runs:
+        first, *others = (str(vocabulary.tokenizer.id_to_token(token)) for token in run)
+        found[first + "".join(name.removeprefix(prefix) for name in others)] = run
+    return found
+
+
+def unknown_characters(
+    vocabulary: Vocabulary, texts: Sequence[str], *, min_count: int, language: str | None = None
+) -> list[str]:
+    """The entries that unknown characters need, in order of the characters.
+
+    Byte-level vocabularies need none.
+
+    WordPiece needs two for each: one to begin a word with and one to go on with.
+
+    Args:
+        vocabulary: what can't spell them.
+        texts: where they are.
+        min_count: occurrences that a character needs.
+        language: code of the texts, where the vocabulary pre-tokenizes by language.
+    """
+    if "unk_token" not in vocabulary.special_tokens:
+        return []
+    normalizer = vocabulary.tokenizer.normalizer
+    counts: Counter[str] = Counter()
+    for text, encoding in zip(texts, encodings(vocabulary, texts, language=language), strict=True):
+        if vocabulary.unk_id in encoding.ids:
+            if normalizer:
+                text = normalizer.normalize_str(text)
+            # Of each character: a text is a sequence of them.
+            counts.update(text)
+    prefix = vocabulary.definition["model"].get("continuing_subword_prefix")
+    entries: list[str] = []
+    for character in sorted(counts):
+        if counts[character] < min_count or character.isspace():
+            continue
+        names = [character]
+        if prefix is not None:
+            names.append(prefix + character)
+        entries += [name for name in names if vocabulary.tokenizer.token_to_id(name) is None]
+    return entries
+
+
+def with_pieces(
+    vocabulary: Vocabulary, pieces: Mapping[str, Run], merges: Iterable[Merge] = ()
+) -> Vocabulary:
+    """The vocabulary with further entries behind its own, in the order given.
+
+    Args:
+        vocabulary: Unigram, WordPiece or BPE.
+        pieces: name -> the run of old tokens that it stands for.
+        merges: how BPE gets there; ignored by the others.
+    """
+    definition = vocabulary.definition
+    model = definition["model"]
+    first = vocabulary.size
+    if model["type"] == "Unigram":
+        _add_to_unigram(vocabulary, model, pieces)
+    else:
+        model["vocab"] |= {name: new_id for new_id, name in enumerate(pieces, start=first)}
+    if model["type"] == "BPE":
+        # Older files write a merge as one text, newer ones as two.
+        as_text = bool(model["merges"]) and isinstance(model["merges"][0], str)
+        new_merges = list(merges)
+        entries = piece_names(vocabulary, itertools.chain(*new_merges))
+        names = {run: name for name, run in entries.items()}
+        # At the end, so that all old merges come before them.
+        for merge in new_merges:
+            sides = [names[merge.left], names[merge.right]]
+            model["merges"].append(" ".join(sides) if as_text else sides)
+    return vocabulary.with_definition(definition)
+
+
+def _add_to_unigram(
+    vocabulary: Vocabulary, model: dict[str, Any], pieces: Mapping[str, Run]
+) -> None:
+    """Append the pieces to the list of entries, with the scores that the growth promises."""
+    entries = model["vocab"]
+    scores = [score for _, score in entries]
+    lowest = min(scores)
+    # Added tokens may have ids behind the model's own; a place in the list is an id.
+    for token in range(len(entries), vocabulary.size):
+        entries.append([vocabulary.tokenizer.id_to_token(token), lowest])
+    for name, run in pieces.items():
+        # A character that was unknown gets the lowest score, on which that of the unknown token
+        # depends.
+        parts = [lowest if token == vocabulary.unk_id else scores[token] for token in run]
+        entries.append([name, sum(parts) + SAVED_TOKEN_BONUS * (len(run) - 1)])

@@ -1,0 +1,603 @@
+"""The vocabulary: one ``tokenizers.Tokenizer`` and the names of its special tokens.
+
+It comes from SentencePiece (``sentencepiece_training.py``) or from a Hugging Face model
+(``huggingface_tokenizer.py``); from here on there is no difference. Texts go to the tokenizer in
+chunks, and it tokenizes each chunk on all cores. Where tokens are limited, only the beginning of a
+long text is tokenized: otherwise a whole book would be tokenized and all but a few hundred tokens
+dropped.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import logging
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from interlingua.config.languages import resolve
+from interlingua.corpus.forms.text_forms import TEXT_FORMS, normalizers_of, undo_forms
+from interlingua.corpus.segments.segmentation import PreTokenizer, segment
+from interlingua.errors import ConfigError, DataError
+from interlingua.storage.files import PathLike, atomic_write
+from interlingua.storage.formats import VOCABULARY as VOCABULARY_FORMAT
+from interlingua.storage.json_text import parse_json, read_json_text, refuse_surrogates
+from interlingua.storage.locate import best_of_run, installed_model
+from interlingua.storage.record import fault_of, write_record
+from interlingua.vocabulary.model_files import VocabularyFile, read_file
+from interlingua.vocabulary.tokenizer_checks import check_definition
+
+if TYPE_CHECKING:
+    from interlingua.vocabulary.sentencepiece_tokenizer import SentencePieceTokenizer
+
+log = logging.getLogger("interlingua")
+CHUNK_TEXTS = 4096
+"""Texts given to the tokenizer at once: enough for all its threads, few enough to keep memory
+flat."""
+CHARACTERS_PER_TOKEN = 16
+"""Where tokens are limited, so many characters for each are tokenized first; all of the text if
+they are too few."""
+SHORT_TEXT = 4000
+"""Characters up to which a single text is tokenized by the calling thread, which keeps Python's
+lock; a server answers nothing else meanwhile."""
+CHECKED_TEXTS = 128
+"""Of the texts that SentencePiece tokenizes, every 128th is also tokenized by ``tokenizers``."""
+BETWEEN_WORDS = re.compile(r"(?<=\w) (?=\w)")
+WORD_SPLITTERS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Metaspace", "ByteLevel"}
+
+
+class Vocabulary:
+    """Turns texts into token ids and back.
+
+    Args:
+        tokenizer_json: content of a ``tokenizer.json``.
+        special_tokens: ``{"pad_token": "<pad>", ...}``, Hugging Face's names for the roles.
+        language_tags: the tag of each language, e.g. ``{"deu_Latn": "<2de>"}``; each a single
+            token.
+        pre_tokenizer: word segmentation that comes first, see ``corpus.segments.segmentation``.
+        sentencepiece: the SentencePiece model it was converted from, kept next to it.
+        text_forms: what is undone in a text before all else, see ``corpus.forms.text_forms``.
+
+    Raises:
+        DataError: the JSON is not a tokenizer, or a named token is not in it.
+    """
+
+    def __init__(
+        self,
+        tokenizer_json: str,
+        *,
+        special_tokens: Mapping[str, str],
+        language_tags: Mapping[str, str] | None = None,
+        pre_tokenizer: PreTokenizer = "none",
+        sentencepiece: bytes | None = None,
+        text_forms: Collection[str] = (),
+    ) -> None:
+        from tokenizers import Tokenizer
+
+        # Parsed once: that of a large vocabulary takes longer than to encode a text.
+        definition = _checked(tokenizer_json)
+        # tokenizers raises bare Exception, and panics of Rust, which are not even Exceptions.
+        try:
+            self.tokenizer = Tokenizer.from_str(tokenizer_json)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+            raise DataError(
+                f"not a tokenizer.json: {error}; copy it again from where it came from"
+            ) from error
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+        self._splits_words = _splits_words(definition)
+        self._largest_piece = _largest_piece(definition)
+        # SentencePiece finds no special tokens in text, so models made here don't; others do as
+        # transformers does.
+        self.tokenizer.encode_special_tokens = bool(language_tags) or sentencepiece is not None
+        self.special_tokens = dict(special_tokens)
+        self.pre_tokenizer = pre_tokenizer
+        # In their one order, which decides the digest.
+        self.text_forms = tuple(form for form in TEXT_FORMS if form in text_forms)
+        self._json = tokenizer_json
+        self._tags = dict(language_tags or {})
+        self._sentencepiece = sentencepiece
+        for token in (*self.special_tokens.values(), *self._tags.values()):
+            if self.tokenizer.token_to_id(token) is None:
+                raise DataError(
+                    f"the tokenizer has no token {token!r}, which its configuration names"
+                )
+
+    @classmethod
+    def load(cls, folder: PathLike) -> Vocabulary:
+        """Read what ``save`` wrote.
+
+        Raises:
+            DataError: a file is missing or damaged.
+        """
+        path = Path(folder) / "vocabulary.json"
+        settings = _read_json(path)
+        # First: a file of another format need not hold what this one expects.
+        if wrong := fault_of(settings, VOCABULARY_FORMAT):
+            raise DataError(f"{wrong}; {VOCABULARY_FORMAT.remedy}", path=path)
+        remedy = "save the vocabulary again"
+        read_file(VocabularyFile, settings, path, error=DataError, remedy=remedy)
+        model = Path(folder) / "sentencepiece.model"
+        sentencepiece: bytes | None = None
+        if model.is_file():
+            sentencepiece = model.read_bytes()
+        vocabulary = cls(
+            _read_text(Path(folder) / "tokenizer.json"),
+            special_tokens=settings["special_tokens"],
+            language_tags=settings["language_tags"],
+            pre_tokenizer=settings["pre_tokenizer"],
+            sentencepiece=sentencepiece,
+            text_forms=settings.get("text_forms") or (),
+        )
+        # A folder with files of two vocabularies would give a model the wrong ids.
+        if vocabulary.digest() != settings["digest"]:
+            raise DataError(
+                "tokenizer.json is not the one saved with this file; save the vocabulary again",
+                path=path,
+            )
+        return vocabulary
+
+    @classmethod
+    def of_model(cls, path_or_id: PathLike) -> Vocabulary:
+        """The vocabulary of a model: a directory, an installed model, or one of the hub.
+
+        Raises:
+            DataError: there is no tokenizer there.
+        """
+        model = best_of_run(path_or_id)
+        if not Path(model).expanduser().exists():
+            model = installed_model(os.fspath(model)) or model
+        folder = Path(model).expanduser()
+        if (folder / "vocabulary.json").is_file():
+            return cls.load(folder)
+        return cls.from_huggingface(model)
+
+    @classmethod
+    def from_huggingface(cls, path_or_id: PathLike) -> Vocabulary:
+        """Take the tokenizer of a Hugging Face model with its special tokens and post-processor.
+
+        Args:
+            path_or_id: a model directory, a ``tokenizer.json``, or ``hf:owner/name``.
+
+        Raises:
+            DataError: there is no tokenizer there.
+        """
+        from interlingua.vocabulary.huggingface_tokenizer import read_tokenizer
+
+        definition, special_tokens = read_tokenizer(path_or_id)
+        return cls(definition, special_tokens=special_tokens)
+
+    def save(self, folder: PathLike) -> None:
+        """Write ``tokenizer.json``, ``vocabulary.json`` and ``sentencepiece.model`` if any."""
+        folder = Path(folder)
+        settings: dict[str, Any] = {
+            "special_tokens": self.special_tokens,
+            "language_tags": self._tags,
+            "pre_tokenizer": self.pre_tokenizer,
+        }
+        if self.text_forms:
+            settings["text_forms"] = self.text_forms
+        settings["digest"] = self.digest()
+        with atomic_write(folder / "tokenizer.json") as file:
+            file.write(self._json)
+        if self._sentencepiece is not None:
+            with atomic_write(folder / "sentencepiece.model", "wb") as file:
+                file.write(self._sentencepiece)
+        write_record(folder / "vocabulary.json", VOCABULARY_FORMAT, settings)
+
+    @property
+    def size(self) -> int:
+        """Number of ids: rows the embedding matrix needs."""
+        return max(self.tokenizer.get_vocab_size(with_added_tokens=True), self._largest_id + 1)
+
+    @functools.cached_property
+    def _largest_id(self) -> int:
+        # A post-processor has its own numbers for the tokens that it puts around a text.
+        around = self.tokenizer.encode("a").ids
+        added = self.tokenizer.get_added_tokens_decoder()
+        pieces = [self._largest_piece]
+        if self._largest_piece < 0:
+            # The library reads a definition of a form that is not known here.
+            pieces = list(self.tokenizer.get_vocab(with_added_tokens=True).values())
+        return max([*pieces, *added, *around], default=-1)
+
+    @property
+    def pad_id(self) -> int:
+        """Id of the padding token."""
+        return self._special_id("pad_token")
+
+    @property
+    def unk_id(self) -> int:
+        """Id that stands for what the vocabulary can't spell."""
+        return self._special_id("unk_token")
+
+    @property
+    def mask_id(self) -> int:
+        """Id of the mask token."""
+        return self._special_id("mask_token")
+
+    @functools.cached_property
+    def language_tags(self) -> dict[str, int]:
+        """Id of each language's tag, by its code (``deu_Latn``).
+
+        There are none for a tokenizer made elsewhere.
+        """
+        return {code: self._id(tag) for code, tag in self._tags.items()}
+
+    @functools.cached_property
+    def special_ids(self) -> tuple[int, ...]:
+        """Ids that stand for no text, sorted.
+
+        They are padding, unknown, mask, start and end, and language tags.
+        """
+        declared = [
+            index
+            for index, token in self.tokenizer.get_added_tokens_decoder().items()
+            if token.special
+        ]
+        named = [self._id(token) for token in (*self.special_tokens.values(), *self._tags.values())]
+        return tuple(sorted({*declared, *named}))
+
+    @functools.cached_property
+    def closing_tokens(self) -> int:
+        """Special tokens that end every sequence (1 for ``</s>`` or ``[SEP]``).
+
+        They are kept when a sequence is cut.
+        """
+        return self._special_until_text(reversed(self.tokenizer.encode("a").special_tokens_mask))
+
+    @functools.cached_property
+    def opening_tokens(self) -> int:
+        """Special tokens that begin every sequence (1 for ``<s>`` or ``[CLS]``)."""
+        return self._special_until_text(self.tokenizer.encode("a").special_tokens_mask)
+
+    def encode(
+        self,
+        texts: Iterable[str],
+        *,
+        language: str | None = None,
+        max_tokens: int | None = None,
+        sentencepiece_threads: int = 0,
+    ) -> list[list[int]]:
+        """Token ids of texts, with the special tokens of the post-processor.
+
+        A text of no tokens (empty, where no special tokens are added) becomes one unknown token, so
+        that no sequence is empty.
+
+        Args:
+            texts: any number.
+            language: their code; needed where the vocabulary pre-tokenizes by language.
+            max_tokens: longer sequences are cut to this many, closing special tokens kept.
+            sentencepiece_threads: threads of SentencePiece's own C++, which tokenizes millions of
+                texts several times as fast. It is used only if its ids are known to be equal, see
+                ``sentencepiece_tokenizer.py``. 0 = the tokenizers library alone.
+
+        Raises:
+            ConfigError: the vocabulary pre-tokenizes by language and none is given.
+        """
+        texts = list(texts)
+        encoded: list[list[int]] = []
+        for start in range(0, len(texts), CHUNK_TEXTS):
+            chunk = texts[start : start + CHUNK_TEXTS]
+            encoded += self._ids(chunk, language, max_tokens, sentencepiece_threads)
+        for index, ids in enumerate(encoded):
+            if not ids:
+                encoded[index] = [self.unk_id]
+            elif max_tokens is not None and len(ids) > max_tokens:
+                encoded[index] = truncate(ids, max_tokens, closing_tokens=self.closing_tokens)
+        return encoded
+
+    @property
+    def spells_special_tokens(self) -> bool:
+        """Whether a special token's name in a text (``<MASK>``) is letters, not the token.
+
+        It is so in all vocabularies that are trained here.
+        """
+        return bool(self.tokenizer.encode_special_tokens)
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
+        """Text of token ids."""
+        return self.tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens)
+
+    def digest(self) -> str:
+        """Hex SHA-256 of all that decides the ids.
+
+        It is the same before and after ``save`` and ``load``.
+        """
+        parts: list[Any] = [self._json, self.special_tokens, self._tags, self.pre_tokenizer]
+        # Only where there are any: the digest of other vocabularies stays what it was.
+        if self.text_forms:
+            parts.append(self.text_forms)
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """A fresh copy of the content of ``tokenizer.json``."""
+        return cast("dict[str, Any]", parse_json(self._json))
+
+    @property
+    def model_type(self) -> str:
+        """``Unigram``, ``BPE``, ``WordPiece`` or ``WordLevel``."""
+        return type(self.tokenizer.model).__name__
+
+    def with_definition(self, definition: dict[str, Any]) -> Vocabulary:
+        """Another tokenizer with the same names of special tokens and tags."""
+        return Vocabulary(
+            json.dumps(definition, ensure_ascii=False),
+            special_tokens=self.special_tokens,
+            language_tags=self._tags,
+            pre_tokenizer=self.pre_tokenizer,
+            text_forms=self.text_forms,
+        )
+
+    def with_text_forms(self, text_forms: Collection[str]) -> Vocabulary:
+        """Return the same vocabulary with other forms of texts undone.
+
+        Args:
+            text_forms: any of ``corpus.forms.text_forms.TEXT_FORMS``; none: texts are read as they
+                are.
+
+        Raises:
+            ConfigError: there is no such form.
+        """
+        for form in text_forms:
+            if form not in TEXT_FORMS:
+                raise ConfigError(
+                    f"text_forms: no form is called {form!r}; there are {', '.join(TEXT_FORMS)}"
+                )
+        return Vocabulary(
+            self._json,
+            special_tokens=self.special_tokens,
+            language_tags=self._tags,
+            pre_tokenizer=self.pre_tokenizer,
+            sentencepiece=self._sentencepiece,
+            text_forms=text_forms,
+        )
+
+    def for_other_libraries(self) -> Vocabulary:
+        """Return the vocabulary with its forms of texts undone in ``tokenizer.json`` too.
+
+        That is as far as such a file can: presentation forms and capitals are undone by this
+        library alone. The ids stay what they were.
+        """
+        steps = normalizers_of(self.text_forms)
+        if not steps:
+            return self
+        definition = self.definition
+        own = definition["normalizer"]
+        if own is not None:
+            steps += own["normalizers"] if own["type"] == "Sequence" else [own]
+        definition["normalizer"] = {"type": "Sequence", "normalizers": steps}
+        return self.with_definition(definition)
+
+    def as_read(self, text: str, *, language: str | None = None) -> str:
+        """Return a text as the tokenizer is given it: forms undone, words segmented.
+
+        Offsets of tokens are places in this text.
+
+        Args:
+            text: as it is written.
+            language: its code; needed where the vocabulary pre-tokenizes by language.
+        """
+        (read,) = self._segmented(undo_forms([text], self.text_forms), language)
+        return read
+
+    def _ids(
+        self, texts: list[str], language: str | None, max_tokens: int | None, threads: int
+    ) -> list[list[int]]:
+        """Token ids, of long texts at least ``max_tokens`` of them.
+
+        Words are tokenized apart, so what follows the beginning of a text changes none of its
+        tokens.
+        """
+        try:
+            texts = undo_forms(texts, self.text_forms)
+        except (AttributeError, TypeError):
+            _refuse_broken(texts)
+            raise
+        texts = self._segmented(texts, language)
+        beginnings = texts
+        if max_tokens is not None and self._splits_words:
+            beginnings = [_beginning(text, CHARACTERS_PER_TOKEN * max_tokens) for text in texts]
+        # As above, tokenizers raises anything: e.g. where its unknown token is not in the
+        # vocabulary.
+        try:
+            if len(beginnings) == 1 and len(beginnings[0]) <= SHORT_TEXT:
+                # By this thread: others would keep a core busy for a while, which encoding needs.
+                ids = [self.tokenizer.encode(beginnings[0]).ids]
+            else:
+                ids = self._batch_ids(beginnings, threads)
+        except (TypeError, UnicodeEncodeError):
+            _refuse_broken(beginnings)
+            raise
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+            raise DataError(
+                f"the tokenizer can't cut a text into tokens ({error}); fetch or make it again"
+            ) from error
+        # A beginning that gave fewer tokens than the limit was too short: the whole text, then.
+        for index, (beginning, text) in enumerate(zip(beginnings, texts, strict=True)):
+            if len(beginning) < len(text) and len(ids[index]) < (max_tokens or 0):
+                (ids[index],) = [one.ids for one in self.tokenizer.encode_batch_fast([text])]
+        return ids
+
+    def _batch_ids(self, texts: list[str], threads: int) -> list[list[int]]:
+        """Return the token ids of many texts, by SentencePiece's C++ if its ids are equal."""
+        fast = self._sentencepiece_tokenizer if threads else None
+        if fast is not None and fast.covers(texts):
+            ids = fast.encode(texts, threads=threads)
+            checked = self.tokenizer.encode_batch_fast(texts[::CHECKED_TEXTS])
+            if ids[::CHECKED_TEXTS] == [encoding.ids for encoding in checked]:
+                return ids
+            log.warning(
+                "vocabulary: SentencePiece and its conversion give different ids; the conversion"
+                " is used from here on"
+            )
+            self._sentencepiece_tokenizer = None
+        return [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
+
+    @functools.cached_property
+    def _sentencepiece_tokenizer(self) -> SentencePieceTokenizer | None:
+        from interlingua.vocabulary.sentencepiece_tokenizer import (
+            SentencePieceTokenizer,
+            can_replace,
+        )
+
+        model = self._sentencepiece
+        names = list(self.special_tokens.values())
+        if model is None or not can_replace(model, self._json, names):
+            return None
+        return SentencePieceTokenizer(model)
+
+    @staticmethod
+    def _special_until_text(special_tokens_mask: Iterable[int]) -> int:
+        return next((count for count, special in enumerate(special_tokens_mask) if not special), 0)
+
+    def _segmented(self, texts: list[str], language: str | None) -> list[str]:
+        if self.pre_tokenizer == "none":
+            return texts
+        if language is None:
+            raise ConfigError(
+                f"this vocabulary pre-tokenizes by language ({self.pre_tokenizer!r}) and no"
+                " language was given; name it with language='deu_Latn', on the command line"
+                " --language deu_Latn"
+            )
+        return segment(texts, language=language, pre_tokenizer=self.pre_tokenizer)
+
+    def _special_id(self, role: str) -> int:
+        if role not in self.special_tokens:
+            there = ", ".join(self.special_tokens) or "no special tokens"
+            raise ConfigError(
+                f"this vocabulary has no {role}, only {there}; choose one that has it"
+            )
+        return self._id(self.special_tokens[role])
+
+    def _id(self, token: str) -> int:
+        return cast(int, self.tokenizer.token_to_id(token))
+
+
+def _checked(tokenizer_json: str) -> dict[str, Any]:
+    """Return the definition, unless it would harm the library.
+
+    It is empty if it has another form, which the library says better.
+    """
+    try:
+        definition = parse_json(tokenizer_json)
+        check_definition(definition)
+    except DataError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return {}
+    return cast("dict[str, Any]", definition)
+
+
+def _splits_words(definition: dict[str, Any]) -> bool:
+    """Return whether a space between two letters is a border that no token depends on."""
+    first = definition.get("pre_tokenizer") or {}
+    steps = [first, *first.get("pretokenizers", ())]
+    # Metaspace has the option "split", ByteLevel "use_regex"; without them they split nothing.
+    splits = any(
+        step.get("type") in WORD_SPLITTERS and step.get("split", step.get("use_regex", True))
+        for step in steps
+    )
+    # An added token with a space in it may lie across the border.
+    added = definition.get("added_tokens") or ()
+    return splits and all(" " not in token["content"] for token in added)
+
+
+def _largest_piece(definition: dict[str, Any]) -> int:
+    """Return the largest id of the model's pieces; -1 if there are none, or none were found.
+
+    The library itself would copy the whole vocabulary.
+    """
+    pieces = definition.get("model", {}).get("vocab", ())
+    # Unigram has a list, in which the place is the id.
+    if isinstance(pieces, dict):
+        return cast(int, max(pieces.values(), default=-1))
+    return len(pieces) - 1
+
+
+def _beginning(text: str, characters: int) -> str:
+    """The text up to the first end of a word after so many characters.
+
+    That is all of it where there is none.
+    """
+    if len(text) <= characters:
+        return text
+    found = BETWEEN_WORDS.search(text, characters)
+    if found is None:
+        return text
+    return text[: found.start()]
+
+
+def _refuse_broken(texts: list[str]) -> None:
+    """Refuse texts that can't be written as UTF-8, and what is not a text.
+
+    Raises:
+        DataError: there is one.
+    """
+    for text in texts:
+        if not isinstance(text, str):
+            raise DataError(f"expected texts to encode, got {type(text).__name__}")
+        try:
+            refuse_surrogates(text)
+        except ValueError as error:
+            raise DataError(f"{error} (in {text[:60]!a})") from error
+
+
+def truncate(ids: Sequence[int], max_tokens: int, *, closing_tokens: int) -> list[int]:
+    """Cut a longer sequence to ``max_tokens``, its last ``closing_tokens`` kept."""
+    if len(ids) <= max_tokens:
+        return list(ids)
+    closing = min(closing_tokens, max_tokens)
+    return [*ids[: max_tokens - closing], *ids[len(ids) - closing :]]
+
+
+def language_tag_names(languages: Iterable[str]) -> dict[str, str]:
+    """Name the tag of each language, as EMS does (Mao et al. 2023).
+
+    It is ``<2de>`` from ISO 639-1, else from ISO 639-3 (``<2arz>``). Languages that differ only by
+    script carry it: ``<2zh_Hans>`` and ``<2zh_Hant>``.
+    """
+    found = {language.code: language for language in map(resolve, sorted(set(languages)))}
+    short = {code: language.iso1 or language.iso3 for code, language in found.items()}
+    names = list(short.values())
+    tags = {}
+    for code, name in short.items():
+        tags[code] = f"<2{name}>"
+        if names.count(name) > 1:
+            tags[code] = f"<2{name}_{found[code].script}>"
+    return tags
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return read_json_text(path)
+    except OSError as error:
+        reason = error.strerror or error
+        raise DataError(
+            f"can't be read: {reason}; it belongs to every saved vocabulary", path=path
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DataError("not UTF-8; copy it again from where it came from", path=path) from error
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = parse_json(_read_text(path))
+    except ValueError as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(
+            f"not JSON ({error}); copy it again from where it came from", path=path
+        ) from error
+    if not isinstance(content, dict):
+        raise DataError("not a JSON object; copy it again from where it came from", path=path)
+    return content

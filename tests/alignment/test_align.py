@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import io
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from interlingua.alignment.align import (
+    Aligner,
+    DocumentPair,
+    block_texts,
+    joined,
+    link_line,
+    read_links,
+    with_blank_lines,
+)
+from interlingua.alignment.sentence_alignment import AlignConfig, Link, LinkCounts
+from interlingua.errors import DataError
+from interlingua.storage.arrays import unit_rows
+from tests.mining.invented import write_lines
+from tests.mining.words import encode
+from tests.progress_records import Recorded
+
+
+def documents(seed, n=80, alone=0):
+    """A document, its translation with sentences joined on either side and left out, and what
+    belongs together."""
+    draw = random.Random(seed)
+    documents, links = ([], []), []
+    shapes = [(1, 1), (2, 1), (1, 2), (1, 0), (0, 1)]
+    for _ in range(n):
+        shape = draw.choices(shapes, [8, 1, 1, alone, alone])[0]
+        words = [[draw.randrange(10_000) for _ in range(draw.randint(3, 7))] for _ in range(2)]
+        # the first of two parts alone, or both: joined on one side, apart on the other
+        words = words[: max(shape)]
+        sides = []
+        for document, code, size in zip(documents, ("de", "en"), shape, strict=True):
+            parts = [" ".join(f"{code}{word}" for word in part) for part in words]
+            if size < len(parts):
+                parts = [" ".join(parts)] * size
+            sides.append(tuple(range(len(document), len(document) + size)))
+            document += parts
+        links.append(Link(*sides, 0.0))
+    return *documents, links
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_joined_and_missing_sentences_are_found(seed):
+    source, target, gold = documents(seed)
+    assert LinkCounts.of(Aligner(encode).align(source, target).links, gold).strict_scores.f1 > 0.98
+    source, target, gold = documents(seed, alone=0.5)
+    assert LinkCounts.of(Aligner(encode).align(source, target).links, gold).lax_scores.f1 > 0.93
+
+
+def test_progress_ends_with_all_of_it():
+    source, target, _ = documents(0, 20)
+    told = Recorded()
+    Aligner(encode).align(source, target, progress=told)
+    assert told.done == told.total
+
+
+def test_blocks_that_read_alike_are_embedded_once():
+    found = block_texts(["a", " b ", "a"], 2)
+    assert found.texts == ["a", "b", "a b", "b a"]
+    assert found.places.tolist() == [[0, 1, 0], [0, 2, 3]]
+    assert block_texts(["a"], 3).places.tolist() == [[0], [0], [0]]
+    seen = []
+
+    def remembering(texts, **_):
+        seen.extend(texts)
+        return encode(texts)
+
+    Aligner(remembering).align(["x1", "x2", "x1"], ["y1", "y2", "y1"])
+    assert len(seen) == len(set(seen)) == 2 * 5
+    assert joined(["a ", "b"], [0, 1]) == "a b"
+
+
+def test_blank_lines_are_left_alone_in_their_place():
+    source, target = ["", "de1", "de2", "", "de3 de4"], ["en1", "", "en2", "en3", "en4", " "]
+    links = [link[:2] for link in Aligner(encode).align(source, target).links]
+    assert links[:4] == [((0,), ()), ((1,), (0,)), ((), (1,)), ((2,), (2,))]
+    assert links[4:] == [((3,), ()), ((4,), (3, 4)), ((), (5,))]
+
+
+def test_a_blank_line_within_a_link_goes_before_it():
+    found = with_blank_lines([Link((0, 1), (0,), 0.5)], [[0, 2], [0]], (4, 1))
+    assert found == (Link((1,), (), 0.0), Link((0, 2), (0,), 0.5), Link((3,), (), 0.0))
+
+
+def test_an_empty_document_has_no_links():
+    with pytest.raises(DataError, match="holds no sentence"):
+        Aligner(encode).align(["de1"], ["", " "])
+
+
+def written(folder, seed, n=30):
+    source, target, gold = documents(seed, n)
+    paths = [folder / f"{seed}.{code}" for code in ("de", "en", "gold")]
+    write_lines(paths[0], source)
+    write_lines(paths[1], target)
+    paths[2].write_text("".join(map(link_line, gold)), encoding="utf-8")
+    return [str(path) for path in paths]
+
+
+def pairs_of(aligner, *documents, **options):
+    return list(aligner.pairs(documents, stdout=io.StringIO(), **options))
+
+
+def test_many_documents_in_one_run(tmp_path):
+    named = [written(tmp_path, seed) for seed in (1, 2)]
+    pairs = [
+        DocumentPair(de, en, str(tmp_path / f"{i}.align"), gold)
+        for i, (de, en, gold) in enumerate(named)
+    ]
+    aligner = Aligner(encode, source_language="de", target_language="eng_Latn")
+    told = Recorded()
+    texts = pairs_of(aligner, *pairs, progress=told)
+    links = [read_links(tmp_path / f"{i}.align") for i in (0, 1)]
+    assert (texts[0].source_language, texts[0].target_language) == ("deu_Latn", "eng_Latn")
+    joining = [link for found in links for link in found if link.source and link.target]
+    scores = [1 - link.cost for link in joining]
+    assert [text.score for text in texts] == pytest.approx(scores, abs=1e-5)
+    assert aligner.report.documents == 2
+    assert aligner.report.gold.strict_scores.f1 > 0.9
+    assert [line.split(":")[0] for line in aligner.report.gold_lines] == ["strict", "lax"]
+    sizes = [sum(Path(path).stat().st_size for path in (de, en)) / 1000 for de, en, _ in named]
+    assert ("document 1 of 2", round(sizes[0])) in {
+        (at, round(done)) for at, done, _ in told.states
+    }
+    assert told.states[-1] == ("document 2 of 2", pytest.approx(sum(sizes)), sum(sizes))
+    assert sum(aligner.report.shapes.values()) == sum(map(len, links))
+    assert "2 document pairs" in str(aligner.report)
+
+
+def test_without_an_output_links_are_printed(tmp_path):
+    de, en, _ = written(tmp_path, 1)
+    out = io.StringIO()
+    aligner = Aligner(encode, AlignConfig(max_sentences=3))
+    texts = list(aligner.pairs([DocumentPair(de, en)], stdout=out))
+    assert out.getvalue().startswith("[0]:[0]:0.0")
+    assert len(texts) <= len(out.getvalue().splitlines())
+    assert aligner.report.gold_lines == []
+
+
+def test_a_broken_document_stops_the_run_or_is_noted(tmp_path):
+    de, en, _ = written(tmp_path, 1)
+    (tmp_path / "empty").write_text("\n", encoding="utf-8")
+    (tmp_path / "latin").write_bytes(b"\xe4\n")
+    (tmp_path / "wrong.gold").write_text("[99]:[0]\n", encoding="utf-8")
+    broken = [
+        DocumentPair(str(tmp_path / "empty"), en),
+        DocumentPair(de, str(tmp_path / "latin")),
+        DocumentPair(str(tmp_path / "absent"), en),
+        DocumentPair(de, en, None, str(tmp_path / "wrong.gold")),
+    ]
+    for pair in broken:
+        with pytest.raises(DataError):
+            pairs_of(Aligner(encode), pair)
+    aligner = Aligner(encode)
+    assert pairs_of(aligner, *broken, DocumentPair(de, en), lenient=True)
+    assert aligner.report.documents == 1
+    reasons = ["document is empty", "not UTF-8 (byte 0xe4)", "no such file", "names sentence 99"]
+    assert all(reason in said for reason, said in zip(reasons, aligner.report.failed, strict=True))
+
+
+def test_vectors_that_are_not_finite_are_refused_by_their_text():
+    def broken(texts, **_):
+        found = encode(texts)
+        found[[row for row, text in enumerate(texts) if text == "de2"]] = np.inf
+        return found
+
+    with pytest.raises(DataError, match=r"NaN .*'de2'"):
+        Aligner(broken).align(["de1", "de2"], ["en1", "en2"])
+
+
+def test_blank_lines_are_counted_apart_from_sentences_left_alone(tmp_path):
+    (tmp_path / "a").write_text("de1 de2\n\nde3 de4\n \n", encoding="utf-8")
+    (tmp_path / "b").write_text("en1 en2\n\nen3 en4\n", encoding="utf-8")
+    aligner = Aligner(encode)
+    pairs_of(aligner, DocumentPair(str(tmp_path / "a"), str(tmp_path / "b")))
+    assert aligner.report.shapes == {(1, 1): 2}
+    assert aligner.report.blank == {"source": 2, "target": 1}
+    assert "0 source and 0 target sentences left alone; 2 and 1 blank lines" in str(aligner.report)
+
+
+def test_plain_text_is_split_and_its_sentences_written_beside_the_links(tmp_path):
+    (tmp_path / "a.de.txt").write_text("Ab cd. Ef gh.\n\nIj kl.", encoding="utf-8")
+    (tmp_path / "a.en.txt").write_text("Ab cd.\nEf gh. Ij kl.\n", encoding="utf-8")
+    seen = []
+
+    def letters(texts, *, language=None, report=None):
+        seen.append(language)
+        rows = [[text.count(letter) for letter in "AbcdEfghIjkl"] for text in texts]
+        return unit_rows(np.array(rows, np.float32))
+
+    pair = DocumentPair(*(str(tmp_path / name) for name in ("a.de.txt", "a.en.txt", "links")))
+    texts = pairs_of(Aligner(letters, split=True), pair)
+    sentences = ["Ab cd.", "Ef gh.", "Ij kl."]
+    assert [text.source for text in texts] == [text.target for text in texts] == sentences
+    assert (texts[0].source_language, texts[0].target_language) == ("deu_Latn", "eng_Latn")
+    assert set(seen) == {"deu_Latn", "eng_Latn"}
+    for side in ("source", "target"):
+        assert (tmp_path / f"links.{side}.txt").read_text().splitlines() == sentences

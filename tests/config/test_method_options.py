@@ -1,0 +1,188 @@
+"""What each method refuses of its options: numbers out of range, and what nothing would read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+
+from interlingua.config import Between
+from interlingua.config.method_options import read_options
+from interlingua.config.registry import METHODS, resolve
+from interlingua.errors import ConfigError
+from interlingua.methods.combination import CombinationConfig
+from interlingua.methods.heads.unmasking_head import UnmaskingHeadConfig
+
+REFUSED = {
+    "anchor": [
+        (
+            {"mse_weight": 0.0, "to_bank_weight": 0.0, "from_bank_weight": 0.0, "soft_weight": 0.0},
+            "one besides",
+        ),
+        ({"hard_weight": -1.0}, "hard_weight is -1.0"),
+        ({"temperature": 0.0}, "temperature"),
+        ({"bank_size": 0}, "bank_size"),
+        ({"teacher_prompts": ("a", "b")}, "teacher_prompts"),
+        ({"hard_weight": 1.0, "student_reads": "translations"}, "hard_weight"),
+        ({"original_steps": 4, "student_reads": "both"}, "original_steps"),
+        ({"hard_count": 4}, "hard_count"),
+        ({"soft_weight": 0.0, "soft_temperature": 0.1}, "soft_temperature"),
+        ({"side_negatives": "language"}, "side_negatives"),
+        ({"to_bank_weight": 0.0, "from_bank_weight": 0.0, "temperature": 0.1}, "temperature"),
+    ],
+    "teacher_similarity": [
+        ({"question_weight": 0.0, "passage_weight": 0.0}, "leaves no loss"),
+        ({"temperature": 0.0}, "temperature is 0.0"),
+        ({"teacher_temperature": -1.0}, "teacher_temperature is -1.0"),
+        ({"passage_prompt": "passage: "}, "passage_prompt"),
+    ],
+    "cross_encoder": [({"head_dropout": 1}, "head_dropout is 1")],
+    "infonce": [({"temperature": 0.0}, r"temperature is 0\.0")],
+    "labse": [({"temperature": 0.0}, "temperature is 0.0"), ({"margin": -0.1}, "margin is -0.1")],
+    "calibrated": [
+        ({"decay": 1.1}, "decay is 1.1"),
+        ({"decay_steps": -1}, "decay_steps is -1"),
+        ({"distillation_weight": 0}, "distillation_weight is 0"),
+        ({"teacher": "frozen", "decay": 0.9}, "decay is set, .*teacher = 'frozen'"),
+        ({"english_weight": 0.5}, "english_weight .*english_through_student = false"),
+    ],
+    "dap": [
+        ({"tr_weight": 0.0, "rtl_weight": 0.0}, "leaves no loss"),
+        ({"rtl_weight": -0.1}, "rtl_weight is -0.1"),
+        ({"temperature": 0.0}, "temperature"),
+        ({"head_layers": 0}, "head_layers is 0"),
+        ({"reconstruct": 0.0}, "reconstruct is 0.0"),
+        ({"rtl_weight": 0.0, "head_layers": 1}, "head_layers is set, but with rtl_weight = 0"),
+        ({"tr_weight": 0.0, "ranking": "both"}, "ranking .*tr_weight = 0"),
+        ({"languages": ("de",)}, "languages .*direction = 'to_pivot'"),
+    ],
+    "distill": [
+        ({"translation_weight": 0.0, "original_weight": 0.0}, "leaves no loss"),
+        ({"original_weight": -1.0}, "original_weight is -1.0"),
+    ],
+    "ems": [
+        ({"generative": "none", "contrastive": "none"}, "leaves no loss"),
+        ({"temperature": 0.0}, "temperature is 0.0"),
+        ({"xtr_weight": -1.0}, "xtr_weight"),
+        ({"tag_dropout": 1.0}, "tag_dropout"),
+        ({"generative": "ugt", "code_masking": True}, "code_masking masks one side"),
+        (
+            {"generative": "none", "shared_embedding": True},
+            "shared_embedding .*generative = 'none'",
+        ),
+        ({"generative": "none", "language_dim": 64}, "language_dim is set"),
+        ({"contrastive": "none", "mlp": False}, "mlp .*contrastive = 'none'"),
+        ({"contrastive": "none", "temperature": 0.2}, "temperature is set"),
+        ({"margin": 0.2}, "margin .*contrastive .*'ams'"),
+        ({"mlp": False, "projection_dim": 64}, "projection_dim .*mlp = false"),
+        ({"language_tag": False, "languages": ("deu_Latn",)}, "languages .*language_tag = false"),
+    ],
+    "infoxlm": [
+        ({"xlco_weight": 0.0}, "xlco_weight is 0.0"),
+        ({"temperature": 0.0}, "temperature"),
+        ({"queue_size": 0}, "queue_size is 0"),
+        ({"decay": 1.0}, "decay is 1.0"),
+        ({"contrast_depth": 0.0}, "contrast_depth is 0.0"),
+        ({"mask_ratio": 2.0}, "mask_ratio"),
+        ({"mlm_weight": 0.0, "mlm_text": "monolingual"}, "mlm_text is set"),
+        ({"tlm_weight": 0.0, "mlm_weight": 0.0, "transform": False}, "transform is set"),
+    ],
+    "laser": [
+        ({"token_dim": 0}, "token_dim is 0"),
+        ({"decoder_layers": 0}, "decoder_layers is 0"),
+        ({"language_dim": -1}, "language_dim is -1"),
+        ({"dropout": 1.0}, "dropout is 1.0"),
+        ({"autoregressive": False}, "set decoder = 'transformer'"),
+        ({"decoder": "transformer", "output_dim": 8}, "output_dim .*decoder = 'transformer'"),
+        ({"decoder_heads": 4}, "decoder_heads .*decoder = 'lstm'"),
+        ({"language_dim": 0, "languages": ("de",)}, "languages .*language_dim = 0"),
+    ],
+    "mexma": [
+        ({"mlm_weight": -1.0}, "mlm_weight is -1.0"),
+        ({"koleo_weight": -0.1}, "koleo_weight is -0.1"),
+        ({"mlm_weight": 0, "align_weight": 0}, "leaves no loss"),
+        ({"mask_ratio": 0.0}, "mask_ratio is 0.0"),
+        ({"mask_ratio": 1.1}, "mask_ratio is 1.1"),
+        ({"temperature": 0.0, "alignment": "contrastive"}, "temperature is 0.0"),
+        ({"symmetrical": False}, "symmetrical = false"),
+        ({"symmetrical": False, "align_weight": 0}, "symmetrical = false"),
+        ({"align_weight": 0, "alignment": "contrastive"}, "alignment .*align_weight = 0"),
+        ({"temperature": 0.1}, "temperature .*alignment .*'contrastive'"),
+        (
+            {"koleo_weight": 0, "koleo_distinct": True},
+            "koleo_distinct is set, but with koleo_weight = 0",
+        ),
+        (
+            {"mlm_weight": 0, "token_gradients": False},
+            "token_gradients is set, but with mlm_weight = 0",
+        ),
+        ({"mlm_weight": 0, "head": UnmaskingHeadConfig(layers=2)}, "head .*mlm_weight = 0"),
+        ({"mlm_weight": 0, "mask": "always"}, "mask .*mlm_weight = 0"),
+    ],
+    "multilingual_ir": [
+        ({"semantic_weight": -0.1}, "semantic_weight is -0.1"),
+        ({"temperature": 0.0}, "temperature is 0.0"),
+        ({"semantic_temperature": -1.0}, "semantic_temperature is -1.0"),
+        (
+            {"semantic_weight": 0.0, "semantic_temperature": 0.2},
+            "semantic_temperature is set, but with semantic_weight",
+        ),
+        ({"language_weight": 0.0, "monolingual": True}, "monolingual .*language_weight = 0"),
+        ({"language_weight": 0.0, "language_reduction": "literal"}, "language_reduction is set"),
+    ],
+    "retromae": [
+        ({"encoder_weight": -1.0}, "encoder_weight is -1.0"),
+        ({"decoder_weight": 0.0}, "decoder_weight is 0.0"),
+        ({"decoder_layers": 0}, "decoder_layers is 0"),
+        ({"encoder_ratio": 0.0}, "encoder_ratio is 0.0"),
+        ({"decoder_ratio": 1.1}, "decoder_ratio is 1.1"),
+        ({"decoder_layers": 2}, "enhanced decoding goes with 1"),
+    ],
+    "tlm": [
+        ({"tlm_weight": 0.0, "mlm_weight": 0.0}, "leaves no loss"),
+        ({"tlm_weight": -1.0}, "tlm_weight is -1.0"),
+        ({"mask_ratio": 0.0}, "mask_ratio is 0.0"),
+        ({"mask_ratio": 1.5}, "mask_ratio is 1.5"),
+        (
+            {"mlm_weight": 0.0, "mlm_text": "monolingual"},
+            "mlm_text is set, but with mlm_weight = 0",
+        ),
+        (
+            {"tlm_weight": 0.0, "reset_positions": False},
+            "reset_positions is set, but with tlm_weight = 0",
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [(method, *case) for method, cases in REFUSED.items() for case in cases],
+)
+def test_senseless_options_are_errors(method, options, message):
+    with pytest.raises(ConfigError, match=message):
+        resolve(METHODS, method).Config(**options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrangersConfig:
+    """A ``Config`` of a package outside of this repository, without bounds."""
+
+    sharpness: float = 1.0
+    count: int = 1
+    narrow: Annotated[int, Between(0, 10**15)] = 1
+
+
+@pytest.mark.parametrize("name", ["sharpness", "count"])
+def test_numbers_of_strangers_methods_have_a_bound(name):
+    assert read_options(StrangersConfig, {name: -(10**12)}, where="m").narrow == 1
+    assert read_options(StrangersConfig, {"narrow": 10**15}, where="m").count == 1
+    for value in (10**12 + 1, -(10**12) - 1):
+        with pytest.raises(ConfigError, match=f"m: {name} is .*1000000000000"):
+            read_options(StrangersConfig, {name: value}, where="m")
+
+
+def test_terms_of_a_combination_have_the_bounds_of_their_methods():
+    with pytest.raises(ConfigError, match=r"terms\.a: projection_dim is 1099511627776"):
+        CombinationConfig(terms={"a": {"method": "ems", "projection_dim": 2**40}})

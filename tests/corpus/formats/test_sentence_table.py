@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from interlingua.corpus.formats.bad_lines import BadLines
+from interlingua.corpus.formats.sentence_table import (
+    find_column,
+    is_table,
+    read_column,
+    refuse_column,
+)
+from interlingua.corpus.formats.spreadsheet import open_sheet
+from interlingua.errors import ConfigError, DataError
+
+TABLE = 'id,de,English,Note text\n1,"Ein, zwei",One two,x\n\n2,"Zwei\nZeilen",,y\n3,,,\n'
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_text("\ufeff" + TABLE, encoding="utf-8")
+    return path
+
+
+def test_sentence_i_is_row_i_of_the_column(table):
+    assert list(read_column(table, column="de")) == ["Ein, zwei", "Zwei Zeilen", ""]
+    assert list(read_column(table, language="German")) == ["Ein, zwei", "Zwei Zeilen", ""]
+    assert list(read_column(table, language="en")) == ["One two", "", ""]
+    assert list(read_column(table, column="note_TEXT")) == ["x", "y", ""]
+
+
+def test_rows_are_those_that_pandas_counts(table):
+    pandas = pytest.importorskip("pandas")
+    assert len(pandas.read_csv(table)) == len(list(read_column(table, column="de")))
+
+
+def test_semicolons_and_compression(tmp_path):
+    path = tmp_path / "m.csv.gz"
+    path.write_bytes(gzip.compress(b"nr;text\n1;a, b\n2;c\n"))
+    assert is_table(path)
+    assert list(read_column(path)) == ["a, b", "c"]
+
+
+def test_empty_rows_at_the_end_of_a_sheet_are_none(tmp_path):
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "m.xlsx"
+    with open_sheet(path, "xlsx") as write:
+        for row in (["id", "text"], [1, "one"], ["", ""], [2, "two"], [3, ""], ["", ""]):
+            write(row)
+    assert list(read_column(path)) == ["one", "", "two", ""]
+
+
+@pytest.mark.parametrize(
+    ("header", "column", "language", "found"),
+    [
+        (["a", "text"], None, None, 1),
+        (["a", "Sentence"], None, "de", 1),
+        (["text", "de"], None, "de", 1),
+        (["text", "de"], "text", "de", 0),
+        (["text"], None, None, 0),
+    ],
+)
+def test_column_by_name_then_language_then_text(header, column, language, found):
+    assert find_column(header, "x.csv", column=column, language=language) == found
+
+
+@pytest.mark.parametrize(
+    ("header", "column", "part"),
+    [
+        (["a", "b"], None, "--column"),
+        (["Der erste Satz."], None, "--column"),
+        (["a", "b"], "c", "no column"),
+        (["A", "A"], "a", "2 columns"),
+    ],
+)
+def test_an_unknown_column_is_one_line(header, column, part):
+    with pytest.raises(DataError, match=part) as caught:
+        find_column(header, "x.csv", column=column, language=None)
+    assert "\n" not in str(caught.value)
+    assert caught.value.line == 1
+
+
+def test_a_row_of_another_width_stops_or_is_blank(tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_text("id,text\n1,a\n2,b,c\n3,d\n")
+    with pytest.raises(DataError, match=r"m\.csv:3: "):
+        list(read_column(path))
+    bad = BadLines("skip")
+    assert list(read_column(path, bad=bad)) == ["a", "", "d"]
+    assert bad.count == 1
+
+
+def test_an_empty_table_and_a_column_of_text_are_refused(tmp_path):
+    (tmp_path / "m.csv").write_text("")
+    with pytest.raises(DataError, match="table is empty"):
+        list(read_column(tmp_path / "m.csv"))
+    with pytest.raises(ConfigError, match="'text'"):
+        refuse_column("text", "m.txt")

@@ -1,0 +1,7 @@
+"""The tiny encoders of tests/encoder."""
+
+from tests.encoder.conftest import encoder as encoder
+from tests.encoder.conftest import framed_encoder as framed_encoder
+from tests.encoder.conftest import framed_vocabulary as framed_vocabulary
+from tests.encoder.conftest import plain_vocabulary as plain_vocabulary
+from tests.encoder.conftest import random_batch as random_batch
