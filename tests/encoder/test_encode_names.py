@@ -124,6 +124,22 @@ def test_cosines_of_sets_and_of_pairs(tiny):
         unit_rows(np.zeros((1, 1, 2)))
 
 
+@pytest.mark.parametrize(
+    ("vectors", "named"),
+    [("a text", "a str"), (["a", "b"], "a list"), ([[1.0], [1.0, 2.0]], "a list")],
+)
+def test_what_are_no_vectors_is_refused(tiny, vectors, named):
+    with pytest.raises(DataError, match=named):
+        tiny.similarity(vectors, np.eye(2))
+
+
+def test_vectors_of_other_shapes_are_refused(tiny):
+    with pytest.raises(DataError, match="truncate_dim"):
+        tiny.similarity(np.eye(2), np.eye(3))
+    with pytest.raises(DataError, match=r"\(2, 2\) and \(1, 2\)"):
+        tiny.similarity_pairwise(np.eye(2), np.ones(2))
+
+
 def test_load_sets_the_width_and_the_dtype(folder):
     encoder = interlingua.load(folder, device=None, dtype=torch.bfloat16, truncate_dim=8)
     assert encoder.get_sentence_embedding_dimension() == encoder.get_embedding_dimension() == 8

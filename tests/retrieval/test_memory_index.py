@@ -55,6 +55,7 @@ def test_several_questions_have_a_ranking_each(tiny):
     assert several == [index.search(question) for question in questions]
     assert index.search(tuple(questions)) == several
     assert len(index) == 12
+    assert index.search("de1", top=3) == interlingua.search(tiny, "de1", tuple(TEXTS), top=3)
 
 
 def test_rows_of_a_table_are_passages_with_their_metadata(tiny):

@@ -57,7 +57,14 @@ from interlingua.encoder.shared_passes import SharedPasses
 from interlingua.encoder.snapshots import SnapshotCache
 from interlingua.encoder.static import StaticBackbone, make_backbone
 from interlingua.encoder.vector_format import Precision, check_width
-from interlingua.errors import CheckpointError, ConfigError, DataError, count_of, did_you_mean
+from interlingua.errors import (
+    CheckpointError,
+    ConfigError,
+    DataError,
+    count_of,
+    did_you_mean,
+    with_article,
+)
 from interlingua.runtime.devices import on_device
 from interlingua.runtime.progress import Progress
 from interlingua.storage.files import PathLike, atomic_directory
@@ -434,7 +441,9 @@ class Encoder(nn.Module):
             embeddings1: (n, d), or one vector (d,).
             embeddings2: (m, d), or one vector (d,).
         """
-        return unit_rows(embeddings1) @ unit_rows(embeddings2).T
+        one, other = unit_rows(embeddings1), unit_rows(embeddings2)
+        _check_equal(one.shape[1:], other.shape[1:])
+        return one @ other.T
 
     @checked_call
     def similarity_pairwise(
@@ -448,7 +457,9 @@ class Encoder(nn.Module):
             embeddings1: (n, d), or one vector (d,).
             embeddings2: (n, d), or one vector (d,).
         """
-        return (unit_rows(embeddings1) * unit_rows(embeddings2)).sum(dim=1)
+        one, other = unit_rows(embeddings1), unit_rows(embeddings2)
+        _check_equal(one.shape, other.shape)
+        return (one * other).sum(dim=1)
 
     def get_embedding_dimension(self) -> int:
         """Return the width of the vectors, ``dim``, by the name in sentence-transformers."""
@@ -676,16 +687,35 @@ def unit_rows(vectors: Tensor | np.ndarray | Sequence[Any]) -> Float[Tensor, "n 
     Raises:
         DataError: they are no vectors.
     """
-    # A list of arrays would be converted number by number.
-    if isinstance(vectors, Sequence):
-        rows = torch.stack([torch.as_tensor(row) for row in vectors])
-    else:
-        rows = torch.as_tensor(vectors)
+    try:
+        # A list of arrays would be converted number by number.
+        if isinstance(vectors, Sequence) and not isinstance(vectors, str):
+            rows = torch.stack([torch.as_tensor(row) for row in vectors])
+        else:
+            rows = torch.as_tensor(vectors)
+    except (TypeError, ValueError, RuntimeError) as error:
+        kind = with_article(type(vectors).__name__)
+        raise DataError(
+            f"expected vectors (n, d) or one vector (d,), got {kind} ({error}); encode texts first"
+        ) from None
     if rows.dim() == 1:
         rows = rows[None]
     if rows.dim() != 2:
         raise DataError(f"expected vectors (n, d) or one vector (d,), got {tuple(rows.shape)}")
     return F.normalize(rows.float(), dim=1)
+
+
+def _check_equal(one: Sequence[int], other: Sequence[int]) -> None:
+    """Check that vectors can be compared.
+
+    Raises:
+        DataError: their widths differ, or the numbers of vectors of pairs.
+    """
+    if tuple(one) != tuple(other):
+        raise DataError(
+            f"vectors of shapes {tuple(one)} and {tuple(other)} can't be compared; embed both by"
+            " one model, with one truncate_dim"
+        )
 
 
 @checked_call

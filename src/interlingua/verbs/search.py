@@ -119,8 +119,10 @@ def _check_first(options: SearchOptions) -> None:
     """
     from interlingua.verbs.evaluate import check_encoder
 
-    if options.texts is not None and options.folder is not None:
-        check_encoder(options.folder, "search(model, question, texts)")
+    if options.texts is not None:
+        # None stands for the default model.
+        if options.folder is not None:
+            check_encoder(options.folder, "search(model, question, texts)")
     elif not isinstance(options.folder, str | os.PathLike):
         raise ConfigError(
             "search needs the folder of an index, or texts after the question:"
