@@ -10,6 +10,7 @@ from numpy import ndarray
 
 from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.texts import refuse_container
 from interlingua.errors import ConfigError, MissingExtraError
 from interlingua.integrations.shared_model import shared_encoder
 
@@ -72,10 +73,10 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 "X is a table, expected one column of texts; in a ColumnTransformer name it as a"
                 " string"
             )
-        # A single text goes on as it is: encode refuses it, and a list would be its characters.
-        texts = X if isinstance(X, str) else list(X)
+        # To encode a single text is one vector, and here each row is one.
+        refuse_container(X, "X")
         return self._encoder().encode(
-            texts,
+            X,
             prompt=self.prompt,
             language=self.language,
             truncate_dim=self.truncate_dim,
