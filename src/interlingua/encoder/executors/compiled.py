@@ -347,8 +347,8 @@ class CompiledBackbone:
         scales = None
         if dtype == torch.int8:
             rounded, factors = quantize(weight.detach())
-            # By way of 16 bits: a signed byte has no room for what is added.
-            matrix = (rounded.short() + UNSIGNED).to(torch.uint8)
+            # Adding 128 to a byte is flipping its highest bit.
+            matrix = rounded.view(torch.uint8) ^ UNSIGNED
         elif dtype == torch.int16:
             matrix, factors = quantize_to_int16(weight.detach())
         else:
@@ -364,9 +364,8 @@ class CompiledBackbone:
             panels = torch.stack([self._panels(high), self._panels(low)], dim=1)
         else:
             panels = self._panels(matrix)
-        data = np.ascontiguousarray(panels.contiguous().view(torch.uint8).numpy())
         return _Linear(
-            weights=self._aligned(data),
+            weights=self._aligned(panels),
             bias=self._floats(self._filled(bias.detach())),
             scales=scales,
             inputs=inputs,
@@ -382,9 +381,10 @@ class CompiledBackbone:
         step = 4 // matrix.element_size()
         if matrix.element_size() == 1:
             step = self._layout.bytes_together
-        padded = torch.zeros(filled, inputs, dtype=matrix.dtype, device=matrix.device)
-        padded[:outputs] = matrix
-        return padded.view(filled // panel, panel, inputs // step, step).permute(0, 2, 1, 3)
+        # A matrix that fills its panels is not copied: each copy touches new memory.
+        if outputs < filled:
+            matrix = torch.cat([matrix, matrix.new_zeros(filled - outputs, inputs)])
+        return matrix.view(filled // panel, panel, inputs // step, step).permute(0, 2, 1, 3)
 
     def _filled(self, numbers: Float[Tensor, " n"]) -> Float[Tensor, " m"]:
         """With zeros up to whole panels."""
@@ -404,13 +404,14 @@ class CompiledBackbone:
         self._kept.append(array)
         return array.ctypes.data
 
-    def _aligned(self, data: ndarray) -> int:
+    def _aligned(self, panels: Tensor) -> int:
         # numpy aligns to less: take some bytes more, and begin at the first address that fits.
-        buffer = np.empty(data.nbytes + ALIGNMENT, np.uint8)
+        buffer = np.empty(panels.nbytes + ALIGNMENT, np.uint8)
         start = -buffer.ctypes.data % ALIGNMENT
-        buffer[start : start + data.nbytes] = data.ravel()
+        data = torch.from_numpy(buffer[start : start + panels.nbytes])
+        data.view(panels.dtype).view(panels.shape).copy_(panels)
         self._kept.append(buffer)
-        return buffer.ctypes.data + start
+        return data.data_ptr()
 
 
 class Int16Backbone(CompiledBackbone):

@@ -83,7 +83,7 @@ def quantize(rows: Float[Tensor, "n d"]) -> tuple[Int8[Tensor, "n d"], Float32[T
     """Rotated rows as whole numbers from -127 to 127, and what to multiply them by."""
     turned = rotate(rows.float())
     scales = turned.abs().amax(1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny) / LARGEST
-    return (turned / scales).round().to(torch.int8), scales
+    return (turned / scales).round_().to(torch.int8), scales
 
 
 def quantize_to_int16(
