@@ -38,14 +38,20 @@ def means(encoder, texts):
 
 def test_a_texts_vector_is_the_mean_of_its_tokens(static):
     expected = means(static, TEXTS)
-    np.testing.assert_allclose(static.encode(TEXTS, normalize=False), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        static.encode(TEXTS, normalize_embeddings=False), expected, atol=1e-6
+    )
     lengths = np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(
         static.encode(TEXTS), expected / np.maximum(lengths, 1e-12), atol=1e-6
     )
     for normalize in (True, False):
-        one = np.concatenate([static.encode([text], normalize=normalize) for text in TEXTS])
-        np.testing.assert_allclose(one, static.encode(TEXTS, normalize=normalize), atol=1e-6)
+        one = np.concatenate(
+            [static.encode([text], normalize_embeddings=normalize) for text in TEXTS]
+        )
+        np.testing.assert_allclose(
+            one, static.encode(TEXTS, normalize_embeddings=normalize), atol=1e-6
+        )
 
 
 def test_the_fast_path_is_the_pooling_of_token_states(static):
@@ -67,7 +73,9 @@ def test_other_poolings_work_too(static, pooling):
     batch = TokenBatch.from_lists(ids, ("",) * len(ids))
     expected = static.tokens(batch).pool(pooling, include_special=False).detach().numpy()
     expected[TEXTS.index("")] = 0
-    np.testing.assert_allclose(static.encode(TEXTS, normalize=False), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        static.encode(TEXTS, normalize_embeddings=False), expected, atol=1e-6
+    )
 
 
 def test_gradients_reach_the_rows_of_a_texts_tokens_alone(static):

@@ -193,7 +193,7 @@ def test_one_pass_gives_every_pooling_of_ours(own, normalize):
     for mode, vectors in found.items():
         own.settings = dataclasses.replace(own.settings, pooling=mode)
         assert np.allclose(
-            vectors, own.encode(texts, prompt="ru1 ", normalize=normalize), atol=1e-5
+            vectors, own.encode(texts, prompt="ru1 ", normalize_embeddings=normalize), atol=1e-5
         )
     assert set(found) == {"cls", "mean", "max"}
 

@@ -181,10 +181,10 @@ def test_cut_vectors_are_those_of_sentence_transformers(encoder, model, tmp_path
     assert stock.truncate_dim == 8
     texts = list(SAMPLES["eng_Latn"])
     vectors = stock.encode(texts, normalize_embeddings=True, show_progress_bar=False)
-    np.testing.assert_allclose(vectors, encoder.encode(texts, dim=8), atol=1e-5)
+    np.testing.assert_allclose(vectors, encoder.encode(texts, truncate_dim=8), atol=1e-5)
     assert "normalize_embeddings=True" in (tmp_path / "out" / "README.md").read_text()
     back = Encoder.load(tmp_path / "out")
-    assert np.array_equal(back.encode(texts), encoder.encode(texts, dim=8))
+    assert np.array_equal(back.encode(texts), encoder.encode(texts, truncate_dim=8))
 
 
 def test_the_card_names_the_widths_it_was_trained_for(encoder, tmp_path):

@@ -65,7 +65,7 @@ def test_shorter_vectors_and_ranges_leave_the_encoder_as_it_was(encoder, texts):
     assert encoder.settings == before
     assert small.dim == 8
     found = small.settings.int8_ranges[8]
-    vectors = encoder.encode(kept, dim=8)
+    vectors = encoder.encode(kept, truncate_dim=8)
     np.testing.assert_allclose(found.minimum, vectors.min(axis=0), atol=1e-6)
     np.testing.assert_allclose(found.maximum, vectors.max(axis=0), atol=1e-6)
 
@@ -75,8 +75,8 @@ def test_layers_after_pooling_stay_in_shorter_vectors(encoder, texts):
     dense = Dense.of(np.diag(np.linspace(1, 3, 32)), np.linspace(-1, 1, 32))
     mapped = with_layers(encoder, Normalize(), dense)
     small = shrink(mapped, ShrinkOptions(truncate_dim=8, ranges_of=files))
-    np.testing.assert_allclose(small.encode(kept), mapped.encode(kept, dim=8), atol=1e-6)
-    assert np.abs(small.encode(kept) - encoder.encode(kept, dim=8)).max() > 0.1
+    np.testing.assert_allclose(small.encode(kept), mapped.encode(kept, truncate_dim=8), atol=1e-6)
+    assert np.abs(small.encode(kept) - encoder.encode(kept, truncate_dim=8)).max() > 0.1
 
 
 @pytest.mark.parametrize("dim", [0, 33])

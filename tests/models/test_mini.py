@@ -104,7 +104,9 @@ def test_the_model_needs_no_prompt_and_can_be_cut(stock):
         ["Where is the station?", "The child sings."],
     )
     for dim in (None, 256, 128, 64):
-        similarities = encoder.encode(german, dim=dim) @ encoder.encode(english, dim=dim).T
+        similarities = (
+            encoder.encode(german, truncate_dim=dim) @ encoder.encode(english, truncate_dim=dim).T
+        )
         assert similarities.argmax(axis=1).tolist() == [0, 1]
 
 

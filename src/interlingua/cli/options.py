@@ -69,6 +69,8 @@ def command(
 def _parameters(options: type, variables: str | None) -> list[inspect.Parameter]:
     parameters = []
     for field, declaration in declared(options):
+        if declaration.is_in_memory:
+            continue
         if variables is not None and not declaration.is_argument:
             declaration = dataclasses.replace(declaration, envvar=variables + field.name.upper())
         default = field.default

@@ -8,6 +8,7 @@ from that dataclass. A field that is made by ``argument`` is positional, one tha
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import numbers
 import os
@@ -63,6 +64,7 @@ class Declaration:
         metavar: what ``--help`` writes for the value.
         is_argument: it is positional.
         is_positional: in Python it may be given without its name.
+        is_in_memory: only Python has it, as its value is no text.
         is_required: the command line can't do without it, as it writes to a file what Python gives
             back.
         reads: kind of what it names and the verb reads ("file", "model"), which
@@ -80,6 +82,7 @@ class Declaration:
     is_argument: bool = False
     is_required: bool = False
     is_positional: bool = False
+    is_in_memory: bool = False
     reads: str | None = None
 
 
@@ -239,6 +242,30 @@ def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Ca
     return call
 
 
+def checked_call(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a public function that refuses a wrong call with an error of ours.
+
+    Args:
+        function: its parameters by name are the options that are known.
+    """
+    signature = inspect.signature(function)
+    known = [name for name in signature.parameters if name != "self"]
+    called = function.__qualname__.removesuffix(".__init__")
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in known:
+                raise ConfigError(f"{called} has no option {name!r}{did_you_mean(name, known)}")
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ConfigError(f"{called}: {error}; call {called}({', '.join(known)})") from None
+        return function(*args, **kwargs)
+
+    return call
+
+
 def check_call(options: Any, name: str, arguments: Sequence[Any], given: Mapping[str, Any]) -> None:
     """Check the arguments of a verb's Python function, before the dataclass is made of them.
 
@@ -317,8 +344,14 @@ def _check_type(
     """
     kinds = kinds_of(options, field)
     fields = {one.name: one for one in dataclasses.fields(options)}
-    # torch.device is a name too.
-    if "Model" in kinds or (field.name == "device" and type(value).__name__ == "device"):
+    # What only Python has is checked by its reader. torch.device is a name too.
+    if declaration_of(field).is_in_memory or "Model" in kinds:
+        return
+    if "Array" in kinds and hasattr(value, "__array__"):
+        return
+    if "Frame" in kinds and is_frame(value):
+        return
+    if field.name == "device" and type(value).__name__ == "device":
         return
     # What else is no text in memory is refused by its reader, with its number.
     is_path = all(kind in ("PathLike", "None") for kind in kinds)
@@ -342,6 +375,11 @@ def _check_type(
         f"{name}: {field.name} is {shown} of type {type(value).__name__}, expected {expected}"
         f" ({help}){hint}"
     )
+
+
+def is_frame(value: Any) -> bool:
+    """Return whether a value is a table in memory, which has named columns."""
+    return hasattr(value, "columns") or hasattr(value, "column_names")
 
 
 def kinds_of(options: Any, field: dataclasses.Field[Any]) -> list[str]:

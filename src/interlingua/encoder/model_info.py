@@ -101,6 +101,20 @@ def describe(encoder: Any, *, name: str | None = None) -> ModelInfo:
     )
 
 
+def encoding_text(encoder: Any, prompt: str | None) -> str:
+    """Return what identifies the settings of an encoding: the prompt's text, and a cut.
+
+    Args:
+        encoder: any encoder.
+        prompt: see ``prompt_text``.
+    """
+    settings = getattr(encoder, "settings", None)
+    cut = ""
+    if isinstance(settings, EncodingSettings) and settings.truncate_dim is not None:
+        cut = f"truncate_dim={settings.truncate_dim}"
+    return f"{cut} {prompt_text(encoder, prompt)}".lstrip() if cut else prompt_text(encoder, prompt)
+
+
 def prompt_text(encoder: Any, prompt: str | None) -> str:
     """What is put before every text: see ``EncodingSettings.prompt_text``.
 

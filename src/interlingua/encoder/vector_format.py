@@ -197,11 +197,8 @@ class VectorFormat:
                 this width.
         """
         longest = settings.truncate_dim or width
-        if dim is not None and not 1 <= dim <= longest:
-            raise ConfigError(
-                f"dim is {dim}, but the model's vectors have {longest} elements; choose 1 to"
-                f" {longest}"
-            )
+        if dim is not None:
+            check_width(dim, longest)
         # Ranges are those of one width: the elements of shorter vectors are scaled otherwise.
         kept = dim or longest
         ranges = settings.int8_ranges.get(kept)
@@ -235,6 +232,23 @@ class VectorFormat:
         if not self.cuts:
             return vectors
         return first_elements(vectors, self.width, normalize=self.normalize)
+
+
+def check_width(truncate_dim: int, longest: int) -> None:
+    """Check a number of elements to keep of each vector.
+
+    Args:
+        truncate_dim: the number.
+        longest: elements of the model's vectors.
+
+    Raises:
+        ConfigError: the vectors have fewer elements.
+    """
+    if not 1 <= truncate_dim <= longest:
+        raise ConfigError(
+            f"truncate_dim is {truncate_dim}, but the model's vectors have {longest} elements;"
+            f" choose 1 to {longest}"
+        )
 
 
 def first_elements(

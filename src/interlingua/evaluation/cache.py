@@ -288,9 +288,9 @@ class CachedEncoder:
             options["report"] = self.report
         if self._is_own:
             # as the model gives them: a classifier, or an inner product, may need their lengths
-            options["normalize"] = self._encoder.settings.normalize
+            options["normalize_embeddings"] = self._encoder.settings.normalize
             # kept whole, for runs with other widths
-            options["dim"] = None
+            options["truncate_dim"] = None
         return self._encoder.encode(texts, prompt=conditions.prompt, **options)
 
 

@@ -33,6 +33,7 @@ from interlingua.mining.pipeline import (
     TextFile,
     mine_files,
 )
+from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.runtime.workers import Workers
 from interlingua.storage.files import PathLike
@@ -63,7 +64,7 @@ class MinedPair(NamedTuple):
     target_row: int
 
 
-class MinedPairs(list[MinedPair]):
+class MinedPairs(RowList[MinedPair]):
     """The pairs of a run, best first; none where they were written to a file.
 
     Args:
@@ -85,6 +86,14 @@ class MinedPairs(list[MinedPair]):
         self.lines = list(lines)
         self.columns = columns
         self.written = written
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the pairs with all that is known of them."""
+        if len(self.columns) != len(self):
+            return super().records()
+        return [
+            {**pair._asdict(), **columns} for pair, columns in zip(self, self.columns, strict=True)
+        ]
 
 
 def parse_shard(text: str) -> tuple[int, int]:

@@ -154,7 +154,7 @@ class _WindowVectors:
             return
         encode = functools.partial(self.encode, language=self.language)
         if self.tells_progress:
-            vectors = embed_texts(functools.partial(encode, progress=progress), texts)
+            vectors = embed_texts(functools.partial(encode, show_progress_bar=progress), texts)
         else:
             vectors = embed_texts(encode, texts, progress)
         # At first there are no vectors, and of no width that new ones could be joined to.
@@ -262,7 +262,7 @@ class BitextScorer:
 def takes_progress(encode: Encode) -> bool:
     """Return whether it tells of every batch; a portion may take minutes on a slow processor."""
     try:
-        return "progress" in inspect.signature(encode).parameters
+        return "show_progress_bar" in inspect.signature(encode).parameters
     except (TypeError, ValueError):
         # Some callables, such as those that are compiled, have no signature to look at.
         return False

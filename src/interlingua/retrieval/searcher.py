@@ -20,8 +20,9 @@ from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_maps.language_map_files import MAP_FILE, read_map
 from interlingua.errors import ConfigError, DataError
+from interlingua.report.rows import RowList
 from interlingua.retrieval.chunks import DEFAULT_CHUNKS, ChunkSettings
-from interlingua.retrieval.feedback import rankings_with_feedback
+from interlingua.retrieval.feedback import Searchable, rankings_with_feedback
 from interlingua.retrieval.index_files import IndexFile, check_files, named_files, read_files
 from interlingua.retrieval.indexed_model import IndexedModel
 from interlingua.retrieval.passage_files import USUAL_COLUMNS, Passage, PassageColumns
@@ -52,14 +53,23 @@ REFRESH_SECONDS = 0.5
 """Between two looks at whether another process changed the index."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """What a search found."""
+class Ranking(RowList[Hit]):
+    """What a search found: the hits, best first.
 
-    hits: list[Hit]
-    """Best first."""
-    shares: list[LanguageShare]
-    """How much of the ranking is in each language, next to its share of the passages searched."""
+    Args:
+        hits: best first.
+        shares: how much of the ranking is in each language, next to its share of the passages
+            searched.
+    """
+
+    def __init__(self, hits: Iterable[Hit], shares: list[LanguageShare]) -> None:
+        super().__init__(hits)
+        self.shares = shares
+
+    @property
+    def hits(self) -> list[Hit]:
+        """The hits, best first: the ranking itself."""
+        return self
 
 
 def build_index(
@@ -229,9 +239,9 @@ def model_for(
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """What is searched for, and where; the attributes are as in ``Searcher.rank``."""
+    """What is searched for, and where; the attributes are as in ``Ranker.rank``."""
 
-    index: PassageIndex
+    index: Searchable
     question: str
     vector: Float32[ndarray, " d"] | None
     languages: list[str]
@@ -306,48 +316,21 @@ class _Query:
         )
 
 
-class Searcher:
-    """An index with its model.
+class Ranker:
+    """Passages with the model of their vectors.
 
     Args:
-        index: which.
-        model: that it was built with, see ``model_of``.
+        index: the passages, on disk or in memory.
+        model: that embedded them.
     """
 
-    def __init__(self, index: PassageIndex, model: IndexedModel) -> None:
+    index: Searchable
+
+    def __init__(self, index: Searchable, model: IndexedModel) -> None:
         self.index = index
         self.model = model
         self.languages = index.languages()
         """Number of passages of every language."""
-        # The table was opened before: whether it is still the newest is found by the first look.
-        self._state: tuple[int, ...] = ()
-        self._looked = -math.inf
-        self._refreshing = threading.Lock()
-
-    def refresh(self, *, after: float = REFRESH_SECONDS) -> None:
-        """Read the index anew if it was changed since the last look, by whatever process.
-
-        Args:
-            after: seconds since the last look; within them nothing is done.
-
-        Raises:
-            CheckpointError: the index was removed, damaged, or replaced by that of another model.
-        """
-        if time.monotonic() - self._looked < after:
-            return
-        # Searches that come meanwhile read the version that they have. With ``after=0`` a change
-        # has to be seen, which the refresh that is running may have missed.
-        if not self._refreshing.acquire(blocking=after == 0):
-            return
-        try:
-            state = self.index.state()
-            if state != self._state:
-                self.index.reload()
-                self.languages = self.index.languages()
-                self._state = state
-            self._looked = time.monotonic()
-        finally:
-            self._refreshing.release()
 
     def search(
         self,
@@ -441,6 +424,49 @@ class Searcher:
             known = ", ".join(code or "(none)" for code in self.languages)
             raise DataError(f"the index has no passage in {missing}; there are: {known}")
         return {code: self.languages[code] for code in codes}
+
+
+class Searcher(Ranker):
+    """An index on disk with its model.
+
+    Args:
+        index: which.
+        model: that it was built with, see ``model_of``.
+    """
+
+    index: PassageIndex
+
+    def __init__(self, index: PassageIndex, model: IndexedModel) -> None:
+        super().__init__(index, model)
+        # The table was opened before: whether it is still the newest is found by the first look.
+        self._state: tuple[int, ...] = ()
+        self._looked = -math.inf
+        self._refreshing = threading.Lock()
+
+    def refresh(self, *, after: float = REFRESH_SECONDS) -> None:
+        """Read the index anew if it was changed since the last look, by whatever process.
+
+        Args:
+            after: seconds since the last look; within them nothing is done.
+
+        Raises:
+            CheckpointError: the index was removed, damaged, or replaced by that of another model.
+        """
+        if time.monotonic() - self._looked < after:
+            return
+        # Searches that come meanwhile read the version that they have. With ``after=0`` a change
+        # has to be seen, which the refresh that is running may have missed.
+        if not self._refreshing.acquire(blocking=after == 0):
+            return
+        try:
+            state = self.index.state()
+            if state != self._state:
+                self.index.reload()
+                self.languages = self.index.languages()
+                self._state = state
+            self._looked = time.monotonic()
+        finally:
+            self._refreshing.release()
 
 
 def _absolute(model: str) -> str:

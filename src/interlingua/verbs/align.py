@@ -21,6 +21,7 @@ from interlingua.config.options import (
 )
 from interlingua.errors import ConfigError
 from interlingua.mining import defaults
+from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 from interlingua.verbs.parts.input_checks import check_inputs
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from interlingua.encoder.protocol import Encode
 
 
-class Links(list["Link"]):
+class Links(RowList["Link"]):
     """The links of two documents, every sentence in one of them.
 
     It is empty where they were written to a file.
@@ -46,12 +47,34 @@ class Links(list["Link"]):
         links: numbers of source sentences, of target sentences and the cost of each link.
         report: what came of all documents.
         documents: how many there were to align.
+        sentences: of the source and of the target, if both are lists.
     """
 
-    def __init__(self, links: Iterable[Link], report: AlignReport, documents: int = 1) -> None:
+    def __init__(
+        self,
+        links: Iterable[Link],
+        report: AlignReport,
+        documents: int = 1,
+        sentences: tuple[Sequence[str], Sequence[str]] | None = None,
+    ) -> None:
         super().__init__(links)
         self.report = report
         self.documents = documents
+        self.sentences = sentences
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the links, with their sentences if both documents are lists."""
+        if self.sentences is None:
+            return super().records()
+        source, target = self.sentences
+        return [
+            {
+                **link._asdict(),
+                "source_text": " ".join(source[number] for number in link.source),
+                "target_text": " ".join(target[number] for number in link.target),
+            }
+            for link in self
+        ]
 
 
 @dataclass(frozen=True)
@@ -259,12 +282,13 @@ def _align_lists(options: AlignOptions) -> Links:
         target_language=options.target_language,
     )
     # Each text is checked when its turn comes, and named with its number if it is none.
-    sides: Any = (options.source or (), options.target or ())
+    # A column of a table has no truth value, hence no `or`.
+    sides: list[Any] = [() if side is None else side for side in (options.source, options.target)]
     source = list(checked_texts(sides[0], "source"))
     target = list(checked_texts(sides[1], "target"))
     links = aligner.links(source, target)
     aligner.count(links, None, source, target)
-    return Links(links, aligner.report)
+    return Links(links, aligner.report, sentences=(source, target))
 
 
 align = function_of(AlignOptions, run_align, "align")

@@ -40,8 +40,8 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
         REQUIRED,
         kind=str,
     )
-    normalize: bool = option(True, "Scale the vectors to length 1.", group=OUTPUT)
-    dim: Annotated[int, AtLeast(1)] | None = option(
+    normalize_embeddings: bool = option(True, "Scale the vectors to length 1.", group=OUTPUT)
+    truncate_dim: Annotated[int, AtLeast(1)] | None = option(
         None,
         "Keep so many elements of each vector, the first.",
         group=OUTPUT,
@@ -84,16 +84,15 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     """
     # What of the vectors' form is not the default; only our own models take it.
     form: dict[str, Any] = {}
-    if options.dim is not None:
-        form["dim"] = options.dim
+    if options.truncate_dim is not None:
+        form["truncate_dim"] = options.truncate_dim
     if options.precision != "float32":
         form["precision"] = options.precision
     if options.devices > 1 and options.ray is not None:
         raise ConfigError("--ray shares the work out by itself; drop --devices")
     if form and options.backend != "interlingua":
-        raise ConfigError(
-            f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua"
-        )
+        flag = next(iter(form)).replace("_", "-")
+        raise ConfigError(f"--{flag} is for our own models; drop it, or say --backend interlingua")
     check_inputs(options)
     if os.fspath(options.output).endswith(".parquet"):
         require_extra("pyarrow", extra="parquet")
@@ -115,12 +114,17 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     elsewhere = options.ray is not None or options.devices > 1
     encode, identity = open_model(options, identified=output.to_folder, elsewhere=elsewhere)
     # With the model all that the vectors depend on: a run that goes on must have made the same.
-    settings = [f"normalize={options.normalize} language={options.language}"]
+    settings = [f"normalize={options.normalize_embeddings} language={options.language}"]
     if options.column:
         settings.append(f"column={options.column}")
     settings += [f"{name}={value}" for name, value in form.items()]
     return embed_files(
-        partial(encode, language=options.language, normalize=options.normalize, **form),
+        partial(
+            encode,
+            language=options.language,
+            normalize_embeddings=options.normalize_embeddings,
+            **form,
+        ),
         output,
         model=" ".join([identity, *settings]),
         column=options.column,

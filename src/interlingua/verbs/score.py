@@ -18,6 +18,7 @@ from interlingua.config.options import (
     Names,
     argument,
     function_of,
+    is_frame,
     listed,
     option,
 )
@@ -25,6 +26,7 @@ from interlingua.config.registry import CHECKS
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.mining import defaults
 from interlingua.mining.pair_cut import PairCut
+from interlingua.report.rows import data_frame
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 from interlingua.storage.limits import in_line_limit
@@ -45,6 +47,8 @@ from interlingua.verbs.parts.shared_options import (
 )
 
 if TYPE_CHECKING:
+    import pandas
+
     from interlingua.corpus.formats.bad_lines import BadLines
     from interlingua.encoder.protocol import Encode
     from interlingua.mining.checks import CheckPlan
@@ -68,7 +72,7 @@ class ScoredPair(NamedTuple):
     columns: Mapping[str, Any]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class ScoredStream:
     """The kept pairs, in their order, each scored when its turn comes.
 
@@ -87,6 +91,20 @@ class ScoredStream:
 
     def __next__(self) -> ScoredPair:
         return next(self.pairs)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a data frame of the pairs that have not been read yet, which it reads.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return data_frame(
+            {"source": pair.source, "target": pair.target, **pair.columns} for pair in self
+        )
+
+    def __repr__(self) -> str:
+        """Return one line, and read nothing."""
+        return "<ScoredStream: pairs are scored as they are read; to_pandas() reads all>"
 
 
 @dataclass(frozen=True)
@@ -220,7 +238,8 @@ def run_score(
 ) -> ScoredStream:
     """Score or filter the pairs of a bitext of any length, in its order.
 
-    The bitext is a file, or any iterable of a source and a target each.
+    The bitext is a file, any iterable of a source and a target each, or a table in memory of which
+    two columns hold them.
 
     Args:
         options: what to do.
@@ -231,7 +250,7 @@ def run_score(
         The pairs that are kept; without a filter all.
 
     Raises:
-        ConfigError: an option is wrong; the pairs are a table or a dictionary.
+        ConfigError: an option is wrong; the pairs are a dictionary.
         DataError: a pair does not hold two texts, when its turn comes; a file can't be read.
     """
     check_inputs(options)
@@ -311,7 +330,8 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     )
     file = _file_of(options)
     has_columns = options.source_column is not None
-    if has_columns != (options.target_column is not None) or (has_columns and file is None):
+    is_pairs = file is None and not is_frame(options.bitext)
+    if has_columns != (options.target_column is not None) or (has_columns and is_pairs):
         raise ConfigError(
             "--source-column and --target-column are named both, of a file of pairs, or neither"
         )
@@ -362,12 +382,11 @@ def open_bitext(options: ScoreOptions) -> Stream:
     Raises:
         DataError: there is none, or the file is missing, broken or misaligned.
     """
-    from interlingua.mining.score import open_stream, pair_stream
+    from interlingua.mining.score import open_stream
 
     file = _file_of(options)
     if file is None:
-        pairs: Any = options.bitext
-        return pair_stream(pairs, options.source_language, options.target_language)
+        return _open_in_memory(options)
     # ``check_score`` has refused one without the other.
     columns = None
     if options.source_column is not None and options.target_column is not None:
@@ -380,6 +399,27 @@ def open_bitext(options: ScoreOptions) -> Stream:
         columns=columns,
         bad=_bad_lines(options),
     )
+
+
+def _open_in_memory(options: ScoreOptions) -> Stream:
+    """Open pairs in memory: an iterable of a source and a target each, or a table."""
+    from interlingua.corpus.frames import frame_pairs
+    from interlingua.mining.score import pair_stream
+
+    pairs: Any = options.bitext
+    source = options.source_language
+    target = options.target_language
+    if is_frame(pairs):
+        pairs, codes = frame_pairs(pairs, options.source_column, options.target_column)
+        # Columns may be called by their languages, as in a file.
+        if codes is not None:
+            source = source or codes[0]
+            target = target or codes[1]
+    elif options.source_column or options.target_column:
+        raise ConfigError(
+            "source_column and target_column are for files and tables, got pairs; drop them"
+        )
+    return pair_stream(pairs, source, target)
 
 
 def write_scored(

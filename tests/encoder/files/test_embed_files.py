@@ -22,12 +22,12 @@ from tests.storage.test_remote import refuses
 from tests.storage.test_remote import store as store
 
 
-def encode(texts, out=None, report=None, progress=SILENT):
+def encode(texts, out=None, report=None, show_progress_bar=SILENT):
     """As encoders are called."""
     lines = list(texts)
     vectors = embed(lines) if lines else np.zeros((0, 24), np.float32)
     report.texts += len(lines)
-    progress.advance(len(lines))
+    show_progress_bar.advance(len(lines))
     if out is not None:
         Path(out).parent.mkdir(exist_ok=True)
         np.save(out, vectors)

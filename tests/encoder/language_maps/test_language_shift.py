@@ -24,7 +24,7 @@ def shifted(encoder):
 def test_encode_subtracts_the_mean_of_the_language(shifted, encoder):
     expected = encoder.encode(TEXTS) - shifted.language_shift.means[0].numpy()
     np.testing.assert_allclose(
-        shifted.encode(TEXTS, language="de", normalize=False), expected, atol=1e-6
+        shifted.encode(TEXTS, language="de", normalize_embeddings=False), expected, atol=1e-6
     )
     lengths = np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(shifted.encode(TEXTS, language="deu"), expected / lengths, atol=1e-6)

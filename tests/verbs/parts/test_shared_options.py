@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
 import pytest
 
 from interlingua.config.options import declared, listed
@@ -68,8 +69,22 @@ def test_before_a_file_the_model_may_be_left_out(text, tmp_path):
     for first in (None, "-", text, str(text)):
         assert ModelOptions.left_out(first, {}) == DEFAULT_MODEL
         assert ModelOptions.left_out(first, {"backend": "interlingua"}) == DEFAULT_MODEL
-    for first in ("mini", "hf:owner/name", tmp_path, str(tmp_path / "absent"), ["Guten Tag"], len):
+    for first in (
+        "mini",
+        "hf:owner/name",
+        tmp_path,
+        str(tmp_path / "absent"),
+        np.zeros((2, 2)),
+        len,
+    ):
         assert ModelOptions.left_out(first, {}) is None
+
+
+def test_before_texts_in_memory_the_model_may_be_left_out():
+    texts = ["Guten Tag"]
+    for first in (texts, tuple(texts), (text for text in texts), np.array(texts)):
+        assert ModelOptions.left_out(first, {}) == DEFAULT_MODEL
+        assert ModelOptions.left_out(first, {"model": "mini"}) is None
 
 
 def test_before_files_by_another_name_the_model_may_be_left_out(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from interlingua.cli.options import command
 from interlingua.report.tables import Table
@@ -24,7 +24,8 @@ def debias(options: DebiasSettings, quiet: bool) -> None:
     with shown(quiet) as progress:
         report = run_debias(options, progress)
     if report is not None:
-        print(table(report))
+        # The command line gives files, of which a report comes.
+        print(table(cast("DebiasReport", report)))
     print(f"written: {options.output}", file=sys.stderr)
 
 

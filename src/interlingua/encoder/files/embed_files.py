@@ -280,7 +280,9 @@ class _Work:
                 with self._lines(name) as lines, destination(targets[name], self.scratch) as path:
                     # No name for the vectors: the file that they map is moved behind the block.
                     made = Made.of(
-                        self.encode(lines, out=path, report=self.report, progress=self.count)
+                        self.encode(
+                            lines, out=path, report=self.report, show_progress_bar=self.count
+                        )
                     )
                 yield name, made
             return
@@ -309,7 +311,7 @@ class _Work:
         portions = ((name, texts) for name in names for texts in self._windows(name))
         if self.workers is None:
             for name, texts in portions:
-                vectors = self.encode(texts, report=self.report, progress=self.count)
+                vectors = self.encode(texts, report=self.report, show_progress_bar=self.count)
                 yield name, texts, vectors
             return
         # One copy goes to the workers, who are some windows ahead; they give vectors back in the

@@ -82,6 +82,8 @@ def check_inputs(options: Options) -> None:
             check_model(value, getattr(options, "backend", BACKEND))
         elif reads == "text" and _is_in_memory(options):
             continue
+        elif reads == "file" and not isinstance(value, str | os.PathLike):
+            continue  # an array or a list, where Python may give one
         elif reads is not None and reads in _CHECKS:
             _CHECKS[reads](value)
         elif field.name == "output":

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from interlingua.config import AtLeast, apply_override
-from interlingua.config.options import INPUT, MODEL, OUTPUT, Names, Options, argument, option
+from interlingua.config.options import (
+    INPUT,
+    MODEL,
+    OUTPUT,
+    Names,
+    Options,
+    argument,
+    is_frame,
+    option,
+)
 from interlingua.config.registry import BACKENDS, DEFAULT_MODEL, installed_model_entry
 from interlingua.corpus.formats.bitext import FORMAT_OF_SUFFIX, is_moses_name
 from interlingua.errors import ConfigError, with_article
@@ -230,15 +239,15 @@ class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
         """The default model where the first argument is what is read, and so no model.
 
         It is read here or on another machine. Another backend may read its model from a file: there
-        nothing is left out.
+        nothing is left out. Texts in memory are no model either.
         """
         if "model" in given or given.get("backend", BACKEND) != BACKEND:
             return None
         if first is None:
             return DEFAULT_MODEL
-        if isinstance(first, str | os.PathLike) and _is_input(os.fspath(first)):
-            return DEFAULT_MODEL
-        return None
+        if isinstance(first, str | os.PathLike):
+            return DEFAULT_MODEL if _is_input(os.fspath(first)) else None
+        return DEFAULT_MODEL if _holds_texts(first) else None
 
 
 def is_file_name(name: str) -> bool:
@@ -249,6 +258,14 @@ def is_file_name(name: str) -> bool:
     if Path(name).exists():
         return False
     return stem_and_suffix(name)[1] in FORMAT_OF_SUFFIX or Path(name).suffix in COMPRESSIONS
+
+
+def _holds_texts(value: Any) -> bool:
+    """Return whether a value that is no path holds texts, and so is no model."""
+    if callable(getattr(value, "encode", value)):
+        return False
+    # An array of two dimensions holds numbers; a table may hold pairs.
+    return is_frame(value) or (isinstance(value, Iterable) and getattr(value, "ndim", 1) == 1)
 
 
 def _is_input(name: str) -> bool:

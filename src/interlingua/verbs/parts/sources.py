@@ -15,7 +15,7 @@ from interlingua.encoder.backends.function import FunctionEncoder
 from interlingua.encoder.backends.load import encode_and_identity
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.model_info import prompt_text
+from interlingua.encoder.model_info import encoding_text
 from interlingua.errors import ConfigError
 from interlingua.mining.pipeline import TextFile, text_side
 from interlingua.mining.texts import LAYOUTS, guess_layout
@@ -61,16 +61,17 @@ def open_model(
     if identified:
         own = OwnEncoder(options.model, name="model", dtype=cast(Any, options.dtype))
         parts = [own.info.identity or ""]
-        if options.dtype:
-            parts.append(f"dtype={options.dtype}")
-        parts.append(prompt_text(own, options.prompt))
+        dtype = options.dtype or options.model.compute_dtype
+        if options.dtype or dtype != "float32":
+            parts.append(f"dtype={dtype}")
+        parts.append(encoding_text(own, options.prompt))
         identity = " ".join(parts).strip()
     how: Any = {
         "prompt": options.prompt,
         "batch_tokens": options.batch_tokens,
-        "dtype": options.dtype or "float32",
+        "dtype": options.dtype,
     }
-    return functools.partial(options.model.encode, **how, normalize=True), identity
+    return functools.partial(options.model.encode, **how, normalize_embeddings=True), identity
 
 
 def _by_function(options: ModelOptions) -> Callable[..., Any]:
@@ -95,7 +96,9 @@ def _by_function(options: ModelOptions) -> Callable[..., Any]:
     def encode(texts: Sequence[str], *, language: str | None = None, **how: Any) -> Any:
         # An encoder puts the prompt in front itself.
         prompt = None if is_encoder else options.prompt
-        return encoder.encode(texts, prompt=prompt, language=language, **{"normalize": True, **how})
+        return encoder.encode(
+            texts, prompt=prompt, language=language, **{"normalize_embeddings": True, **how}
+        )
 
     return encode
 
