@@ -329,12 +329,10 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
         device=options.device,
     )
     file = _file_of(options)
+    # Pairs and tables in memory are checked where they are opened.
     has_columns = options.source_column is not None
-    is_pairs = file is None and not is_frame(options.bitext)
-    if has_columns != (options.target_column is not None) or (has_columns and is_pairs):
-        raise ConfigError(
-            "--source-column and --target-column are named both, of a file of pairs, or neither"
-        )
+    if file is not None and has_columns != (options.target_column is not None):
+        raise ConfigError("--source-column and --target-column are named both or neither")
     columns = listed(options.columns)
     check_columns(columns, SCORE_COLUMNS, checks)
     output_format(options.output, options.format)
