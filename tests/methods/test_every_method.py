@@ -14,6 +14,7 @@ from interlingua.config.registry import METHODS, resolve
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
+from interlingua.training.budget import taken_back
 from interlingua.training.checkpoint import TrainState, load_checkpoint, save_checkpoint, weights_of
 from tests.encoder.shapes import JINA_BERT_QK_NORM, MODERNBERT
 from tests.methods.harness import (
@@ -124,6 +125,23 @@ def test_a_resumed_run_ends_with_the_same_bytes(method, options, tmp_path):
     state = load_checkpoint(path, resumed, optimizer)
     list(_training(resumed, optimizer, method, options, range(state.step, 6)))
     assert digest(resumed) == digest(straight)
+
+
+@pytest.mark.parametrize(("method", "options"), CASES)
+def test_steps_that_are_taken_back_leave_no_trace(method, options):
+    straight = tiny_objective(method, options, dropout=0.1)
+    list(_training(straight, optimizer_of(straight), method, options, range(3)))
+
+    timed = tiny_objective(method, options, dropout=0.1)
+    optimizer = optimizer_of(timed)
+    before = digest(timed)
+    with taken_back(timed, optimizer):
+        list(_training(timed, optimizer, method, options, range(2)))
+        assert digest(timed) != before
+    assert digest(timed) == before
+    optimizer.zero_grad()
+    list(_training(timed, optimizer, method, options, range(3)))
+    assert digest(timed) == digest(straight)
 
 
 @pytest.mark.parametrize(("method", "options"), CASES)

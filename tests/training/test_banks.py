@@ -17,7 +17,7 @@ from interlingua.methods.teachers.frozen_teachers import ModelTeacher
 from interlingua.methods.teachers.teacher_bank import read_bank_record
 from interlingua.storage.files import sha256_file, sha256_tree
 from interlingua.training import banks
-from interlingua.training.banks import fill_banks
+from interlingua.training.banks import Banks
 from interlingua.training.build import MicroBatches, build_objective
 from interlingua.training.checkpoint import checkpoints_in
 from interlingua.training.config import train_config_from
@@ -62,15 +62,8 @@ class Parts:
     engine: Engine
 
     def fill(self, folder, *, steps=12, **options):
-        return fill_banks(
-            self.objective,
-            self.batches,
-            self.validation,
-            self.engine,
-            steps=steps,
-            folder=folder,
-            **options,
-        )
+        filled = Banks(self.objective, self.batches, self.engine, **options)
+        return filled.fill(self.validation, steps=steps, folder=folder)
 
     @property
     def anchors(self):

@@ -329,7 +329,7 @@ def test_a_budget_is_fixed_once(tiny_config):
     )
 
     def interrupt(encoder, step):
-        if step:  # step 0 is the throwaway copy's
+        if step:  # that of step 0 is timed
             os.kill(os.getpid(), signal.SIGINT)
         return {}
 

@@ -11,7 +11,7 @@ from tools.rules.base import Finding, Rule, SourceFile
 
 MAX_LINES = 80
 MAX_MODULES = 20
-LONGER = {"src/interlingua/training/loop.py": 200}
+LONGER = {"src/interlingua/training/loop.py": 150}
 """Files with another limit. The training loop is one function that reads from top to bottom."""
 STORAGE = "src/interlingua/storage/"
 TAG = re.compile(r"interlingua-[a-z-]+-\d+")
@@ -47,6 +47,7 @@ CLOCK_READERS = {
     "training/budget.py": "estimate",
     "training/loop.py": "budget",
     "training/result.py": "report",
+    "training/validation.py": "budget",
 }
 """Modules that read a clock, by path in the package, and what for. None compares executors."""
 

@@ -17,7 +17,6 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor, distribute_tensor
 
 from interlingua.errors import CheckpointError, DataError
 from interlingua.storage.digests import are_digests, file_digests, find_damage
@@ -25,7 +24,7 @@ from interlingua.storage.files import atomic_directory, remove_entries
 from interlingua.storage.formats import CHECKPOINT
 from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.storage.tensor_files import write_safetensors
-from interlingua.training.machine.engine import gathered
+from interlingua.training.machine.engine import gathered, shared_out
 
 STATE_FILE = "state.json"
 TENSOR_FILES = ("model.safetensors", "optimizer.safetensors")
@@ -146,7 +145,7 @@ def load_checkpoint(
     own = objective.state_dict()
     # not strict, as weights that share memory were written under their first name only
     objective.load_state_dict(
-        {name: _shared_out(tensor, own[name]) for name, tensor in weights.items()}, strict=False
+        {name: shared_out(tensor, own[name]) for name, tensor in weights.items()}, strict=False
     )
     # The optimizer numbers its parameters; the file has their names, followed by the moment's.
     parameters = dict(objective.named_parameters())
@@ -159,7 +158,7 @@ def load_checkpoint(
             raise CheckpointError(
                 f"{path}: {key} does not fit the config; use the config it was trained with"
             )
-        states.setdefault(places[name], {})[moment] = _shared_out(tensor, parameters[name])
+        states.setdefault(places[name], {})[moment] = shared_out(tensor, parameters[name])
     optimizer.load_state_dict(
         {"state": states, "param_groups": optimizer.state_dict()["param_groups"]}
     )
@@ -267,13 +266,6 @@ def _names(objective: nn.Module, optimizer: torch.optim.Optimizer) -> list[str]:
     """Names of the optimizer's parameters, in its own order."""
     names: dict[Any, str] = {parameter: name for name, parameter in objective.named_parameters()}
     return [names[parameter] for group in optimizer.param_groups for parameter in group["params"]]
-
-
-def _shared_out(tensor: Tensor, like: Tensor) -> Tensor:
-    """A whole tensor sharded as its counterpart is."""
-    if isinstance(like, DTensor) and tensor.shape == like.shape:
-        return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements)
-    return tensor
 
 
 def _step(path: Path) -> int:

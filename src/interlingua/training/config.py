@@ -261,8 +261,8 @@ class RunConfig(CheckedSettings):
     num_train_epochs: Annotated[float, Above(0, 1e9)] | None = None
     """Passes over the corpus."""
     budget_seconds: Annotated[float, Above(0, 1e9)] | None = None
-    """Wall time of the whole run, evaluations included; the speed is measured on a throwaway copy
-    first."""
+    """Wall time of the whole run, evaluations included; the run times its own first steps and takes
+    them back."""
     stop_at_budget: bool = False
     """End when the time of budget_seconds is over, whatever else the machine does meanwhile: the
     learning rate then decays with the time where that is ahead of the steps. Two such runs differ.

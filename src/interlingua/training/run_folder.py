@@ -1,4 +1,9 @@
-"""The folder of a run: its files, and whether a config continues the run that is in it."""
+"""The folder of a run: its files, and whether a config continues the run that is in it.
+
+It has records and is no workspace. A workspace compares settings key by key and keeps each finished
+step. A resumed run may change some keys, its config has two forms (``budget_seconds``
+or the steps that this became), and it goes back to the newest checkpoint that is whole.
+"""
 
 from __future__ import annotations
 
@@ -120,12 +125,12 @@ class RunFolder:
                     f"{path}: {problem}; name a folder like RUN/checkpoints/step-00000100"
                 )
             # The checkpoint may be another run's; a run that is in this folder must be the same.
-            if self.manifest.exists():
-                self.continued(config)
+            if self.manifest.exists() and path.parent.parent != self.path.absolute():
+                self.refuse_another(config)
             return RunFolder(path.parent.parent).start_at(path, config)
         if not checkpoints_in(self.checkpoints):
             if self.best.exists() or self.model.exists():
-                self.continued(config)  # weights of another config would be lost
+                self.refuse_another(config)  # weights of another config would be lost
             return Start(config, None)
         checkpoint = latest_checkpoint(self.checkpoints, warn)
         if checkpoint is None:
@@ -140,19 +145,30 @@ class RunFolder:
         Raises:
             ConfigError: the run has another config.
         """
-        return Start(self.continued(config), checkpoint, load_train_config(self.config).run.devices)
+        settled = load_train_config(self.config)
+        return Start(self.continued(config, settled), checkpoint, settled.run.devices)
 
-    def continued(self, config: TrainConfig) -> TrainConfig:
-        """The settled config of the run in this folder, which ``config`` has to ask for.
+    def refuse_another(self, config: TrainConfig) -> None:
+        """Refuse a config that the run in this folder was not begun with.
 
-        It may be the config as first given (``budget_seconds``, "auto") or as settled then
-        (``max_steps``, "cpu").
+        Raises:
+            ConfigError: see ``continued``.
+            CheckpointError: see ``continued``.
+        """
+        self.continued(config, load_train_config(self.config))
+
+    def continued(self, config: TrainConfig, settled: TrainConfig) -> TrainConfig:
+        """Return the settled config of the run in this folder, which ``config`` has to ask for.
+
+        Args:
+            config: asks for the config as first given (``budget_seconds``, "auto") or for the
+                settled one (``max_steps``, "cpu").
+            settled: the run's config.toml.
 
         Raises:
             ConfigError: it asks for something else; the keys are named.
             CheckpointError: the manifest names no config.
         """
-        settled = load_train_config(self.config)
         manifest = self.read_manifest()
         if "requested" not in manifest:
             raise CheckpointError(

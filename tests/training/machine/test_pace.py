@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from interlingua.training.budget import Pace
 from interlingua.training.loop import train
-from interlingua.training.machine.pace import Pace
 from interlingua.training.result import Clock
 
 

@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from torch import distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
@@ -341,6 +341,13 @@ def local(tensor: Tensor) -> Tensor:
     """This process's shard of a tensor, which may be empty; itself where it is not sharded."""
     if isinstance(tensor, DTensor):
         return tensor.to_local()
+    return tensor
+
+
+def shared_out(tensor: Tensor, like: Tensor) -> Tensor:
+    """Return a whole tensor sharded as its counterpart is."""
+    if isinstance(like, DTensor) and tensor.shape == like.shape:
+        return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements)
     return tensor
 
 
