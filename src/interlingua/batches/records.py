@@ -25,12 +25,12 @@ import numpy as np
 from jaxtyping import Int, Int64
 
 from interlingua.batches.store_header import FILES, id_dtype, read_header
+from interlingua.config.languages import LanguagePair as LanguagePair
 from interlingua.errors import DataError
 from interlingua.storage.files import PathLike, atomic_directory, open_raw, sha256_file
 from interlingua.storage.formats import TOKEN_STORE
 from interlingua.storage.record import record_checksum, write_record
 
-LanguagePair = tuple[str, str]
 COUNTED_AT_ONCE = 1 << 20
 """Numbers of a file that are looked at together."""
 

@@ -19,6 +19,9 @@ from typing import NamedTuple
 
 from interlingua.errors import DataError
 
+ENGLISH = "eng_Latn"
+LanguagePair = tuple[str, str]
+"""The language of a source and of its target."""
 MAX_NAME_CHARACTERS = 100
 _LANGUAGE_FIRST = frozenset(("ar", "be", "ca", "et", "ml", "ps", "sv", "tt", "ug"))
 """Codes of much used languages that are also codes of countries of other languages."""

@@ -23,13 +23,13 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 from interlingua.config import from_mapping, languages, load_toml
+from interlingua.config.languages import ENGLISH as ENGLISH
 from interlingua.corpus.formats.bitext import TextPair, read_pairs
 from interlingua.errors import DataError, LanguageError
 from interlingua.runtime.progress import Progress
 from interlingua.storage.files import atomic_directory, sha256_file
 
 log = logging.getLogger("interlingua")
-ENGLISH = "eng_Latn"
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 """What reading a wheel raises that was cut short or changed in the cache."""
 SENTENCE_WORDS = 3

@@ -25,9 +25,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.functional.distillation import mean_squared_error
 from interlingua.methods.objective import LossOutput, Objective, Term, need_a_loss
-
-PROBE = "The mayor of Bonn (67) says: it's 7 o'clock - why don't we start?"
-"""Read back from the student's tokens, it must have the teacher's tokens that it has by itself."""
+from interlingua.methods.teachers.frozen_teachers import PROBE as PROBE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

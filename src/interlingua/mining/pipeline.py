@@ -108,7 +108,7 @@ class TextFile(NamedTuple):
     Attributes:
         path: the file, or what several are called together.
         language: a code such as ``zho_Hans``.
-        layout: see ``read_lines``.
+        layout: see ``mining.texts.read_lines``.
         encode: gives the vectors of texts; none where all are known.
         vectors: files of known vectors, one per line.
         extra: the lines of a side in memory.

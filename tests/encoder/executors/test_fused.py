@@ -171,7 +171,7 @@ def test_without_the_kernel_nothing_is_taken(monkeypatch, random_batch):
 
 
 class NoKernel:
-    """Takes every call and writes nothing; what is passed to it is checked in ``calls.call``."""
+    """Takes every call and writes nothing; its arguments are checked in ``calls.call``."""
 
     def __getattr__(self, name):
         return lambda *arguments: 0

@@ -38,7 +38,6 @@ from interlingua.errors import DataError, import_extra
 from interlingua.storage.files import atomic_write, open_bytes, open_text_writer
 from interlingua.storage.limits import read_document
 
-ENGLISH = "eng_Latn"
 MAGIC = {b"\xde\x12\x04\x95": "<", b"\x95\x04\x12\xde": ">"}
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 KEYWORD = re.compile(r"(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d{1,3})\])?\s*(?=\")")
@@ -141,7 +140,7 @@ class Gettext:
         else:
             header, messages = _read_po(content, path, skipped, bad)
         fields = _header("" if header is None else header.translations.get(0, ""))
-        source = source_language or ENGLISH
+        source = source_language or languages.ENGLISH
         target = target_language or _language(fields, path)
         one_and_many = (0, 0)
         if any(message.plural for message in messages):  # else a broken rule does no harm

@@ -159,7 +159,7 @@ def is_variant_forced() -> bool:
 
 
 def fastest(rates: Mapping[str, float]) -> str:
-    """Return the first name, or a later one that is faster by ``MARGIN`` than the best before."""
+    """Return the first name, or a later one that beats the best before it by ``MARGIN``."""
     best = next(iter(rates))
     for name, rate in rates.items():
         if rate > MARGIN * rates[best]:

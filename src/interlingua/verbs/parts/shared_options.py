@@ -77,6 +77,7 @@ def as_text(path: PathLike | None) -> str | None:
 
 def overridden(config: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
     """A copy of a config's table with overrides, ``section.key=value``, in it."""
+    # The caller may use the same config for another run.
     table = _copied(config)
     for override in overrides:
         apply_override(table, override)
@@ -104,6 +105,7 @@ def embedding_function(encoder: Any) -> Callable[..., Any]:
             "expected an encoder (interlingua.load), a model's folder or a function first, got"
             f" {with_article(kind)}"
         )
+    # A typed name, because mypy refuses to return a value of type Any.
     function: Callable[..., Any] = embed
     return function
 
