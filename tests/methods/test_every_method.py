@@ -10,7 +10,7 @@ from dataclasses import fields
 import pytest
 import torch
 
-from interlingua.config.registry import METHODS, resolve
+from interlingua.config.registry import METHODS, resolve_name
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
@@ -32,7 +32,7 @@ CASES = [pytest.param(name, {}, id=name) for name in NAMES]
 CASES += [
     pytest.param(name, PREFIXES, id=f"{name} matryoshka")
     for name in NAMES
-    if resolve(METHODS, name).nested_terms
+    if resolve_name(METHODS, name).nested_terms
 ]
 CASES.append(pytest.param("combination", PREFIXES, id="combination matryoshka"))
 
@@ -91,7 +91,7 @@ def test_encoders_of_other_shapes_take_two_steps(method, options, shape):
 
 
 @pytest.mark.parametrize("options", [{}, PREFIXES])
-@pytest.mark.parametrize("method", [name for name in NAMES if resolve(METHODS, name).parts])
+@pytest.mark.parametrize("method", [name for name in NAMES if resolve_name(METHODS, name).parts])
 def test_parts_add_up_to_the_whole(method, options):
     objective, batch = tiny_objective(method, options), tiny_batch(method)
     objective(batch).loss.backward()
@@ -244,7 +244,7 @@ def test_negatives_of_the_micro_batch_are_not_gathered(method, options):
 @pytest.mark.parametrize("method", NAMES)
 def test_every_option_is_read(method):
     """But for the weights, which ``weighted`` reads by the names of the terms."""
-    mro = resolve(METHODS, method).__mro__
+    mro = resolve_name(METHODS, method).__mro__
     classes = mro[: mro.index(Objective)]
     body = "".join(inspect.getsource(cls) for cls in classes)
     body = body.replace("self.repeats(", "config.exclude_repeats")  # which reads it

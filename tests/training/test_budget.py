@@ -11,12 +11,13 @@ from interlingua.methods.ems import EMS
 from interlingua.methods.teachers.teacher_bank import read_bank_record
 from interlingua.storage.files import sha256_tree
 from interlingua.training import budget
-from interlingua.training.budget import Costs, FittedSteps, fit, fix_length, steps_within
+from interlingua.training.budget import Costs, FittedSteps, fix_length, steps_within
+from interlingua.training.budget import fit_steps as fit
 from interlingua.training.build import MicroBatches, build_objective
 from interlingua.training.config import load_train_config, train_config_from
 from interlingua.training.feeds.feeds import open_data
 from interlingua.training.log import Meter
-from interlingua.training.loop import train
+from interlingua.training.loop import run_training
 from interlingua.training.machine.engine import Engine
 from interlingua.training.optimization.loss_scale import LossScale
 from interlingua.training.optimization.optim import build_optimizer
@@ -142,7 +143,7 @@ def test_a_run_that_timed_its_steps_is_the_run_that_is_given_them(
         run = {key: value for key, value in run.items() if key != "max_steps"}
         output = tmp_path / next(iter(length))
         config = train_config_from({**table, "run": {**run, **length, "output": str(output)}})
-        assert train(config).step == 9
+        assert run_training(config).step == 9
         runs[next(iter(length))] = output
     timed, given = runs.values()
     assert digest(timed) == digest(given)
@@ -169,10 +170,10 @@ def test_a_budget_builds_one_objective_and_opens_each_config_once(
     file = tmp_path / "train.toml"
     config = tiny_config(max_steps=None, budget_seconds=4, eval_steps=0.5, save_steps=0.5)
     file.write_text(config.to_toml())
-    result = train(load_train_config(file), evaluate=stop_at(4))
+    result = run_training(load_train_config(file), evaluate=stop_at(4))
     assert (len(built), opened) == (1, [file])
     opened.clear()
-    train(load_train_config(file))
+    run_training(load_train_config(file))
     assert (len(built), opened) == (2, [file, result.run / "config.toml"])
 
 
@@ -187,7 +188,7 @@ def test_a_budget_is_measured_before_there_is_a_bank(tiny_table, word_vocabulary
     tiny_table["encoder"] |= SMALL
     del tiny_table["run"]["max_steps"]
     tiny_table["run"] |= {"budget_seconds": 4.0, "eval_steps": 0.5, "save_steps": 0.5}
-    result = train(train_config_from(tiny_table))
+    result = run_training(train_config_from(tiny_table))
     assert result.step == result.max_steps >= 1
     assert read_bank_record(result.run / "bank").teachers == tuple(names)
 

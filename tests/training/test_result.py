@@ -5,7 +5,7 @@ import pytest
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.training.checkpoint import TrainState
 from interlingua.training.log import RunLog
-from interlingua.training.result import Clock, TrainResult, read_result
+from interlingua.training.result import Clock, TrainResult, read_run_result
 from interlingua.training.run_folder import RunFolder
 
 
@@ -37,12 +37,12 @@ def test_a_finished_run_is_read_back(tmp_path):
     result = TrainResult(
         run=folder.path, step=7, max_steps=9, model=folder.model, metrics={"valid_loss": 1.5}
     )
-    assert read_result(folder) is None
+    assert read_run_result(folder) is None
     with RunLog(folder.metrics, max_steps=9, progress=False) as log:
         log.final(7, result.to_record())
-    assert read_result(folder) == result
+    assert read_run_result(folder) == result
     folder.model.rmdir()
-    assert read_result(folder) is None
+    assert read_run_result(folder) is None
 
 
 def test_processor_time_of_steps_alone(monkeypatch):

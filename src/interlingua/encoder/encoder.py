@@ -56,7 +56,7 @@ from interlingua.encoder.roles import Role, role_prompt
 from interlingua.encoder.shared_passes import SharedPasses
 from interlingua.encoder.snapshots import SnapshotCache
 from interlingua.encoder.static import StaticBackbone, make_backbone
-from interlingua.encoder.vector_format import Precision, check_width
+from interlingua.encoder.vector_format import VectorPrecision, check_width
 from interlingua.errors import (
     CheckpointError,
     ConfigError,
@@ -274,7 +274,7 @@ class Encoder(nn.Module):
         batch_size: int | None = None,
         batch_tokens: int = 16_384,
         show_progress_bar: bool | Progress = False,
-        precision: Precision = "float32",
+        precision: VectorPrecision = "float32",
         dtype: Dtype | None = None,
         convert_to_tensor: Literal[False] = False,
         convert_to_numpy: bool = True,
@@ -295,7 +295,7 @@ class Encoder(nn.Module):
         batch_size: int | None = None,
         batch_tokens: int = 16_384,
         show_progress_bar: bool | Progress = False,
-        precision: Precision = "float32",
+        precision: VectorPrecision = "float32",
         dtype: Dtype | None = None,
         convert_to_tensor: Literal[True],
         convert_to_numpy: bool = True,
@@ -316,7 +316,7 @@ class Encoder(nn.Module):
         batch_size: int | None = None,
         batch_tokens: int = 16_384,
         show_progress_bar: bool | Progress = False,
-        precision: Precision = "float32",
+        precision: VectorPrecision = "float32",
         dtype: Dtype | None = None,
         convert_to_tensor: bool = False,
         convert_to_numpy: bool = True,
@@ -441,7 +441,7 @@ class Encoder(nn.Module):
             embeddings1: (n, d), or one vector (d,).
             embeddings2: (m, d), or one vector (d,).
         """
-        one, other = unit_rows(embeddings1), unit_rows(embeddings2)
+        one, other = as_unit_rows(embeddings1), as_unit_rows(embeddings2)
         _check_equal(one.shape[1:], other.shape[1:])
         return one @ other.T
 
@@ -457,7 +457,7 @@ class Encoder(nn.Module):
             embeddings1: (n, d), or one vector (d,).
             embeddings2: (n, d), or one vector (d,).
         """
-        one, other = unit_rows(embeddings1), unit_rows(embeddings2)
+        one, other = as_unit_rows(embeddings1), as_unit_rows(embeddings2)
         _check_equal(one.shape, other.shape)
         return (one * other).sum(dim=1)
 
@@ -681,7 +681,7 @@ class Encoder(nn.Module):
         return weights_digest(weights, begin=begin)
 
 
-def unit_rows(vectors: Tensor | np.ndarray | Sequence[Any]) -> Float[Tensor, "n d"]:
+def as_unit_rows(vectors: Tensor | np.ndarray | Sequence[Any]) -> Float[Tensor, "n d"]:
     """Return vectors, or a single one, as rows of length 1; a vector of zeros stays as it is.
 
     Raises:

@@ -19,7 +19,7 @@ from interlingua.batches.feeds import FeedName
 from interlingua.batches.sentences import by_pivot, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import CheckedSettings, PathText
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.method_options import Weight
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
@@ -84,7 +84,7 @@ class Distill(Objective):
 
     def __init__(self, config: DistillConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
-        self.pivot = resolve(config.pivot).code
+        self.pivot = resolve_language(config.pivot).code
         teacher = Encoder.load(config.teacher) if config.teacher else encoder.clone()
         self.teacher = teacher.float()
         self.teacher.requires_grad_(False)

@@ -2,7 +2,7 @@
 
 Each batch is a pure function of (seed, step), so it is known before a run begins which sentences it
 will read. The bank holds these sentences and no others, unless they are fewer than the negatives of
-a step: then the sentences of the steps that would follow the last one are added. Parts of ``PART``
+a step: then the sentences of the steps that would follow the last one are added. Parts of ``_PART``
 sentences are distributed over the processes and written one by one; if the run is killed meanwhile,
 the next one computes only the missing parts.
 """
@@ -36,8 +36,8 @@ from interlingua.methods.teachers.frozen_teachers import Teacher, VectorTeacher
 from interlingua.methods.teachers.teacher_bank import (
     BankRecord,
     BankRequest,
+    BankWindow,
     TeacherBank,
-    Window,
     read_bank_record,
     write_bank,
 )
@@ -47,7 +47,7 @@ from interlingua.training.build import MicroBatches
 from interlingua.training.machine.engine import Engine, shared_out
 from interlingua.training.optimization.dense_start import fit_dense
 
-PART = 4096
+_PART = 4096
 """Sentences that are embedded and written at once."""
 READ_AT_ONCE = 8192
 """Pairs read from the corpus at once."""
@@ -189,7 +189,7 @@ class RandomBank(TeacherBank):
         # There is no folder to open, so the base class is not called.
         self.size = size
         self._dim = dim
-        self._window: tuple[int, torch.device, Window] | None = None
+        self._window: tuple[int, torch.device, BankWindow] | None = None
 
     @property
     def dim(self) -> int:
@@ -208,12 +208,12 @@ class RandomBank(TeacherBank):
         """Return -1 for each key."""
         return torch.full_like(keys, -1)
 
-    def window(self, step: int, device: torch.device) -> Window:
+    def window(self, step: int, device: torch.device) -> BankWindow:
         """Return random negatives, the same ones in each step."""
         if self._window is None:
             rows = torch.arange(self.size, device=device)
             vectors = F.normalize(self._drawn(self.size).to(device), dim=1)
-            self._window = (0, device, Window(rows, rows, vectors))
+            self._window = (0, device, BankWindow(rows, rows, vectors))
         return self._window[2]
 
     def _drawn(self, count: int) -> Float32[Tensor, "n d"]:
@@ -375,11 +375,11 @@ class BankBuilder:
             return record
         self._need_all_sentences(path)
         parts = path.with_name(f"{path.name}-parts-{self.digest[:12]}")
-        files = [parts / f"{first:09d}.npz" for first in range(0, len(self.sentences), PART)]
+        files = [parts / f"{first:09d}.npz" for first in range(0, len(self.sentences), _PART)]
         # The processes take turns; a part that is there was made before the run was killed.
         for number, file in enumerate(files):
             if number % engine.world_size == engine.rank and not file.is_file():
-                self._make_part(file, self.sentences[number * PART : (number + 1) * PART])
+                self._make_part(file, self.sentences[number * _PART : (number + 1) * _PART])
         engine.barrier()
         if engine.is_main:
             self._assemble(path, files)
@@ -444,7 +444,7 @@ class BankBuilder:
         products = np.zeros((width, width))
         for number, file in enumerate(files):
             # Negatives stand first; a part behind them has none. In float64, as many are added up.
-            negatives = max(0, self.negatives - number * PART)
+            negatives = max(0, self.negatives - number * _PART)
             vectors = _read_part(file)[0][:negatives].astype(np.float64)
             total += vectors.sum(axis=0)
             products += vectors.T @ vectors

@@ -41,7 +41,7 @@ from interlingua.training.optimization.schedules import steps_of
 from interlingua.training.step import TrainingStep
 from interlingua.training.validation import RunEvaluation
 
-UNBOUNDED = 1 << 30
+_UNBOUNDED = 1 << 30
 """More steps than there are."""
 WARMUP_STEPS = 2
 """Steps that are not timed: the first ones allocate memory and choose algorithms."""
@@ -53,7 +53,7 @@ SPACED = (0.2, 0.25, 0.34, 0.5)
 """Intervals that are tried, as shares of the run; if none fits, both are made only at the end."""
 FEW_STEPS = 50
 """Fewer than this are reported."""
-SPARE = 1.2
+_SPARE = 1.2
 """Times the least seconds that were measured, so that a budget of that size is enough the next
 time."""
 SHARE_FOR_MEASURING = 0.04
@@ -62,7 +62,7 @@ TELLING_SHARE = 0.1
 """Of the steps, after which the time of the whole run is estimated."""
 LEAST_STEPS = 5
 """Steps before an estimate; the first ones also compile and fill caches."""
-LATE = 1.25
+_LATE = 1.25
 """A run that will take longer than this many times its budget is called late."""
 
 
@@ -114,8 +114,8 @@ def fix_length(
         raise BudgetError(
             f"run: budget_seconds {run.budget_seconds:g} is too small for one step with an"
             f" evaluation and a checkpoint, which take {fitted.least_seconds:.1f} s here; give at"
-            f" least {math.ceil(fitted.least_seconds * SPARE)}",
-            needed_seconds=fitted.least_seconds * SPARE,
+            f" least {math.ceil(fitted.least_seconds * _SPARE)}",
+            needed_seconds=fitted.least_seconds * _SPARE,
         )
     for line in fitted.warnings:
         warn(line)
@@ -149,7 +149,7 @@ class FittedSteps(NamedTuple):
     """What one step takes with all that goes before and after it."""
 
 
-def fit(seconds: float, run: RunConfig, costs: Costs) -> FittedSteps:
+def fit_steps(seconds: float, run: RunConfig, costs: Costs) -> FittedSteps:
     """The steps that fit into the time.
 
     Evaluations and checkpoints that would take most of it are spaced.
@@ -165,7 +165,7 @@ def fit(seconds: float, run: RunConfig, costs: Costs) -> FittedSteps:
     share = _overhead(steps, run, costs) / seconds
     if share > MOST_OVERHEAD:
         # Each wider than the one before; the last one is all steps of a run that evaluates once.
-        at_the_end = max(1, steps_within(seconds, _every(run, UNBOUNDED), costs))
+        at_the_end = max(1, steps_within(seconds, _every(run, _UNBOUNDED), costs))
         for every in (*SPACED, float(at_the_end)):
             spaced = _every(run, every)
             steps = steps_within(seconds, spaced, costs)
@@ -247,7 +247,7 @@ def _measured_steps(
     costs = Costs(step_seconds, evaluation_seconds, checkpoint_seconds, evaluates_start=pretrained)
     # All that is spent around the steps, and one step with what it brings.
     least = run.budget_seconds - left + step_seconds + _overhead(1, run, costs)
-    return fit(max(left, 1e-9), run, costs)._replace(least_seconds=least)
+    return fit_steps(max(left, 1e-9), run, costs)._replace(least_seconds=least)
 
 
 @contextlib.contextmanager
@@ -389,7 +389,7 @@ class Pace:
         if self.budget_seconds is None or done != due:
             return None
         expected = seconds / done * self.max_steps
-        if expected <= LATE * self.budget_seconds:
+        if expected <= _LATE * self.budget_seconds:
             return None
         remedy = "it makes all its steps; run.stop_at_budget=true ends a run in time"
         if self.stops:

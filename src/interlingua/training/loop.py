@@ -1,4 +1,4 @@
-"""The training loop: read ``train`` from top to bottom.
+"""The training loop: read ``run_training`` from top to bottom.
 
 Step t is a pure function of (state, seed, t): its batch comes from the plan, its random numbers
 from a seed of its own, its learning rate from the schedule. So a checkpoint needs no state of a
@@ -27,7 +27,12 @@ from interlingua.training.build import (
     fewer_negatives,
     remember_lengths,
 )
-from interlingua.training.checkpoint import TrainState, load_checkpoint, rotate, save_checkpoint
+from interlingua.training.checkpoint import (
+    TrainState,
+    load_checkpoint,
+    remove_old_checkpoints,
+    save_checkpoint,
+)
 from interlingua.training.config import TrainConfig
 from interlingua.training.exposure import exposure_lines
 from interlingua.training.feeds.feeds import TrainingData, open_data
@@ -38,13 +43,13 @@ from interlingua.training.machine.memory import freed_memory_kept
 from interlingua.training.optimization.loss_scale import LossScale
 from interlingua.training.optimization.optim import build_optimizer
 from interlingua.training.optimization.schedules import due, learning_rate_at, notes
-from interlingua.training.result import Clock, TrainResult, read_result, result_of
+from interlingua.training.result import Clock, TrainResult, read_run_result, result_of
 from interlingua.training.run_folder import RunFolder, Start
 from interlingua.training.step import TrainingStep
 from interlingua.training.validation import Evaluate, RunEvaluation, out_of_patience, valid_batches
 
 
-def train(
+def run_training(
     config: TrainConfig,
     *,
     evaluate: Evaluate | None = None,
@@ -78,7 +83,7 @@ def train(
     with folder.alone() if is_first_process() else contextlib.nullcontext():
         start = folder.start(given, resume, warn)
         if resume == "auto" and start.checkpoint is not None:
-            finished = read_result(folder)
+            finished = read_run_result(folder)
             if finished is not None:
                 return finished
         data = open_data(given, feeds_of(given.method))
@@ -219,7 +224,9 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
                     folder.checkpoints, objective, optimizer, state, write=engine.is_main
                 )
                 if engine.is_main:
-                    rotate(folder.checkpoints, keep=run.save_total_limit, best_step=state.best_step)
+                    remove_old_checkpoints(
+                        folder.checkpoints, keep=run.save_total_limit, best_step=state.best_step
+                    )
                 engine.barrier()
 
             # The reasons to end before the last step.

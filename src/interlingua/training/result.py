@@ -198,7 +198,7 @@ def result_of(
     )
 
 
-def read_result(folder: RunFolder) -> TrainResult | None:
+def read_run_result(folder: RunFolder) -> TrainResult | None:
     """The result of a run that has ended, from its last record.
 
     None if it has not, or its model is gone.

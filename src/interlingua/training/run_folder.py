@@ -25,20 +25,20 @@ from interlingua.storage.locks import exclusive
 from interlingua.storage.record import RecordError, holds_record, read_record, write_record
 from interlingua.storage.temporary import sweep
 from interlingua.training.checkpoint import (
-    ENTRIES,
+    CHECKPOINT_ENTRIES,
     STATE_FILE,
     checkpoints_in,
-    damage,
+    find_checkpoint_damage,
     latest_checkpoint,
 )
 from interlingua.training.config import (
     TrainConfig,
-    differences,
+    config_differences,
     load_train_config,
     train_config_from,
 )
 
-PACKAGES = ("numpy", "lightning-fabric", "safetensors", "tokenizers")
+_PACKAGES = ("numpy", "lightning-fabric", "safetensors", "tokenizers")
 MAY_CHANGE: dict[str, Any] = {
     "output": None,
     "device": "auto",
@@ -119,7 +119,7 @@ class RunFolder:
             return Start(config, None)
         if resume != "auto":
             path = Path(resume).absolute()
-            problem = damage(path)
+            problem = find_checkpoint_damage(path)
             if problem:
                 raise CheckpointError(
                     f"{path}: {problem}; name a folder like RUN/checkpoints/step-00000100"
@@ -179,7 +179,10 @@ class RunFolder:
         # The nearer of the two is what the user means; equal to one of them is enough.
         now = config.to_mapping()
         changes = min(
-            (differences(begun.to_mapping(), now, ignore=ignore) for begun in (given, settled)),
+            (
+                config_differences(begun.to_mapping(), now, ignore=ignore)
+                for begun in (given, settled)
+            ),
             key=len,
         )
         if changes:
@@ -305,7 +308,7 @@ class RunFolder:
         for model in (self.best, self.model):
             remove_entries(model, MODEL_ENTRIES)
         for checkpoint in checkpoints_in(self.checkpoints):
-            remove_entries(checkpoint, ENTRIES)
+            remove_entries(checkpoint, CHECKPOINT_ENTRIES)
         for events in self.tensorboard.glob("events.out.tfevents.*"):
             events.unlink()
         for folder in (self.checkpoints, self.tensorboard):
@@ -331,5 +334,5 @@ def versions() -> dict[str, str]:
     return {
         "interlingua": __version__,
         "torch": str(torch.__version__),  # with what it was built for, as in 2.11.0+cu130
-        **{name: importlib.metadata.version(name) for name in PACKAGES},
+        **{name: importlib.metadata.version(name) for name in _PACKAGES},
     }

@@ -79,7 +79,7 @@ def valid_batches(config: TrainConfig, data: TrainingData, batches: MicroBatches
     return [batch_of(plans, step) for step in range(count // size)]
 
 
-def measure(
+def measure_validation(
     objective: Objective,
     batches: Sequence[Any],
     engine: Engine,
@@ -123,7 +123,7 @@ class RunEvaluation:
         unsharded: the same, or a whole copy of it, which is evaluated and saved.
         batches: see ``valid_batches``.
         engine: of this process.
-        evaluate: see ``measure``.
+        evaluate: see ``measure_validation``.
         folder: of the run.
         loss_scale: of fp16, for the gradients of the terms.
 
@@ -173,7 +173,7 @@ class RunEvaluation:
         require_finite(self._objective, self._engine, self._folder.checkpoints, step)
         self._engine.refresh(self._unsharded, self._objective)
         with in_words_of_training(self._folder.checkpoints, step):
-            measured = measure(
+            measured = measure_validation(
                 self._unsharded, self._batches, self._engine, evaluate=self._evaluate, step=step
             )
         return measured, self._term_gradients.measure(self._unsharded, batch)
@@ -193,7 +193,7 @@ class RunEvaluation:
             the measures by name.
 
         Raises:
-            NotFiniteError: see ``measure``.
+            NotFiniteError: see ``measure_validation``.
         """
         began = time.perf_counter()
         step = state.step
@@ -229,7 +229,7 @@ def check_metric(
     Args:
         objective: is run on one batch unless the name tells enough.
         batches: see ``valid_batches``.
-        engine: see ``measure``.
+        engine: see ``measure_validation``.
         evaluate: a function that says in its attribute ``names`` what it measures; one without
             can't be checked.
         config: names what decides.
@@ -241,7 +241,7 @@ def check_metric(
     evaluated = () if evaluate is None else getattr(evaluate, "names", None)
     if evaluated is None or name in evaluated or (name == VALID_LOSS and batches):
         return
-    measured = measure(objective, batches[:1], engine, evaluate=None, step=0).metrics
+    measured = measure_validation(objective, batches[:1], engine, evaluate=None, step=0).metrics
     if name not in measured:
         raise _unmeasured(name, (*measured, *evaluated))
 

@@ -42,7 +42,7 @@ from interlingua.verbs.parts.shared_options import (
     PairOptions,
     as_path,
     as_text,
-    joined,
+    join_names,
     output_option,
 )
 
@@ -137,11 +137,11 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
         None, "Column of the targets; both are named or neither.", group=INPUT
     )
     # How a pair is scored.
-    k: defaults.Neighbors = option(
+    k: defaults.NeighborCount = option(
         defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH
     )
-    margin: str = option(defaults.MARGIN, "ratio or distance.", group=SEARCH)
-    window: defaults.Window = option(
+    margin: str = option(defaults.DEFAULT_MARGIN, "ratio or distance.", group=SEARCH)
+    window: defaults.WindowSize = option(
         defaults.WINDOW,
         "Pairs of the stream among which neighbors are searched.",
         group=SEARCH,
@@ -319,7 +319,7 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     from interlingua.mining.score import score_config
     from interlingua.mining.writer import check_columns, format_with_columns
 
-    checks = CheckPlan.parse(joined(options.checks), joined(options.drop))
+    checks = CheckPlan.parse(join_names(options.checks), join_names(options.drop))
     options.check_cut()
     config = score_config(
         options.margin,

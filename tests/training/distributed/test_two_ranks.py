@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from interlingua.training.config import load_train_config, train_config_from
-from interlingua.training.loop import train
+from interlingua.training.loop import run_training
 from tests.training.runs import digest, newest, records, run_python, train_command
 from tests.training.test_loop import _read as _read
 
@@ -26,7 +26,7 @@ def test_two_ranks_are_one_rank_on_the_whole_batch(tiny_table, tmp_path):
     run_python(*train_command(two, tmp_path / "two.toml"))
     tiny_table["run"] |= {"devices": 1, "micro_batch_size": 16, "output": str(tmp_path / "one")}
     one = train_config_from(tiny_table)
-    train(one, progress=False)
+    run_training(one, progress=False)
     for a, b in zip(
         records(one.run.output, "train"), records(two.run.output, "train"), strict=True
     ):

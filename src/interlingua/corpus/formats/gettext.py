@@ -46,7 +46,7 @@ OBSOLETE = "#~"
 COMMENTS = {"comment": "# ", "extracted": "#.", "reference": "#:", "previous": "#|"}
 """Fields of a pair and how the comments begin that they hold."""
 ENGLISH_PLURAL = "n!=1"
-MANY = 100  # a number that takes the form of most counts
+_MANY = 100  # a number that takes the form of most counts
 MAX_CATALOGUE_BYTES = 1 << 26
 SHARED_STRINGS = 4
 """Times the size of a compiled catalogue that its strings may have together: equal ones may share
@@ -522,7 +522,7 @@ def _plural_forms(header: dict[str, str], path: str) -> tuple[int, int]:
         rule = gettext.c2py(ENGLISH_PLURAL)
     try:
         one = int(rule(1))
-        many = int(rule(MANY))
+        many = int(rule(_MANY))
     except (ArithmeticError, RecursionError) as error:
         raise DataError(
             f"its Plural-Forms can't be computed ({error}); correct the header", path=path

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from interlingua.config.languages import ENGLISH as ENGLISH
-from interlingua.config.languages import find_code, resolve
+from interlingua.config.languages import find_code, resolve_language
 from interlingua.corpus.formats.evaluation_sets import PairFile, one_each, pair_files
 from interlingua.errors import DataError, LanguageAbsentError
 from interlingua.storage.files import files_in
@@ -147,7 +147,7 @@ def check_enough(
 
 def full_code(code: str) -> str:
     """``deu`` -> ``deu_Latn``."""
-    return resolve(code).code
+    return resolve_language(code).code
 
 
 def language_pair(item: str) -> tuple[str, str] | None:

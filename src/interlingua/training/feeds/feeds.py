@@ -29,8 +29,8 @@ from interlingua.batches.mixture import ParallelPlan, named_pair, selected
 from interlingua.batches.questions import QuestionPlan, QuestionRows
 from interlingua.batches.records import TokenStore
 from interlingua.batches.table import LabeledPlan, LabeledRows, SentencePlan, TokenColumn
-from interlingua.config.languages import resolve as resolve_language
-from interlingua.config.registry import METHODS, resolve
+from interlingua.config.languages import resolve_language
+from interlingua.config.registry import METHODS, resolve_name
 from interlingua.corpus.cleaning.decontaminate import EvaluationKeys
 from interlingua.corpus.cleaning.keys import text_keys
 from interlingua.corpus.cleaning.normalize import normalize_texts
@@ -55,7 +55,7 @@ log = logging.getLogger("interlingua")
 SENTENCES_AT_ONCE = 10_000
 """Monolingual sentences that are cleaned at once."""
 
-Source = Any
+RowSource = Any
 """A ``TokenStore``, or rows in memory; all have a ``digest`` and a length, rows in memory
 ``longest``, tokens."""
 
@@ -64,8 +64,8 @@ class TrainingData(NamedTuple):
     """What a run trains and validates on, opened."""
 
     vocabulary: Vocabulary
-    train: dict[FeedName, Source]
-    valid: dict[FeedName, Source]
+    train: dict[FeedName, RowSource]
+    valid: dict[FeedName, RowSource]
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -133,15 +133,15 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
                 f"data: the method {name} does not read {feed} data; remove data.{feed}"
             )
     # Classes and scores are both numbers, so the wrong kind would train without an error.
-    kind = resolve(METHODS, name).label_kind_for(config.method.options)
+    kind = resolve_name(METHODS, name).label_kind_for(config.method.options)
     if data.labeled is not None and kind not in (None, data.labeled.kind):
         raise ConfigError(
             f"data.labeled: kind is {data.labeled.kind!r}, but the method {name} learns from"
             f" {kind!r}"
         )
     vocabulary = _vocabulary(config)
-    train: dict[FeedName, Source] = {}
-    valid: dict[FeedName, Source] = {}
+    train: dict[FeedName, RowSource] = {}
+    valid: dict[FeedName, RowSource] = {}
     for feed in feeds:
         train[feed], held_out = _OPEN[feed](config, vocabulary)
         if held_out is not None:
@@ -168,7 +168,13 @@ def _need_pivot(config: TrainConfig, store: TokenStore) -> None:
 
 
 def make_plan(
-    feed: FeedName, source: Source, data: DataConfig, *, batch_size: int, max_tokens: int, seed: int
+    feed: FeedName,
+    source: RowSource,
+    data: DataConfig,
+    *,
+    batch_size: int,
+    max_tokens: int,
+    seed: int,
 ) -> Plan:
     """The plan of a feed's batches.
 
@@ -328,7 +334,9 @@ def _labeled_rows(
     )
 
 
-def _open_questions(config: TrainConfig, vocabulary: Vocabulary) -> tuple[Source, Source | None]:
+def _open_questions(
+    config: TrainConfig, vocabulary: Vocabulary
+) -> tuple[RowSource, RowSource | None]:
     section = config.data.questions
     assert section is not None
     return open_questions(section, vocabulary, two_towers=_has_two_towers(config.method.options))

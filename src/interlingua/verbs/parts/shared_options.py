@@ -51,7 +51,7 @@ def output_option(help: str, default: Any = None, **more: Any) -> Any:
     return option(default, help, group=OUTPUT, short="-o", **{"kind": Path, **more})
 
 
-def joined(names: Names | Mapping[str, float | None]) -> str:
+def join_names(names: Names | Mapping[str, float | None]) -> str:
     """Names with commas, with their limits where they have some: ``length=2.5,script``."""
     if isinstance(names, str):
         return names
