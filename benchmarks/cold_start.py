@@ -5,7 +5,7 @@
 
 Each program is a process of its own: torch alone, which all others import; a text embedded by
 interlingua; the same by sentence-transformers (left out for a name that is no folder); and
-``interlingua embed`` of ten lines. ``--before`` names another checkout, whose library is timed as
+``interlingua embed`` of ten lines. ``--before`` names another checkout: its library is timed as
 well. Programs take turns, so that a busy machine slows all of them. The first round, which fills
 caches and compiles bytecode, is not counted. Printed last: medians and their ratios.
 """

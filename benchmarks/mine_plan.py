@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from interlingua.mining.mine import parse_size
+from interlingua.mining.pair_search import parse_size
 from interlingua.mining.plan import TRIED_TEXTS
 from interlingua.retrieval.topk.speed import search_speed
 from interlingua.retrieval.topk.tiles import TilePlan, neighbor_blocks, search_tiles

@@ -22,10 +22,14 @@ import torch
 
 from interlingua.corpus.formats.bitext import TextPair, read_pairs, write_pairs
 from interlingua.encoder.backends.load import encode_function
-from interlingua.mining.calibration.calibrate import LearnJob
-from interlingua.mining.calibration.calibration import expected_cuts, load_calibration, measure
+from interlingua.mining.calibration.calibrate import learn_scores
+from interlingua.mining.calibration.calibration import (
+    expected_cuts,
+    load_calibration,
+    measure_calibration,
+)
 from interlingua.mining.calibration.mixed_stream import first_part
-from interlingua.mining.score import BitextScorer, pair_stream
+from interlingua.mining.score import BitextScorer, ScoreConfig, pair_stream
 
 
 def damaged(pairs: list[TextPair], vectors: np.ndarray, kind: str) -> list[TextPair]:
@@ -110,11 +114,12 @@ def compare_ways(
             "500 held-out pairs": {"parallel": str(work / "held.de-en.tsv")},
         }
         for name, basis in ways.items():
-            job = LearnJob(output=work / "c.json", **basis)
-            job.run(pair_stream(texts, "de", "en"), encode, model="x")
+            stream = pair_stream(texts, "de", "en")
+            output = work / "c.json"
+            learn_scores(stream, encode, ScoreConfig(), output=output, model="x", **basis)
             calibration = load_calibration(work / "c.json", "de", "en")
             probabilities = calibration.probability(scores)
-            error = measure(probabilities, right)["ece"]
+            error = measure_calibration(probabilities, right)["ece"]
             print(
                 f"  {name}: {calibration.prior:.1%} expected to be right, calibration error"
                 f" {error:.4f}"

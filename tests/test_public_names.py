@@ -64,7 +64,7 @@ def test_a_wrong_call_of_a_verb_is_an_error_of_ours_in_one_line(verb, values, na
         (lambda: interlingua.mine("mini", ["a"], ["b"], tresh=1), "'threshold'"),
         (lambda: interlingua.evaluate("mini", data=3), "data"),
         (lambda: interlingua.evaluate("mini", budget=5), "budget"),
-        (lambda: interlingua.debias(vectors=np.zeros((2, 3))), "vectors='FILE.npy'"),
+        (lambda: interlingua.debias(vectors=np.zeros((2, 3))), "labels"),
         (lambda: interlingua.average("mini", "out"), "models .*a list"),
         (lambda: interlingua.average(["mini"], "out", weights=0.4), "weights"),
         (lambda: interlingua.extend("mini", 3, "eu", "out"), "pairs"),

@@ -67,7 +67,9 @@ def held_out_accuracy(encoder: Encoder, corpus: Path, dim: int | None) -> float:
     found = []
     for path in sorted((corpus / "valid_text").glob("*.tsv")):
         rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
-        one, other = (encoder.encode([row[side] for row in rows], dim=dim) for side in (0, 1))
+        one, other = (
+            encoder.encode([row[side] for row in rows], truncate_dim=dim) for side in (0, 1)
+        )
         cosines = one @ other.T
         found += [(cosines.argmax(axis) == np.arange(len(rows))).mean() for axis in (0, 1)]
     return float(np.mean(found))
@@ -76,7 +78,7 @@ def held_out_accuracy(encoder: Encoder, corpus: Path, dim: int | None) -> float:
 def correlation(encoder: Encoder, path: Path, dim: int | None) -> float:
     """Spearman's correlation of cosines and scores."""
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
-    one, other = (encoder.encode([row[side] for row in rows], dim=dim) for side in (1, 2))
+    one, other = (encoder.encode([row[side] for row in rows], truncate_dim=dim) for side in (1, 2))
     return float(spearmanr([float(row[0]) for row in rows], (one * other).sum(axis=1)).statistic)
 
 
@@ -86,7 +88,8 @@ def reciprocal_rank(encoder: Encoder, folder: Path, code: str, dim: int | None) 
     lines = (folder / f"{code}.train.questions.tsv").read_text(encoding="utf-8").splitlines()
     questions = [line.split("\t") for line in lines]
     cosines = (
-        encoder.encode([row[2] for row in questions], dim=dim) @ encoder.encode(passages, dim=dim).T
+        encoder.encode([row[2] for row in questions], truncate_dim=dim)
+        @ encoder.encode(passages, truncate_dim=dim).T
     )
     own = cosines[np.arange(len(questions)), [int(row[1]) for row in questions]]
     return float((1 / (1 + (cosines > own[:, None]).sum(axis=1))).mean())

@@ -64,7 +64,7 @@ from sentence_transformers import SentenceTransformer
 model = SentenceTransformer(str(interlingua_mini.folder()))
 ```
 
-Texts need no prompt. The first 256, 128 or 64 numbers of a vector are a vector too: `encode(texts, dim=128)`."""
+Texts need no prompt. The first 256, 128 or 64 numbers of a vector are a vector too: `encode(texts, truncate_dim=128)`."""
 ORIGIN = """## Origin and license
 
 MIT. The model begins with the weights and the vocabulary of multilingual-e5-small (Copyright (c) Microsoft Corporation,

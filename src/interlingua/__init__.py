@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 # Type checkers see plain imports; at run time __getattr__ below does the same on first use.
 if TYPE_CHECKING:
+    from interlingua.corpus.segments.sentence_splitting import split as split
     from interlingua.encoder.encoder import Encoder as Encoder
     from interlingua.encoder.encoder import load as load
     from interlingua.errors import InterlinguaError as InterlinguaError
+    from interlingua.retrieval.memory_index import Index as Index
     from interlingua.verbs.align import align as align
     from interlingua.verbs.analyse import analyse as analyse
     from interlingua.verbs.average import average as average
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Encoder",
+    "Index",
     "InterlinguaError",
     "__version__",
     "align",
@@ -54,6 +57,7 @@ __all__ = [
     "score",
     "search",
     "serve",
+    "split",
     "train",
 ]
 
@@ -61,7 +65,9 @@ __all__ = [
 _HOMES = {
     "Encoder": "interlingua.encoder.encoder",
     "InterlinguaError": "interlingua.errors",
+    "Index": "interlingua.retrieval.memory_index",
     "load": "interlingua.encoder.encoder",
+    "split": "interlingua.corpus.segments.sentence_splitting",
 }
 """Modules of what is not a verb; a verb has one of its own name in ``interlingua.verbs``."""
 

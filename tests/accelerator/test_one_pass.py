@@ -108,7 +108,7 @@ def test_a_compiled_layer(compiling):
 
 
 def test_a_compiled_cross_entropy(compiling, monkeypatch):
-    monkeypatch.setattr(masked_lm, "available", lambda _: False)
+    monkeypatch.setattr(masked_lm, "can_use_training_kernel", lambda _: False)
     torch._dynamo.reset()
     before = graphs()
     torch.manual_seed(0)

@@ -12,10 +12,8 @@ from interlingua.evaluation.tasks.translation.bucc import BuccBestF1, BuccMargin
 from interlingua.evaluation.tasks.translation.paracrawl import ParaCrawlRetrieval
 from interlingua.evaluation.tasks.translation.tatoeba import Tatoeba
 from interlingua.evaluation.tasks.translation.xsim import XSim
-from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.score import BitextScorer, ScoreConfig
 from interlingua.retrieval.topk import exact
-from interlingua.retrieval.topk.approximate import Approximate
 from interlingua.retrieval.topk.exact import exact_topk, search_device, searching_on
 from tests.accelerator.simulated import Device
 from tests.analysis.conftest import write_lines as write_parallel
@@ -110,7 +108,7 @@ def mined(folder, source, target, **options):
 
 def codes(folder):
     source, target, _ = sides(folder)
-    return mined(folder, source, target, approximate=Approximate("binary", 2), device="cuda")
+    return mined(folder, source, target, approximate="binary:2", device="cuda")
 
 
 def documents(folder):
@@ -119,8 +117,7 @@ def documents(folder):
         lines = side.path.read_text().splitlines()
         write_lines(side.path, [f"d{n % 3}\t{line}" for n, line in enumerate(lines)])
     source, target = (side._replace(layout="documents") for side in (source, target))
-    match = DocumentMatch.parse("equal")
-    return mined(folder, source, target, documents=match, background=10, device="cuda")
+    return mined(folder, source, target, documents="equal", background=10, device="cuda")
 
 
 SEARCHES = {

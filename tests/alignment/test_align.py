@@ -13,7 +13,7 @@ from interlingua.alignment.align import (
     DocumentPair,
     SentenceBlocks,
     align_sentences,
-    joined,
+    join_sentences,
     link_line,
     read_links,
     with_blank_lines,
@@ -96,7 +96,7 @@ def test_blocks_that_read_alike_are_embedded_once():
     assert side.known.tolist() == [[True] * 3, [False, False, True]]
     assert np.array_equal(side.vectors[0], encode(["x1", "x2", "x1"]))
     assert np.array_equal(side.vectors[1, 2:], encode(["x2 x1"]))
-    assert joined(["a ", "b"], [0, 1]) == "a b"
+    assert join_sentences(["a ", "b"], [0, 1]) == "a b"
 
 
 def test_a_block_longer_than_the_document_is_not_there():

@@ -19,7 +19,6 @@ from interlingua.alignment.sentence_alignment import (
     halve,
     mean_block,
     path_of,
-    search,
     sides_of,
     skip_cost,
 )
@@ -159,6 +158,16 @@ def test_the_mean_counts_a_size_by_the_share_of_its_blocks_that_are_known():
     expected = (x[0].mean(axis=0) + x[1, 1] / 4) / (1 + 1 / 4)
     assert np.allclose(mean_block(x, known), expected, atol=1e-6)
     assert np.allclose(mean_block(x), (x[0].mean(axis=0) + x[1, 1:].mean(axis=0)) / 2, atol=1e-6)
+
+
+def test_a_sentence_without_a_translation_is_not_joined_with_its_neighbor():
+    vectors = np.eye(8, dtype=np.float32)
+    x, y = blocks(vectors, 3), blocks(np.delete(vectors, 3, axis=0), 3)
+    alone = [((i,), (i - (i > 3),)) for i in range(8) if i != 3]
+    assert sides_linked(align_blocks(x, y).links) == [*alone[:3], ((3,), ()), *alone[3:]]
+    # The paper's costs join it.
+    paper = align_blocks(x, y, AlignConfig(border=0.0))
+    assert ((3,), ()) not in sides_linked(paper.links)
 
 
 @pytest.mark.parametrize("is_source", [True, False])
@@ -325,7 +334,7 @@ def test_a_search_in_a_narrow_band_stays_there():
     [x] = drawn(np.random.default_rng(0), 6, width=4)
     side = DocumentLevel(x, np.ones((1, 6), np.float32), np.ones((1, 6), bool))
     aside = band_around([(0, 0), (6, 0)], 6, 6, 1)
-    found = search(side, side, shapes=((1, 1),), skip=5.0, band=aside)
+    found = find_best_path(side, side, shapes=((1, 1),), skip=5.0, band=aside)
     x_, y_ = 0, 0
     for link in found.links:
         x_, y_ = x_ + len(link.source), y_ + len(link.target)

@@ -189,7 +189,7 @@ def test_wild_numbers_with_right_digests_are_found(damaged, monkeypatch, name, n
     digest = sha256_file(damaged / name)
     rewrite_header(damaged, lambda header: header["sha256"].update({name: digest}))
     for block in (1, 2, 1 << 20):  # what is compared across the bounds of blocks as well
-        monkeypatch.setattr("interlingua.batches.records.COUNTED_AT_ONCE", block)
+        monkeypatch.setattr("interlingua.batches.records._COUNTED_AT_ONCE", block)
         with pytest.raises(DataError, match=rf"{name}: {message}"):
             TokenStore.open(damaged).verify()
 

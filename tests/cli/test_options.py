@@ -18,8 +18,8 @@ import pytest
 
 import interlingua
 from interlingua.cli.main import VERBS
-from interlingua.cli.options import GroupedCommand, command
-from interlingua.cli.verb import command as app_of
+from interlingua.cli.options import GroupedCommand, make_command
+from interlingua.cli.verb import make_verb_command as app_of
 from interlingua.config import AtLeast
 from interlingua.config.options import GROUPS, SEARCH, Options, argument, declaration_of, option
 from interlingua.config.registry import DEFAULT_MODEL
@@ -51,7 +51,11 @@ def test_all_verbs_are_made_from_dataclasses():
 @pytest.mark.parametrize("verb", CONVERTED)
 def test_command_line_and_function_have_equal_options(verb):
     options = function_of_verb(verb).options
-    fields = {field.name: field for field in dataclasses.fields(options)}
+    fields = {
+        field.name: field
+        for field in dataclasses.fields(options)
+        if not declaration_of(field).is_in_memory
+    }
     found = parameters(verb)
     assert set(found) - NOT_OF_PYTHON == set(fields)
     for name, field in fields.items():
@@ -103,7 +107,7 @@ def test_help_stands_under_the_headings_of_the_groups(capsys):
 
     seen = []
 
-    @command(Small)
+    @make_command(Small)
     def small(options, quiet):
         """Does little."""
         seen.append((options, quiet))

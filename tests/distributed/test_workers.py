@@ -16,9 +16,9 @@ from interlingua.cli import main
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.modeling.backbone import BackboneConfig
 from interlingua.errors import ConfigError, DataError, InterlinguaError, MissingExtraError
-from interlingua.mining.pipeline import MineConfig
+from interlingua.mining.pair_search import PairSearch
 from interlingua.runtime.workers import Workers, connected
-from tests.jobs import embed_job
+from tests.jobs import embedded
 from tests.mining.cluster import embed_and_die, embed_or_die, kill_one, square_or_fail, two_workers
 from tests.mining.test_pipeline import SMALL, sides
 from tests.mining.two_sides import mine_files
@@ -135,9 +135,9 @@ def test_without_ray(monkeypatch):
 def test_mining_with_workers_killed_twice_gives_the_same_bytes(cluster, tmp_path, monkeypatch):
     """One in the middle of the vectors, one in the middle of the tiles."""
     monkeypatch.setattr("interlingua.mining.vectors.PORTION", 200)
-    monkeypatch.setattr("interlingua.retrieval.topk.tiles.LEAST", 256)
+    monkeypatch.setattr("interlingua.retrieval.topk.tiles._LEAST", 256)
     source, target, _ = sides(tmp_path, 300, 1500)
-    config = MineConfig(memory=SMALL)
+    config = PairSearch(memory=SMALL)
     expected = mine_files(source, target, config, tmp_path / "one", model="m")
     word = Path(source.path).read_text().splitlines()[900].split()[0]
     dying = functools.partial(embed_and_die, folder=str(tmp_path), word=word)
@@ -218,9 +218,9 @@ def test_embedding_goes_on_when_a_worker_dies(cluster, tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("".join(f"{line}\n" for line in lines))
     told = Recorded()
     for name, word, ray in (("one.npy", "nothing", None), ("two.npy", "de222", "auto")):
-        job = embed_job(files=[str(tmp_path / "a.txt")], output=str(tmp_path / name), ray=ray)
         encode = functools.partial(embed_or_die, folder=str(tmp_path), word=word)
-        job.run(encode, model="m", progress=told)
+        files = [str(tmp_path / "a.txt")]
+        embedded(encode, files, str(tmp_path / name), ray=ray, progress=told)
     assert (tmp_path / "died").exists()
     assert (tmp_path / "one.npy").read_bytes() == (tmp_path / "two.npy").read_bytes()
     assert told.counts[-1] == (400, 400)

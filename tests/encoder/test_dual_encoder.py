@@ -50,7 +50,7 @@ def test_inner_products_have_their_length_where_they_were_trained_so(towers):
     lengths = np.linalg.norm(DualEncoder(towers[0]).encode_queries(SENTENCES), axis=1)
     np.testing.assert_allclose(lengths, 1, rtol=1e-5)
     plain = DualEncoder(with_settings(towers[0], normalize=False)).encode_passages(SENTENCES)
-    np.testing.assert_array_equal(plain, towers[0].encode(SENTENCES, normalize=False))
+    np.testing.assert_array_equal(plain, towers[0].encode(SENTENCES, normalize_embeddings=False))
     np.testing.assert_allclose(
         np.linalg.norm(plain, axis=1), 4, rtol=1e-4
     )  # as the last LayerNorm left them

@@ -60,7 +60,7 @@ def test_several_threads_give_the_same(encoder, sentences, set_threads, least, m
 
 
 def test_normalization_is_a_choice(encoder, sentences):
-    raw = encoder.encode(sentences, normalize=False)
+    raw = encoder.encode(sentences, normalize_embeddings=False)
     lengths = np.linalg.norm(raw, axis=1, keepdims=True)
     assert np.abs(lengths - 1).min() > 1e-3
     assert np.allclose(raw / lengths, encoder.encode(sentences), atol=1e-6)
@@ -145,7 +145,12 @@ def test_a_limit_is_warned_of_once(encoder, sentences, caplog, monkeypatch):
 
 def test_empty_texts_and_no_texts(encoder, tmp_path):
     texts = ["", "The cat sits on the mat.", " \t\n", "\u200b\ufeff", "\u3000", "."]
-    for options in ({}, {"prompt": "query: "}, {"normalize": False}, {"dim": 8}):
+    for options in (
+        {},
+        {"prompt": "query: "},
+        {"normalize_embeddings": False},
+        {"truncate_dim": 8},
+    ):
         vectors = encoder.encode(texts, **options)
         assert np.isfinite(vectors).all()
         assert vectors.any(axis=1).tolist() == [False, True, False, False, False, True]
@@ -273,7 +278,7 @@ def test_few_sentences_are_one_batch_for_all_threads(encoder, sentences, monkeyp
 
 def test_progress_counts_every_text(encoder, sentences, capsys):
     told = Recorded()
-    encoder.encode(sentences, progress=told)
+    encoder.encode(sentences, show_progress_bar=told)
     assert told.done == 8
     assert capsys.readouterr().err == ""
 
@@ -281,7 +286,8 @@ def test_progress_counts_every_text(encoder, sentences, capsys):
 @pytest.mark.parametrize(
     ("texts", "options", "kind", "match"),
     [
-        ("a text", {}, ConfigError, "got one string"),
+        ({"a text"}, {}, ConfigError, "got a set"),
+        (["a text"], {"batch_size": 0}, ConfigError, "batch_size is 0"),
         (["a text"], {"batch_tokens": 0}, ConfigError, "batch_tokens is 0"),
         (["a text"], {"dtype": "float8"}, ConfigError, r"dtype 'float8' .*: float32"),
         (["a text"], {"language": "Germn"}, DataError, "Germn"),
@@ -302,5 +308,6 @@ def test_batches_respect_the_budget():
 
 def test_tokens_have_the_vectors_of_their_text(encoder, sentences):
     ids = encoder.vocabulary.encode(sentences, max_tokens=encoder.max_tokens)
-    for how in ({}, {"normalize": False}):
-        assert np.array_equal(encode_tokens(encoder, ids, **how), encoder.encode(sentences, **how))
+    for normalize in (True, False):
+        vectors = encoder.encode(sentences, normalize_embeddings=normalize)
+        assert np.array_equal(encode_tokens(encoder, ids, normalize=normalize), vectors)

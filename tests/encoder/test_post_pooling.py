@@ -58,7 +58,7 @@ def test_encoder_applies_layers_then_normalizes(encoder):
     expected = torch.tanh(layers[1].linear(unit)).detach()
     assert deep.dim == 5
     assert deep.hidden_size == encoder.dim
-    np.testing.assert_allclose(deep.encode(texts, normalize=False), expected, atol=1e-6)
+    np.testing.assert_allclose(deep.encode(texts, normalize_embeddings=False), expected, atol=1e-6)
     np.testing.assert_allclose(
         deep.encode(texts), torch.nn.functional.normalize(expected), atol=1e-6
     )

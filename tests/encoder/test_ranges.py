@@ -17,11 +17,11 @@ def test_measured_ranges_are_those_of_the_vectors_and_saved(encoder, sentences, 
     encoder.calibrate_ranges(iter(sentences), dims=(encoder.dim, 8))
     ranges = encoder.settings.int8_ranges
     for width in (encoder.dim, 8):
-        expected = Int8Ranges.of(encoder.encode(sentences, dim=width))
+        expected = Int8Ranges.of(encoder.encode(sentences, truncate_dim=width))
         assert np.allclose(as_array(ranges[width]), as_array(expected), atol=1e-6)
     encoder.save(tmp_path / "model")
     assert Encoder.load(tmp_path / "model").settings.int8_ranges == ranges
-    codes = encoder.encode(sentences, precision="int8", dim=8)
+    codes = encoder.encode(sentences, precision="int8", truncate_dim=8)
     assert (codes.min(), codes.max()) == (-128, 127)
 
 

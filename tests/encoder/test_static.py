@@ -14,7 +14,7 @@ from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
 from interlingua.encoder.static import (
     StaticBackbone,
     make_backbone,
-    static_config,
+    static_model_config,
     without,
 )
 from interlingua.errors import ConfigError
@@ -38,14 +38,20 @@ def means(encoder, texts):
 
 def test_a_texts_vector_is_the_mean_of_its_tokens(static):
     expected = means(static, TEXTS)
-    np.testing.assert_allclose(static.encode(TEXTS, normalize=False), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        static.encode(TEXTS, normalize_embeddings=False), expected, atol=1e-6
+    )
     lengths = np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(
         static.encode(TEXTS), expected / np.maximum(lengths, 1e-12), atol=1e-6
     )
     for normalize in (True, False):
-        one = np.concatenate([static.encode([text], normalize=normalize) for text in TEXTS])
-        np.testing.assert_allclose(one, static.encode(TEXTS, normalize=normalize), atol=1e-6)
+        one = np.concatenate(
+            [static.encode([text], normalize_embeddings=normalize) for text in TEXTS]
+        )
+        np.testing.assert_allclose(
+            one, static.encode(TEXTS, normalize_embeddings=normalize), atol=1e-6
+        )
 
 
 def test_the_fast_path_is_the_pooling_of_token_states(static):
@@ -67,7 +73,9 @@ def test_other_poolings_work_too(static, pooling):
     batch = TokenBatch.from_lists(ids, ("",) * len(ids))
     expected = static.tokens(batch).pool(pooling, include_special=False).detach().numpy()
     expected[TEXTS.index("")] = 0
-    np.testing.assert_allclose(static.encode(TEXTS, normalize=False), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        static.encode(TEXTS, normalize_embeddings=False), expected, atol=1e-6
+    )
 
 
 def test_gradients_reach_the_rows_of_a_texts_tokens_alone(static):
@@ -95,10 +103,10 @@ def test_a_copy_and_a_smaller_vocabulary_give_the_same_vectors(static):
 
 
 def test_backbones_by_their_config():
-    assert type(make_backbone(static_config(10, 4))) is StaticBackbone
+    assert type(make_backbone(static_model_config(10, 4))) is StaticBackbone
     assert type(make_backbone(BackboneConfig.preset("ems-tiny", vocab_size=10))) is Backbone
     with pytest.raises(ConfigError, match="only 5 word"):
-        Encoder(StaticBackbone(static_config(5, 4)), _Vocabulary())
+        Encoder(StaticBackbone(static_model_config(5, 4)), _Vocabulary())
 
 
 class _Vocabulary:

@@ -84,11 +84,11 @@ def test_cut_vectors_are_scaled_anew(normalize):
 
 def test_encode_cuts_and_codes(encoder, sentences):
     whole = encoder.encode(sentences)
-    cut = encoder.encode(sentences, dim=8)
+    cut = encoder.encode(sentences, truncate_dim=8)
     assert np.allclose(cut, first_elements(whole, 8, normalize=True), atol=1e-6)
-    raw = encoder.encode(sentences, dim=8, normalize=False)
-    assert np.array_equal(raw, encoder.encode(sentences, normalize=False)[:, :8])
-    bits = encoder.encode(sentences, dim=8, precision="ubinary")
+    raw = encoder.encode(sentences, truncate_dim=8, normalize_embeddings=False)
+    assert np.array_equal(raw, encoder.encode(sentences, normalize_embeddings=False)[:, :8])
+    bits = encoder.encode(sentences, truncate_dim=8, precision="ubinary")
     assert np.array_equal(bits, np.packbits(cut > 0, axis=1))
 
 
@@ -107,9 +107,9 @@ def test_a_model_of_cut_vectors_gives_them_everywhere(encoder, sentences, tmp_pa
     back = Encoder.load(tmp_path / "model")
     assert (back.dim, back.settings.truncate_dim) == (8, 8)
     assert np.allclose(back.encode(sentences), first_elements(whole, 8, normalize=True), atol=1e-6)
-    assert back.encode(sentences, dim=4).shape[1] == 4
+    assert back.encode(sentences, truncate_dim=4).shape[1] == 4
     with pytest.raises(ConfigError, match=r"dim is 16, .* have 8"):
-        back.encode(sentences, dim=16)
+        back.encode(sentences, truncate_dim=16)
 
 
 def test_a_broken_file_of_ranges_is_named(encoder, tmp_path):
@@ -122,8 +122,8 @@ def test_a_broken_file_of_ranges_is_named(encoder, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dim": 0}, "dim is 0"),
-        ({"dim": 21}, "dim is 21, .* choose 1 to 20"),
+        ({"dim": 0}, "truncate_dim is 0"),
+        ({"dim": 21}, "truncate_dim is 21, .* choose 1 to 20"),
         ({"precision": "int4"}, "precision 'int4'"),
         ({"precision": "int8"}, "int8 ranges .*20 .*--ranges-of"),
         ({"precision": "int8", "normalize": False}, "length 1"),

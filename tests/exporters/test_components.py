@@ -33,7 +33,7 @@ def test_cosines_stay_and_elements_fall_in_size(encoder, texts):
 
 def test_cut_vectors_keep_cosines_better_than_the_first_elements_do(encoder, texts):
     whole = encoder.encode(texts)
-    cut = in_components(encoder, texts).encode(texts, dim=8)
+    cut = in_components(encoder, texts).encode(texts, truncate_dim=8)
     first = whole[:, :8]
     cosines = whole @ whole.T
     assert np.abs(cut @ cut.T - cosines).mean() < np.abs(first @ first.T - cosines).mean()
@@ -44,7 +44,7 @@ def test_the_rotation_comes_before_the_cut_and_the_ranges(encoder, texts, tmp_pa
     files = [tmp_path / "en.txt"]
     small = shrink(encoder, ShrinkOptions(components_of=files, truncate_dim=8, ranges_of=files))
     turned = in_components(encoder, texts)
-    np.testing.assert_allclose(small.encode(texts), turned.encode(texts, dim=8), atol=1e-5)
+    np.testing.assert_allclose(small.encode(texts), turned.encode(texts, truncate_dim=8), atol=1e-5)
     small.save(tmp_path / "small")
     loaded = Encoder.load(tmp_path / "small")
     np.testing.assert_allclose(loaded.encode(texts), small.encode(texts), atol=1e-6)

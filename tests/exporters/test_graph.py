@@ -113,7 +113,7 @@ def test_ems_shape_and_batches_of_one(encoder):
 def test_normalization_is_as_the_settings_say(framed):
     encoder = encoder_of(framed, normalize=False)
     found = run(encoder, padded(encoder, TEXTS))
-    np.testing.assert_allclose(found, encoder.encode(TEXTS, normalize=False), atol=2e-6)
+    np.testing.assert_allclose(found, encoder.encode(TEXTS, normalize_embeddings=False), atol=2e-6)
     assert np.abs(np.linalg.norm(found, axis=1) - 1).max() > 0.1
 
 

@@ -157,4 +157,4 @@ def test_graphs_give_vectors_that_are_cut(encoder, model, tmp_path):
     there = OnnxEncoder(str(tmp_path / "out"), Choices(name="m"))
     vectors = there.encode(TEXTS)
     assert (there.dim, vectors.shape[1]) == (8, 8)
-    np.testing.assert_allclose(vectors, encoder.encode(TEXTS, dim=8), atol=1e-5)
+    np.testing.assert_allclose(vectors, encoder.encode(TEXTS, truncate_dim=8), atol=1e-5)

@@ -6,7 +6,7 @@ import torch
 
 from interlingua.encoder.post_pooling import Dense, Normalize
 from interlingua.errors import ConfigError, DataError
-from interlingua.exporters.shrink import WHOLE, ShrinkOptions, first_layers, shrink
+from interlingua.exporters.shrink import WHOLE_MODEL, ShrinkOptions, first_layers, shrink
 from interlingua.exporters.verify import SAMPLES
 from tests.encoder.builders import with_layers
 
@@ -49,7 +49,7 @@ def test_the_first_layers_compute_what_they_did(encoder, texts):
 
 
 def test_nothing_asked_is_the_same_encoder(encoder):
-    assert shrink(encoder, WHOLE) is encoder
+    assert shrink(encoder, WHOLE_MODEL) is encoder
 
 
 @pytest.mark.parametrize("layers", [0, 9])
@@ -65,7 +65,7 @@ def test_shorter_vectors_and_ranges_leave_the_encoder_as_it_was(encoder, texts):
     assert encoder.settings == before
     assert small.dim == 8
     found = small.settings.int8_ranges[8]
-    vectors = encoder.encode(kept, dim=8)
+    vectors = encoder.encode(kept, truncate_dim=8)
     np.testing.assert_allclose(found.minimum, vectors.min(axis=0), atol=1e-6)
     np.testing.assert_allclose(found.maximum, vectors.max(axis=0), atol=1e-6)
 
@@ -75,8 +75,8 @@ def test_layers_after_pooling_stay_in_shorter_vectors(encoder, texts):
     dense = Dense.of(np.diag(np.linspace(1, 3, 32)), np.linspace(-1, 1, 32))
     mapped = with_layers(encoder, Normalize(), dense)
     small = shrink(mapped, ShrinkOptions(truncate_dim=8, ranges_of=files))
-    np.testing.assert_allclose(small.encode(kept), mapped.encode(kept, dim=8), atol=1e-6)
-    assert np.abs(small.encode(kept) - encoder.encode(kept, dim=8)).max() > 0.1
+    np.testing.assert_allclose(small.encode(kept), mapped.encode(kept, truncate_dim=8), atol=1e-6)
+    assert np.abs(small.encode(kept) - encoder.encode(kept, truncate_dim=8)).max() > 0.1
 
 
 @pytest.mark.parametrize("dim", [0, 33])

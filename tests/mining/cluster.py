@@ -61,7 +61,7 @@ def embed_and_die(texts, folder, word, **options):
     return embed(texts, **options)
 
 
-def embed_or_die(texts, folder, word, out=None, report=None, progress=None):
+def embed_or_die(texts, folder, word, out=None, report=None, show_progress_bar=None):
     """The same as encoders are called: to a file, or in memory."""
     vectors = embed_and_die(list(texts), folder, word)
     report.texts += len(vectors)

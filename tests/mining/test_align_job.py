@@ -1,22 +1,20 @@
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 
 from interlingua.alignment.align import (
-    JOURNAL,
+    _JOURNAL,
     LOCK,
-    AlignJob,
     AlignJournal,
     DocumentPair,
     read_list,
 )
-from interlingua.alignment.sentence_alignment import AlignConfig
 from interlingua.errors import ConfigError, DataError
 from interlingua.storage.locks import exclusive
+from interlingua.verbs.align import AlignOptions, check_align
 from tests.alignment.test_align import written
+from tests.jobs import aligned
 from tests.mining.words import encode
 
 
@@ -29,13 +27,13 @@ def listed(tmp_path):
 
 
 def run(folder, name, *, model="m", encode=encode, **options):
-    places = {"list": folder / "list", "output": folder / name, "texts": folder / f"{name}.tsv"}
-    job = AlignJob(**places, config=AlignConfig(**options))
-    return job.run(encode, model=model, stdout=io.StringIO())
+    places = {"documents": folder / "list", "output": folder / name}
+    texts = folder / f"{name}.tsv"
+    return aligned(encode, model=model, texts=texts, **places, **options).report
 
 
 def bytes_of(folder, name):
-    paths = [path for path in sorted((folder / name).iterdir()) if path.name != JOURNAL]
+    paths = [path for path in sorted((folder / name).iterdir()) if path.name != _JOURNAL]
     return [path.read_bytes() for path in (*paths, folder / f"{name}.tsv")]
 
 
@@ -60,12 +58,12 @@ def test_only_what_is_left_is_done(listed, counted):
     (listed / "3.de").write_text("")
     assert len(run(listed, "links").failed) == 1
     (listed / "3.de").write_text(text)
-    done = (listed / "links" / JOURNAL).read_bytes()
+    done = (listed / "links" / _JOURNAL).read_bytes()
     assert run(listed, "links", encode=counted).failed == []
     assert len(counted.seen) == 2
-    assert not (listed / "links" / JOURNAL).exists()
+    assert not (listed / "links" / _JOURNAL).exists()
     for changed in ({"model": "other"}, {"max_sentences": 3}):
-        (listed / "links" / JOURNAL).write_bytes(done)
+        (listed / "links" / _JOURNAL).write_bytes(done)
         counted.seen.clear()
         run(listed, "links", encode=counted, **changed)
         assert len(counted.seen) == 6
@@ -96,15 +94,16 @@ def test_mistakes_show_before_anything_is_loaded(tmp_path):
         ("l.source.txt", {"output": "l", "split": True}, "would be lost"),
     ):
         with pytest.raises(ConfigError, match=message):
-            AlignJob(source=source, **{"target": "b"} | options)
-    AlignJob(source=tmp_path / "a.de", target=tmp_path / "a.en", texts=tmp_path / "c.tmx")
+            check_align(AlignOptions("mini", source, **{"target": "b"} | options))
+    files = (tmp_path / "a.de", tmp_path / "a.en")
+    check_align(AlignOptions("mini", *files, texts=tmp_path / "c.tmx"))
 
 
 def test_documents_are_not_written_over(listed):
     source, target = (listed / "list").read_text().splitlines()[0].split("\t")[:2]
     for options in ({"output": source}, {"output": target}, {"output": "x.tsv", "texts": "x.tsv"}):
         with pytest.raises(ConfigError, match=r"be lost|two outputs"):
-            AlignJob(source=source, target=target, **options)
+            check_align(AlignOptions("mini", source, target, **options))
 
 
 def test_two_runs_do_not_write_one_folder(listed):
@@ -118,7 +117,7 @@ def test_two_runs_do_not_write_one_folder(listed):
 
 @pytest.mark.parametrize("content", ["a thesis\n", '{"other": 1}\n', "\xff\xfe"])
 def test_a_journal_of_others_is_not_written_over(listed, content):
-    path = listed / "links" / JOURNAL
+    path = listed / "links" / _JOURNAL
     path.parent.mkdir()
     path.write_text(content, encoding="latin-1")
     with pytest.raises(ConfigError, match=r"align\.journal is damaged"):
@@ -129,7 +128,7 @@ def test_a_journal_of_others_is_not_written_over(listed, content):
 def test_a_cut_or_changed_journal_only_costs_time(listed):
     (listed / "3.de").write_text("")
     run(listed, "links")
-    journal = listed / "links" / JOURNAL
+    journal = listed / "links" / _JOURNAL
     done = journal.read_bytes()
     expected = bytes_of(listed, "links")
     for harmed in (b"", done[: len(done) // 2], done[:-3], done.replace(b"1.de", b"\xff.de")):
@@ -152,16 +151,14 @@ def test_documents_that_are_not_the_same_are_told_by_their_number(listed):
 def test_no_linked_texts_give_files_of_the_known_languages(tmp_path):
     (tmp_path / "a.de").write_text("de1 de2\n")
     (tmp_path / "a.en").write_text("en30 en31 en32\n")
-    job = AlignJob(
+    (tmp_path / "t").mkdir()
+    aligned(
+        AlignedAlone(),
         source=tmp_path / "a.de",
         target=tmp_path / "a.en",
         output=tmp_path / "links",
         texts=tmp_path / "t" / "moses",
-        config=AlignConfig(),
     )
-    (tmp_path / "t").mkdir()
-    alone = AlignedAlone()
-    job.run(alone, model="m", stdout=io.StringIO())
     assert sorted(path.name for path in (tmp_path / "t").iterdir()) == ["moses.de", "moses.en"]
 
 

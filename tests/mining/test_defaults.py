@@ -1,14 +1,15 @@
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
+from typing import get_args
 
 import pytest
 
 from interlingua.alignment.sentence_alignment import AlignConfig
 from interlingua.config.options import filled
+from interlingua.functional.margin import MARGINS
 from interlingua.mining import defaults
-from interlingua.mining.mine import parsed_config
-from interlingua.mining.pipeline import MineConfig
+from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.score import ScoreConfig
 from interlingua.verbs.align import AlignOptions
 from interlingua.verbs.calibrate import CalibrateOptions
@@ -22,9 +23,24 @@ from interlingua.verbs.score import ScoreOptions
     ids=["mine", "calibrate"],
 )
 def test_a_search_by_options_is_the_search_by_default(options):
-    found = parsed_config(options)
-    assert replace(found, device="cpu") == MineConfig()
-    assert (found.k, found.memory) == (defaults.K, 4 * 2**30)
+    options.check_search()
+    default = PairSearch()
+    names = [field.name for field in fields(PairSearch)]
+    assert [getattr(options, name) for name in names] == [getattr(default, name) for name in names]
+    assert (options.k, options.memory_bytes) == (defaults.K, 4 * 2**30)
+    assert (options.approximation, options.is_like_laser) == (None, False)
+    assert options.scoring == default.scoring
+
+
+def test_the_choices_of_options_are_those_of_the_functions():
+    assert get_args(defaults.Margin) == MARGINS
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(MineOptions)])
+def test_one_class_declares_each_option_of_mine(name):
+    """Of the classes that make up the options, and of all dataclasses of mining."""
+    declaring = [one for one in MineOptions.__mro__ if name in vars(one).get("__annotations__", {})]
+    assert len(declaring) == 1
 
 
 def test_scores_and_links_by_options_are_those_by_default():
@@ -33,7 +49,7 @@ def test_scores_and_links_by_options_are_those_by_default():
 
 
 @pytest.mark.parametrize(
-    ("config", "options"), [(MineConfig, MineOptions), (ScoreConfig, ScoreOptions)]
+    ("config", "options"), [(PairSearch, MineOptions), (ScoreConfig, ScoreOptions)]
 )
 def test_no_default_of_a_verb_is_stated_a_second_time(config, options):
     own = {field.name: field.default for field in fields(options)}

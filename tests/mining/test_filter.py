@@ -11,11 +11,11 @@ from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import (
     Filter,
     ScoredPairs,
-    Selection,
     output_format,
     write_filtered,
 )
 from tests.mining.curves import calibration
+from tests.mining.cuts import AnyCut
 
 LANGUAGES = ("deu_Latn", "eng_Latn")
 CURVE = calibration(basis="labels", scores=(0.9, 1.1), log_odds=(-4.0, 4.0))
@@ -32,9 +32,8 @@ def blocks(*scores, size=3):
 
 
 def filtered(found, tmp_path, *, calibration=None, check="", drop="none", **options):
-    kept = Filter(
-        Selection(checks=CheckPlan.parse(check, drop), **options), LANGUAGES, calibration, tmp_path
-    )
+    checks = CheckPlan.parse(check, drop)
+    kept = Filter(AnyCut(**options), checks, LANGUAGES, calibration, tmp_path)
     return list(kept.rows(found)), kept
 
 
@@ -149,7 +148,7 @@ def test_checks_are_columns_and_reasons(tmp_path):
 )
 def test_limits_that_can_not_be(options, message):
     with pytest.raises(ConfigError, match=message):
-        Selection(checks=CheckPlan.parse("", ""), **options)
+        AnyCut(**options).check_cut()
 
 
 def test_probabilities_need_a_calibration(tmp_path):

@@ -8,7 +8,7 @@ import torch
 from interlingua.mining.calibration.calibrate import hidden_scores
 from interlingua.mining.candidates import without_partners
 from interlingua.mining.checks import NO_CHECKS, Checker
-from interlingua.mining.pipeline import MineConfig
+from interlingua.mining.pair_search import PairSearch
 from interlingua.retrieval.topk.exact import Neighbors
 from tests.mining import two_sides
 from tests.mining.two_sides import as_pairs, mine_files
@@ -27,7 +27,7 @@ def test_a_partner_is_taken_out_and_the_last_other_fills_its_place():
 
 def test_hidden_translations_score_as_the_wrong_pairs_of_the_list_do(tmp_path):
     source, target, right = two_sides.sides(tmp_path, 300, 300)
-    mined = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    mined = mine_files(source, target, PairSearch(), tmp_path / "work", model="m")
     answers = np.array([pair in right for pair in as_pairs(mined)])
     again = mined.retrieve_without(mined.pairs[answers][::2])
     hidden = set(as_pairs(mined._replace(pairs=mined.pairs[answers][::2])))

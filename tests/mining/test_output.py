@@ -10,9 +10,10 @@ import pytest
 from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.errors import ConfigError
 from interlingua.mining.checks import CheckPlan
-from interlingua.mining.filter import MINE_COLUMNS, Selection, check_output, write_mined
+from interlingua.mining.filter import MINE_COLUMNS, check_output, write_mined
 from interlingua.mining.texts import Line
 from tests.mining.curves import calibration
+from tests.mining.cuts import AnyCut
 from tests.mining.two_sides import mined_lines, rows_of
 
 LANGUAGES = ("deu_Latn", "eng_Latn")
@@ -39,11 +40,10 @@ def mined(tmp_path):
 
 def write(mined, path, *, drop="", check="", **options):
     names = ("threshold", "precision", "like_laser")
-    chosen = {name: options.pop(name) for name in names if name in options}
-    selection = Selection(checks=CheckPlan.parse(check, drop), **chosen)
-    return write_mined(
-        mined, path, selection, languages=LANGUAGES, folder=path.parent / "seen", **options
-    )
+    cut = AnyCut(**{name: options.pop(name) for name in names if name in options})
+    checks = CheckPlan.parse(check, drop)
+    folder = path.parent / "seen"
+    return write_mined(mined, path, cut, checks, languages=LANGUAGES, folder=folder, **options)
 
 
 def test_lasers_columns(mined, tmp_path):

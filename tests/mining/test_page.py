@@ -12,11 +12,12 @@ from interlingua.config.registry import CHECKS
 from interlingua.mining.calibration.calibrate import read_labels
 from interlingua.mining.calibration.calibration import Bin
 from interlingua.mining.checks import CheckPlan, find_check
-from interlingua.mining.filter import Selection, write_mined
-from interlingua.mining.page import check_value, histogram_bars, write_page
+from interlingua.mining.filter import write_mined
+from interlingua.mining.page import format_check_value, histogram_bars, write_mining_page
 from interlingua.mining.texts import Line
 from interlingua.report.pages import macro
 from tests.mining.curves import calibration
+from tests.mining.cuts import AnyCut
 from tests.mining.two_sides import mined_lines
 
 LANGUAGES = ("arb_Arab", "eng_Latn")
@@ -87,11 +88,12 @@ def page(tmp_path):
         bins=(Bin(0.2, 0.3, 10, 1.0), Bin(0.9, 0.8, 10, 1.1)),
         cuts=(),
     )
-    selection = Selection(threshold=1.1, checks=CheckPlan.parse("length", "length=2"))
+    cut = AnyCut(threshold=1.1)
+    checks = CheckPlan.parse("length", "length=2")
     how = {"languages": LANGUAGES, "calibration": curve}
-    written = write_mined(mined, tmp_path / "p.tsv", selection, folder=tmp_path / "seen", **how)
+    written = write_mined(mined, tmp_path / "p.tsv", cut, checks, folder=tmp_path / "seen", **how)
     page = tmp_path / "p.html"
-    write_page(page, mined, written, tmp_path / "p.tsv", scoring="mine ratio", **how)
+    write_mining_page(page, mined, written, tmp_path / "p.tsv", scoring="mine ratio", **how)
     return page.read_text(encoding="utf-8")
 
 
@@ -136,8 +138,8 @@ def test_it_shows_numbers(page):
 def test_check_values_have_labels(page):
     assert '<span title="ratio of the longer to the shorter side">longer : shorter side 1.' in page
     assert "length 1." not in page
-    assert check_value("script", 0.5)[1] == "letters in the right script 50 %"
-    assert check_value("hub", 30.0)[1] == "nearest of how many 30"
+    assert format_check_value("script", 0.5)[1] == "letters in the right script 50 %"
+    assert format_check_value("hub", 30.0)[1] == "nearest of how many 30"
     assert all(find_check(name).label for name in CHECKS)
 
 

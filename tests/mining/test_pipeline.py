@@ -5,13 +5,11 @@ import pytest
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.candidates import best_both_ways, retrieve
-from interlingua.mining.documents import DocumentMatch
-from interlingua.mining.pipeline import MineConfig, TextFile
-from interlingua.retrieval.topk.approximate import Approximate
+from interlingua.mining.pipeline import TextFile
 from interlingua.retrieval.topk.exact import mutual_topk
 from interlingua.storage.journal import Journal
 from tests.mining.invented import embed, write_lines
-from tests.mining.two_sides import as_pairs, mine, sides
+from tests.mining.two_sides import Search, as_pairs, mine, sides
 from tests.mining.unit_vectors import MARGINS
 from tests.progress_records import Recorded
 
@@ -110,7 +108,7 @@ def test_like_laser_equals_lasers_script_on_the_same_vectors(tmp_path, retrieval
         source._replace(vectors=[tmp_path / "x.npy"]),
         target._replace(vectors=[tmp_path / "y.raw"]),
     )
-    options = {"retrieval": retrieval, "margin": margin, "like_laser": True}
+    options = {"retrieval": retrieval, "margin": margin, "laser": True}
     mined = mine(*files, tmp_path / "work", **options)
     assert mined.x.texts[70:] == [" spaces ", ""]
     x = known[0][[72 if row == 3 else row for row in range(72)]]
@@ -147,7 +145,7 @@ def test_shards_on_several_machines_join(tmp_path, monkeypatch):
     joined = mine(source, target, work)
     assert joined.pairs.tobytes() == expected.pairs.tobytes()
     with pytest.raises(ConfigError, match=r"documents .*in shards"):
-        mine(source, target, work, shard=(1, 2), documents=DocumentMatch(how="equal"))
+        mine(source, target, work, shard=(1, 2), documents="equal")
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -157,7 +155,7 @@ def test_the_time_left_is_known_once_the_model_s_speed_is(tmp_path, monkeypatch,
     # Little work is enough for an estimate, and any speed is steady.
     monkeypatch.setattr("interlingua.runtime.progress.LEAST_SECONDS", 0)
     monkeypatch.setattr("interlingua.runtime.progress.LEAST_REPORTS", 3)
-    monkeypatch.setattr("interlingua.runtime.progress.LEAST_SHARE", 0)
+    monkeypatch.setattr("interlingua.runtime.progress._LEAST_SHARE", 0)
     monkeypatch.setattr("interlingua.runtime.progress.STEADY", float("inf"))
     source, target, _ = sides(tmp_path)
     if known:
@@ -190,7 +188,7 @@ def test_an_approximate_search_tells_its_recall_and_is_kept_apart(tmp_path):
     pytest.importorskip("faiss")
     source, target, _ = sides(tmp_path, 100, 200)
     exactly = mine(source, target, tmp_path / "work")
-    config = {"approximate": Approximate("ivf", 99)}
+    config = {"approximate": "ivf:99"}
     found = mine(source, target, tmp_path / "work", **config)
     assert found.pairs.tobytes() == exactly.pairs.tobytes()
     assert found.notes[2].startswith(
@@ -288,16 +286,16 @@ def test_what_has_no_vector_is_named(tmp_path):
         ({"retrieval": "fwd"}, "retrieval 'fwd' is unknown"),
         ({"equal": "yes"}, "equal 'yes' is unknown"),
         ({"k": 0}, "k is 0"),
-        ({"like_laser": True, "documents": DocumentMatch(how="equal")}, "knows no documents"),
+        ({"laser": True, "documents": "equal"}, "knows no documents"),
         (
-            {"approximate": Approximate("ivf", 1), "documents": DocumentMatch(how="equal")},
+            {"approximate": "ivf:1", "documents": "equal"},
             "exact, and short",
         ),
     ],
 )
 def test_unknown_ways_are_refused(options, message):
     with pytest.raises(ConfigError, match=message):
-        MineConfig(**options)
+        Search(**options).check_search()
 
 
 def test_documents_that_do_not_match_are_told_before_the_work_and_leave_the_way_free(tmp_path):
@@ -313,7 +311,7 @@ def test_documents_that_do_not_match_are_told_before_the_work_and_leave_the_way_
         for (code, texts), language in zip(lines.items(), ("deu_Latn", "eng_Latn"), strict=True)
     )
     with pytest.raises(DataError, match="--documents urls"):
-        mine(source, target, tmp_path / "work", documents=DocumentMatch(how="equal"))
+        mine(source, target, tmp_path / "work", documents="equal")
     source, target = (file._replace(encode=embed) for file in (source, target))
-    mined = mine(source, target, tmp_path / "work", documents=DocumentMatch(how="urls"))
+    mined = mine(source, target, tmp_path / "work", documents="urls")
     assert sorted(as_pairs(mined)) == [(0, 0), (1, 1)]

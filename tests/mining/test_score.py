@@ -41,9 +41,9 @@ def is_right(pair):
 
 @pytest.mark.parametrize("size", [1, 7])
 def test_progress_comes_with_every_batch_of_an_encoder_that_tells(size):
-    def in_batches(texts, language=None, progress=SILENT):
+    def in_batches(texts, language=None, show_progress_bar=SILENT):
         for start in range(0, len(texts), size):
-            progress.advance(len(texts[start : start + size]))
+            show_progress_bar.advance(len(texts[start : start + size]))
         return encode(texts)
 
     told = Recorded()

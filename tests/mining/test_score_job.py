@@ -4,7 +4,6 @@ import gzip
 import io
 import os
 import types
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,25 +14,19 @@ from interlingua.corpus.formats.bitext import TextPair, read_pairs, write_pairs
 from interlingua.corpus.formats.tmx import XML_LANG
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.mining.calibration.calibration import save_calibration
-from interlingua.mining.checks import CheckPlan
-from interlingua.mining.filter import Selection
 from interlingua.mining.score import (
     BitextScorer,
     ScoreConfig,
     count_pairs,
     open_stream,
-    pair_stream,
 )
-from interlingua.verbs import score as verbs_score
 from interlingua.verbs.score import ScoreOptions
-from tests.jobs import score_job
+from tests.jobs import ScoreRun, score_job
 from tests.mining.curves import calibration
 from tests.mining.test_score import bitext
 from tests.mining.words import encode
 from tests.progress_records import Recorded
 
-NOTHING = Selection(checks=CheckPlan((), {}))
-ALL_CHECKS = Selection(checks=CheckPlan.parse("all", ""))
 PAIRS = bitext(30)
 
 
@@ -63,7 +56,7 @@ def file(request, tmp_path):
 
 
 def test_any_format_comes_out_in_its_order(file):
-    lines, told = run(score_job(input=str(file), selection=NOTHING))
+    lines, told = run(score_job(str(file)))
     rows = [line.split("\t") for line in lines]
     assert [row[1:] for row in rows] == [[pair.source, pair.target] for pair in PAIRS]
     assert [float(row[0]) for row in rows] == pytest.approx(expected(), abs=1e-5)
@@ -73,10 +66,9 @@ def test_any_format_comes_out_in_its_order(file):
 
 @pytest.mark.parametrize("name", ["b.de-en.tsv", "b.csv", "b.tmx", "b", "b.de-en.zip", "b.jsonl"])
 def test_no_pair_left_is_an_empty_file_of_the_known_languages(bitext_file, tmp_path, name):
-    nothing = Selection(threshold=99, checks=CheckPlan((), {}))
     folder = tmp_path / "out"
     folder.mkdir()
-    run(score_job(input=bitext_file, output=folder / name, selection=nothing))
+    run(score_job(bitext_file, output=folder / name, threshold=99))
     made = sorted(path.name for path in folder.iterdir())
     assert made == (["b.de", "b.en"] if name == "b" else [name])
     assert list(read_pairs(folder / name, source_language="de", target_language="en")) == []
@@ -93,10 +85,9 @@ def test_untranslated_copies_and_nearly_empty_sides_are_rejected_by_default(tmp_
     write_pairs(
         [TextPair(*pair, "deu_Latn", "eng_Latn") for pair in pairs], tmp_path / "a.de-en.tsv"
     )
-    job = verbs_score.score_job(ScoreOptions("mini", tmp_path / "a.de-en.tsv"))
+    job = ScoreRun(ScoreOptions("mini", tmp_path / "a.de-en.tsv"))
     assert [line.split("\t")[1:] for line in run(job)[0]] == [list(pairs[0])]
-    kept = verbs_score.score_job(ScoreOptions("mini", tmp_path / "a.de-en.tsv", drop="none"))
-    assert len(run(kept)[0]) == 5
+    assert len(run(score_job(tmp_path / "a.de-en.tsv"))[0]) == 5
 
 
 def test_the_cut_is_that_of_all_pairs_and_not_of_the_first(tmp_path):
@@ -113,19 +104,39 @@ def test_the_cut_is_that_of_all_pairs_and_not_of_the_first(tmp_path):
     )
     save_calibration(curve, tmp_path / "c.json")
     shares = []
-    for source in (tmp_path / "a.de-en.tsv", None):
-        options = {"calibration": tmp_path / "c.json", "config": ScoreConfig(window=50)}
-        cut = Selection(precision=0.95, checks=CheckPlan((), {}))
-        job = score_job(input=source and str(source), selection=cut, **options)
-        stream = (
-            job.open()
-            if source
-            else pair_stream([(pair.source, pair.target) for pair in [*right, *wrong]], "de", "en")
-        )
-        lines = job.run(stream, encode, stdout=io.StringIO())
+    in_memory = [(pair.source, pair.target) for pair in [*right, *wrong]]
+    codes = {"source_language": "de", "target_language": "en"}
+    options = {"calibration": tmp_path / "c.json", "window": 50, "precision": 0.95, **codes}
+    for source in (tmp_path / "a.de-en.tsv", in_memory):
+        _, lines = run(score_job(source, **options))
         (share,) = [line for line in lines if line.startswith("translations among")]
         shares.append(float(share.split()[-1].rstrip("%")))
     assert shares[0] < shares[1] - 20
+
+
+def test_named_columns_are_read_at_both_times(tmp_path):
+    """With a calibration a file is read twice; other columns of it hold wrong pairs."""
+    right = bitext(60, wrong=0, repeated=0)
+    rows = [
+        f"{one.target}\t{two.source}\t{one.source}\t{one.target}\n"
+        for one, two in zip(right, [*right[7:], *right[:7]], strict=True)
+    ]
+    (tmp_path / "a.tsv").write_text("".join(rows))
+    curve = calibration(
+        source_language="deu_Latn",
+        scoring="score ratio k=4 window=20",
+        scores=(0.3, 1.3),
+        log_odds=(-4.0, 4.0),
+    )
+    save_calibration(curve, tmp_path / "c.json")
+    codes = {"source_language": "de", "target_language": "en"}
+    columns = {"source_column": "3", "target_column": "4", "window": 20, "columns": ["score"]}
+    once, _ = run(score_job(tmp_path / "a.tsv", **codes, **columns))
+    twice, _ = run(
+        score_job(tmp_path / "a.tsv", calibration=tmp_path / "c.json", **codes, **columns)
+    )
+    assert once == twice
+    assert len(once) == 60
 
 
 def test_a_translation_memory_keeps_its_units(tmp_path):
@@ -137,8 +148,7 @@ def test_a_translation_memory_keeps_its_units(tmp_path):
     )
     head = '<tmx version="1.4"><header srclang="de-AT" segtype="sentence"/>'
     (tmp_path / "a.tmx").write_text(f"{head}<body>{units}</body></tmx>", encoding="utf-8")
-    threshold = Selection(threshold=1.0, checks=CheckPlan((), {}))
-    run(score_job(input=str(tmp_path / "a.tmx"), output=tmp_path / "b.tmx", selection=threshold))
+    run(score_job(tmp_path / "a.tmx", output=tmp_path / "b.tmx", threshold=1.0))
     kept = list(ElementTree.parse(tmp_path / "b.tmx").iter("tu"))
     assert 0 < len(kept) < 30
     for unit in kept:
@@ -153,16 +163,16 @@ def test_standard_input(monkeypatch):
     text = "".join(f"{pair.source}\t{pair.target}\n" for pair in PAIRS) + "\n"
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text.encode("utf-8"))))
     options = {"source_language": "de", "target_language": "en", "format": "jsonl"}
-    lines, told = run(score_job(input="-", selection=NOTHING, **options))
+    lines, told = run(score_job("-", **options))
     assert len(lines) == 30
     assert told[2] == "left out: empty line 1"
 
 
 def test_options_reach_the_score_and_the_filter(bitext_file):
     config = ScoreConfig(margin="distance", k=2, window=8)
-    selection = Selection(threshold=0.1, checks=CheckPlan.parse("length", "duplicate"))
-    options = {"config": config, "columns": ["length", "score"], "selection": selection}
-    lines, _ = run(score_job(input=bitext_file, **options))
+    how = {"margin": "distance", "k": 2, "window": 8, "threshold": 0.1}
+    checked = {"checks": "length", "drop": "duplicate", "columns": ["length", "score"]}
+    lines, _ = run(score_job(bitext_file, **how, **checked))
     scores = [float(line.split("\t")[1]) for line in lines]
     assert 0 < len(scores) < 30
     assert min(scores) >= 0.1
@@ -176,13 +186,13 @@ def test_options_reach_the_score_and_the_filter(bitext_file):
         (19, {"k": 2}, True),
         (20, {"k": 2}, False),
         (30, {"k": 2, "window": 8}, True),
-        (1, {"margin": "absolute"}, False),
+        (1, {"cosine": True}, False),
     ],
 )
 def test_too_few_pairs_for_a_margin_are_told(tmp_path, pairs, options, warned):
     path = tmp_path / "a.de-en.tsv"
     write_pairs(PAIRS[:pairs], path)
-    _, told = run(score_job(input=str(path), config=ScoreConfig(**options), selection=NOTHING))
+    _, told = run(score_job(path, **options))
     warnings = [line for line in told if line.startswith("warning: a margin needs neighbors, and ")]
     assert bool(warnings) == warned
 
@@ -198,8 +208,7 @@ def test_pairs_are_counted_for_the_time_left(tmp_path, name):
 
 def test_progress_knows_the_total(tmp_path, bitext_file):
     told = Recorded()
-    job = score_job(input=bitext_file, selection=NOTHING)
-    run(job, progress=told)
+    run(score_job(bitext_file), progress=told)
     assert told.counts[-1] == (pytest.approx(30), 30)
     assert count_pairs("-", "tsv") is None
     os.mkfifo(tmp_path / "pipe.tsv")
@@ -220,13 +229,12 @@ def test_ctrl_c(tmp_path, bitext_file):
         seen.append(language)
         return encode(texts)
 
-    options = {"input": bitext_file, "config": ScoreConfig(window=10), "selection": NOTHING}
-    job, out = score_job(**options), io.StringIO()
+    job, out = score_job(bitext_file, window=10), io.StringIO()
     with pytest.raises(InterlinguaError, match="stopped after 10 pairs"):
         job.run(job.open(), stopped, stdout=out)
     assert len(out.getvalue().splitlines()) == 10
     seen.clear()
-    job = score_job(output=tmp_path / "out.tsv", **options)
+    job = score_job(bitext_file, output=tmp_path / "out.tsv", window=10)
     with pytest.raises(KeyboardInterrupt):
         job.run(job.open(), stopped, stdout=out)
     assert not (tmp_path / "out.tsv").exists()
@@ -242,13 +250,13 @@ def test_ctrl_c(tmp_path, bitext_file):
         ({"columns": ["probability"]}, "probability needs --calibration"),
         ({"format": "tmx"}, "tsv, jsonl or csv"),
         ({"rejected": "x.tmx"}, "rejected pairs .*.tsv, .jsonl"),
-        ({"selection": replace(NOTHING, prior=0.5)}, "prior needs --calibration"),
-        ({"config": ScoreConfig(margin="absolute"), "selection": ALL_CHECKS}, "plain cosines"),
+        ({"prior": 0.5}, "prior needs --calibration"),
+        ({"cosine": True, "checks": "all"}, "plain cosines"),
     ],
 )
 def test_slips_are_seen_before_anything_is_loaded(options, message):
     with pytest.raises(ConfigError, match=message):
-        score_job(**{"input": "a.tsv", "selection": NOTHING} | options)
+        score_job(**options)
 
 
 def test_bitexts_that_can_not_be_read(tmp_path, monkeypatch):

@@ -5,7 +5,11 @@ import pytest
 
 from interlingua.corpus.formats.bitext import write_pairs
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.calibration.calibrate import LearnJob, judged, learn_job
+from interlingua.mining.calibration.calibrate import (
+    check_learning,
+    learn_scores,
+    score_judged_pairs,
+)
 from interlingua.mining.calibration.calibration import load_calibration
 from interlingua.mining.calibration.mixed_stream import (
     WRONG_KINDS,
@@ -28,24 +32,26 @@ def noisy(tmp_path):
     return pairs
 
 
+def learned(folder, name="c.json", *, bitext="noisy", config=None, **options):
+    """The report of learning from a bitext."""
+    stream = open_stream(str(folder / f"{bitext}.de-en.tsv"))
+    config = config or ScoreConfig()
+    return learn_scores(stream, encode, config, output=folder / name, model="m", **options)
+
+
 def test_from_judged_pairs(noisy, tmp_path):
     judgments = [f"{int(is_right(one))}\t{one.source}\t{one.target}" for one in noisy[:200]]
     labels = write_lines(tmp_path / "labels.tsv", judgments)
-    job = LearnJob(output=tmp_path / "c.json", labels=labels, config=ScoreConfig(window=100))
     told = Recorded()
-    lines = job.run(
-        open_stream(str(tmp_path / "noisy.de-en.tsv")),
-        encode,
-        model="m",
-        progress=told,
-    )
+    config = ScoreConfig(window=100)
+    lines = learned(tmp_path, labels=labels, config=config, progress=told)
     assert lines[0].startswith("200 pairs with a known answer")
     assert told.counts[-1] == (pytest.approx(600), 600)
     scoring = "score ratio k=4 window=100"
     found = load_calibration(tmp_path / "c.json", "de", "en", model="m", scoring=scoring)
     assert found.basis == "labels"
     assert found.prior == pytest.approx(np.mean([is_right(pair) for pair in noisy]), abs=0.05)
-    blocks = list(BitextScorer(encode, job.config).score(noisy))
+    blocks = list(BitextScorer(encode, config).score(noisy))
     probabilities = found.probability(np.concatenate([block.scores for block in blocks]))
     right = np.array([is_right(pair) for pair in noisy])
     assert np.mean((probabilities > 0.5) == right) > 0.95
@@ -54,8 +60,7 @@ def test_from_judged_pairs(noisy, tmp_path):
 def test_from_held_out_translations(noisy, tmp_path):
     held_out = bitext(150, seed=9, wrong=0, repeated=0)
     write_pairs(held_out, tmp_path / "held.de-en.tsv")
-    job = LearnJob(output=tmp_path / "c.json", parallel=str(tmp_path / "held.de-en.tsv"))
-    lines = job.run(open_stream(str(tmp_path / "noisy.de-en.tsv")), encode, model="m")
+    lines = learned(tmp_path, parallel=str(tmp_path / "held.de-en.tsv"))
     assert lines[-1] == f"written: {tmp_path / 'c.json'}"
     # Every fourth held-out pair has a wrong target.
     assert sum("right ones score more than wrong ones" in line for line in lines) == 1
@@ -123,7 +128,7 @@ def test_answers_stay_with_their_pairs(tmp_path):
     assert [len(kind) for kind in wrong] == [3, 4, 4, 3]
     assert right.mean() > max(kind.mean() for kind in (wrong[0], wrong[1], wrong[3]))
     labels = {(pairs[3].source, pairs[3].target): False}
-    scores, known = judged(BitextScorer(encode), pairs, labels, no_checks(tmp_path))
+    scores, known = score_judged_pairs(BitextScorer(encode), pairs, labels, no_checks(tmp_path))
     assert known.right.tolist() == [False]
     assert known.scores.tolist() == [scores[3]]
 
@@ -131,16 +136,14 @@ def test_answers_stay_with_their_pairs(tmp_path):
 def test_held_out_pairs_that_the_bitext_has_too_are_left_out(noisy, tmp_path):
     held_out = bitext(150, seed=9, wrong=0, repeated=0)
     write_pairs([*held_out, *noisy[:60]], tmp_path / "held.de-en.tsv")
-    job = LearnJob(output=tmp_path / "c.json", parallel=str(tmp_path / "held.de-en.tsv"))
-    lines = job.run(open_stream(str(tmp_path / "noisy.de-en.tsv")), encode, model="m")
+    lines = learned(tmp_path, parallel=str(tmp_path / "held.de-en.tsv"))
     (note,) = [line for line in lines if "left out" in line]
     assert int(note.split()[0]) >= 60
     found = load_calibration(tmp_path / "c.json", "de", "en")
     assert found.prior == pytest.approx(np.mean([is_right(pair) for pair in noisy]), abs=0.1)
     write_pairs(noisy, tmp_path / "held.de-en.tsv")
-    job = LearnJob(output=tmp_path / "d.json", parallel=str(tmp_path / "held.de-en.tsv"))
     with pytest.raises(DataError, match="in the bitext too"):
-        job.run(open_stream(str(tmp_path / "noisy.de-en.tsv")), encode, model="m")
+        learned(tmp_path, "d.json", parallel=str(tmp_path / "held.de-en.tsv"))
 
 
 def test_pairs_that_checks_reject_are_not_learned_from(tmp_path):
@@ -152,12 +155,9 @@ def test_pairs_that_checks_reject_are_not_learned_from(tmp_path):
     write_pairs(numbered(200, 2000), tmp_path / "held.de-en.tsv")
     shares = []
     for drop in ("copied", ""):
-        job = LearnJob(
-            output=tmp_path / "c.json",
-            parallel=str(tmp_path / "held.de-en.tsv"),
-            checks=CheckPlan.parse("", drop),
-        )
-        job.run(open_stream(str(tmp_path / "copies.de-en.tsv")), encode, model="m")
+        checks = CheckPlan.parse("", drop)
+        held_out = str(tmp_path / "held.de-en.tsv")
+        learned(tmp_path, bitext="copies", parallel=held_out, checks=checks)
         shares.append(load_calibration(tmp_path / "c.json", "de", "en").prior)
     assert shares[0] > 0.95
 
@@ -180,26 +180,23 @@ def test_the_first_part_of_a_sentence():
 def test_too_little_to_learn_from(noisy, tmp_path):
     labels = write_lines(tmp_path / "labels.tsv", [f"1\t{noisy[0].source}\t{noisy[0].target}"])
     held_out = write_lines(tmp_path / "held.de-en.tsv", ["a\tb"])
-    stream = open_stream(str(tmp_path / "noisy.de-en.tsv"))
     for options, message in (
         ({"labels": labels}, "calibration takes"),
         ({"parallel": str(held_out)}, "fewer than two"),
     ):
         with pytest.raises(DataError, match=message):
-            LearnJob(output=tmp_path / "c", **options).run(stream, encode, model="m")
+            learned(tmp_path, "c", **options)
     assert not (tmp_path / "c").exists()
 
 
 def test_one_thing_to_learn_from(tmp_path):
-    for options in ({}, {"labels": tmp_path, "parallel": "x"}):
+    for labels, parallel in ((None, None), (tmp_path, "x")):
         with pytest.raises(ConfigError, match="--labels"):
-            LearnJob(output=tmp_path / "c", **options)
-    assert learn_job(None, None, None, ScoreConfig(), NO_CHECKS) is None
-    assert learn_job(tmp_path, None, "x.tsv", ScoreConfig(k=2), NO_CHECKS) == LearnJob(
-        output=tmp_path, parallel="x.tsv", config=ScoreConfig(k=2)
-    )
+            check_learning(tmp_path / "c", labels, parallel)
+    assert not check_learning(None, None, None)
+    assert check_learning(tmp_path / "c", None, "x.tsv")
     (tmp_path / "c").write_text("{}")
     with pytest.raises(DataError, match="c: no record of interlingua-calibration"):
-        LearnJob(output=tmp_path / "c", parallel="x")
+        check_learning(tmp_path / "c", None, "x")
     with pytest.raises(ConfigError, match=r"name .*--learn"):
-        learn_job(None, None, "x.tsv", ScoreConfig(), NO_CHECKS)
+        check_learning(None, None, "x.tsv")

@@ -7,12 +7,12 @@ import pytest
 
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.mining import vectors
-from interlingua.mining.calibration.calibrate import CalibrateJob
-from interlingua.mining.pipeline import MineConfig, mine_files
+from interlingua.mining.pair_search import PairSearch
+from interlingua.mining.pipeline import mine_files
 from interlingua.mining.work_folder import at_work
 from interlingua.runtime.progress import SILENT
 from interlingua.storage.locks import exclusive
-from tests.jobs import mine_job
+from tests.jobs import calibrated, mine_job
 from tests.mining.two_sides import sides, write_gold
 
 OWN = ["x", "y", "vectors-x", "vectors-y", "neighbors-k4", "scores", "seen", "made"]
@@ -121,8 +121,7 @@ def test_only_our_files_go_at_the_end(tmp_path, files, verb, caplog):
         mine(files, None, tmp_path / "o.tsv")
     else:
         gold = write_gold(tmp_path / "gold", sides(tmp_path)[2])
-        job = CalibrateJob(output=tmp_path / "o.tsv", config=MineConfig(), gold=gold)
-        job.run(*files, "m", progress=SILENT)
+        calibrated(*files, output=tmp_path / "o.tsv", gold=gold)
     assert (tmp_path / "o.tsv").is_file()
     assert sorted(path for path in work.rglob("*") if path.is_file()) == sorted(precious)
     assert {path.read_text() for path in precious} == {"precious"}
@@ -136,7 +135,7 @@ def test_nothing_of_ours_is_left(tmp_path, files):
 
 def test_files_put_into_our_folders_stay(tmp_path, files):
     with at_work(tmp_path / "w", keep=False) as work:
-        mine_files(*files, MineConfig(), work, model="m")
+        mine_files(*files, PairSearch(), work, model="m")
         for name in OWN:
             (tmp_path / "w" / name).mkdir(exist_ok=True)
             (tmp_path / "w" / name / "thesis.txt").write_text("x")

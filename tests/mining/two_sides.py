@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from interlingua.config.options import option
 from interlingua.mining import pipeline
 from interlingua.mining.candidates import FOUND
-from interlingua.mining.pipeline import MineConfig, Mined, TextFile
+from interlingua.mining.pair_search import PairSearch
+from interlingua.mining.pipeline import Mined, TextFile
 from interlingua.mining.texts import build_side
 from interlingua.mining.work_folder import at_work
 from interlingua.runtime.progress import SILENT
+from interlingua.verbs.mine import MineOptions
 from tests.mining.invented import corpora, embed, write_lines
 
 
@@ -32,9 +37,24 @@ def mine_files(source, target, config, folder, *, shard=None, **options):
         return pipeline.mine_files(source, target, config, work, shard=shard, **options)
 
 
+@dataclass(frozen=True)
+class Search(PairSearch):
+    """A search with the choices of ``mine``, and on any device."""
+
+    approximate: str | None = option(None, "See ``mine``.")
+    laser: bool = option(False, "See ``mine``.")
+    device: str = option("cpu", "Of the search.")
+    approximation = MineOptions.approximation
+    is_like_laser = MineOptions.is_like_laser
+
+    @property
+    def search_device(self):
+        return self.device
+
+
 def mine(source, target, work, *, model="m", shard=None, progress=SILENT, **options):
-    """What ``mine_files`` finds by these options of ``MineConfig``."""
-    config = MineConfig(**options)
+    """What ``mine_files`` finds by these options of ``Search``."""
+    config = Search(**options)
     return mine_files(source, target, config, work, model=model, shard=shard, progress=progress)
 
 

@@ -80,7 +80,7 @@ def test_a_recorded_request_gets_the_vectors_of_encode(client, encoder, path, bo
     texts = [texts] if isinstance(texts, str) else texts
     reply = client.post(path, json=body, headers=headers)
     assert reply.status_code == 200, reply.text
-    expected = encoder.encode(texts, dim=body.get("dimensions"))
+    expected = encoder.encode(texts, truncate_dim=body.get("dimensions"))
     assert np.abs(vectors_of(reply) - expected).max() < 1e-6
 
 

@@ -23,8 +23,11 @@ def encoder(word_vocabulary, tmp_path):
     ("flags", "options"),
     [
         ("", {}),
-        ("--prompt 'ru1 ' --no-normalize", {"prompt": "ru1 ", "normalize": False}),
-        ("--dim 8 --precision ubinary", {"dim": 8, "precision": "ubinary"}),
+        (
+            "--prompt 'ru1 ' --no-normalize-embeddings",
+            {"prompt": "ru1 ", "normalize_embeddings": False},
+        ),
+        ("--truncate-dim 8 --precision ubinary", {"truncate_dim": 8, "precision": "ubinary"}),
     ],
 )
 def test_function_and_command_line_write_equal_vectors(done, encoder, tmp_path, flags, options):
@@ -45,5 +48,5 @@ def test_several_files_go_to_a_folder(encoder, tmp_path):
 
 
 def test_a_shorter_vector_needs_our_own_model(tmp_path):
-    with pytest.raises(ConfigError, match="--dim"):
-        interlingua.embed("m", tmp_path / "a.de", output="a.npy", dim=3, backend="onnx")
+    with pytest.raises(ConfigError, match="--truncate-dim"):
+        interlingua.embed("m", tmp_path / "a.de", output="a.npy", truncate_dim=3, backend="onnx")

@@ -11,8 +11,8 @@ import interlingua
 from interlingua.config.options import declared
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.checks import CheckPlan
-from interlingua.mining.defaults import CHEAP, DROPPED
-from interlingua.verbs.mine import MineOptions, mine_job
+from interlingua.mining.defaults import CHEAP, DEFAULT_CHECKS
+from interlingua.verbs.mine import MineOptions, check_mine
 from tests.mining.invented import corpora, embed, write_lines
 
 FUNCTION = "tests.mining.invented:embed"
@@ -161,17 +161,19 @@ def test_a_side_without_sentences_is_refused():
         interlingua.mine(embed, ["a"], ["", " "])
 
 
-def test_defaults_are_those_of_the_checks(tmp_path):
+def test_defaults_are_those_of_the_checks():
     options = MineOptions("m", "a", "b")
     assert options.checks == ",".join(CHEAP)
-    found = mine_job(options, tmp_path).selection.checks
-    assert found == CheckPlan.parse(",".join(CHEAP), DROPPED) != CheckPlan.parse("none", "none")
-    without = mine_job(MineOptions("m", "a", "b", checks="none"), tmp_path).selection.checks
+    found = check_mine(options)
+    assert (
+        found == CheckPlan.parse(",".join(CHEAP), DEFAULT_CHECKS) != CheckPlan.parse("none", "none")
+    )
+    without = check_mine(MineOptions("m", "a", "b", checks="none"))
     assert without == CheckPlan.parse("none", "none")
     (help_text,) = [
         declaration.help for field, declaration in declared(MineOptions) if field.name == "drop"
     ]
-    assert DROPPED in help_text
+    assert DEFAULT_CHECKS in help_text
 
 
 def test_unequal_numbers_are_no_translations_and_few_texts_are_told():

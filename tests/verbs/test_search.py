@@ -41,9 +41,9 @@ def test_a_question_that_is_empty_is_refused(tmp_path, questions):
 
 
 def test_one_question_needs_no_list(index):
-    [one] = interlingua.search(index, "Die Katze", languages=["de"], top=5)
-    assert {hit.language for hit in one.hits} == {"deu_Latn"}
-    assert one == interlingua.search(index, ["Die Katze"], languages="de", top=5)[0]
+    one = interlingua.search(index, "Die Katze", languages=["de"], top=5)
+    assert {hit.language for hit in one} == {"deu_Latn"}
+    assert one.hits == one == interlingua.search(index, ["Die Katze"], languages="de", top=5)[0]
 
 
 def test_questions_of_standard_input(index, monkeypatch):

@@ -10,7 +10,7 @@ import interlingua
 from interlingua.config.options import declaration_of
 from interlingua.errors import InterlinguaError
 
-OTHERS = ("Encoder", "InterlinguaError", "__version__", "load")
+OTHERS = ("Encoder", "Index", "InterlinguaError", "__version__", "load", "split")
 VERBS = [name for name in interlingua.__all__ if name not in OTHERS]
 NEEDS_NOTHING = ("info", "quickstart", "serve")
 """Verbs that begin their work without an argument."""

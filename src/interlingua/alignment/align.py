@@ -1,10 +1,10 @@
-"""Documents linked sentence by sentence with an encoder, and all of ``interlingua align``.
+"""Documents linked sentence by sentence with an encoder.
 
-Sentences are read from files or lists (``DocumentPair``, ``read_sentences``). An ``Aligner`` embeds
-all blocks of up to ``max_sentences - 1`` sentences, links them with ``alignment.align_blocks``, and
-puts blank lines back in their places, linked to nothing. An ``AlignJob`` does this for two
-documents or for a list of them; a run that goes on after it was killed skips the documents that are
-done. Links are written in vecalign's format.
+Sentences are read from files or lists (``DocumentPair``, ``read_document_sentences``). An
+``Aligner`` embeds all blocks of up to ``max_sentences - 1`` sentences, links them with
+``alignment.align_blocks``, and puts blank lines back in their places, linked to nothing.
+``align_documents`` does this for two documents or for a list of them; a run that resumes skips the
+documents that are done. Links are written in vecalign's format.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
@@ -28,7 +27,7 @@ from numpy import ndarray
 from interlingua.alignment.sentence_alignment import (
     AlignConfig,
     Alignment,
-    Blocks,
+    BlockVectors,
     Known,
     Link,
     LinkCounts,
@@ -64,7 +63,7 @@ FEWEST_LINKS = 3
 UNRELATED = 0.1
 """Median score of links. That of 20 sentences and another text's is within 0.1 of 0, of models and
 languages from English-German to English-Telugu; that of translations is 0.29 to 0.95."""
-JOURNAL = "align.journal"
+_JOURNAL = "align.journal"
 LOCK = ".align.lock"
 _LINK = re.compile(
     r"\s*\[([\d\s,]*)\]\s*:\s*\[([\d\s,]*)\]\s*(?::\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*)?"
@@ -87,7 +86,7 @@ class DocumentPair(NamedTuple):
     gold: str | None = None
 
 
-def read_sentences(
+def read_document_sentences(
     path: PathLike,
     *,
     split_as: str | None = None,
@@ -163,7 +162,7 @@ def pair_languages(
     return codes[0], codes[1]
 
 
-def document_pairs(
+def list_document_pairs(
     source: PathLike | None,
     target: PathLike | None,
     list_file: PathLike | None = None,
@@ -205,7 +204,7 @@ def document_pairs(
     return found
 
 
-def check_texts(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> None:
+def check_bitext_languages(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> None:
     """Refuse a bitext of a format with languages where none are known, before the work begins.
 
     Args:
@@ -419,6 +418,11 @@ class Aligner:
         self.split = split
         self.report = AlignReport()
 
+    @property
+    def settings(self) -> str:
+        """All that determines the links besides the model and the documents."""
+        return f"{self.config} {self.languages} split={self.split} {self.columns}"
+
     def align(
         self,
         source: Sequence[str],
@@ -519,7 +523,7 @@ class Aligner:
             part.stop()
             for link in links:
                 if link.source and link.target:
-                    texts = joined(source, link.source), joined(target, link.target)
+                    texts = join_sentences(source, link.source), join_sentences(target, link.target)
                     yield TextPair(
                         texts[0], texts[1], languages[0], languages[1], score=1 - link.cost
                     )
@@ -531,7 +535,7 @@ class Aligner:
         split_as = None
         if self.split:
             split_as = language
-        return read_sentences(
+        return read_document_sentences(
             pair[side] or "",
             split_as=split_as,
             column=self.columns[side],
@@ -628,14 +632,16 @@ class SentenceBlocks:
         self.sentences = sentences
         self.encode = encode
         self.known: Known = np.zeros((0, len(sentences)), bool)
-        self.vectors: Blocks = np.zeros((0, len(sentences), 0), np.float32)
+        self.vectors: BlockVectors = np.zeros((0, len(sentences), 0), np.float32)
         # Size and last sentence of the block that has the vector of a text.
         self._places: dict[str, tuple[int, int]] = {}
 
     def texts(self, size: int, needed: Bool[ndarray, " n"]) -> dict[int, str]:
         """Return the texts of needed blocks by their last sentences."""
         lasts = [last for last in np.flatnonzero(needed).tolist() if last >= size - 1]
-        return {last: joined(self.sentences, range(last - size + 1, last + 1)) for last in lasts}
+        return {
+            last: join_sentences(self.sentences, range(last - size + 1, last + 1)) for last in lasts
+        }
 
     def embed(self, size: int, texts: Mapping[int, str], progress: Progress = SILENT) -> None:
         """Embed the blocks of a size, the next one, and count them all as done.
@@ -700,7 +706,7 @@ def align_sentences(
     return found
 
 
-def joined(sentences: Sequence[str], numbers: Iterable[int]) -> str:
+def join_sentences(sentences: Sequence[str], numbers: Iterable[int]) -> str:
     """Sentences in a row as one text."""
     return " ".join(sentences[number].strip() for number in numbers)
 
@@ -744,95 +750,93 @@ def with_blank_lines(
     return tuple(found)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AlignJob:
-    """What ``interlingua align`` does, by the names of its options."""
+def check_alignment(
+    documents: Sequence[DocumentPair],
+    languages: tuple[str | None, str | None] = (None, None),
+    *,
+    list_file: PathLike | None = None,
+    texts: PathLike | None = None,
+    split: bool = False,
+) -> None:
+    """Check what ``align_documents`` reads and writes, before a model is loaded.
 
-    source: PathLike | None = None
-    target: PathLike | None = None
-    list: PathLike | None = None
-    output: PathLike | None = None
-    texts: PathLike | None = None
-    gold: PathLike | None = None
-    source_language: str | None = None
-    target_language: str | None = None
-    split: bool = False
-    source_column: str | None = None
-    target_column: str | None = None
-    config: AlignConfig = field(default_factory=AlignConfig)
+    Args:
+        documents: to be aligned.
+        languages: of both sides, in any code.
+        list_file: that names the documents.
+        texts: file for the linked sentences.
+        split: the documents are plain text.
 
-    def __post_init__(self) -> None:
-        given = (self.source_language, self.target_language)
-        languages = [pair_languages(pair.source, pair.target, given) for pair in self.documents]
-        check_texts(self.texts, languages)
-        to_stdout = any(pair.output is None for pair in self.documents)
-        if self.split and self.texts is None and to_stdout:
-            raise ConfigError(
-                "--split: links number the sentences that are made, so these must be written too;"
-                " give --output or --texts"
+    Raises:
+        ConfigError: an output would replace a file that is read, or sentences that are made would
+            not be written.
+        DataError: a language is unknown.
+    """
+    codes = [pair_languages(pair.source, pair.target, languages) for pair in documents]
+    check_bitext_languages(texts, codes)
+    if split and texts is None and any(pair.output is None for pair in documents):
+        raise ConfigError(
+            "--split: links number the sentences that are made, so these must be written too; give"
+            " --output or --texts"
+        )
+    read = [path for pair in documents for path in (pair.source, pair.target, pair.gold)]
+    links = [pair.output for pair in documents]
+    sentences = [name for path in links if path and split for name in sentence_files(path)]
+    keep_inputs((*links, *sentences, texts), (*read, list_file))
+
+
+def align_documents(
+    aligner: Aligner,
+    documents: Sequence[DocumentPair],
+    *,
+    journal_folder: Path | None = None,
+    texts: PathLike | None = None,
+    model: str,
+    stdout: TextIO,
+    progress: Progress = SILENT,
+) -> AlignReport:
+    """Align documents, and write their links and the linked sentences.
+
+    Args:
+        aligner: with the model, the languages and all other settings.
+        documents: see ``list_document_pairs``.
+        journal_folder: of the journal by which a list of documents is resumed; None = two
+            documents, which are aligned at once.
+        texts: file for the linked sentences.
+        model: identity of the model and its settings.
+        stdout: for links without an output.
+        progress: shows how far the work is.
+
+    Raises:
+        DataError: one of two documents can't be aligned; those of a list are in the report.
+    """
+    with contextlib.ExitStack() as stack:
+        journal = None
+        if journal_folder is not None:
+            remedy = "choose another --output folder"
+            stack.enter_context(exclusive(journal_folder, remedy=remedy, name=LOCK))
+            journal = AlignJournal(journal_folder / _JOURNAL, f"{model} {aligner.settings}")
+        found = aligner.pairs(
+            documents,
+            stdout=stdout,
+            lenient=journal is not None,
+            journal=journal,
+            progress=progress,
+        )
+        # The pairs come as they are made: without a file for them, they are drawn and dropped.
+        if texts is None:
+            deque(found, maxlen=0)
+        else:
+            first = documents[0]
+            write_pairs(
+                found,
+                texts,
+                languages=pair_languages(first.source, first.target, aligner.languages),
             )
-        read = [path for pair in self.documents for path in (pair.source, pair.target, pair.gold)]
-        links = [pair.output for pair in self.documents]
-        sentences = [name for path in links if path and self.split for name in sentence_files(path)]
-        keep_inputs((*links, *sentences, self.texts), (*read, self.list))
-
-    @cached_property
-    def documents(self) -> tuple[DocumentPair, ...]:
-        """What is to be aligned."""
-        return tuple(document_pairs(self.source, self.target, self.list, self.output, self.gold))
-
-    def run(
-        self,
-        encode: Encode,
-        *,
-        model: str,
-        stdout: TextIO,
-        progress: Progress = SILENT,
-    ) -> AlignReport:
-        """Do it.
-
-        Args:
-            encode: see ``Encode``.
-            model: what tells the model and its settings from others.
-            stdout: for links without an output.
-            progress: shows how far the work is.
-
-        Raises:
-            DataError: one of two documents can't be aligned; those of a list are in the report.
-        """
-        languages = {
-            "source_language": self.source_language,
-            "target_language": self.target_language,
-        }
-        columns = (self.source_column, self.target_column)
-        aligner = Aligner(encode, self.config, split=self.split, columns=columns, **languages)
-        with contextlib.ExitStack() as stack:
-            journal = None
-            if self.list is not None:
-                folder = Path(self.output or Path(self.documents[0].output or "").parent)
-                remedy = "choose another --output folder"
-                stack.enter_context(exclusive(folder, remedy=remedy, name=LOCK))
-                settings = f"{model} {self.config} {languages} split={self.split} {columns}"
-                journal = AlignJournal(folder / JOURNAL, settings)
-            found = aligner.pairs(
-                self.documents,
-                stdout=stdout,
-                lenient=journal is not None,
-                journal=journal,
-                progress=progress,
-            )
-            # The pairs come as they are made: without a file for them, they are drawn and dropped.
-            if self.texts is None:
-                deque(found, maxlen=0)
-            else:
-                first = self.documents[0]
-                given = (self.source_language, self.target_language)
-                known = pair_languages(first.source, first.target, given)
-                write_pairs(found, self.texts, languages=known)
-            # With documents that failed the journal stays, for a run that does these alone.
-            if journal is not None and not aligner.report.failed:
-                journal.path.unlink(missing_ok=True)
-        return aligner.report
+        # With documents that failed the journal stays, for a run that does these alone.
+        if journal is not None and not aligner.report.failed:
+            journal.path.unlink(missing_ok=True)
+    return aligner.report
 
 
 class AlignJournal:

@@ -50,12 +50,12 @@ DIAGONALS_AT_ONCE = 64
 GRAIN = 1e-3
 """1 - cos below this is taken for this: where texts are copied, one to one is then cheaper than two
 to two."""
-Blocks = Float32[ndarray, "k n d"]
+BlockVectors = Float32[ndarray, "k n d"]
 """``blocks[p - 1, i]``: the vector, of length 1, of the p sentences that end with sentence i; else
 anything."""
 Known = Bool[ndarray, "k n"]
 """``known[p - 1, i]``: whether the block of p sentences that ends with sentence i is embedded."""
-Shape = tuple[int, int]
+LinkShape = tuple[int, int]
 """Sentences of the source and of the target in a link."""
 
 
@@ -68,7 +68,7 @@ class AlignConfig(CheckedSettings):
     skip_quantile: defaults.SkipQuantile = defaults.SKIP_QUANTILE
     """Leaving a sentence alone costs this quantile (0 to 1) of the costs of random pairs of
     sentences."""
-    band: defaults.Band = defaults.BAND
+    band: defaults.BandWidth = defaults.BAND
     """Sentences on either side of the coarse path in which the fine one is looked for."""
     full_size: Annotated[int, AtLeast(1)] = 300
     """Sentences; documents with a product of lengths of at most the square of this are searched in
@@ -83,7 +83,7 @@ class AlignConfig(CheckedSettings):
     """Weight of what a block costs more than without its first or last sentence; 0 = the paper."""
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
+    def shapes(self) -> tuple[LinkShape, ...]:
         """Of links with sentences on both sides.
 
         One to one is first, so that of equal chains the simplest is taken.
@@ -133,12 +133,12 @@ class DocumentLevel(NamedTuple):
         known: which blocks are embedded; links of others are not considered.
     """
 
-    blocks: Blocks
+    blocks: BlockVectors
     chance: Float32[ndarray, "k n"]
     known: Known
 
 
-class Band(NamedTuple):
+class SearchBand(NamedTuple):
     """Which places are visited: on diagonal a those with y from ``first[a]`` on, x = a - y.
 
     Attributes:
@@ -151,8 +151,8 @@ class Band(NamedTuple):
 
 
 def align_blocks(
-    source: Blocks,
-    target: Blocks,
+    source: BlockVectors,
+    target: BlockVectors,
     config: AlignConfig | None = None,
     *,
     known: tuple[Known, Known] | None = None,
@@ -185,7 +185,7 @@ def align_blocks(
         x, y = levels[depth]
         # Coarse sentences are linked one to one: only the path is wanted of them.
         sides = sides_of(x, y)
-        shapes: tuple[Shape, ...] = ((1, 1),)
+        shapes: tuple[LinkShape, ...] = ((1, 1),)
         if depth == 0:
             sides = sides_of(x, y, known)
             shapes = _known_shapes(config.shapes, sides[0].known, sides[1].known)
@@ -194,7 +194,7 @@ def align_blocks(
         band = full_band(n, m)
         if path is not None:
             band = band_around(path, n, m, config.band + max(map(max, shapes)))
-        found = search(
+        found = find_best_path(
             *sides,
             shapes=shapes,
             skip=skip_cost(*sides, config),
@@ -207,7 +207,9 @@ def align_blocks(
     return found._replace(nodes=visited)
 
 
-def _known_shapes(shapes: tuple[Shape, ...], source: Known, target: Known) -> tuple[Shape, ...]:
+def _known_shapes(
+    shapes: tuple[LinkShape, ...], source: Known, target: Known
+) -> tuple[LinkShape, ...]:
     """Return the shapes of which both sides have blocks; always one to one."""
     return tuple(
         (p, q)
@@ -216,7 +218,7 @@ def _known_shapes(shapes: tuple[Shape, ...], source: Known, target: Known) -> tu
     )
 
 
-def halve(blocks: Blocks) -> Blocks:
+def halve(blocks: BlockVectors) -> BlockVectors:
     """Sentences two by two: the sums of their vectors less the mean of all, of length 1.
 
     Of the sizes of blocks only the first is used, single sentences.
@@ -237,7 +239,7 @@ def halve(blocks: Blocks) -> Blocks:
 
 
 def sides_of(
-    source: Blocks, target: Blocks, known: tuple[Known, Known] | None = None
+    source: BlockVectors, target: BlockVectors, known: tuple[Known, Known] | None = None
 ) -> tuple[DocumentLevel, DocumentLevel]:
     """Compute the mean distance of every block of both documents to the other one's blocks.
 
@@ -256,7 +258,7 @@ def sides_of(
     )
 
 
-def mean_block(blocks: Blocks, known: Known | None = None) -> Float32[ndarray, " d"]:
+def mean_block(blocks: BlockVectors, known: Known | None = None) -> Float32[ndarray, " d"]:
     """Average all known blocks: first those of each size, then the sizes.
 
     A size counts by the share of its blocks that are known; if all are, the sizes count the same.
@@ -316,13 +318,13 @@ def skip_cost(source: DocumentLevel, target: DocumentLevel, config: AlignConfig)
     return float(np.quantile(found, translations + (1 - translations) * config.skip_quantile))
 
 
-def full_band(n: int, m: int) -> Band:
+def full_band(n: int, m: int) -> SearchBand:
     """All places of two documents."""
     # On diagonal a, x = a - y is at most n, so that y begins with a - n.
-    return Band(np.maximum(np.arange(n + m + 1) - n, 0), min(n, m) + 1)
+    return SearchBand(np.maximum(np.arange(n + m + 1) - n, 0), min(n, m) + 1)
 
 
-def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> Band:
+def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> SearchBand:
     """Places near a path: straight lines between its points, and so many places to either side.
 
     Args:
@@ -336,7 +338,7 @@ def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> Band
     # The y of the path on every diagonal, by straight lines between its points.
     diagonals = np.array([i + j for i, j in inside])
     middle = np.interp(np.arange(n + m + 1), diagonals, [j for _, j in inside])
-    return Band(np.floor(middle + 0.5).astype(np.int64) - reach, 2 * reach + 1)
+    return SearchBand(np.floor(middle + 0.5).astype(np.int64) - reach, 2 * reach + 1)
 
 
 def path_of(links: tuple[Link, ...]) -> list[tuple[int, int]]:
@@ -351,13 +353,13 @@ def path_of(links: tuple[Link, ...]) -> list[tuple[int, int]]:
     return points
 
 
-def search(
+def find_best_path(
     source: DocumentLevel,
     target: DocumentLevel,
     *,
-    shapes: tuple[Shape, ...],
+    shapes: tuple[LinkShape, ...],
     skip: float,
-    band: Band,
+    band: SearchBand,
     border: float = 0.0,
 ) -> Alignment:
     """Dynamic programming over the places of a band, one diagonal at a time.
@@ -408,9 +410,9 @@ def search(
 def _prices(
     source: DocumentLevel,
     target: DocumentLevel,
-    shapes: tuple[Shape, ...],
+    shapes: tuple[LinkShape, ...],
     skip: float,
-    band: Band,
+    band: SearchBand,
     border: float,
     diagonals: range,
 ) -> Float64[ndarray, "a t w"]:
@@ -447,7 +449,7 @@ def _prices(
 def link_costs(
     source: DocumentLevel,
     target: DocumentLevel,
-    shapes: tuple[Shape, ...],
+    shapes: tuple[LinkShape, ...],
     places: tuple[slice, slice],
     border: float,
 ) -> list[Float32[ndarray, "a b"]]:
@@ -465,7 +467,7 @@ def link_costs(
         border: see ``AlignConfig.border``.
     """
     left, right = places
-    found: dict[Shape, Float32[ndarray, "a b"]] = {}
+    found: dict[LinkShape, Float32[ndarray, "a b"]] = {}
     tables = []
     for p, q in shapes:
         products = source.blocks[p - 1, left] @ target.blocks[q - 1, right].T
@@ -494,7 +496,7 @@ def _links(
     steps: Int64[ndarray, "t 2"],
     source: DocumentLevel,
     target: DocumentLevel,
-    band: Band,
+    band: SearchBand,
 ) -> tuple[Link, ...]:
     """Follow the choices back from the end."""
     x = source.blocks.shape[1]
@@ -676,7 +678,7 @@ class LinkCounts:
         return _scores(self.lax, self.links, self.gold_lax, self.gold)
 
 
-def _agreement(links: set[Sides], right: set[Sides]) -> tuple[int, int, int]:
+def _agreement(links: set[LinkSentences], right: set[LinkSentences]) -> tuple[int, int, int]:
     """How many links, how many of them are right, and how many overlap with a right one."""
     # Of each source sentence, the target sentences that are linked with it.
     targets: dict[int, set[int]] = defaultdict(set)

@@ -18,15 +18,22 @@ from typer.core import TyperCommand
 
 from interlingua.config import AtLeast, Between
 from interlingua.config.bounds import bounds_of
-from interlingua.config.options import GENERAL, GROUPS, KINDS, Declaration, declared, kinds_of
+from interlingua.config.options import (
+    ARGUMENT_TYPES,
+    GENERAL,
+    GROUPS,
+    Declaration,
+    declared,
+    kinds_of,
+)
 from interlingua.storage.limits import MAX_LINE_CHARACTERS, line_limit
 
 T = TypeVar("T")
-READ = (bool, int, float, str, Path)
+_READ = (bool, int, float, str, Path)
 """Types of default values that say by themselves what a command line reads."""
 
 
-def command(
+def make_command(
     options: type[T],
     *,
     quiet: str | None = "No progress bar.",
@@ -69,6 +76,8 @@ def command(
 def _parameters(options: type, variables: str | None) -> list[inspect.Parameter]:
     parameters = []
     for field, declaration in declared(options):
+        if declaration.is_in_memory:
+            continue
         if variables is not None and not declaration.is_argument:
             declaration = dataclasses.replace(declaration, envvar=variables + field.name.upper())
         default = field.default
@@ -99,10 +108,10 @@ def _annotation(
     options: type, field: dataclasses.Field[Any], default: Any, declaration: Declaration
 ) -> Any:
     kinds = kinds_of(options, field)
-    kind: Any = declaration.kind or KINDS.get(kinds[0])
+    kind: Any = declaration.kind or ARGUMENT_TYPES.get(kinds[0])
     if kind is None:
         # bool comes before int, which it is, too.
-        kind = next((known for known in READ if isinstance(default, known)), str)
+        kind = next((known for known in _READ if isinstance(default, known)), str)
     if default is None:
         kind = kind | None
     more: dict[str, Any] = {
@@ -134,35 +143,66 @@ def _switch(name: str, help: str) -> inspect.Parameter:
     return _keyword(name, False, annotation)
 
 
+def _given_values(values: Sequence[Any]) -> list[str]:
+    """Return the texts among the values of positional parameters, in their order."""
+    found = []
+    for value in values:
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, Sequence):  # of an argument of any number of values
+            found += value
+    return found
+
+
+def _set_positional(found: dict[str, Any], places: Sequence[Any], values: list[str]) -> list[str]:
+    """Set the values of positional parameters, and return those that are too many.
+
+    Args:
+        found: what was parsed, by the name of the parameter.
+        places: the positional parameters, in their order.
+        values: of all of them.
+    """
+    left = list(values)
+    for number, one in enumerate(places):
+        count = 1
+        if one.nargs == -1:
+            # The parameters behind it take one value each.
+            count = max(0, len(left) - (len(places) - number - 1))
+        taken, left = left[:count], left[count:]
+        if one.nargs == -1:
+            found[one.name] = tuple(taken)
+        elif taken:
+            found[one.name] = taken[0]
+    return left
+
+
 class GroupedCommand(TyperCommand):
     """A command of an options dataclass.
 
     It shows help under the headings of ``options.GROUPS``, and heeds ``Options.left_out``.
     """
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the command line, with the first argument where it was left out."""
+    def make_parser(self, ctx: Any) -> Any:
+        """Return the parser, which puts in the first argument if it was left out."""
+        parser: Any = super().make_parser(ctx)
         options = getattr(self.callback, "options", None)
-        if options is not None:
-            in_front = options.left_out(*self._first_and_named(ctx, options, list(args)))
-            if in_front is not None:
-                args = [str(in_front), *args]
-        return super().parse_args(ctx, args)
-
-    def _first_and_named(
-        self, ctx: Any, options: type, args: list[str]
-    ) -> tuple[str | None, dict[str, Any]]:
-        """The first positional value, and what is given by name."""
-        # Only parsed, not checked: the checks come when it is known what was left out.
-        found = self.make_parser(ctx).parse_args(args=args)[0]
+        if options is None:
+            return parser
+        parse = parser.parse_args
         names = {field.name for field, declaration in declared(options) if declaration.is_argument}
-        positional = [name for one in self.get_params(ctx) if (name := one.name) in names]
-        first = None
-        if positional:
-            first = found.get(positional[0])
-        if isinstance(first, Sequence) and not isinstance(first, str):
-            first = next(iter(first), None)  # of an argument of any number of values
-        return first, {name: value for name, value in found.items() if name not in names}
+        places = [one for one in self.get_params(ctx) if one.name in names]
+
+        def parse_once(args: list[str]) -> tuple[dict[str, Any], list[str], list[Any]]:
+            found, left, order = parse(args=args)
+            given = {name: value for name, value in found.items() if name not in names}
+            positional = _given_values([found.get(str(one.name)) for one in places]) + left
+            in_front = options.left_out(next(iter(positional), None), given)
+            if in_front is not None:
+                left = _set_positional(found, places, [str(in_front), *positional])
+            return found, left, order
+
+        parser.parse_args = parse_once
+        return parser
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and the options of ``--help``."""

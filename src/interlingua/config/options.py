@@ -8,6 +8,7 @@ from that dataclass. A field that is made by ``argument`` is positional, one tha
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import numbers
 import os
@@ -33,7 +34,7 @@ GROUPS = (INPUT, MODEL, SEARCH, FILTERING, OUTPUT, GENERAL)
 """Headings of ``--help``, in their order."""
 DECLARATION = "interlingua"
 """Key of a field's metadata."""
-KINDS = {
+ARGUMENT_TYPES = {
     "int": int,
     "float": float,
     "Sequence[str]": list[str],
@@ -55,14 +56,15 @@ class Declaration:
         help: one line.
         group: heading of ``--help``, one of ``GROUPS``.
         unit: of its number: tokens, characters, cosine.
-        kind: type that the command line reads; by default that of the annotation (``KINDS``) or
-            of the default value, or else a text.
+        kind: type that the command line reads; by default that of the annotation
+            (``ARGUMENT_TYPES``) or of the default value, or else a text.
         flags: on the command line, where they do not follow from the field's name.
         short: one-letter flag.
         envvar: environment variable that the command line takes for a default.
         metavar: what ``--help`` writes for the value.
         is_argument: it is positional.
         is_positional: in Python it may be given without its name.
+        is_in_memory: only Python has it, as its value is no text.
         is_required: the command line can't do without it, as it writes to a file what Python gives
             back.
         reads: kind of what it names and the verb reads ("file", "model"), which
@@ -80,6 +82,7 @@ class Declaration:
     is_argument: bool = False
     is_required: bool = False
     is_positional: bool = False
+    is_in_memory: bool = False
     reads: str | None = None
 
 
@@ -164,6 +167,26 @@ def filled(kind: Callable[..., T], options: Options, **made: Any) -> T:
     return kind(**made)
 
 
+def recorded(options: Options) -> dict[str, Any]:
+    """Return the options by name, as a record on disk holds them.
+
+    What is in memory, such as texts or an encoder, is replaced by its type.
+    """
+    values = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
+    return {name: _recorded(value) for name, value in values.items()}
+
+
+def _recorded(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return {str(key): _recorded(one) for key, one in value.items()}
+    return f"in memory: {type(value).__name__}"
+
+
 def declaration_of(field: dataclasses.Field[Any]) -> Declaration:
     """What ``option`` or ``argument`` was given for a field."""
     declaration: Declaration = field.metadata[DECLARATION]
@@ -180,7 +203,7 @@ def declared(options: type) -> list[tuple[dataclasses.Field[Any], Declaration]]:
     return sorted(fields, key=lambda pair: (not pair[1].is_argument, GROUPS.index(pair[1].group)))
 
 
-def described(declaration: Declaration) -> str:
+def help_with_unit(declaration: Declaration) -> str:
     """The help text with the unit."""
     if declaration.unit is None:
         return declaration.help
@@ -216,6 +239,30 @@ def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Ca
     )
     made.__doc__ = _docstring(options, run)
     made.options = options
+    return call
+
+
+def checked_call(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a public function that refuses a wrong call with an error of ours.
+
+    Args:
+        function: its parameters by name are the options that are known.
+    """
+    signature = inspect.signature(function)
+    known = [name for name in signature.parameters if name != "self"]
+    called = function.__qualname__.removesuffix(".__init__")
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in known:
+                raise ConfigError(f"{called} has no option {name!r}{did_you_mean(name, known)}")
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ConfigError(f"{called}: {error}; call {called}({', '.join(known)})") from None
+        return function(*args, **kwargs)
+
     return call
 
 
@@ -297,8 +344,14 @@ def _check_type(
     """
     kinds = kinds_of(options, field)
     fields = {one.name: one for one in dataclasses.fields(options)}
-    # torch.device is a name too.
-    if "Model" in kinds or (field.name == "device" and type(value).__name__ == "device"):
+    # What only Python has is checked by its reader. torch.device is a name too.
+    if declaration_of(field).is_in_memory or "Model" in kinds:
+        return
+    if "Array" in kinds and hasattr(value, "__array__"):
+        return
+    if "Frame" in kinds and is_frame(value):
+        return
+    if field.name == "device" and type(value).__name__ == "device":
         return
     # What else is no text in memory is refused by its reader, with its number.
     is_path = all(kind in ("PathLike", "None") for kind in kinds)
@@ -322,6 +375,11 @@ def _check_type(
         f"{name}: {field.name} is {shown} of type {type(value).__name__}, expected {expected}"
         f" ({help}){hint}"
     )
+
+
+def is_frame(value: Any) -> bool:
+    """Return whether a value is a table in memory, which has named columns."""
+    return hasattr(value, "columns") or hasattr(value, "column_names")
 
 
 def kinds_of(options: Any, field: dataclasses.Field[Any]) -> list[str]:
@@ -364,6 +422,9 @@ _SCALARS: Mapping[str, Any] = {
     "str": _TEXT,
     "PathLike": _TEXT,
     "Device": _TEXT,
+    "defaults.Margin": _TEXT,
+    "defaults.Retrieval": _TEXT,
+    "defaults.Equal": _TEXT,
 }
 _KIND_WORDS = {
     "None": "None",
@@ -372,6 +433,9 @@ _KIND_WORDS = {
     "float": "a number",
     "str": "a text",
     "Device": "a text",
+    "defaults.Margin": "a text",
+    "defaults.Retrieval": "a text",
+    "defaults.Equal": "a text",
     "PathLike": "a path",
     "Names": "names with commas",
     "Numbers": "numbers with commas",
@@ -404,7 +468,7 @@ def _docstring(options: Any, run: Callable[..., Any]) -> str:
     after = rest.partition("\n\n")[2]
     lines = []
     for field, declaration in declared(options):
-        text = f"{field.name}: {described(declaration)}"
+        text = f"{field.name}: {help_with_unit(declaration)}"
         lines.append(textwrap.fill(text, 110, initial_indent="    ", subsequent_indent="        "))
     parts = [summary, "Args:\n" + "\n".join(lines), after]
     return "\n\n".join(part for part in parts if part)

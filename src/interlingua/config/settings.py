@@ -1,6 +1,6 @@
 """The base of dataclasses of options: its constructor raises errors of ours.
 
-``MineConfig(kk=4)`` is a ``ConfigError`` that names the nearest option, and a number that is out of
+``PairSearch(kk=4)`` is a ``ConfigError`` that names the nearest option, and a number that is out of
 the bounds of its type is one as well, before the dataclass looks at how its values go together.
 """
 

@@ -154,5 +154,5 @@ def _encode(
         language=language,
         batch_tokens=batch_tokens,
         dtype=dtype,
-        normalize=encoder.settings.normalize,
+        normalize_embeddings=encoder.settings.normalize,
     )

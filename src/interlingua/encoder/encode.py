@@ -28,7 +28,7 @@ from torch.nn import functional as F
 from interlingua.batches.feeds import pinned
 from interlingua.batches.prefetch import Prefetcher
 from interlingua.batches.tokens import TokenBatch
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.registry import check_choice
 from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.encoder.executors.layers import Frozen
@@ -39,7 +39,7 @@ from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import PostPooling
 from interlingua.encoder.static import StaticBackbone, StaticRunner
 from interlingua.encoder.texts import checked_texts, is_blank
-from interlingua.encoder.vector_format import Precision, VectorFormat
+from interlingua.encoder.vector_format import VectorFormat, VectorPrecision
 from interlingua.errors import ConfigError, DataError
 from interlingua.runtime.progress import SILENT, Progress, progress_of
 from interlingua.storage.files import PathLike, atomic_write, is_special
@@ -56,14 +56,14 @@ SHARES = 4
 """A batch for a thread has so many tokens at least, and there are so many for each, so that none
 waits for long. With fewer tokens all threads work at one batch."""
 Dtype = Literal["float32", "tf32", "bfloat16", "float16", "int8", "auto"]
-DTYPES: Mapping[str, torch.dtype] = {
+WEIGHT_DTYPES: Mapping[str, torch.dtype] = {
     "float32": torch.float32,
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
 }
 """Of weights as they are stored."""
 COMPUTE_DTYPES: Mapping[str, torch.dtype | None] = {
-    **DTYPES,
+    **WEIGHT_DTYPES,
     "tf32": torch.float32,
     "int8": torch.int8,
     "auto": None,
@@ -73,7 +73,7 @@ keeps vectors close to those in float32, see ``encoder/executors/layers.py``."""
 BATCHES_AHEAD = 2
 """Batches that a GPU works on while the vectors of an earlier one are being copied, and that are
 packed for it by then."""
-Vectors = Float32[np.ndarray, "n d"]
+_Vectors = Float32[np.ndarray, "n d"]
 
 
 # Limits at which this process has warned that it cuts texts: once each is enough.
@@ -142,64 +142,53 @@ class EncodingModel(Protocol):
         ...
 
 
-def encode(
+def encode_texts(
     encoder: EncodingModel,
     texts: Iterable[str],
     *,
-    prompt: str | None = None,
-    language: str | None = None,
-    batch_tokens: int = 16_384,
-    normalize: bool = True,
-    dim: int | None = None,
-    precision: Precision = "float32",
-    dtype: Dtype = "float32",
-    out: PathLike | None = None,
-    report: EncodeReport | None = None,
-    progress: bool | Progress = False,
-) -> Vectors:
-    """One vector per text, in the order given.
+    prompt: str | None,
+    language: str | None,
+    batch_size: int | None,
+    batch_tokens: int,
+    normalize: bool,
+    dim: int | None,
+    precision: VectorPrecision,
+    dtype: Dtype,
+    out: PathLike | None,
+    report: EncodeReport | None,
+    progress: bool | Progress,
+) -> _Vectors:
+    """Return one vector per text, in the order given; see ``Encoder.encode``.
 
-    Memory is bounded by the window. A text without a visible character (``is_blank``) gets the zero
-    vector, whatever the prompt.
+    Memory is bounded by the window.
 
     Args:
         encoder: the model.
         texts: any iterable; a generator is read as needed.
-        prompt: name of one of the model's prompts, or a text to put in front, which ends with a
-            colon, a space or the like; "" = none, None = the model's default.
-        language: of the texts, in any code; needed by vocabularies that pre-tokenize by language.
+        prompt: name of one of the model's prompts, a text to put in front, or None.
+        language: of the texts, in any code.
+        batch_size: upper limit of a batch, in texts; None = no limit.
         batch_tokens: upper limit of a batch, in tokens.
         normalize: scale the vectors to length 1.
-        dim: number of elements to keep of each vector, the first ones, scaled anew; default: all.
-        precision: of the vectors: float32, int8, binary (bits in signed bytes), ubinary (unsigned).
-        dtype: to compute in. Float32 is the default on a GPU too, without TF32: vectors are those
-            of the CPU but for rounding. With int8, which is for CPUs, two thirds of the products
-            are in bytes; with tf32, which is for NVIDIA GPUs, products round their factors to 10
-            bits. Auto is the fastest dtype on this machine of float32, bfloat16 and int8 that gives
-            vectors with a cosine of at least 0.999 to those in float32; on a GPU that is bfloat16.
-        out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done.
-            In memory a vector with NaN or infinity is given as it is; in a file it is an error.
-        report: counts texts, tokens and cut texts. Without one, the first call of this process that
-            cuts texts at the encoder's limit says how many, in a warning of the logger
-            ``interlingua``.
-        progress: True shows a bar on standard error, or a line a minute if that is no terminal; a
-            progress counts the texts.
-
-    Returns:
-        the vectors, memory-mapped if ``out`` is given.
+        dim: number of elements to keep of each vector; None = all.
+        precision: of the vectors.
+        dtype: to compute in.
+        out: a ``.npy`` file to write instead of collecting in memory.
+        report: counts texts, tokens and cut texts.
+        progress: True shows a bar; a progress counts the texts.
 
     Raises:
-        ConfigError: ``texts`` is a single text, a table, a dictionary or a set, or the dtype is not
-            one of the device.
+        ConfigError: ``texts`` is a single text, a table, a dictionary or a set, or an option is out
+            of range.
         DataError: an element of it is not a text, or ``out`` is given and a vector is not finite.
     """
     checked = checked_texts(texts)
-    _check_request(batch_tokens, dtype, out)
+    _check_request(batch_size, batch_tokens, dtype, out)
     form = VectorFormat.of(
         encoder.settings, encoder.full_dim, dim=dim, normalize=normalize, precision=precision
     )
     if language is not None:
-        language = resolve(language).code
+        language = resolve_language(language).code
     counts = EncodeReport() if report is None else report
     tokenized = _tokenized_windows(
         encoder, checked, encoder.settings.prompt_text(prompt), language, counts
@@ -210,34 +199,49 @@ def encode(
     normalizes = normalize and not form.cuts
     with (
         progress_of(progress, total, "texts", "encoding") as counting,
-        _runner(encoder, dtype, normalizes, language) as run,
+        _runner(encoder, dtype, normalizes, language, batch_size) as run,
     ):
         encoded = (
             form(_without_blank(run(ids, batch_tokens, counting), blank_rows))
             for ids, blank_rows in tokenized
         )
-        vectors = collect(encoded, form.width, out)
+        vectors = collect_vectors(encoded, form.width, out)
     if report is None and counts.cut_rows and counts.max_tokens not in _WARNED_LIMITS:
         _WARNED_LIMITS.add(counts.max_tokens)
         log.warning("%s; this warning appears once", counts.cuts)
     return vectors
 
 
-def _without_blank(vectors: Vectors, blank_rows: list[int]) -> Vectors:
+def _without_blank(vectors: _Vectors, blank_rows: list[int]) -> _Vectors:
     """Set the vectors of a window's blank texts to zero, in place."""
     vectors[blank_rows] = 0.0
     return vectors
 
 
-def _check_request(batch_tokens: int, dtype: str, out: PathLike | None) -> None:
+def _check_request(
+    batch_size: int | None, batch_tokens: int, dtype: str, out: PathLike | None
+) -> None:
     if batch_tokens < 1:
         raise ConfigError(f"batch_tokens is {batch_tokens}; give a positive number of tokens")
+    if batch_size is not None and batch_size < 1:
+        raise ConfigError(f"batch_size is {batch_size}; give a positive number of texts")
     check_choice("dtype", dtype, COMPUTE_DTYPES)
     if out is not None and is_special(out):
         raise DataError(
             "a pipe or device can't hold vectors, as their head is written last; name a file",
             path=out,
         )
+
+
+def dtype_name(dtype: str | torch.dtype) -> Dtype:
+    """Return the name of a type to compute in, given by its name or as one of torch.
+
+    Raises:
+        ConfigError: it is unknown; the nearest one is offered.
+    """
+    name = str(dtype).removeprefix("torch.")
+    check_choice("dtype", name, COMPUTE_DTYPES)
+    return cast(Dtype, name)
 
 
 def encode_tokens(
@@ -247,8 +251,8 @@ def encode_tokens(
     normalize: bool = True,
     dtype: Dtype = "float32",
     language: str | None = None,
-) -> Vectors:
-    """As ``encode``, of token ids that are short enough and already have their special tokens.
+) -> _Vectors:
+    """As ``encode_texts``, of token ids that are short enough and have their special tokens.
 
     Args:
         encoder: the model.
@@ -348,7 +352,11 @@ def windows(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _runner(
-    encoder: EncodingModel, dtype: Dtype, normalize: bool, language: str | None = None
+    encoder: EncodingModel,
+    dtype: Dtype,
+    normalize: bool,
+    language: str | None = None,
+    batch_size: int | None = None,
 ) -> _BatchRunner | StaticRunner:
     shift: Tensor | None = None
     if encoder.language_shift is not None:
@@ -370,7 +378,7 @@ def _runner(
         raise ConfigError(
             f"dtype tf32 is for NVIDIA GPUs, but the model is on {encoder.device}; choose float32"
         )
-    return _BatchRunner(encoder, dtype, normalize, shift)
+    return _BatchRunner(encoder, dtype, normalize, shift, batch_size)
 
 
 class _Packed(NamedTuple):
@@ -390,9 +398,15 @@ class _BatchRunner:
     """
 
     def __init__(
-        self, encoder: EncodingModel, dtype: Dtype, normalize: bool, shift: Tensor | None
+        self,
+        encoder: EncodingModel,
+        dtype: Dtype,
+        normalize: bool,
+        shift: Tensor | None,
+        batch_size: int | None = None,
     ) -> None:
         self.encoder = encoder
+        self.batch_size = batch_size
         self.normalize = normalize
         self.shift = shift
         self.backbone = encoder.frozen_backbone(COMPUTE_DTYPES[dtype])
@@ -413,7 +427,7 @@ class _BatchRunner:
             # What the workers set counts for threads that are made from now on: set it back.
             torch.set_num_threads(self.threads)
 
-    def __call__(self, window: list[list[int]], batch_tokens: int, progress: Progress) -> Vectors:
+    def __call__(self, window: list[list[int]], batch_tokens: int, progress: Progress) -> _Vectors:
         lengths = [len(ids) for ids in window]
         if self.on_cpu:
             batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)
@@ -422,7 +436,7 @@ class _BatchRunner:
         if has_shares:
             share = tokens // (SHARES * self.threads)
             batch_tokens = min(batch_tokens, max(MIN_SHARE_TOKENS, share))
-        batches = list(token_budget_batches(lengths, batch_tokens))
+        batches = list(token_budget_batches(lengths, batch_tokens, self.batch_size))
         vectors = np.empty((len(window), self.encoder.full_dim), dtype=np.float32)
         results = self._results(window, batches, in_threads=has_shares)
         for rows, result in zip(batches, results, strict=True):
@@ -432,7 +446,7 @@ class _BatchRunner:
 
     def _results(
         self, window: list[list[int]], batches: list[list[int]], *, in_threads: bool
-    ) -> Iterator[Vectors]:
+    ) -> Iterator[_Vectors]:
         """The vectors of batches, in their order; on a CPU each by one thread or by all."""
         if not self.on_cpu:
             return self._computed_ahead(window, batches)
@@ -441,8 +455,8 @@ class _BatchRunner:
                 self.threads, "encode", initializer=lambda: torch.set_num_threads(1)
             )
 
-        def run(rows: list[int]) -> Vectors:
-            vectors: Vectors = self.pooled(window, rows).numpy()
+        def run(rows: list[int]) -> _Vectors:
+            vectors: _Vectors = self.pooled(window, rows).numpy()
             return vectors
 
         if self.pool is None or not in_threads:
@@ -451,7 +465,7 @@ class _BatchRunner:
 
     def _computed_ahead(
         self, window: list[list[int]], batches: list[list[int]]
-    ) -> Iterator[Vectors]:
+    ) -> Iterator[_Vectors]:
         """The results of batches, from a GPU.
 
         The next ones are under way before the host waits for one.
@@ -506,9 +520,9 @@ class _BatchRunner:
         return pooled
 
 
-def _awaited(result: Tensor, arrived: torch.cuda.Event) -> Vectors:
+def _awaited(result: Tensor, arrived: torch.cuda.Event) -> _Vectors:
     arrived.synchronize()
-    vectors: Vectors = result.numpy()
+    vectors: _Vectors = result.numpy()
     return vectors
 
 
@@ -531,16 +545,25 @@ def products_in_tf32(*, enabled: bool) -> Iterator[None]:
         setattr(products, name, before)
 
 
-def token_budget_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Rows of a window, longest first, in batches of at most ``batch_tokens`` tokens or one text.
+def token_budget_batches(
+    lengths: Sequence[int], batch_tokens: int, batch_size: int | None = None
+) -> Iterator[list[int]]:
+    """Yield rows of a window, longest first, in batches of at most ``batch_tokens`` tokens.
 
-    Sorted, so that sentences of a batch have equal lengths or nearly so.
+    Sorted, so that sentences of a batch have equal lengths or nearly so. A longer text is a batch
+    of its own.
+
+    Args:
+        lengths: tokens of each text.
+        batch_tokens: of a batch at most.
+        batch_size: texts of a batch at most; None = no limit.
     """
+    largest = batch_size or len(lengths)
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     batch: list[int] = []
     tokens = 0
     for row in order:
-        if batch and tokens + lengths[row] > batch_tokens:
+        if batch and (tokens + lengths[row] > batch_tokens or len(batch) == largest):
             yield batch
             batch = []
             tokens = 0
@@ -550,13 +573,13 @@ def token_budget_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[
         yield batch
 
 
-def collect(windows: Iterator[Vectors], dim: int, out: PathLike | None) -> Vectors:
+def collect_vectors(windows: Iterator[_Vectors], dim: int, out: PathLike | None) -> _Vectors:
     """Vectors made a window at a time, in memory or in a file.
 
     Args:
         windows: of one width and type of numbers.
         dim: the width; that of the first window where there is one.
-        out: see ``encode``.
+        out: see ``Encoder.encode``.
 
     Raises:
         DataError: a vector that is to be written is not finite.
@@ -582,7 +605,7 @@ def collect(windows: Iterator[Vectors], dim: int, out: PathLike | None) -> Vecto
         _write_header(file, rows, dim, dtype)
     # An array of no bytes can't be mapped.
     mode: Literal["r"] | None = "r" if rows else None
-    vectors: Vectors = np.load(out, mmap_mode=mode)
+    vectors: _Vectors = np.load(out, mmap_mode=mode)
     return vectors
 
 

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, overload
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
+from interlingua.config.options import checked_call
 from interlingua.config.registry import DEFAULT_MODEL
 from interlingua.encoder.directories.model_directory import (
     MODEL_ENTRIES,
@@ -34,7 +37,12 @@ from interlingua.encoder.directories.static_directory import (
     static_folder,
     write_static,
 )
-from interlingua.encoder.encode import encode
+from interlingua.encoder.encode import (
+    Dtype,
+    EncodeReport,
+    dtype_name,
+    encode_texts,
+)
 from interlingua.encoder.executors.layers import Frozen
 from interlingua.encoder.gradcache import in_parts
 from interlingua.encoder.language_maps.language_shift import LanguageShift, read_shift, write_shift
@@ -44,11 +52,21 @@ from interlingua.encoder.modeling.weights import weights_digest
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.encoder.ranges import calibrate_ranges
+from interlingua.encoder.roles import Role, role_prompt
 from interlingua.encoder.shared_passes import SharedPasses
 from interlingua.encoder.snapshots import SnapshotCache
 from interlingua.encoder.static import StaticBackbone, make_backbone
-from interlingua.errors import CheckpointError, ConfigError
+from interlingua.encoder.vector_format import VectorPrecision, check_width
+from interlingua.errors import (
+    CheckpointError,
+    ConfigError,
+    DataError,
+    count_of,
+    did_you_mean,
+    with_article,
+)
 from interlingua.runtime.devices import on_device
+from interlingua.runtime.progress import Progress
 from interlingua.storage.files import PathLike, atomic_directory
 from interlingua.storage.locate import locate
 from interlingua.vocabulary.trimming import trim_vocabulary
@@ -81,6 +99,8 @@ class Encoder(nn.Module):
     shared_passes: SharedPasses | None = None
     """Of the terms of a sum of methods, while its loss is computed; parts of
     ``gradcache_sentences`` share none."""
+    compute_dtype: Dtype = "float32"
+    """What ``encode`` computes in by default; ``load`` sets it."""
 
     def __init__(
         self,
@@ -243,7 +263,221 @@ class Encoder(nn.Module):
         vectors: Tensor = self.post_pooling(pooled)
         return vectors
 
-    encode = encode
+    @overload
+    def encode(
+        self,
+        texts: str | Iterable[str],
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        language: str | None = None,
+        batch_size: int | None = None,
+        batch_tokens: int = 16_384,
+        show_progress_bar: bool | Progress = False,
+        precision: VectorPrecision = "float32",
+        dtype: Dtype | None = None,
+        convert_to_tensor: Literal[False] = False,
+        convert_to_numpy: bool = True,
+        normalize_embeddings: bool = True,
+        truncate_dim: int | None = None,
+        out: PathLike | None = None,
+        report: EncodeReport | None = None,
+    ) -> Float32[np.ndarray, "*n d"]: ...
+
+    @overload
+    def encode(
+        self,
+        texts: str | Iterable[str],
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        language: str | None = None,
+        batch_size: int | None = None,
+        batch_tokens: int = 16_384,
+        show_progress_bar: bool | Progress = False,
+        precision: VectorPrecision = "float32",
+        dtype: Dtype | None = None,
+        convert_to_tensor: Literal[True],
+        convert_to_numpy: bool = True,
+        normalize_embeddings: bool = True,
+        truncate_dim: int | None = None,
+        out: PathLike | None = None,
+        report: EncodeReport | None = None,
+    ) -> Float[Tensor, "*n d"]: ...
+
+    @checked_call
+    def encode(
+        self,
+        texts: str | Iterable[str],
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        language: str | None = None,
+        batch_size: int | None = None,
+        batch_tokens: int = 16_384,
+        show_progress_bar: bool | Progress = False,
+        precision: VectorPrecision = "float32",
+        dtype: Dtype | None = None,
+        convert_to_tensor: bool = False,
+        convert_to_numpy: bool = True,
+        normalize_embeddings: bool = True,
+        truncate_dim: int | None = None,
+        out: PathLike | None = None,
+        report: EncodeReport | None = None,
+    ) -> Float32[np.ndarray, "*n d"] | Float[Tensor, "*n d"]:
+        """Return one vector per text, in the order given; of a single string, one vector.
+
+        Memory is bounded by a window of texts. A text without a visible character gets the zero
+        vector, whatever the prompt.
+
+        Args:
+            texts: one string, or any iterable of strings, such as a generator or a column of a
+                table.
+            prompt: a text to put in front, which ends with a colon, a space or the like, or the
+                name of one of the model's prompts; "" = none, None = the model's default.
+            prompt_name: name of one of the model's prompts, in place of ``prompt``.
+            language: of the texts, in any code, for vocabularies that pre-tokenize by language.
+            batch_size: upper limit of a batch, in texts; default: only that in tokens.
+            batch_tokens: upper limit of a batch, in tokens.
+            show_progress_bar: show a bar on standard error; without a terminal, a line a minute.
+            precision: float32, int8, binary (bits in signed bytes) or ubinary (unsigned).
+            dtype: to compute in; default: that of ``load``, float32, on a GPU too, without TF32.
+                With int8, for CPUs, two thirds of the products are in bytes; with tf32, for NVIDIA
+                GPUs, products round their factors to 10 bits. Auto is the fastest dtype on this
+                machine of float32, bfloat16 and int8 that gives vectors with a cosine of at least
+                0.999 to those in float32; on a GPU that is bfloat16.
+            convert_to_tensor: return a tensor on the model's device, in place of an array.
+            convert_to_numpy: return an array; False only with ``convert_to_tensor``.
+            normalize_embeddings: scale the vectors to length 1.
+            truncate_dim: elements to keep of each vector, the first; they are scaled anew.
+            out: a ``.npy`` file to write instead of collecting in memory; it appears when all is
+                done. A vector with NaN or infinity is an error in a file, not in memory.
+            report: counts texts, tokens and cut texts. Without one, a warning counts the cut texts
+                of the first call that cuts any.
+
+        Returns:
+            The vectors of shape (n, d), memory-mapped if ``out`` is given; (d,) of a single string.
+
+        Raises:
+            ConfigError: an option can't be, or ``texts`` is a table, a dictionary or a set.
+            DataError: an element is not a text, or a vector for ``out`` is not finite.
+        """
+        if not (convert_to_numpy or convert_to_tensor):
+            raise ConfigError("convert_to_numpy is False; give convert_to_tensor=True for a tensor")
+        if convert_to_tensor and out is not None:
+            raise ConfigError("convert_to_tensor is for vectors in memory; drop it, or drop out")
+        vectors = encode_texts(
+            self,
+            [texts] if isinstance(texts, str) else texts,
+            prompt=self._chosen_prompt(prompt, prompt_name),
+            language=language,
+            batch_size=batch_size,
+            batch_tokens=batch_tokens,
+            normalize=normalize_embeddings,
+            dim=truncate_dim,
+            precision=precision,
+            dtype=self.compute_dtype if dtype is None else dtype_name(dtype),
+            out=out,
+            report=report,
+            progress=show_progress_bar,
+        )
+        if isinstance(texts, str):
+            vectors = vectors[0]
+        if convert_to_tensor:
+            return torch.from_numpy(vectors).to(self.device)
+        return vectors
+
+    def _chosen_prompt(self, prompt: str | None, prompt_name: str | None) -> str | None:
+        """Return the prompt of ``encode``, given in one way or the other.
+
+        Raises:
+            ConfigError: both are given, or the model has no prompt of that name.
+        """
+        if prompt_name is None:
+            return prompt
+        if prompt is not None:
+            raise ConfigError(
+                f"prompt is {prompt!r} and prompt_name {prompt_name!r}; give one of them"
+            )
+        prompts = self.settings.prompts
+        if prompt_name not in prompts:
+            nearest = did_you_mean(prompt_name, prompts) or "; it has none"
+            raise ConfigError(f"the model has no prompt called {prompt_name!r}{nearest}")
+        return prompt_name
+
+    def encode_query(self, texts: str | Iterable[str], **options: Any) -> Any:
+        """Return the vectors of questions, with the model's prompt for them if it has one.
+
+        Args:
+            texts: see ``encode``.
+            options: of ``encode``.
+        """
+        return self.encode(texts, **self._in_role("query", options))
+
+    def encode_document(self, texts: str | Iterable[str], **options: Any) -> Any:
+        """Return the vectors of passages, with the model's prompt for them if it has one.
+
+        Args:
+            texts: see ``encode``.
+            options: of ``encode``.
+        """
+        return self.encode(texts, **self._in_role("passage", options))
+
+    def _in_role(self, role: Role, options: dict[str, Any]) -> dict[str, Any]:
+        """Return options of ``encode``, with the prompt of the role if they name none."""
+        if options.get("prompt") is None and options.get("prompt_name") is None:
+            options["prompt"] = role_prompt(self, role, {}, None)
+        return options
+
+    @checked_call
+    def similarity(
+        self,
+        embeddings1: Tensor | np.ndarray | Sequence[Any],
+        embeddings2: Tensor | np.ndarray | Sequence[Any],
+    ) -> Float[Tensor, "n m"]:
+        """Return the cosine of every vector of one set with every vector of the other.
+
+        Args:
+            embeddings1: (n, d), or one vector (d,).
+            embeddings2: (m, d), or one vector (d,).
+        """
+        one, other = as_unit_rows(embeddings1), as_unit_rows(embeddings2)
+        _check_equal(one.shape[1:], other.shape[1:])
+        return one @ other.T
+
+    @checked_call
+    def similarity_pairwise(
+        self,
+        embeddings1: Tensor | np.ndarray | Sequence[Any],
+        embeddings2: Tensor | np.ndarray | Sequence[Any],
+    ) -> Float[Tensor, " n"]:
+        """Return the cosine of each vector of one set with the vector of the same row of the other.
+
+        Args:
+            embeddings1: (n, d), or one vector (d,).
+            embeddings2: (n, d), or one vector (d,).
+        """
+        one, other = as_unit_rows(embeddings1), as_unit_rows(embeddings2)
+        _check_equal(one.shape, other.shape)
+        return (one * other).sum(dim=1)
+
+    def get_embedding_dimension(self) -> int:
+        """Return the width of the vectors, ``dim``, by the name in sentence-transformers."""
+        return self.dim
+
+    def get_sentence_embedding_dimension(self) -> int:
+        """Return the width of the vectors by the name in sentence-transformers before 6."""
+        return self.dim
+
+    def __repr__(self) -> str:
+        """Return one line: what the model is and where."""
+        config = self.backbone.config
+        kind = f"{config.model_type}, {count_of(config.num_hidden_layers, 'layers')}"
+        return (
+            f"Encoder({kind}, {self.dim} dimensions, {self.pooling} pooling, up to"
+            f" {self.max_tokens:,} tokens, on {self.device})"
+        )
+
     calibrate_ranges = calibrate_ranges
 
     def frozen_backbone(self, dtype: torch.dtype | None) -> Frozen | StaticBackbone:
@@ -447,23 +681,77 @@ class Encoder(nn.Module):
         return weights_digest(weights, begin=begin)
 
 
-def load(path_or_id: PathLike = DEFAULT_MODEL, *, device: str | torch.device = "auto") -> Encoder:
+def as_unit_rows(vectors: Tensor | np.ndarray | Sequence[Any]) -> Float[Tensor, "n d"]:
+    """Return vectors, or a single one, as rows of length 1; a vector of zeros stays as it is.
+
+    Raises:
+        DataError: they are no vectors.
+    """
+    try:
+        # A list of arrays would be converted number by number.
+        if isinstance(vectors, Sequence) and not isinstance(vectors, str):
+            rows = torch.stack([torch.as_tensor(row) for row in vectors])
+        else:
+            rows = torch.as_tensor(vectors)
+    except (TypeError, ValueError, RuntimeError) as error:
+        kind = with_article(type(vectors).__name__)
+        raise DataError(
+            f"expected vectors (n, d) or one vector (d,), got {kind} ({error}); encode texts first"
+        ) from None
+    if rows.dim() == 1:
+        rows = rows[None]
+    if rows.dim() != 2:
+        raise DataError(f"expected vectors (n, d) or one vector (d,), got {tuple(rows.shape)}")
+    return F.normalize(rows.float(), dim=1)
+
+
+def _check_equal(one: Sequence[int], other: Sequence[int]) -> None:
+    """Check that vectors can be compared.
+
+    Raises:
+        DataError: their widths differ, or the numbers of vectors of pairs.
+    """
+    if tuple(one) != tuple(other):
+        raise DataError(
+            f"vectors of shapes {tuple(one)} and {tuple(other)} can't be compared; embed both by"
+            " one model, with one truncate_dim"
+        )
+
+
+@checked_call
+def load(
+    path_or_id: PathLike = DEFAULT_MODEL,
+    *,
+    device: str | torch.device | None = "auto",
+    dtype: Dtype | torch.dtype = "float32",
+    truncate_dim: int | None = None,
+) -> Encoder:
     """Read a model to use it, as ``Encoder.load`` does, on a GPU where there is one.
 
     Args:
         path_or_id: a model directory, a training run (its best model is read), ``hf:owner/name``,
             or the name of an installed model; by default ``mini``, the model of the extra ``mini``.
-        device: where the weights go: cpu, cuda, cuda:1; auto = the first GPU where there is one,
-            else the CPU.
+        device: where the weights go: cpu, cuda, cuda:1; auto or None = the first GPU where there
+            is one, else the CPU.
+        dtype: what ``encode`` computes in by default, by its name or torch's: float32, tf32,
+            bfloat16, float16, int8, auto.
+        truncate_dim: number of elements to keep of each vector, the first ones; default: all.
 
     Raises:
         CheckpointError: there is no such model, or it is damaged or of another kind.
-        ConfigError: there is no such device here.
+        ConfigError: there is no such device here, or an option is unknown or out of range.
     """
+    # Before gigabytes are read.
+    computing = dtype_name(dtype)
     # torch.device("cpu") == "auto" is False, so that a device passes as well as its name.
-    if device == "auto":
+    if device is None or device == "auto":
         device = choose_device()
-    return Encoder.load(path_or_id, device=device)
+    encoder = Encoder.load(path_or_id, device=device)
+    encoder.compute_dtype = computing
+    if truncate_dim is not None:
+        check_width(truncate_dim, encoder.dim)
+        encoder.settings = dataclasses.replace(encoder.settings, truncate_dim=truncate_dim)
+    return encoder
 
 
 def _refuse_zeros(weights: Mapping[str, Tensor], folder: Path) -> None:

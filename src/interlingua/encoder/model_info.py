@@ -69,7 +69,7 @@ class ModelInfo:
         return self.digest[:12]
 
 
-def describe(encoder: Any, *, name: str | None = None) -> ModelInfo:
+def describe_encoder(encoder: Any, *, name: str | None = None) -> ModelInfo:
     """Facts about an encoder, from its own ``info`` (adapters) or its attributes (``Encoder``)."""
     info = getattr(encoder, "info", None)
     if isinstance(info, ModelInfo):
@@ -99,6 +99,20 @@ def describe(encoder: Any, *, name: str | None = None) -> ModelInfo:
         max_tokens=getattr(encoder, "max_tokens", None),
         device=device,
     )
+
+
+def encoding_text(encoder: Any, prompt: str | None) -> str:
+    """Return what identifies the settings of an encoding: the prompt's text, and a cut.
+
+    Args:
+        encoder: any encoder.
+        prompt: see ``prompt_text``.
+    """
+    settings = getattr(encoder, "settings", None)
+    cut = ""
+    if isinstance(settings, EncodingSettings) and settings.truncate_dim is not None:
+        cut = f"truncate_dim={settings.truncate_dim}"
+    return f"{cut} {prompt_text(encoder, prompt)}".lstrip() if cut else prompt_text(encoder, prompt)
 
 
 def prompt_text(encoder: Any, prompt: str | None) -> str:

@@ -12,7 +12,7 @@ Encode = Callable[..., Float32[np.ndarray, "n d"]]
 """Gives one vector of each text of a list, in order.
 
 Its model, prompt and settings are bound; ``language=`` is the code of the texts' language. One that
-also has the keyword ``progress`` counts the texts that are embedded.
+also has the keyword ``show_progress_bar`` counts the texts that are embedded.
 """
 
 

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, KeysView, Mapping, Set
 from typing import Any
 
+from interlingua.config.options import is_frame
+from interlingua.corpus.frames import arrow_values, is_arrow
 from interlingua.errors import ConfigError, DataError, with_article
 
 PAIRS = "pairs"
@@ -32,7 +34,7 @@ def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
     """The texts, each checked when its turn comes; the container is checked at once.
 
     Args:
-        texts: a list, a column of a table, a generator.
+        texts: a list, a column of a table, an array of Arrow, a generator.
         what: as errors call it.
 
     Raises:
@@ -41,6 +43,8 @@ def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
     """
     # Now, while the generator below checks nothing before it is read.
     refuse_container(texts, what)
+    if is_arrow(texts):
+        texts = arrow_values(texts)
     return (check_text(text, row, what) for row, text in enumerate(texts))
 
 
@@ -57,7 +61,7 @@ def refuse_container(texts: Any, what: str) -> None:
             f"{what}: expected a list of texts, got bytes; decode them and put the text in a list"
         )
     # Tables of pandas, polars and Arrow have columns, and a loop would go over their names.
-    if isinstance(texts, Mapping) or hasattr(texts, "columns"):
+    if isinstance(texts, Mapping) or is_frame(texts):
         kind = type(texts).__name__
         if what == PAIRS:
             raise ConfigError(

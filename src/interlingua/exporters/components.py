@@ -52,7 +52,7 @@ def in_components(encoder: Encoder, texts: Iterable[str]) -> Encoder:
     moments = np.zeros((width, width))
     count = 0
     for window in windows(texts):
-        vectors = encoder.encode(window, normalize=True).astype(np.float64)
+        vectors = encoder.encode(window, normalize_embeddings=True).astype(np.float64)
         moments += vectors.T @ vectors
         count += len(vectors)
     # Fewer texts span fewer directions; the components beyond them would be arbitrary.

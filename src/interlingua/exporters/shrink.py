@@ -39,7 +39,7 @@ class ShrinkOptions:
     """Files on which the ranges of int8 vectors are measured."""
 
 
-WHOLE = ShrinkOptions()
+WHOLE_MODEL = ShrinkOptions()
 
 
 def shrink(encoder: Encoder, options: ShrinkOptions) -> Encoder:

@@ -10,6 +10,7 @@ from numpy import ndarray
 
 from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.texts import refuse_container
 from interlingua.errors import ConfigError, MissingExtraError
 from interlingua.integrations.shared_model import shared_encoder
 
@@ -27,7 +28,7 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         prompt: name of a prompt of the model, or a text to put in front; None = the model's
             default.
         language: of the texts, in any code, where the model needs it.
-        dim: elements to keep of each vector, the first ones; None = all.
+        truncate_dim: elements to keep of each vector, the first ones; None = all.
         dtype: to compute in: float32, bfloat16, float16 or int8.
         device: cpu, cuda, cuda:1; None = the CPU.
 
@@ -41,20 +42,20 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         *,
         prompt: str | None = None,
         language: str | None = None,
-        dim: int | None = None,
+        truncate_dim: int | None = None,
         dtype: Dtype = "float32",
         device: str | None = None,
     ) -> None:
         self.model = model
         self.prompt = prompt
         self.language = language
-        self.dim = dim
+        self.truncate_dim = truncate_dim
         self.dtype = dtype
         self.device = device
 
     def fit(self, X: Iterable[str], y: object = None) -> SentenceEmbedder:  # noqa: N803  (scikit-learn's name)
         """Load the model."""
-        self._n_features_out = self.dim or self._encoder().dim
+        self._n_features_out = self.truncate_dim or self._encoder().dim
         return self
 
     def transform(self, X: Iterable[str]) -> Float32[ndarray, "n d"]:  # noqa: N803
@@ -72,10 +73,14 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 "X is a table, expected one column of texts; in a ColumnTransformer name it as a"
                 " string"
             )
-        # A single text goes on as it is: encode refuses it, and a list would be its characters.
-        texts = X if isinstance(X, str) else list(X)
+        # To encode a single text is one vector, and here each row is one.
+        refuse_container(X, "X")
         return self._encoder().encode(
-            texts, prompt=self.prompt, language=self.language, dim=self.dim, dtype=self.dtype
+            X,
+            prompt=self.prompt,
+            language=self.language,
+            truncate_dim=self.truncate_dim,
+            dtype=self.dtype,
         )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from jaxtyping import Bool, Float64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.config.registry import CHECKS, resolve
-from interlingua.corpus.cleaning.codepoints import encode, join_lines, segment
+from interlingua.config.registry import CHECKS, resolve_name
+from interlingua.corpus.cleaning.codepoints import encode_codepoints, find_text_bounds, join_lines
 from interlingua.corpus.cleaning.dedup import ExactDeduplicator
 from interlingua.corpus.cleaning.identify import LanguageCheck
 from interlingua.corpus.cleaning.keys import text_keys
@@ -80,7 +80,7 @@ class Check:
 
     Args:
         languages: codes of source and target; empty where none is known.
-        folder: for what is remembered of earlier pairs.
+        folder: for what is remembered of earlier pairs; None = it stays in memory.
         limit: in place of the default one.
     """
 
@@ -94,7 +94,7 @@ class Check:
     is_of_pair: ClassVar[bool] = True
 
     def __init__(
-        self, languages: tuple[str, str], folder: Path, limit: float | None = None
+        self, languages: tuple[str, str], folder: Path | None, limit: float | None = None
     ) -> None:
         self.languages = languages
         self.folder = folder
@@ -124,7 +124,7 @@ class LanguageIdentified(Check):
     default_limit = 1
 
     def __init__(
-        self, languages: tuple[str, str], folder: Path, limit: float | None = None
+        self, languages: tuple[str, str], folder: Path | None, limit: float | None = None
     ) -> None:
         super().__init__(languages, folder, limit)
         self.identifier = LanguageCheck(CONFIDENCE)
@@ -235,11 +235,12 @@ class DuplicateSides(Check):
     is_of_pair = False
 
     def __init__(
-        self, languages: tuple[str, str], folder: Path, limit: float | None = None
+        self, languages: tuple[str, str], folder: Path | None, limit: float | None = None
     ) -> None:
         super().__init__(languages, folder, limit)
-        self.sources = ExactDeduplicator(folder / "seen-x")
-        self.targets = ExactDeduplicator(folder / "seen-y")
+        places = (None, None) if folder is None else (folder / "seen-x", folder / "seen-y")
+        self.sources = ExactDeduplicator(places[0])
+        self.targets = ExactDeduplicator(places[1])
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
         """See ``measures``."""
@@ -271,7 +272,7 @@ def find_check(name: str) -> type[Check]:
     Raises:
         ConfigError: there is no such check.
     """
-    found: type[Check] = resolve(CHECKS, name)
+    found: type[Check] = resolve_name(CHECKS, name)
     return found
 
 
@@ -333,10 +334,10 @@ class Checker:
     Args:
         plan: what to measure.
         languages: codes of source and target.
-        folder: for what is remembered of earlier pairs.
+        folder: for what is remembered of earlier pairs; None = it stays in memory.
     """
 
-    def __init__(self, plan: CheckPlan, languages: tuple[str, str], folder: Path) -> None:
+    def __init__(self, plan: CheckPlan, languages: tuple[str, str], folder: Path | None) -> None:
         checks = {
             name: find_check(name)(languages, folder, plan.limits.get(name))
             for name in plan.columns
@@ -504,7 +505,7 @@ def _sums(widths: NDArray[np.floating], texts: Sequence[str]) -> Float64[ndarray
     if not len(texts):
         return np.zeros(0)
     # All texts at once, a line each: a loop over characters in Python would be far slower.
-    points = segment(encode(join_lines(texts)))
+    points = find_text_bounds(encode_codepoints(join_lines(texts)))
     worth = widths[script_numbers()[points.codes]]
     # The last character of each line is its line feed.
     worth[np.append(points.starts[1:] - 1, len(points.codes) - 1)] = 0

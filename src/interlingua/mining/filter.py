@@ -14,15 +14,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 from jaxtyping import Float64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.config import Above, CheckedSettings
-from interlingua.corpus.formats.bitext import TextPair, fields_of, guess_format
+from interlingua.corpus.formats.bitext import TextPair, guess_format, pair_fields
 from interlingua.errors import ConfigError
 from interlingua.mining.calibration.calibration import (
     PRECISIONS,
@@ -33,6 +32,7 @@ from interlingua.mining.calibration.calibration import (
     precision_interval,
 )
 from interlingua.mining.checks import Checker, CheckPlan, Pairs, find_check, hubs_of
+from interlingua.mining.pair_cut import PairCut
 from interlingua.mining.pipeline import Mined
 from interlingua.mining.writer import (
     DEFAULT_COLUMNS,
@@ -42,7 +42,7 @@ from interlingua.mining.writer import (
     Digits,
     PairRow,
     check_columns,
-    columns_of,
+    choose_columns,
     format_with_columns,
     open_rows,
     write_rows,
@@ -59,11 +59,11 @@ REJECTED = "rejected pairs"
 BELOW = "below the threshold"
 IMPROBABLE = "improbable"
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-LOOKED_AT = 1_000_000
+_LOOKED_AT = 1_000_000
 """Pairs of a stream of which the quantiles are."""
 MUCH = 0.3
 """Share of the pairs that a threshold cuts, from which on a line warns."""
-SHOWN = 12
+_SHOWN = 12
 """Pairs of a kind on the page of samples."""
 LEARNED_FROM = 200_000
 """Pairs at even distances through all, by which the share of right ones is estimated."""
@@ -71,54 +71,17 @@ JUDGE = (
     "50 pairs that you judge, at even distances through the list, would settle it: give them with"
     " --labels in place of --parallel"
 )
-PAIRS_AT_ONCE = 8192
+_PAIRS_AT_ONCE = 8192
 """Mined pairs that are filtered at a time."""
 TO_JUDGE = 200
 """Pairs on that page that are at even distances through all."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Selection(CheckedSettings):
-    """Which pairs are kept; without any of these, all.
-
-    Attributes:
-        threshold: least score.
-        probability: least probability, 0 to 1.
-        precision: the least score from which on the pairs are expected to be that precise, above 0
-            and at most 1.
-        prior: share of right pairs, 0 to 1; estimated from the scores by default.
-        checks: what is measured and rejects.
-        like_laser: the score must be above the threshold, not at it, and is written with all its
-            digits.
-    """
-
-    threshold: float | None = None
-    probability: Annotated[float, Above(0, below=1)] | None = None
-    precision: Annotated[float, Above(0, 1)] | None = None
-    prior: Annotated[float, Above(0, below=1)] | None = None
-    checks: CheckPlan
-    like_laser: bool = False
-
-    def __post_init__(self) -> None:
-        if self.threshold is not None and self.precision is not None:
-            raise ConfigError("a threshold and a precision are two ways to cut; give one of them")
-        if self.threshold is not None and math.isnan(self.threshold):
-            raise ConfigError("the threshold is not a number; choose a score, e.g. 1.05")
-
-    @property
-    def needs_calibration(self) -> list[str]:
-        """Names of the options that have no meaning without probabilities."""
-        return [
-            name
-            for name in ("probability", "precision", "prior")
-            if getattr(self, name) is not None
-        ]
-
-    def is_below(self, scores: Float64[ndarray, " n"], threshold: float) -> NDArray[np.bool_]:
-        """Mark the scores that the threshold cuts."""
-        if self.like_laser:
-            return np.asarray(scores <= threshold)
-        return np.asarray(scores < threshold)
+def is_cut(cut: PairCut, scores: Float64[ndarray, " n"], threshold: float) -> NDArray[np.bool_]:
+    """Mark the scores that a threshold cuts."""
+    if cut.is_like_laser:
+        return np.asarray(scores <= threshold)
+    return np.asarray(scores < threshold)
 
 
 class ScoredPairs(NamedTuple):
@@ -146,10 +109,11 @@ class Filter:
     """Looks at the scored pairs of one run.
 
     Args:
-        selection: which are kept.
+        cut: which are kept.
+        checks: what is measured and rejects.
         languages: of source and target.
         calibration: gives probabilities.
-        folder: for what the checks remember.
+        folder: for what the checks remember; None = it stays in memory.
 
     Attributes:
         read: pairs so far.
@@ -162,7 +126,7 @@ class Filter:
         learned_from: pairs that ``learn`` was given, in words.
         blank: pairs with a blank side, which have no score; they count in no quantile and in no
             share.
-        first_scores: of up to ``LOOKED_AT`` other pairs and the rest of their block, for the
+        first_scores: of up to ``_LOOKED_AT`` other pairs and the rest of their block, for the
             quantiles.
 
     Raises:
@@ -171,25 +135,27 @@ class Filter:
 
     def __init__(
         self,
-        selection: Selection,
+        cut: PairCut,
+        checks: CheckPlan,
         languages: tuple[str, str],
         calibration: Calibration | None,
-        folder: PathLike,
+        folder: Path | None,
     ) -> None:
-        if calibration is None and selection.needs_calibration:
+        cut.check_cut()
+        if calibration is None and cut.needs_calibration:
             raise ConfigError(
-                f"{selection.needs_calibration[0]} needs --calibration; make one with interlingua"
+                f"{cut.needs_calibration[0]} needs --calibration; make one with interlingua"
                 " calibrate for mine, with interlingua score --learn for score"
             )
-        self.selection = selection
+        self.cut = cut
         self.calibration = calibration
-        self.checker = Checker(selection.checks, languages, Path(folder))
+        self.checker = Checker(checks, languages, folder)
         self.read = 0
         self.kept = 0
         self.blank = 0
         self.reasons: Counter[str] = Counter()
-        self.threshold = selection.threshold
-        self.prior = selection.prior
+        self.threshold = cut.least_score
+        self.prior = cut.known_prior
         self.cuts: tuple[Cut, ...] = ()
         self.interval: tuple[float, float] | None = None
         self.learned_from = "the first pairs of the stream"
@@ -213,11 +179,11 @@ class Filter:
             self.prior = self.calibration.estimate_prior(scores)
         probabilities = self.calibration.probability(scores, prior=self.prior)
         self.cuts = expected_cuts(scores, probabilities, PRECISIONS)
-        if self.selection.precision is not None:
-            [cut] = expected_cuts(scores, probabilities, [self.selection.precision])
-            self.threshold = cut.score
+        if self.cut.precision is not None:
+            [found] = expected_cuts(scores, probabilities, [self.cut.precision])
+            self.threshold = found.score
             self.interval = precision_interval(
-                self.calibration, scores, cut.score, prior=self.selection.prior
+                self.calibration, scores, found.score, prior=self.cut.known_prior
             )
 
     def accepted(self, pairs: Sequence[TextPair]) -> NDArray[np.bool_]:
@@ -253,7 +219,7 @@ class Filter:
             [bool(pair.source.strip() and pair.target.strip()) for pair in block.pairs], bool
         )
         self.blank += int(np.count_nonzero(~has_text))
-        if sum(map(len, self.first_scores)) < LOOKED_AT:
+        if sum(map(len, self.first_scores)) < _LOOKED_AT:
             self.first_scores.append(block.scores[has_text])
 
     def _rejected(
@@ -264,10 +230,10 @@ class Filter:
     ) -> dict[str, NDArray[np.bool_]]:
         """Which pairs are rejected, by reason."""
         rejected: dict[str, NDArray[np.bool_]] = {}
-        if probabilities is not None and self.selection.probability is not None:
-            rejected[IMPROBABLE] = probabilities < self.selection.probability
+        if probabilities is not None and self.cut.least_probability is not None:
+            rejected[IMPROBABLE] = probabilities < self.cut.least_probability
         if self.threshold is not None:
-            rejected[BELOW] = self.selection.is_below(block.scores, self.threshold)
+            rejected[BELOW] = is_cut(self.cut, block.scores, self.threshold)
         return rejected | self.checker.rejected(measured)
 
     def report(self) -> list[str]:
@@ -281,7 +247,7 @@ class Filter:
             lines.append(quantile_line(np.concatenate(self.first_scores)))
         if self.prior is not None:
             lines.append(f"translations among the pairs: {self.prior:.1%}")
-        precision = self.selection.precision
+        precision = self.cut.precision
         if precision is not None and self.threshold is not None:
             cut = f"threshold {self.threshold:.4f}"
             if math.isinf(self.threshold):
@@ -303,7 +269,7 @@ class Filter:
 
     def _threshold_warning(self) -> list[str]:
         """A line where the given threshold cuts much; else none."""
-        threshold = self.selection.threshold
+        threshold = self.cut.least_score
         if threshold is None:
             return []
         # A pair with a blank side scores 0, so that any threshold above that cuts it.
@@ -343,7 +309,7 @@ def _row(
         lines = block.lines[at]
     columns |= values
     # What the input says of the pair besides is kept, under names that mean nothing else here.
-    extra = {name: value for name, value in fields_of(pair).items() if name not in columns}
+    extra = {name: value for name, value in pair_fields(pair).items() if name not in columns}
     return PairRow(pair, columns | extra, reasons, lines, values, tuple(extra))
 
 
@@ -405,7 +371,7 @@ def write_filtered(
         reject = None
         if rejected is not None:
             form = format_with_columns(rejected, REJECTED)
-            with_reasons = ("reasons", *columns_of(form, columns))
+            with_reasons = ("reasons", *choose_columns(form, columns))
             reject = stack.enter_context(
                 open_rows(rejected, format=form, columns=with_reasons, takes_extra=columns is None)
             )
@@ -478,12 +444,13 @@ class Written:
 def write_mined(
     mined: Mined,
     path: PathLike | None,
-    selection: Selection,
+    cut: PairCut,
+    checks: CheckPlan,
     *,
     languages: tuple[str, str],
     columns: Sequence[str] | None = None,
     calibration: Calibration | None = None,
-    folder: Path,
+    folder: Path | None,
     progress: Progress = SILENT,
 ) -> Written:
     """Write the pairs that are kept, best first.
@@ -491,19 +458,20 @@ def write_mined(
     Args:
         mined: what was found.
         path: .tsv, .jsonl, .csv, .xlsx or .tmx; None = the pairs come back in ``Written.kept``.
-        selection: which are kept.
+        cut: which are kept.
+        checks: what is measured and rejects.
         languages: of source and target.
         columns: see ``writer.write_rows``.
         calibration: gives the probabilities; the share of right pairs is estimated anew from the
             scores.
-        folder: for what the checks remember.
+        folder: for what the checks remember; None = it stays in memory.
         progress: shows how far the work is.
 
     Returns:
         Counts, cuts and samples.
     """
     scores = mined.pairs["score"]
-    chosen = Filter(selection, languages, calibration, folder)
+    chosen = Filter(cut, checks, languages, calibration, folder)
     # All scores are known here. The share and the threshold are those of pairs that no check
     # rejects; of very many pairs a part at even distances tells enough.
     step = max(1, ceil_div(len(scores), LEARNED_FROM))
@@ -519,24 +487,24 @@ def write_mined(
         interval=chosen.interval,
         advice=chosen.advice(),
         cuts=tuple(
-            cut._replace(pairs=cut.pairs * step, right=cut.right * step) for cut in chosen.cuts
+            one._replace(pairs=one.pairs * step, right=one.right * step) for one in chosen.cuts
         ),
-        rules=rules_in_words(selection.checks),
+        rules=rules_in_words(checks),
     )
     # The place in the list where the threshold cuts, for the samples around it.
     above = len(scores)
     if chosen.threshold is not None:
-        above -= int(np.count_nonzero(selection.is_below(scores, chosen.threshold)))
+        above -= int(np.count_nonzero(is_cut(cut, scores, chosen.threshold)))
     sampler = _Sampler(written, above, len(scores))
     rows = sampler.noted(chosen.rows(_blocks(mined, languages, progress)))
     kept_rows = (row for row in rows if not row.reasons)
     if path is None:
         written.kept = list(kept_rows)
     else:
-        name = check_output(path, columns, selection.checks)
+        name = check_output(path, columns, checks)
         # LASER's script writes all digits of a score.
         digits: Digits = SHORT
-        if selection.like_laser:
+        if cut.is_like_laser:
             digits = repr
         write_rows(
             kept_rows, path, format=name, columns=columns, languages=languages, digits=digits
@@ -549,8 +517,8 @@ def write_mined(
 def _blocks(mined: Mined, languages: tuple[str, str], progress: Progress) -> Iterator[ScoredPairs]:
     """The mined pairs with their texts, and where each stands."""
     progress.start(len(mined.pairs), "pairs", "writing pairs")
-    for start in range(0, len(mined.pairs), PAIRS_AT_ONCE):
-        part = mined.pairs[start : start + PAIRS_AT_ONCE]
+    for start in range(0, len(mined.pairs), _PAIRS_AT_ONCE):
+        part = mined.pairs[start : start + _PAIRS_AT_ONCE]
         pairs = []
         columns = []
         lines = []
@@ -580,8 +548,8 @@ def rules_in_words(checks: CheckPlan) -> dict[str, str]:
 def refused(checker: Checker, mined: Mined, pairs: NDArray[np.void]) -> NDArray[np.bool_]:
     """Mark the pairs that checks reject for what they are."""
     marks = np.zeros(len(pairs), bool)
-    for start in range(0, len(pairs), PAIRS_AT_ONCE):
-        numbers = pairs[["x", "y"]][start : start + PAIRS_AT_ONCE].tolist()
+    for start in range(0, len(pairs), _PAIRS_AT_ONCE):
+        numbers = pairs[["x", "y"]][start : start + _PAIRS_AT_ONCE].tolist()
         sources = [mined.x.texts[x] for x, _ in numbers]
         targets = [mined.y.texts[y] for _, y in numbers]
         marks[start : start + len(numbers)] = checker.refuses(sources, targets)
@@ -601,10 +569,10 @@ class _Sampler:
         self.written = written
         # Places in the list, by descending score: every so many-th of the best, those at even
         # distances through all, and those around the cut.
-        self.step = max(1, above // SHOWN)
+        self.step = max(1, above // _SHOWN)
         even = np.linspace(0, pairs - 1, min(pairs, TO_JUDGE)).round().astype(int)
         self.judged = set(even.tolist())
-        self.edge = range(max(0, above - SHOWN), min(pairs, above + SHOWN))
+        self.edge = range(max(0, above - _SHOWN), min(pairs, above + _SHOWN))
 
     def noted(self, rows: Iterable[PairRow]) -> Iterator[PairRow]:
         """The rows, each looked at as it goes by."""
@@ -620,10 +588,10 @@ class _Sampler:
         # A pair at the edge is shown there, and not among the best as well.
         if place in self.edge:
             written.borderline.append(row)
-        elif not row.reasons and len(written.best) < SHOWN and place % self.step == 0:
+        elif not row.reasons and len(written.best) < _SHOWN and place % self.step == 0:
             written.best.append(row)
         for reason in row.reasons:
             some = written.rejects.setdefault(reason, [])
             # Pairs below the threshold are shown around the cut, where they are of interest.
-            if len(some) < SHOWN and reason != BELOW:
+            if len(some) < _SHOWN and reason != BELOW:
                 some.append(row)

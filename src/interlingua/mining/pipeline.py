@@ -1,11 +1,15 @@
-"""From two files of texts to scored pairs, by steps that lie in a work folder.
+"""From two files of texts to scored pairs, in a work folder or in memory.
 
-A killed run goes on from there. The steps of ``mine_files`` are: read both sides and lay down their
-texts (``texts``), embed them (``vectors``), find the k nearest of every text on the other side, a
-tile of the whole product at a time (``retrieval.topk.tiles``), and choose pairs by their margins
-(``candidates``). Where documents are matched, the last two are done within each pair of them
-(``documents``). Shards of one job share the embedding and the search; a last run without a shard
-joins their results.
+The steps of ``mine_files`` are: read both sides and number their texts (``texts``), embed them
+(``vectors``), find the k nearest of every text on the other side, a tile of the whole product at a
+time (``retrieval.topk.tiles``), and choose pairs by their margins (``candidates``). If documents
+are matched, the last two are done within each pair of them (``documents``).
+
+With a work folder, a killed run resumes from its steps. Shards of one job share the embedding and
+the search; a last run without a shard joins their results. Held-out texts are mixed into the sides
+by steps of their own (``mixed-x``), which take the vectors of the other texts as they are. So
+calibration and mining in one work folder embed each text once. Without a work folder no file is
+written.
 """
 
 from __future__ import annotations
@@ -13,37 +17,46 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float32
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.config import CheckedSettings
-from interlingua.config.languages import resolve
-from interlingua.config.registry import check_choice
+from interlingua.config.languages import resolve_language
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import checked_texts
 from interlingua.errors import ConfigError, DataError, count_of
-from interlingua.functional.margin import MARGINS, Margin
-from interlingua.mining import defaults
 from interlingua.mining.candidates import (
     FOUND,
     CandidatePairs,
     Refuses,
-    Retrieval,
     without_partners,
 )
-from interlingua.mining.documents import DocumentMatch, check_matches, document_pairs, reader
-from interlingua.mining.texts import Equal, Layout, Line, NumberedTexts, build_side, mapped
+from interlingua.mining.documents import (
+    DocumentMatch,
+    check_matches,
+    collect_document_pairs,
+    reader,
+)
+from interlingua.mining.pair_search import PairSearch
+from interlingua.mining.texts import (
+    Line,
+    NumberedTexts,
+    TextLayout,
+    build_side,
+    mapped,
+    number_texts,
+)
 from interlingua.mining.vectors import (
     PORTION,
+    VECTOR_FILES,
+    VectorsOfTexts,
     check_identity,
     check_known,
     count_zeros,
@@ -54,22 +67,24 @@ from interlingua.mining.vectors import (
     load_vectors,
     no_model,
     open_vectors,
+    side_vectors,
 )
-from interlingua.retrieval.topk.approximate import Approximate, find_approximately
+from interlingua.retrieval.topk.approximate import find_approximately
 from interlingua.retrieval.topk.exact import Neighbors
 from interlingua.retrieval.topk.speed import search_speed
 from interlingua.retrieval.topk.tiles import (
     JOURNAL,
+    LISTS,
+    TileLists,
     TilePlan,
     block_sizes,
     join_shards,
-    neighbor_blocks,
     search_tiles,
     tiles_for,
 )
 from interlingua.runtime.progress import SILENT, Expected, Progress
 from interlingua.runtime.workers import Workers
-from interlingua.storage.files import PathLike, atomic_write, sha256_file
+from interlingua.storage.files import PathLike, atomic_write, remove_entries, sha256_file
 from interlingua.storage.remote import name_of
 from interlingua.storage.workspace import Workspace
 
@@ -78,8 +93,14 @@ PAIR_SECONDS = 2e-5
 DOCUMENT_SECONDS = 3e-5
 """Of a candidate that is looked at, of a pair that is checked and written, and of a text compared
 within documents; on one core of a server. They are little compared with the model's."""
+NEIGHBOR_FILES = rf"{JOURNAL}|{LISTS}"
+"""Names of the files of a folder of neighbors."""
 LEAST_TEXTS = 10
 """Texts of a side per neighbor of k, below which a warning says that margins mean nothing."""
+_MIXED = "mixed-"
+"""Beginning of the names of steps with held-out texts."""
+_Embedded = tuple[Mapping[str, NumberedTexts], Mapping[str, Float32[ndarray, "n d"]]]
+"""The texts and the vectors of both sides, ``x`` and ``y``."""
 FEW = 16
 """Texts of a side that are embedded to try the search."""
 RefusesTexts = Callable[[Sequence[str], Sequence[str]], Bool[ndarray, " n"]]
@@ -92,10 +113,11 @@ class TextFile(NamedTuple):
     Attributes:
         path: the file, or what several are called together.
         language: a code such as ``zho_Hans``.
-        layout: see ``read_lines``.
+        layout: see ``mining.texts.read_text_lines``.
         encode: gives the vectors of texts; none where all are known.
         vectors: files of known vectors, one per line.
-        extra: lines that stand behind those of the file.
+        extra: the lines of a side in memory.
+        held_out: lines that are mixed in behind all others.
         parts: the files that are read one behind the other, if they are several or copies.
         bad: what becomes of lines that can't be read; by default the first one stops.
         column: of a table; see ``with_lines``.
@@ -104,10 +126,11 @@ class TextFile(NamedTuple):
 
     path: PathLike
     language: str
-    layout: Layout = "lines"
+    layout: TextLayout = "lines"
     encode: Encode | None = None
     vectors: Sequence[PathLike] = ()
     extra: Sequence[Line] = ()
+    held_out: Sequence[Line] = ()
     parts: Sequence[PathLike] = ()
     bad: BadLines | None = None
     column: str | None = None
@@ -142,18 +165,18 @@ def text_side(
     ]
     code = ""
     if language:
-        code = resolve(language).code
+        code = resolve_language(language).code
     return TextFile(path=name, language=code, encode=encode, extra=lines, in_memory=True)
 
 
-def with_lines(file: TextFile, folder: Path) -> TextFile:
+def with_lines(file: TextFile, folder: Path | None) -> TextFile:
     """The side with a text file in place of each table (CSV, XLSX).
 
     Sentence i is row i of its column.
 
     Args:
         file: the side.
-        folder: of all that mining makes on the way.
+        folder: the work folder; None for a side in memory.
 
     Raises:
         ConfigError: a column is named of what is not a table, or tables are to be read in another
@@ -165,6 +188,7 @@ def with_lines(file: TextFile, folder: Path) -> TextFile:
     tables = [part for part in file.files if is_table(part)]
     if not tables:
         return file
+    assert folder is not None
     if file.layout != "lines":
         raise ConfigError(
             f"{tables[0]}: a table is read as lines, not as {file.layout}; leave out --layout"
@@ -184,56 +208,6 @@ def _as_lines(part: PathLike, file: TextFile, folder: Path) -> PathLike:
         for text in read_column(part, column=file.column, language=file.language, bad=file.bad):
             lines.write(f"{text}\n")
     return path
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MineConfig(CheckedSettings):
-    """How pairs are found.
-
-    Attributes:
-        k: neighbors scored, and averaged over in the margin.
-        margin: ratio, distance or absolute (plain cosine).
-        retrieval: forward, backward, intersection or max.
-        equal: which lines hold the same text: exact, folded (but for case, punctuation and white
-            space), never.
-        memory: bytes for reading, searching and choosing, without those of the model.
-        documents: how documents are matched, where texts are compared within matched ones alone.
-        background: texts of the other side that the margins within documents are also taken over.
-        approximate: search by FAISS or among codes, in place of exactly.
-        like_laser: as LASER's mine_bitexts does it with ``--unify``, see docs/methods/mining.md.
-        device: where the products are made; within documents and among codes only those of large
-            searches.
-    """
-
-    k: defaults.Neighbors = defaults.K
-    margin: Margin = defaults.MARGIN
-    retrieval: Retrieval = defaults.RETRIEVAL
-    equal: Equal = defaults.EQUAL
-    memory: int = defaults.MEMORY_GIB * 2**30
-    documents: DocumentMatch | None = None
-    background: defaults.Background = defaults.BACKGROUND
-    approximate: Approximate | None = None
-    like_laser: bool = False
-    device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        check_choice("margin", self.margin, MARGINS)
-        check_choice("retrieval", self.retrieval, get_args(Retrieval))
-        check_choice("equal", self.equal, get_args(Equal))
-        if self.like_laser and self.documents is not None:
-            raise ConfigError("LASER's script knows no documents; drop one of the two options")
-        if self.approximate is not None and self.documents is not None:
-            raise ConfigError(
-                "within documents the search is exact, and short; drop the approximate one"
-            )
-
-    @property
-    def scoring(self) -> str:
-        """In words, what decides what a score means."""
-        words = f"mine {self.margin} k={self.k} {self.retrieval}"
-        if self.documents is not None:
-            words += f" within documents and {self.background} others"
-        return words
 
 
 class Mined(NamedTuple):
@@ -258,8 +232,8 @@ class Mined(NamedTuple):
 def mine_files(
     source: TextFile,
     target: TextFile,
-    config: MineConfig,
-    work: Workspace,
+    config: PairSearch,
+    work: Workspace | None = None,
     *,
     model: str,
     shard: tuple[int, int] | None = None,
@@ -267,13 +241,13 @@ def mine_files(
     refuses: RefusesTexts | None = None,
     progress: Progress = SILENT,
 ) -> Mined | None:
-    """Find and scores pairs; all that takes time is resumed.
+    """Find and score pairs; all that takes time is resumed.
 
     Args:
         source: the one side.
         target: the other.
         config: how.
-        work: all that is made on the way.
+        work: the work folder; None = both sides are in memory, and no file is written.
         model: what tells the model and how texts are given to it: vectors of another are refused.
         shard: do one of several parts, ``(2, 8)``, alone.
         workers: who embeds and searches; this process by default.
@@ -287,13 +261,88 @@ def mine_files(
         ConfigError: the folder holds another run.
         DataError: a file can't be used, or was damaged and can't be made again.
     """
+    config.check_search()
     _check_parts(config, shard, workers)
     files = {"x": source, "y": target}
-    # Read. All shards share these files: the first one writes them, the others find them.
-    folder = work.path
-    places = {name: vectors_of(folder, name) for name in files}
+    if work is None:
+        embedded = _embed_in_memory(files, config, workers, progress)
+    else:
+        found = _embed_in(work, files, config, model, shard, workers, progress)
+        if found is None:
+            return None
+        embedded = found
+        if source.held_out or target.held_out:
+            embedded = _mix_in(work, files, config, model, found, workers, progress)
+    sides, vectors = embedded
+    one_width(files.values(), list(vectors.values()))
+    # Search and choose.
+    by_number = _by_number(sides, refuses)
+    again = None
+    match = config.document_match
+    if match is not None:
+        pairs, note = _search_documents(sides, vectors, match, config, by_number, progress)
+    else:
+        folder = None
+        if work is not None:
+            folder = work.path
+        name = f"neighbors-{_prefix(files)}k{config.k}"
+        lists, note = _search(vectors, folder, name, config, shard, workers, progress)
+        if shard is not None:
+            return None
+        pairs = _retrieve(lists, folder, config, by_number, progress)
+        again = functools.partial(_retrieve_without, lists, config, by_number)
+    notes = [_note(file, sides[side]) for side, file in files.items()]
+    notes += chain.from_iterable(_warnings(file, vectors[side]) for side, file in files.items())
+    if note:
+        notes.append(note)
+    notes += _few_texts(sides, config)
+    return Mined(sides["x"], sides["y"], pairs, notes, again)
+
+
+def _embed_in_memory(
+    files: Mapping[str, TextFile], config: PairSearch, workers: Workers | None, progress: Progress
+) -> _Embedded:
+    """Number and embed the texts of two sides in memory."""
+    sides = {}
+    vectors = {}
+    for name, file in files.items():
+        sides[name] = number_texts(
+            chain(file.extra, file.held_out),
+            path=file.path,
+            equal=config.equal,
+            keep_blank=config.is_like_laser,
+            memory=config.memory_bytes,
+        )
+    for name, file in files.items():
+        vectors[name] = side_vectors(
+            sides[name],
+            file.encode or no_model,
+            path=file.path,
+            workers=workers,
+            label=f"embedding {name_of(file.path)}",
+            progress=progress,
+        )
+    return sides, vectors
+
+
+def _embed_in(
+    work: Workspace,
+    files: Mapping[str, TextFile],
+    config: PairSearch,
+    model: str,
+    shard: tuple[int, int] | None,
+    workers: Workers | None,
+    progress: Progress,
+) -> _Embedded | None:
+    """Number and embed the texts of two sides, without held-out ones, in a work folder.
+
+    Returns:
+        None if other shards have not embedded their portions yet.
+    """
+    places = {name: vectors_of(work.path, name) for name in files}
     sides: dict[str, NumberedTexts] = {}
     identities: dict[str, dict[str, Any]] = {}
+    # Read. All shards share these files: the first one writes them, the others find them.
     with work.alone():
         for name, file in files.items():
             sides[name] = prepare_side(file, config, work, name, progress)
@@ -301,9 +350,10 @@ def mine_files(
         for name, side in sides.items():
             check_identity(places[name], identities[name])
             drop_damaged(places[name], len(side), shard or (1, 1))
-    if config.documents is not None:
-        check_matches(sides["x"], sides["y"], config.documents)
-    progress.expect(lambda: _outlook(files, sides, config, folder, workers))
+    match = config.document_match
+    if match is not None:
+        check_matches(sides["x"], sides["y"], match)
+    progress.expect(lambda: _outlook(files, sides, config, work.path, workers))
     # Embed. A shard makes its own portions; the search needs those of all.
     missing = 0
     for name, file in files.items():
@@ -313,32 +363,66 @@ def mine_files(
         )
     if missing and shard is not None:
         return None
-    one_width(files.values(), [load_vectors(place) for place in places.values()])
-    # Search and choose.
-    by_number = _by_number(sides, refuses)
-    again = None
-    if config.documents is not None:
-        pairs, note = _search_documents(
-            sides, config.documents, folder, config, by_number, progress
+    return sides, {name: load_vectors(place) for name, place in places.items()}
+
+
+def _mix_in(
+    work: Workspace,
+    files: Mapping[str, TextFile],
+    config: PairSearch,
+    model: str,
+    plain: _Embedded,
+    workers: Workers | None,
+    progress: Progress,
+) -> _Embedded:
+    """Number and embed both sides with their held-out texts mixed in.
+
+    The texts of a side have the same numbers as without held-out texts, which come behind them.
+
+    Args:
+        work: the work folder.
+        files: with held-out lines.
+        config: how pairs are found.
+        model: see ``mine_files``.
+        plain: the sides without held-out texts, and their vectors.
+        workers: who embeds.
+        progress: shows how far the work is.
+    """
+    sides = {}
+    vectors = {}
+    for side, file in files.items():
+        name = f"{_MIXED}{side}"
+        folder = vectors_of(work.path, name)
+        sides[side] = prepare_side(file, config, work, name, progress, held_out=file.held_out)
+        identity = vectors_identity(file, model, work.digest(name))
+        check_identity(folder, identity)
+        drop_damaged(folder, len(sides[side]))
+        embed_side(
+            sides[side],
+            file.encode or no_model,
+            folder,
+            identity=identity,
+            known=VectorsOfTexts(plain[1][side]),
+            path=file.path,
+            workers=workers,
+            label=f"embedding held-out texts, {name_of(file.path)}",
+            progress=progress,
         )
-    else:
-        plan, found, note = _search(folder, config, shard, workers, progress)
-        if shard is not None:
-            return None
-        pairs = _retrieve(plan, found, folder, config, by_number, progress)
-        again = functools.partial(_retrieve_without, plan, found, config, by_number)
-    notes = [_note(file, sides[side]) for side, file in files.items()]
-    notes += chain.from_iterable(_warnings(file, places[side]) for side, file in files.items())
-    if note:
-        notes.append(note)
-    notes += _few_texts(sides, config)
-    return Mined(sides["x"], sides["y"], pairs, notes, again)
+        vectors[side] = load_vectors(folder)
+    return sides, vectors
 
 
-def _few_texts(sides: Mapping[str, NumberedTexts], config: MineConfig) -> list[str]:
+def _prefix(files: Mapping[str, TextFile]) -> str:
+    """Return the beginning of the names of parts with held-out texts, if there are any."""
+    if any(file.held_out for file in files.values()):
+        return _MIXED
+    return ""
+
+
+def _few_texts(sides: Mapping[str, NumberedTexts], config: PairSearch) -> list[str]:
     """A warning where a side has too few texts for a margin; else none."""
     # Within documents the means are over the background too.
-    if config.margin == "absolute" or config.documents is not None:
+    if config.margin == "absolute" or config.documents:
         return []
     fewest = min(map(len, sides.values()))
     least = LEAST_TEXTS * config.k
@@ -353,42 +437,42 @@ def _few_texts(sides: Mapping[str, NumberedTexts], config: MineConfig) -> list[s
 
 def _search_documents(
     sides: Mapping[str, NumberedTexts],
+    vectors: Mapping[str, Float32[ndarray, "n d"]],
     match: DocumentMatch,
-    work: Path,
-    config: MineConfig,
+    config: PairSearch,
     refuses: Refuses | None,
     progress: Progress,
 ) -> tuple[NDArray[np.void], str]:
     """The pairs within matched documents, and a note."""
-    return document_pairs(
+    return collect_document_pairs(
         sides["x"],
         sides["y"],
-        load_vectors(vectors_of(work, "x")),
-        load_vectors(vectors_of(work, "y")),
+        vectors["x"],
+        vectors["y"],
         match,
         k=config.k,
         margin=config.margin,
         retrieval=config.retrieval,
         background=config.background,
-        device=config.device,
+        device=config.search_device,
         refuses=refuses,
         progress=progress,
     )
 
 
 def _check_parts(
-    config: MineConfig, shard: tuple[int, int] | None, workers: Workers | None
+    config: PairSearch, shard: tuple[int, int] | None, workers: Workers | None
 ) -> None:
     """Refuse parts of what can't be parted.
 
     Raises:
         ConfigError: two of the options exclude each other.
     """
-    if shard is not None and config.documents is not None:
+    if shard is not None and config.documents:
         raise ConfigError(
             "matched documents are not searched in shards; split the matches in files instead"
         )
-    if config.approximate is not None and (shard or workers):
+    if config.approximation is not None and (shard or workers):
         raise ConfigError(
             "an approximate search is one process's; drop it, or the shard or cluster"
         )
@@ -410,29 +494,31 @@ def _by_number(sides: Mapping[str, NumberedTexts], refuses: RefusesTexts | None)
 def _outlook(
     files: Mapping[str, TextFile],
     sides: Mapping[str, NumberedTexts],
-    config: MineConfig,
+    config: PairSearch,
     work: Path,
     workers: Workers | None,
 ) -> dict[str, Expected]:
     """What the steps to come will take; a small search is tried on vectors of a few texts."""
     n, m = len(sides["x"]), len(sides["y"])
     found = {
-        f"embedding {name_of(file.path)}": Expected(sides[side].texts.total_bytes, None)
+        f"embedding {name_of(file.path)}": Expected(sum(map(len, sides[side].texts)), None)
         for side, file in files.items()
     }
-    if config.documents is not None:
+    if config.documents:
         found["documents"] = Expected(n + m, DOCUMENT_SECONDS)
-    elif config.approximate is None:
+    elif config.approximation is None:
         few = [
             some_vectors(file, sides[side], vectors_of(work, side), workers)
             for side, file in files.items()
         ]
         one_width(files.values(), few)
-        rows, _ = block_sizes(n, m, few[0].shape[1], config.k, config.memory, tiles_for(workers))
-        speed = search_speed(few[0], few[1], config.k, (n, m), config.device)
+        rows, _ = block_sizes(
+            n, m, few[0].shape[1], config.k, config.memory_bytes, tiles_for(workers)
+        )
+        speed = search_speed(few[0], few[1], config.k, (n, m), config.search_device)
         seconds = speed.seconds(n, m, config.k, rows)
         found["nearest neighbors"] = Expected(seconds / (workers or Workers()).slots)
-    if config.documents is None:
+    if not config.documents:
         found["choosing pairs"] = Expected(n + m, CHOICE_SECONDS)
     return found | {"writing pairs": Expected(min(n, m), PAIR_SECONDS)}
 
@@ -442,10 +528,8 @@ def some_vectors(
 ) -> Float32[ndarray, "n d"]:
     """Vectors of a few texts of a side, from what is there or by the model."""
     if file.vectors:
-        # A row per line of the file; the extra lines behind them have none.
-        lines = len(side.text_of_line) - len(file.extra)
         first = side.first_lines(0, min(FEW, len(side)))
-        return open_vectors(file.vectors, lines).scaled(first[first < lines])
+        return open_vectors(file.vectors, len(side.text_of_line)).scaled(first)
     if 0 in finished(folder):
         return np.array(load_vectors(folder)[:FEW])
     task = (file.encode or no_model, side.texts[:FEW])
@@ -471,9 +555,9 @@ def one_width(files: Iterable[TextFile], tables: Sequence[NDArray[np.floating]])
         )
 
 
-def _warnings(file: TextFile, folder: Path) -> list[str]:
+def _warnings(file: TextFile, vectors: Float32[ndarray, "n d"]) -> list[str]:
     """What is suspicious in the vectors that a user gave; a model's own are not looked at."""
-    if not file.vectors or not (zeros := count_zeros(folder)):
+    if not file.vectors or not (zeros := count_zeros(vectors)):
         return []
     return [
         f"warning: {file.vectors[0]}: {zeros:,} texts have a vector of zeros, near to no other;"
@@ -484,57 +568,76 @@ def _warnings(file: TextFile, folder: Path) -> list[str]:
 def _note(file: TextFile, side: NumberedTexts) -> str:
     """What a side holds, in words."""
     note = f"{file.path}: {count_of(len(side.text_of_line), 'lines')}, {len(side):,} texts"
-    if file.extra and not file.in_memory:
-        note += f", {len(file.extra):,} held-out ones among them"
+    if file.held_out:
+        note += f", {len(file.held_out):,} held-out ones among them"
     if side.blank:
         note += f", {side.blank:,} blank lines left out"
     return note
 
 
 def _search(
-    work: Path,
-    config: MineConfig,
+    vectors: Mapping[str, Float32[ndarray, "n d"]],
+    work: Path | None,
+    name: str,
+    config: PairSearch,
     shard: tuple[int, int] | None,
     workers: Workers | None,
     progress: Progress,
-) -> tuple[TilePlan, Path, str]:
+) -> tuple[TileLists, str]:
     """Find the neighbors of all vectors, or those of a shard.
 
+    Args:
+        vectors: of both sides.
+        work: the work folder; None = the neighbors stay in memory.
+        name: of the part with the neighbors.
+        config: how to search.
+        shard: see ``mine_files``.
+        workers: who searches.
+        progress: shows how far the work is.
+
     Returns:
-        How they were cut, the folder of all of them, and what to tell.
+        The neighbors, and a note for the user or nothing.
     """
-    x, y = (load_vectors(vectors_of(work, side)) for side in ("x", "y"))
-    how = config.approximate
-    # Another k or another search has another folder; the margin and the retrieval need none.
-    name = f"neighbors-k{config.k}"
+    x, y = vectors["x"], vectors["y"]
+    how = config.approximation
+    plan = TilePlan.of(x, y, k=config.k, memory=config.memory_bytes, least_tiles=tiles_for(workers))
+    folder = None
+    own = None
+    if work is not None:
+        # Another k or another search has another folder; the margin and the retrieval need none.
+        if how is not None:
+            name += f"-{how.kind}-{how.effort}"
+        folder = work / name
+        own = folder
+        if shard is not None:
+            own = folder / f"{shard[0]}of{shard[1]}"
+        # What was begun resumes with the same tiles, even if the memory is another one now.
+        shards = sorted(path.parent for path in folder.glob(f"*of*/{JOURNAL}"))
+        plan = plan.begun([own, *shards], config.memory_bytes)
+        if shards and shard is None:
+            join_shards(plan, shards, folder)
     if how is not None:
-        name += f"-{how.kind}-{how.effort}"
-    folder = work / name
-    own = folder
-    if shard is not None:
-        own = folder / f"{shard[0]}of{shard[1]}"
-    # What was begun goes on in the same tiles, even if the memory is another one now.
-    shards = sorted(path.parent for path in folder.glob(f"*of*/{JOURNAL}"))
-    plan = TilePlan.of(x, y, k=config.k, memory=config.memory, least_tiles=tiles_for(workers))
-    plan = plan.begun([own, *shards], config.memory)
-    if shards and shard is None:
-        join_shards(plan, shards, folder)
-    if how is not None:
-        note = find_approximately(
-            x, y, plan, folder, how, memory=config.memory, device=config.device, progress=progress
+        return find_approximately(
+            x,
+            y,
+            plan,
+            folder,
+            how,
+            memory=config.memory_bytes,
+            device=config.search_device,
+            progress=progress,
         )
-        return plan, folder, note
-    search_tiles(
+    lists = search_tiles(
         x,
         y,
         plan,
         own,
         shard=shard or (1, 1),
         workers=workers,
-        device=config.device,
+        device=config.search_device,
         progress=progress,
     )
-    return plan, folder, ""
+    return lists, ""
 
 
 def vectors_of(work: Path, side: str) -> Path:
@@ -543,29 +646,45 @@ def vectors_of(work: Path, side: str) -> Path:
 
 
 def prepare_side(
-    file: TextFile, config: MineConfig, work: Workspace, name: str, progress: Progress
+    file: TextFile,
+    config: PairSearch,
+    work: Workspace,
+    name: str,
+    progress: Progress,
+    *,
+    held_out: Sequence[Line] = (),
 ) -> NumberedTexts:
-    """Lay down the texts of a file; see ``build_side``.
+    """Number the texts of a file in a step of the work folder; see ``build_side``.
+
+    Args:
+        file: the side.
+        config: how pairs are found.
+        work: the work folder.
+        name: of the step.
+        progress: shows how far the work is.
+        held_out: lines behind those of the file. A step with other ones is replaced.
 
     Raises:
         ConfigError: there are vectors of other texts.
     """
-    strip = not config.like_laser
-    read = reader(
-        file.files, file.layout, config.documents, language=file.language, strip=strip, bad=file.bad
-    )
-    # All that decides which texts there are: a side of other facts is not taken for this one.
-    facts = [*map(sha256_file, file.files), file.layout, config.equal, str(config.like_laser)]
-    if config.documents:
-        facts.append(f"{config.documents.how} {file.language}")
+    extra = [*file.extra, *held_out]
+    strip = not config.is_like_laser
+    match = config.document_match
+    read = reader(file.files, file.layout, match, language=file.language, strip=strip, bad=file.bad)
+    # Settings that determine which texts there are. A side with other settings is made again.
+    facts = [*map(sha256_file, file.files), file.layout, config.equal, str(config.is_like_laser)]
+    if match is not None:
+        facts.append(f"{match.how} {file.language}")
     if file.bad is not None and file.bad.skips:
         facts.append("skip")
-    extra = hashlib.sha256("".join(f"{line.text}\n" for line in file.extra).encode()).hexdigest()
-    key = " ".join([*facts, extra])
+    digest = hashlib.sha256("".join(f"{line.text}\n" for line in extra).encode()).hexdigest()
+    key = " ".join([*facts, digest])
     if work.is_done(name, key):
         return NumberedTexts.load(work.path / name)
     # Texts of another input are replaced as long as no vectors of them are lost by that.
-    if work.key(name) not in (None, key) and finished(vectors_of(work.path, name)):
+    if held_out:
+        _drop_parts(work.path, name)
+    elif work.key(name) not in (None, key) and finished(vectors_of(work.path, name)):
         raise ConfigError(
             f"{work.path / name} holds other texts or settings; choose another --work folder or"
             " remove it"
@@ -573,15 +692,22 @@ def prepare_side(
     with work.step(name, key) as folder:
         build_side(
             folder,
-            lambda: chain(read(), file.extra),
+            lambda: chain(read(), extra),
             path=file.path,
             equal=config.equal,
-            keep_blank=config.like_laser,
-            memory=config.memory,
+            keep_blank=config.is_like_laser,
+            memory=config.memory_bytes,
             label=f"reading {name_of(file.path)}",
             progress=progress,
         )
     return NumberedTexts.load(work.path / name)
+
+
+def _drop_parts(work: Path, name: str) -> None:
+    """Remove vectors and neighbors of other held-out texts; the vectors are quickly made."""
+    remove_entries(vectors_of(work, name), VECTOR_FILES)
+    for folder in work.glob(f"neighbors-{_MIXED}k*"):
+        remove_entries(folder, NEIGHBOR_FILES)
 
 
 def vectors_identity(file: TextFile, model: str, texts: str) -> dict[str, Any]:
@@ -599,7 +725,7 @@ def vectors_identity(file: TextFile, model: str, texts: str) -> dict[str, Any]:
 def embed_file(
     file: TextFile,
     side: NumberedTexts,
-    config: MineConfig,
+    config: PairSearch,
     folder: Path,
     identity: Mapping[str, Any],
     shard: tuple[int, int],
@@ -609,8 +735,8 @@ def embed_file(
     """Make the vectors of a side; see ``embed_side``."""
     known = None
     if file.vectors:
-        lines = len(side.text_of_line) - len(file.extra)
-        known = open_vectors(file.vectors, lines, last=config.like_laser)
+        lines = len(side.text_of_line)
+        known = open_vectors(file.vectors, lines, last=config.is_like_laser)
     # Known vectors are looked at before anything is written, as a file that is refused may be
     # corrected, and its digest is another one then.
     if known is not None and not finished(folder):
@@ -633,34 +759,40 @@ def embed_file(
 
 
 def _retrieve(
-    plan: TilePlan,
-    folder: Path,
-    work: Path,
-    config: MineConfig,
+    lists: TileLists,
+    work: Path | None,
+    config: PairSearch,
     refuses: Refuses | None,
     progress: Progress,
 ) -> NDArray[np.void]:
-    """Write the pairs of the retrieval, best first, and map them."""
-    blocks = functools.partial(neighbor_blocks, plan, folder)
+    """Return the pairs of the retrieval, best first, in memory or mapped from a work folder."""
+    plan = lists.plan
     sizes = {"x": plan.n, "y": plan.m}
-    scored = CandidatePairs.of_blocks(blocks, sizes, margin=config.margin, folder=work / "scores")
-    path = work / "scores" / "found.bin"
+    folder = None
+    if work is not None:
+        folder = work / "scores"
+    scored = CandidatePairs.of_blocks(lists.blocks, sizes, margin=config.margin, folder=folder)
     # LASER's script writes the pairs of one direction in the order of their texts.
     parts = scored.retrieved(
-        config.retrieval, memory=config.memory, ordered=not config.like_laser, refuses=refuses
+        config.retrieval,
+        memory=config.memory_bytes,
+        ordered=not config.is_like_laser,
+        refuses=refuses,
     )
+    total = scored.retrieved_count(config.retrieval)
+    if folder is None:
+        return np.concatenate([np.zeros(0, FOUND), *parts])
+    path = folder / "found.bin"
     with open(path, "wb") as file:
         for part in parts:
             file.write(part.tobytes())
-            total = scored.retrieved_count(config.retrieval)
             progress.start(total, "texts", "choosing pairs", done=scored.looked_at)
     return mapped(path, FOUND)
 
 
 def _retrieve_without(
-    plan: TilePlan,
-    folder: Path,
-    config: MineConfig,
+    lists: TileLists,
+    config: PairSearch,
     refuses: Refuses | None,
     hidden: NDArray[np.void],
 ) -> NDArray[np.void]:
@@ -671,8 +803,7 @@ def _retrieve_without(
     that are mined.
 
     Args:
-        plan: of the search that was made.
-        folder: of its neighbors.
+        lists: the neighbors.
         config: how pairs are found.
         refuses: see ``Retrieval``.
         hidden: ``FOUND`` records, each text in at most one.
@@ -680,19 +811,20 @@ def _retrieve_without(
     Returns:
         ``FOUND`` records of which a text was hidden from another, in memory.
     """
+    plan = lists.plan
     partners = {"x": np.full(plan.n, -1, np.int64), "y": np.full(plan.m, -1, np.int64)}
     for side, other in (("x", "y"), ("y", "x")):
         partners[side][hidden[side]] = hidden[other]
 
     def blocks(side: Any) -> Iterator[tuple[int, Neighbors]]:
-        for start, neighbors in neighbor_blocks(plan, folder, side):
+        for start, neighbors in lists.blocks(side):
             stop = start + len(neighbors.indices)
             yield start, without_partners(neighbors, partners[side][start:stop])
 
     sizes = {"x": plan.n, "y": plan.m}
     scored = CandidatePairs.of_blocks(blocks, sizes, margin=config.margin)
     found = [np.zeros(0, FOUND)]
-    for part in scored.retrieved(config.retrieval, memory=config.memory, refuses=refuses):
+    for part in scored.retrieved(config.retrieval, memory=config.memory_bytes, refuses=refuses):
         was_hidden = (partners["x"][part["x"]] >= 0) | (partners["y"][part["y"]] >= 0)
         # A partner may be the only neighbor there is.
         is_other = partners["x"][part["x"]] != part["y"]

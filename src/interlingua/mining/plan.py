@@ -24,16 +24,16 @@ from numpy import ndarray
 from interlingua.corpus.samples.reservoir import reservoir
 from interlingua.errors import DataError, count_of
 from interlingua.mining.candidates import FOUND
+from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.pipeline import (
     CHOICE_SECONDS,
     DOCUMENT_SECONDS,
     PAIR_SECONDS,
-    MineConfig,
     TextFile,
     one_width,
     vectors_of,
 )
-from interlingua.mining.texts import read_lines
+from interlingua.mining.texts import read_text_lines
 from interlingua.mining.vectors import PORTION, finished, open_vectors
 from interlingua.retrieval.topk.speed import search_speed
 from interlingua.retrieval.topk.tiles import block_sizes, bytes_of_a_vector
@@ -41,9 +41,9 @@ from interlingua.runtime import duration, peak_rss_bytes, size_text
 from interlingua.runtime.portions import ceil_div
 
 TRIED_TEXTS = 1024
-"""Texts drawn for the trial of the model, of which as many are embedded as ``TRIAL_SECONDS``
+"""Texts drawn for the trial of the model, of which as many are embedded as ``_TRIAL_SECONDS``
 allow."""
-TRIAL_SECONDS = 8.0
+_TRIAL_SECONDS = 8.0
 SAMPLED_TEXTS = 20_000
 """Different texts by which the number of all different texts is estimated, to 1 % of it."""
 LINE_BYTES = 48
@@ -126,8 +126,8 @@ class Estimate:
 def estimate(
     source: TextFile,
     target: TextFile,
-    config: MineConfig,
-    folder: Path,
+    config: PairSearch,
+    folder: Path | None,
     *,
     least_tiles: int = 1,
     at_once: int = 1,
@@ -138,32 +138,37 @@ def estimate(
         source: the one side.
         target: the other.
         config: how pairs are to be found.
-        folder: the work folder; its vectors need not be made again.
+        folder: the work folder, if there is one; its vectors need not be made again.
         least_tiles: see ``TilePlan.of``.
         at_once: tasks that many workers do at once.
 
     Raises:
         DataError: a side has no text, or vectors that don't fit it.
     """
-    files = (source, vectors_of(folder, "x")), (target, vectors_of(folder, "y"))
+    files = {"x": source, "y": target}
     # Embedding: a known vector costs nothing, its rate is infinite.
-    sides = [_measure(file, config, at) for file, at in files]
+    sides = []
+    for name, file in files.items():
+        at = None
+        if folder is not None:
+            at = vectors_of(folder, name)
+        sides.append(_measure(file, config, at))
     vectors = []
     seconds = 0.0
-    for (file, _), side in zip(files, sides, strict=True):
+    for file, side in zip(files.values(), sides, strict=True):
         sample, rate = _trial(file, side)
         vectors.append(sample)
         seconds += side.characters * side.left / rate
     one_width((source, target), vectors)
     width = vectors[0].shape[1]
     n, m = (side.texts for side in sides)
-    rows, columns = block_sizes(n, m, width, config.k, config.memory, least_tiles)
+    rows, columns = block_sizes(n, m, width, config.k, config.memory_bytes, least_tiles)
     search = 0.0
     tiles = 0
     pairs = (n + m) * DOCUMENT_SECONDS
-    if config.documents is None:
+    if not config.documents:
         pairs = (n + m) * CHOICE_SECONDS
-        speed = search_speed(vectors[0], vectors[1], config.k, (n, m), config.device)
+        speed = search_speed(vectors[0], vectors[1], config.k, (n, m), config.search_device)
         search = speed.seconds(n, m, config.k, rows)
         tiles = ceil_div(n, rows) * ceil_div(m, columns)
     # On disk: float32 vectors, and of each neighbor a float32 similarity and an int64 number.
@@ -175,8 +180,9 @@ def estimate(
     disk += min(n, m) * FOUND.itemsize + (n + m) * 40
     # In memory: what the model has taken in the trial, and a block of either side.
     memory = peak_rss_bytes() + (rows + columns) * bytes_of_a_vector(width, config.k)
-    if config.approximate:
-        memory += config.approximate.index_bytes(n + m, width)
+    approximation = config.approximation
+    if approximation is not None:
+        memory += approximation.index_bytes(n + m, width)
     return Estimate(
         texts=(n, m),
         embedding_seconds=seconds,
@@ -186,7 +192,7 @@ def estimate(
         pair_seconds=pairs + min(n, m) * PAIR_SECONDS,
         tiles=tiles,
         at_once=at_once,
-        approximate=config.approximate is not None,
+        approximate=approximation is not None,
     )
 
 
@@ -222,14 +228,16 @@ class DifferentTexts:
         return sum(self._characters.values()) * self._share
 
 
-def _measure(file: TextFile, config: MineConfig, folder: Path) -> SideSize:
+def _measure(file: TextFile, config: PairSearch, folder: Path | None) -> SideSize:
     """Read a side once: its sizes, and a sample of its texts."""
     lines = texts = characters = bytes_ = 0
     different = DifferentTexts()
 
     def counted() -> Iterator[str]:
         nonlocal lines, texts, characters, bytes_
-        read = read_lines(file.files, file.layout, strip=not config.like_laser, bad=file.bad)
+        read = read_text_lines(
+            file.files, file.layout, strip=not config.is_like_laser, bad=file.bad
+        )
         for line in chain(read, file.extra):
             lines += 1
             if line.text:
@@ -248,7 +256,7 @@ def _measure(file: TextFile, config: MineConfig, folder: Path) -> SideSize:
         characters = min(characters, different.characters)
     # Portions of an earlier run. The last one may hold fewer texts, so that this is a rough share.
     embedded = 0
-    if folder.is_dir():
+    if folder is not None and folder.is_dir():
         embedded = len(finished(folder)) * PORTION
     return SideSize(lines, texts, characters, bytes_, sample, max(0.0, 1 - embedded / texts))
 
@@ -269,7 +277,7 @@ def _trial(file: TextFile, side: SideSize) -> tuple[Float32[ndarray, "n d"], flo
     # Growing parts: a slow model gets little more than the time allows, and a fast one is measured
     # on full batches.
     part = 128
-    while time.perf_counter() - start < TRIAL_SECONDS and (some := list(islice(texts, part))):
+    while time.perf_counter() - start < _TRIAL_SECONDS and (some := list(islice(texts, part))):
         vectors.append(file.encode(some))
         characters += sum(map(len, some))
         part *= 2

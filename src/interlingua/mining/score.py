@@ -19,10 +19,10 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -30,37 +30,33 @@ from jaxtyping import Float32, Int64
 from numpy import ndarray
 
 from interlingua.config import CheckedSettings
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.registry import check_choice
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.bitext import TextPair, guess_format, read_pairs
 from interlingua.corpus.formats.moses import moses_files
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import PAIRS, check_text, refuse_container
-from interlingua.errors import ConfigError, DataError, InterlinguaError
-from interlingua.functional.margin import MARGINS, Margin, margin_score
+from interlingua.errors import ConfigError, DataError
+from interlingua.functional.margin import MARGINS, MarginKind, margin_score
 from interlingua.mining import defaults
 from interlingua.mining.calibration.calibration import load_calibration
+from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import (
     LEARNED_FROM,
-    REJECTED,
-    SCORE_COLUMNS,
     Filter,
     ScoredPairs,
-    Selection,
-    output_format,
-    write_filtered,
 )
+from interlingua.mining.pair_cut import PairCut
 from interlingua.mining.vectors import embed_texts
-from interlingua.mining.writer import PairRow, check_columns, format_with_columns
+from interlingua.mining.writer import PairRow
 from interlingua.retrieval.topk.exact import exact_topk
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import count_lines
-from interlingua.storage.remote import keep_inputs
 
-LEAST_PAIRS = 10
+MIN_PAIRS_PER_NEIGHBOR = 10
 """Pairs per neighbor of k; with fewer, a warning says that margins mean little."""
-STANDARD_INPUT = "-"
+_STANDARD_INPUT = "-"
 """Stands for it where a file is named."""
 _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P<window>\d+)")
 
@@ -69,11 +65,11 @@ _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P
 class ScoreConfig(CheckedSettings):
     """What a score is."""
 
-    margin: Margin = defaults.MARGIN
+    margin: MarginKind = defaults.DEFAULT_MARGIN
     """ratio, distance, or absolute, which is the plain cosine and needs no window."""
-    k: defaults.Neighbors = defaults.K
+    k: defaults.NeighborCount = defaults.K
     """Neighbors that the margin's means are taken over."""
-    window: defaults.Window = defaults.WINDOW
+    window: defaults.WindowSize = defaults.WINDOW
     """Pairs with the texts among which neighbors are searched."""
     device: str | None = None
     """Where large windows are searched; see ``search_device``."""
@@ -88,7 +84,9 @@ class ScoreConfig(CheckedSettings):
         ratio is always 1. Only among some tens of unrelated texts do the k nearest show which
         cosine unrelated texts have.
         """
-        return self.margin != "absolute" and min(pairs, self.window) < LEAST_PAIRS * self.k
+        return (
+            self.margin != "absolute" and min(pairs, self.window) < MIN_PAIRS_PER_NEIGHBOR * self.k
+        )
 
     @property
     def scoring(self) -> str:
@@ -158,7 +156,7 @@ class _WindowVectors:
             return
         encode = functools.partial(self.encode, language=self.language)
         if self.tells_progress:
-            vectors = embed_texts(functools.partial(encode, progress=progress), texts)
+            vectors = embed_texts(functools.partial(encode, show_progress_bar=progress), texts)
         else:
             vectors = embed_texts(encode, texts, progress)
         # At first there are no vectors, and of no width that new ones could be joined to.
@@ -266,7 +264,7 @@ class BitextScorer:
 def takes_progress(encode: Encode) -> bool:
     """Return whether it tells of every batch; a portion may take minutes on a slow processor."""
     try:
-        return "progress" in inspect.signature(encode).parameters
+        return "show_progress_bar" in inspect.signature(encode).parameters
     except (TypeError, ValueError):
         # Some callables, such as those that are compiled, have no signature to look at.
         return False
@@ -301,6 +299,8 @@ class Stream(NamedTuple):
         total: pairs, where they can be counted at once.
         skipped: what the reader leaves out, by reason.
         bad: what becomes of lines that can't be read.
+        path: of the file, or ``-``; None = the pairs are in memory.
+        read_again: opens the file once more, and notes no bad lines.
     """
 
     pairs: Iterator[TextPair]
@@ -308,252 +308,115 @@ class Stream(NamedTuple):
     total: int | None
     skipped: Counter[str]
     bad: BadLines
+    path: str | None = None
+    read_again: Callable[[], Stream] | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScoreJob:
-    """What ``interlingua score`` does, by the names of its options.
+@contextlib.contextmanager
+def scored_rows(
+    stream: Stream,
+    encode: Encode,
+    config: ScoreConfig,
+    cut: PairCut,
+    checks: CheckPlan,
+    *,
+    calibration: Path | None = None,
+    model: str | None = None,
+    progress: Progress = SILENT,
+    lines: list[str],
+) -> Iterator[tuple[Filter, Iterator[PairRow]]]:
+    """Yield the filter of a stream, and all its pairs as they are scored, kept or not.
 
-    ``format`` is that of the output. ``input`` is None where the pairs are in memory.
+    Pairs in memory are scored in memory: no file is written.
+
+    Args:
+        stream: see ``open_stream`` and ``pair_stream``.
+        encode: gives vectors of length 1.
+        config: what a score is.
+        cut: which pairs are kept.
+        checks: what is measured and rejects.
+        calibration: file that gives probabilities.
+        model: identity of the model, for the calibration.
+        progress: shows how far the work is.
+        lines: gets the report when the block ends.
     """
-
-    input: str | None
-    input_format: str | None = None
-    source_language: str | None = None
-    target_language: str | None = None
-    source_column: str | None = None
-    target_column: str | None = None
-    output: Path | None = None
-    format: str | None = None
-    columns: Sequence[str] | None = None
-    rejected: Path | None = None
-    on_error: str
-    bad_lines: Path | None = None
-    calibration: Path | None = None
-    config: ScoreConfig = field(default_factory=ScoreConfig)
-    selection: Selection
-
-    def __post_init__(self) -> None:
-        if (self.source_column is None) != (self.target_column is None) or (
-            self.source_column is not None and self.input is None
-        ):
-            raise ConfigError(
-                "--source-column and --target-column are named both, of a file of pairs, or neither"
-            )
-        check_columns(self.columns, SCORE_COLUMNS, self.selection.checks)
-        output_format(self.output, self.format)
-        if self.rejected is not None:
-            format_with_columns(self.rejected, REJECTED)
-        # A score becomes a probability by a calibration alone.
-        needed = list(self.selection.needs_calibration)
-        if "probability" in (self.columns or ()):
-            needed.append("probability")
-        if self.calibration is None and needed:
-            raise ConfigError(
-                f"{needed[0]} needs --calibration; make one with interlingua score --learn"
-            )
-        # An output must not replace a file that is still to be read.
-        keep_inputs(
-            (self.output, self.rejected, self._bad_lines().path), (self.input, self.calibration)
+    started = time.perf_counter()
+    curve = None
+    if calibration is not None:
+        curve = load_calibration(
+            calibration, *stream.languages, model=model, scoring=config.scoring
         )
-        if self.config.margin == "absolute" and "hub" in self.selection.checks.columns:
-            raise ConfigError(
-                "plain cosines look at no neighbors, so hubs are not known; drop the check or"
-                " --cosine"
-            )
+    with contextlib.ExitStack() as stack:
+        # For what the checks remember of a file of any length.
+        folder = None
+        if stream.path is not None:
+            temporary = tempfile.TemporaryDirectory(prefix="interlingua-")
+            folder = Path(stack.enter_context(temporary))
+        stack.enter_context(stream.bad)
+        kept = Filter(cut, checks, stream.languages, curve, folder)
+        progress.start(stream.total, "pairs", "scoring")
+        scorer = BitextScorer(encode, config, progress=progress)
+        blocks = scorer.score(stream.pairs)
+        # The share of right pairs is that of all pairs: the first ones may be of another kind, for
+        # example if a bitext is in order of length. A file that is longer than what is scored at
+        # first is read twice.
+        if curve is not None and folder is not None and (stream.total or 0) > config.window:
+            blocks = _scored_twice(stream, scorer, kept, folder / "scores.bin")
+        yield kept, kept.rows(blocks)
+    lines += _report(kept, stream, config, time.perf_counter() - started)
 
-    def open(self) -> Stream:
-        """The stream; its first pair is read.
 
-        Raises:
-            DataError: there is none, or the file is missing, broken or misaligned.
-        """
-        assert self.input is not None
-        return open_stream(
-            self.input,
-            self.input_format,
-            self.source_language,
-            self.target_language,
-            columns=self._text_columns(),
-            bad=self._bad_lines(),
-        )
+def _scored_twice(
+    stream: Stream, scorer: BitextScorer, kept: Filter, path: Path
+) -> Iterator[ScoredPairs]:
+    """Score all pairs, let the filter learn from them, and yield them with their scores.
 
-    def _text_columns(self) -> tuple[str, str] | None:
-        """The columns of the texts in the input, if they are named."""
-        if self.source_column is None or self.target_column is None:
-            return None
-        return self.source_column, self.target_column
+    Args:
+        stream: of a file, read at the second time.
+        scorer: scores what is read at the first time.
+        kept: learns.
+        path: file for the scores.
+    """
+    assert stream.read_again is not None
+    first = stream.read_again()
+    step = max(1, (stream.total or 0) // LEARNED_FROM)
+    scores = []
+    sizes = []
+    with open(path, "wb") as file:
+        for block in scorer.score(first.pairs):
+            scores.append(block.scores[kept.accepted(block.pairs)][::step])
+            sizes.append(len(block.pairs))
+            for column in (block.scores, block.cosines, block.hubs):
+                file.write(column.astype(np.float64).tobytes())
+    kept.learn(np.concatenate(scores))
+    kept.learned_from = "all pairs"
+    with open(path, "rb") as file:
+        for size in sizes:
+            pairs = list(itertools.islice(stream.pairs, size))
+            columns = np.fromfile(file, np.float64, 3 * size).reshape(3, size)
+            if len(pairs) != size:
+                raise DataError("was changed while it was read; begin again", path=stream.path)
+            yield ScoredPairs(pairs, columns[0], columns[1], columns[2].astype(np.int64))
 
-    def _bad_lines(self) -> BadLines:
-        """They go to a file where one is named, or next to the output."""
-        path = self.bad_lines
-        if path is None and self.output is not None:
-            output = Path(self.output)  # from Python it may be given as a text
-            path = output.with_name(f"{output.name}.bad-lines.tsv")
-        return BadLines(self.on_error, path)
 
-    def run(
-        self,
-        stream: Stream,
-        encode: Encode,
-        *,
-        model: str | None = None,
-        stdout: TextIO | None,
-        progress: Progress = SILENT,
-    ) -> list[str]:
-        """Write the pairs that are kept, and the others where a file for them is named.
-
-        Args:
-            stream: what ``open`` gave.
-            encode: gives vectors of length 1.
-            model: what tells the model, for the calibration.
-            stdout: where pairs go unless a file is named.
-            progress: shows how far the work is.
-
-        Returns:
-            What there is to tell, in lines.
-
-        Raises:
-            InterlinguaError: it was stopped while it wrote to standard output.
-        """
-        lines: list[str] = []
-        with self._scored(stream, encode, model, progress, lines) as (kept, rows):
-            try:
-                write_filtered(
-                    rows,
-                    self.output,
-                    format=output_format(self.output, self.format),
-                    columns=self.columns,
-                    languages=stream.languages,
-                    stdout=stdout,
-                    rejected=self.rejected,
-                )
-            except KeyboardInterrupt:
-                # A file appears when it is complete, so that nothing of it is there; standard
-                # output has had the lines so far.
-                if self.output is not None:
-                    raise
-                raise InterlinguaError(
-                    f"stopped after {kept.read:,} pairs; the lines so far are whole, begin again"
-                    " for the rest"
-                ) from None
-        return lines
-
-    def kept(
-        self,
-        stream: Stream,
-        encode: Encode,
-        *,
-        model: str | None = None,
-        progress: Progress = SILENT,
-        lines: list[str],
-    ) -> Iterator[PairRow]:
-        """The pairs that are kept, one by one; see ``run``.
-
-        Args:
-            stream: what ``open`` gave.
-            encode: gives vectors of length 1.
-            model: what tells the model, for the calibration.
-            progress: shows how far the work is.
-            lines: gets the report at the end.
-        """
-        with self._scored(stream, encode, model, progress, lines) as (_, rows):
-            yield from (row for row in rows if not row.reasons)
-
-    @contextlib.contextmanager
-    def _scored(
-        self,
-        stream: Stream,
-        encode: Encode,
-        model: str | None,
-        progress: Progress,
-        lines: list[str],
-    ) -> Iterator[tuple[Filter, Iterator[PairRow]]]:
-        """What keeps or rejects the pairs of a stream, and all of them as they are scored.
-
-        When the block ends, ``lines`` gets the report.
-        """
-        started = time.perf_counter()
-        calibration = None
-        if self.calibration is not None:
-            calibration = load_calibration(
-                self.calibration, *stream.languages, model=model, scoring=self.config.scoring
-            )
-        # The folder is for what the checks remember of the stream.
-        with tempfile.TemporaryDirectory(prefix="interlingua-") as folder, stream.bad:
-            kept = Filter(self.selection, stream.languages, calibration, folder)
-            progress.start(stream.total, "pairs", "scoring")
-            scorer = BitextScorer(encode, self.config, progress=progress)
-            # The share of right pairs is that of all pairs: the first ones may be of another kind,
-            # as where a bitext is in order of length. What can be read twice is scored first.
-            if calibration is not None and self._is_read_twice(stream):
-                blocks = self._scored_twice(stream, scorer, kept, Path(folder) / "scores.bin")
-            else:
-                blocks = scorer.score(stream.pairs)
-            yield kept, kept.rows(blocks)
-        lines += self._report(kept, stream, time.perf_counter() - started)
-
-    def _is_read_twice(self, stream: Stream) -> bool:
-        """Return whether the bitext is a file, and longer than what is scored at first."""
-        return self.input is not None and (stream.total or 0) > self.config.window
-
-    def _scored_twice(
-        self, stream: Stream, scorer: BitextScorer, kept: Filter, path: Path
-    ) -> Iterator[ScoredPairs]:
-        """Score all pairs, let the filter learn from them, and give them with their scores.
-
-        Args:
-            stream: read at the second time.
-            scorer: scores what is read at the first time.
-            kept: learns.
-            path: file for the scores.
-        """
-        assert self.input is not None
-        # Bad lines are noted at the second time.
-        first = open_stream(
-            self.input,
-            self.input_format,
-            self.source_language,
-            self.target_language,
-            bad=BadLines(self.on_error),
-        )
-        step = max(1, (stream.total or 0) // LEARNED_FROM)
-        scores = []
-        sizes = []
-        with open(path, "wb") as file:
-            for block in scorer.score(first.pairs):
-                scores.append(block.scores[kept.accepted(block.pairs)][::step])
-                sizes.append(len(block.pairs))
-                for column in (block.scores, block.cosines, block.hubs):
-                    file.write(column.astype(np.float64).tobytes())
-        kept.learn(np.concatenate(scores))
-        kept.learned_from = "all pairs"
-        with open(path, "rb") as file:
-            for size in sizes:
-                pairs = list(itertools.islice(stream.pairs, size))
-                columns = np.fromfile(file, np.float64, 3 * size).reshape(3, size)
-                if len(pairs) != size:
-                    raise DataError("was changed while it was read; begin again", path=self.input)
-                yield ScoredPairs(pairs, columns[0], columns[1], columns[2].astype(np.int64))
-
-    def _report(self, kept: Filter, stream: Stream, seconds: float) -> list[str]:
-        """What there is to tell at the end, in lines."""
-        lines = kept.report()
-        lines[0] += f"; {kept.read / max(seconds, 1e-9):,.0f} pairs/s"
-        # The plus sign drops the reasons that were counted and never met.
-        skipped = +stream.skipped
-        if skipped:
-            counts = ", ".join(f"{reason} {count:,}" for reason, count in skipped.items())
-            lines.append(f"left out: {counts}")
-        lines += stream.bad.lines()
-        if self.config.too_few(kept.read):
-            lines.append(few_pairs(self.config, kept.read))
-        return lines
+def _report(kept: Filter, stream: Stream, config: ScoreConfig, seconds: float) -> list[str]:
+    """Return the report of a stream that was scored, in lines."""
+    lines = kept.report()
+    lines[0] += f"; {kept.read / max(seconds, 1e-9):,.0f} pairs/s"
+    # The plus sign drops the reasons that were counted and never met.
+    skipped = +stream.skipped
+    if skipped:
+        counts = ", ".join(f"{reason} {count:,}" for reason, count in skipped.items())
+        lines.append(f"left out: {counts}")
+    lines += stream.bad.lines()
+    if config.too_few(kept.read):
+        lines.append(few_pairs(config, kept.read))
+    return lines
 
 
 def few_pairs(config: ScoreConfig, pairs: int) -> str:
     """Say that there are too few for a margin, and how many are enough."""
-    least = LEAST_PAIRS * config.k
+    least = MIN_PAIRS_PER_NEIGHBOR * config.k
     met = min(pairs, config.window)
     return (
         f"warning: a margin needs neighbors, and {met:,} pairs at a time have too few of them for"
@@ -584,7 +447,7 @@ def open_stream(
     Raises:
         DataError: it holds no pair, or is missing, broken or misaligned.
     """
-    if path == STANDARD_INPUT and format in ("moses", "opus", "gettext", "huggingface", "xlsx"):
+    if path == _STANDARD_INPUT and format in ("moses", "opus", "gettext", "huggingface", "xlsx"):
         raise ConfigError(
             f"{format} can't come from standard input; give tsv, jsonl, csv or tmx, e.g. paste"
             " a.de a.en | ..."
@@ -592,7 +455,7 @@ def open_stream(
     skipped: Counter[str] = Counter()
     bad = bad or BadLines()
     # Standard input has no name that tells its format.
-    if path == STANDARD_INPUT:
+    if path == _STANDARD_INPUT:
         format = format or "tsv"
     pairs = read_pairs(
         path,
@@ -613,7 +476,16 @@ def open_stream(
         raise
     languages = (first.source_language, first.target_language)
     total = count_pairs(path, format, source_language, target_language, columns)
-    return Stream(itertools.chain([first], pairs), languages, total, skipped, bad)
+
+    def read_again() -> Stream:
+        # Bad lines are noted by the stream that is written.
+        silent = BadLines("skip" if bad.skips else "stop")
+        return open_stream(
+            path, format, source_language, target_language, columns=columns, bad=silent
+        )
+
+    whole = itertools.chain([first], pairs)
+    return Stream(whole, languages, total, skipped, bad, path, read_again)
 
 
 def _first_pair(
@@ -662,7 +534,7 @@ def _resolved(code: str | None) -> str | None:
     """A language's own code for any code of it; None where none is given."""
     if not code:
         return None
-    return resolve(code).code
+    return resolve_language(code).code
 
 
 def _checked_pairs(
@@ -693,7 +565,7 @@ def count_pairs(
 
     The count is None for an input that can be read only once.
     """
-    if path == STANDARD_INPUT:
+    if path == _STANDARD_INPUT:
         return None
     name = format or guess_format(path)
     try:

@@ -1,8 +1,9 @@
-"""One side of a corpus to mine: its texts on disk, each once, and the lines that each stands in.
+"""One side of a corpus to mine: its texts, each once, and the lines that each stands in.
 
-``read_lines`` reads the lines of files, ``build_side`` lays them down in a few plain files. Strings
-lie one behind the other in one file, and where each ends in another (``Strings``): any of them is
-at hand, and memory does not grow.
+``number_texts`` numbers the texts of lines in memory. ``build_side`` does the same for the lines of
+files (``read_text_lines``) of any length, and writes them to a few plain files. Strings are stored
+one behind the other in one file, and their ends in another (``Strings``), so that memory does not
+grow.
 
 Equal texts are found by sorting 64-bit keys of all lines, as many at once as memory holds. The
 input is read twice: once for the keys, and once for the texts that turned out to be the first of
@@ -23,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Literal, NamedTuple, get_args
+from typing import Any, BinaryIO, Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Int64, UInt64
@@ -33,19 +34,19 @@ from interlingua.corpus.cleaning.keys import EMPTY_KEY, text_keys
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.sentence_table import is_table
 from interlingua.errors import ConfigError, DamagedFileError, DataError
+from interlingua.mining.defaults import Equal
 from interlingua.runtime.portions import ceil_div, portions
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike, open_text
 
 log = logging.getLogger("interlingua")
-Layout = Literal["lines", "ids", "documents"]
-Equal = Literal["exact", "folded", "never"]
-LAYOUTS: tuple[Layout, ...] = get_args(Layout)
-CHUNK = 65_536
+TextLayout = Literal["lines", "ids", "documents"]
+LAYOUTS: tuple[TextLayout, ...] = get_args(TextLayout)
+_CHUNK = 65_536
 """Lines worked on at once."""
-UNREADABLE = "unreadable"
+_UNREADABLE = "unreadable"
 """Document of lines that were left out; as they are blank, nothing of it is compared."""
-LOOKED_AT = 200
+_LOOKED_AT = 200
 """Lines that tell the layout."""
 ZEROS = 65_536
 """Numbers written at once."""
@@ -139,6 +140,13 @@ def mapped(path: Path, dtype: np.dtype[np.generic], *, mode: str = "r") -> np.nd
     return np.memmap(path, dtype, mode)  # type: ignore[call-overload,no-any-return]
 
 
+def zeros(dtype: Any, size: int, path: Path | None = None) -> np.ndarray:
+    """Return an array of zeros: in memory, or in a new file if a path is given."""
+    if path is None:
+        return np.zeros(size, dtype)
+    return mapped_zeros(path, np.dtype(dtype), size)
+
+
 def mapped_zeros(path: Path, dtype: np.dtype[np.generic], size: int) -> np.ndarray:
     """A new file of zeros as a memory map, to be filled.
 
@@ -170,8 +178,12 @@ class Line(NamedTuple):
     document: str | None = None
 
 
-def read_lines(
-    paths: Sequence[PathLike], layout: Layout, *, strip: bool = True, bad: BadLines | None = None
+def read_text_lines(
+    paths: Sequence[PathLike],
+    layout: TextLayout,
+    *,
+    strip: bool = True,
+    bad: BadLines | None = None,
 ) -> Iterator[Line]:
     """The lines of a text file, blank ones too, or of several as if they were one.
 
@@ -193,7 +205,7 @@ def read_lines(
     # the documents are a column of numbers without gaps.
     bad_document = None
     if layout == "documents":
-        bad_document = UNREADABLE
+        bad_document = _UNREADABLE
     for path, at, line in _numbered(paths, bad):
         number += 1
         if not bad.is_text(line, path, at):
@@ -209,12 +221,12 @@ def read_lines(
         yield found
 
 
-def _parse_line(line: str, layout: Layout, number: int, strip: bool) -> Line | None:
+def _parse_line(line: str, layout: TextLayout, number: int, strip: bool) -> Line | None:
     """Take a line apart; None where it has no tab, and its layout needs one.
 
     Args:
         line: without its line end.
-        layout: see ``read_lines``.
+        layout: see ``read_text_lines``.
         number: of the line, from 1, which names it where nothing else does.
         strip: take the white space at both ends of the text away.
     """
@@ -264,7 +276,7 @@ def matches_file(name: str) -> Path:
     return Path(name)
 
 
-def guess_layout(path: PathLike) -> Layout:
+def guess_layout(path: PathLike) -> TextLayout:
     """The layout of a file, by its first lines.
 
     It is ``ids`` where each of them is a word without white space, a tab and a text, else
@@ -277,7 +289,7 @@ def guess_layout(path: PathLike) -> Layout:
         return "lines"
     # Bad bytes are not an error yet: they are reported when all is read.
     with open_text(path, errors="surrogateescape") as lines:
-        first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, LOOKED_AT)]
+        first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, _LOOKED_AT)]
     if not first:
         raise DataError("the file is empty; expected a sentence per line", path=path)
     # A first word that comes twice is not an id, but a part of the text.
@@ -304,8 +316,8 @@ class NumberedTexts:
         documents: key of the document of each line; empty where there are none.
     """
 
-    texts: Strings
-    names: Strings
+    texts: Sequence[str]
+    names: Sequence[str]
     text_of_line: Int64[ndarray, " lines"]
     starts: Int64[ndarray, " texts+1"]
     lines: Int64[ndarray, " filled"]
@@ -347,6 +359,38 @@ class NumberedTexts:
         return len(self.text_of_line) - len(self.lines)
 
 
+def number_texts(
+    lines: Iterable[Line],
+    *,
+    path: PathLike,
+    equal: Equal = "exact",
+    keep_blank: bool = False,
+    memory: int = 2**30,
+) -> NumberedTexts:
+    """Number the texts of a side in memory; no file is written.
+
+    Args:
+        lines: of the side, without documents.
+        path: the name of the side in errors.
+        equal: see ``build_side``.
+        keep_blank: see ``build_side``.
+        memory: see ``build_side``.
+
+    Raises:
+        DataError: there is no text.
+    """
+    lines = list(lines)
+    texts = [line.text for line in lines]
+    number = _marks(texts, keep_blank)
+    starts, lines_of_texts = _number_texts(number, _keys(texts, equal), equal, memory)
+    distinct = [texts[int(first)] for first in lines_of_texts[starts[:-1]]]
+    if not distinct:
+        raise DataError("holds no text; expected a sentence per line", path=path)
+    names = [line.name for line in lines]
+    documents = np.zeros(0, np.uint64)
+    return NumberedTexts(distinct, names, number, starts, lines_of_texts, documents)
+
+
 def build_side(
     folder: Path,
     read: Callable[[], Iterable[Line]],
@@ -381,7 +425,9 @@ def build_side(
     # The first reading: how many lines there are is not known yet.
     progress.start(None, "lines", label)
     rows = _write_keys(folder, read(), equal, keep_blank, progress)
-    _number_texts(folder, equal, memory)
+    number = mapped(folder / "text_of_line.i64", np.dtype(np.int64), mode="r+")
+    keys = mapped(folder / "keys.u64", np.dtype(np.uint64))
+    _number_texts(number, keys, equal, memory, folder)
     # The second one.
     progress.start(2 * rows, "lines", label, done=rows)
     _write_texts(folder, read(), progress)
@@ -416,19 +462,23 @@ def _write_keys(
         open(folder / "text_of_line.i64", "wb") as numbers,
         open(folder / "documents.u64", "wb") as documents,
     ):
-        for chunk in portions(lines, CHUNK):
+        for chunk in portions(lines, _CHUNK):
             texts = [line.text for line in chunk]
             keys.write(_keys(texts, equal).tobytes())
-            marks = np.array([0 if text or keep_blank else -1 for text in texts], np.int64)
-            numbers.write(marks.tobytes())
+            numbers.write(_marks(texts, keep_blank).tobytes())
             names.extend(line.name for line in chunk)
-            # All lines of a file have a document or none has, see ``read_lines``; extra lines
+            # All lines of a file have a document or none has, see ``read_text_lines``; extra lines
             # behind them, such as held-out pairs, have none.
             if chunk[0].document is not None:
                 documents.write(exact_keys([line.document or "" for line in chunk]).tobytes())
             rows += len(chunk)
             progress.advance(len(chunk))
     return rows
+
+
+def _marks(texts: Sequence[str], keep_blank: bool) -> Int64[ndarray, " n"]:
+    """Return -1 for blank lines and 0 for all others."""
+    return np.array([0 if text or keep_blank else -1 for text in texts], np.int64)
 
 
 def _keys(texts: Sequence[str], equal: Equal) -> UInt64[ndarray, " n"]:
@@ -441,19 +491,37 @@ def _keys(texts: Sequence[str], equal: Equal) -> UInt64[ndarray, " n"]:
     return np.where(folded == EMPTY_KEY, exact, folded)
 
 
-def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
-    """Numbers the texts, and makes the list of the lines of each.
+def _number_texts(
+    number: Int64[ndarray, " lines"],
+    keys: UInt64[ndarray, " lines"],
+    equal: Equal,
+    memory: int,
+    folder: Path | None = None,
+) -> tuple[Int64[ndarray, " texts+1"], Int64[ndarray, " filled"]]:
+    """Number the texts, and list the lines of each.
 
-    Arrays as long as the side are memory maps, so that memory holds a chunk of each.
+    Args:
+        number: -1 for blank lines and 0 for all others; gets the number of each line's text.
+        keys: of the texts of all lines.
+        equal: see ``build_side``.
+        memory: see ``build_side``.
+        folder: with a folder, arrays as long as the side are memory maps of files there, so that
+            memory holds a chunk of each.
+
+    Returns:
+        ``starts`` and ``lines`` of ``NumberedTexts``.
     """
-    number = mapped(folder / "text_of_line.i64", np.dtype(np.int64), mode="r+")
+
+    def zeros_of(name: str, size: int) -> Int64[ndarray, " size"]:
+        return zeros(np.int64, size, folder / f"{name}.i64" if folder is not None else None)
+
     # Each filled line first points at the first line of equal text, then gets that text's number.
     if equal != "never":
-        _find_first_lines(mapped(folder / "keys.u64", np.dtype(np.uint64)), number, memory)
+        _find_first_lines(keys, number, memory)
     texts = 0
-    for start in range(0, len(number), CHUNK):
-        own = np.arange(start, min(start + CHUNK, len(number)))
-        first = number[start : start + CHUNK]
+    for start in range(0, len(number), _CHUNK):
+        own = np.arange(start, min(start + _CHUNK, len(number)))
+        first = number[start : start + _CHUNK]
         is_new = (first >= 0) & ((first == own) | (equal == "never"))
         is_repeated = (first >= 0) & ~is_new
         # ``first`` is a view: what it points at is taken before the numbers are written over it.
@@ -464,24 +532,26 @@ def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
         texts += int(np.count_nonzero(is_new))
     # How many lines each text has, and from that where its lines begin. A text stands once in a
     # chunk of ``_grouped``, as adding in place needs.
-    starts = mapped_zeros(folder / "starts.i64", np.dtype(np.int64), texts + 1)
+    starts = zeros_of("starts", texts + 1)
     for chunk in _grouped(number):
         starts[chunk.texts + 1] += chunk.counts
     # In chunks, as cumsum would take the memory of all; each begins with the sum so far, the last
     # entry of the one before.
-    for start in range(0, texts, CHUNK):
-        part = starts[start : start + CHUNK + 1]
+    for start in range(0, texts, _CHUNK):
+        part = starts[start : start + _CHUNK + 1]
         part[:] = np.cumsum(part)
     # A counting sort: the cursor of a text is where its next line goes.
     filled = int(starts[-1])
-    lines = mapped_zeros(folder / "lines.i64", np.dtype(np.int64), filled)
-    cursor = mapped_zeros(folder / "cursor.i64", np.dtype(np.int64), texts + 1)
+    lines = zeros_of("lines", filled)
+    cursor = zeros_of("cursor", texts + 1)
     cursor[:] = starts
     for chunk in _grouped(number):
         first_free = np.repeat(cursor[chunk.texts], chunk.counts)
         lines[first_free + chunk.places] = chunk.lines
         cursor[chunk.texts] += chunk.counts
-    (folder / "cursor.i64").unlink()
+    if folder is not None:
+        (folder / "cursor.i64").unlink()
+    return starts, lines
 
 
 def _find_first_lines(
@@ -493,9 +563,9 @@ def _find_first_lines(
     parts = max(1, ceil_div(len(keys) * 40, memory))
     for part in range(parts):
         found = [np.zeros(0, np.int64)]
-        for start in range(0, len(keys), CHUNK):
-            is_in_part = keys[start : start + CHUNK] % np.uint64(parts) == part
-            is_filled = number[start : start + CHUNK] >= 0
+        for start in range(0, len(keys), _CHUNK):
+            is_in_part = keys[start : start + _CHUNK] % np.uint64(parts) == part
+            is_filled = number[start : start + _CHUNK] >= 0
             found.append(start + np.flatnonzero(is_in_part & is_filled))
         rows = np.concatenate(found)
         # A stable sort keeps the lines of one key in their order, the first one first.
@@ -524,8 +594,8 @@ class _Grouped(NamedTuple):
 
 def _grouped(number: Int64[ndarray, " n"]) -> Iterator[_Grouped]:
     """All filled lines, a chunk at a time; ``number`` has the text of each line."""
-    for start in range(0, len(number), CHUNK):
-        part = number[start : start + CHUNK]
+    for start in range(0, len(number), _CHUNK):
+        part = number[start : start + _CHUNK]
         filled = np.flatnonzero(part >= 0)
         rows = filled[np.argsort(part[filled], kind="stable")]
         texts, counts = np.unique(part[rows], return_counts=True)
@@ -539,7 +609,7 @@ def _write_texts(folder: Path, lines: Iterable[Line], progress: Progress) -> Non
     number = mapped(folder / "text_of_line.i64", np.dtype(np.int64))
     texts = rows = 0
     with StringsWriter(folder, "texts") as writer:
-        for chunk in portions(lines, CHUNK):
+        for chunk in portions(lines, _CHUNK):
             numbers = number[rows : rows + len(chunk)].tolist()
             new: list[str] = []
             # Texts are numbered in the order in which they are first met: a line holds a new one

@@ -15,7 +15,7 @@ import itertools
 import logging
 import os
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,10 +39,10 @@ log = logging.getLogger("interlingua")
 PORTION = 2048
 """Texts embedded together."""
 JOURNALS = "vectors-*of*.journal"
-FILES = r"vectors\.npy|vectors-\d+of\d+\.journal"
+VECTOR_FILES = r"vectors\.npy|vectors-\d+of\d+\.journal"
 """Names of the files of a folder of vectors."""
-REMEDY = "choose another --work folder or remove it"
-PART = 1 << 24
+_REMEDY = "choose another --work folder or remove it"
+_PART = 1 << 24
 """Bytes read at once."""
 
 
@@ -107,7 +107,7 @@ def read_crc(path: Path, start: int, rows: int, width: int) -> int | None:
         with path.open("rb") as file:
             # The header's length depends on the shape that is written in it.
             file.seek(len(header_of(rows, width)) + start * width * 4)
-            while left > 0 and (part := file.read(min(left, PART))):
+            while left > 0 and (part := file.read(min(left, _PART))):
                 crc = zlib.crc32(part, crc)
                 left -= len(part)
     except OSError:
@@ -174,24 +174,64 @@ def embed_side(
     count = sum(size for start, size in texts.items() if start in done)
     progress.start(sum(texts.values()), "texts", label, done=count)
     left = [start for start in own if start not in done]
-    # A generator: texts of a portion are read when a worker is about to take them.
-    tasks = ((encode, _without_vector(side, start, start + texts[start], known)) for start in left)
-    results = (workers or Workers()).run(encoded, tasks, encodes=True)
+    made = _portions(side, encode, left, known=known, path=path, workers=workers)
     journal = Journal(folder / f"vectors-{number}of{shards}.journal")
     # No mode of ``open`` alone makes a missing file and leaves what is in one, and other shards may
     # write to it at this moment.
     with open(os.open(folder / "vectors.npy", os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
-        journal.resume(identity or {}, remedy=REMEDY)
+        journal.resume(identity or {}, remedy=_REMEDY)
         # The names of both files must outlive a power cut too.
         sync_folder(folder)
-        for start, new in zip(left, results, strict=True):
-            vectors = _vectors(side, start, start + texts[start], new, known, path)
+        for start, vectors in made:
             _write(file.fileno(), vectors, start, len(side))
             # First the vectors, then the line that says they are there.
             os.fdatasync(file.fileno())
             journal.add(portion_of(start, vectors))
             progress.advance(len(vectors))
     return len(set(portions) - finished(folder))
+
+
+def side_vectors(
+    side: NumberedTexts,
+    encode: Encode,
+    *,
+    path: PathLike | None = None,
+    workers: Workers | None = None,
+    label: str = "embedding",
+    progress: Progress = SILENT,
+) -> Float32[ndarray, "n d"]:
+    """Return the vectors of all texts of a side in memory; see ``embed_side``."""
+    progress.start(len(side), "texts", label)
+    starts = range(0, len(side), PORTION)
+    parts = []
+    for _, vectors in _portions(
+        side, encode, starts, known=KnownVectors([]), path=path, workers=workers
+    ):
+        parts.append(vectors)
+        progress.advance(len(vectors))
+    return np.concatenate(parts)
+
+
+def _portions(
+    side: NumberedTexts,
+    encode: Encode,
+    starts: Sequence[int],
+    *,
+    known: KnownVectors,
+    path: PathLike | None,
+    workers: Workers | None,
+) -> Iterator[tuple[int, Float32[ndarray, "n d"]]]:
+    """Yield the first text and the vectors of some portions, in their order.
+
+    Raises:
+        DataError: a vector is not finite.
+    """
+    ends = {start: min(start + PORTION, len(side)) for start in starts}
+    # A generator: texts of a portion are read when a worker is about to take them.
+    tasks = ((encode, _without_vector(side, start, ends[start], known)) for start in starts)
+    results = (workers or Workers()).run(encoded, tasks, encodes=True)
+    for start, new in zip(starts, results, strict=True):
+        yield start, _vectors(side, start, ends[start], new, known, path)
 
 
 def check_identity(folder: Path, identity: Mapping[str, Any]) -> None:
@@ -205,7 +245,7 @@ def check_identity(folder: Path, identity: Mapping[str, Any]) -> None:
         ConfigError: portions of another identity are finished there.
     """
     for path in sorted(folder.glob(JOURNALS)):
-        Journal(path).parts(identity, remedy=REMEDY)
+        Journal(path).parts(identity, remedy=_REMEDY)
 
 
 def finished(folder: Path) -> set[int]:
@@ -269,9 +309,8 @@ def load_vectors(folder: Path) -> Float32[ndarray, "n d"]:
     return vectors
 
 
-def count_zeros(folder: Path) -> int:
-    """How many of the vectors that ``embed_side`` wrote are of length 0."""
-    vectors = load_vectors(folder)
+def count_zeros(vectors: Float32[ndarray, "n d"]) -> int:
+    """Count the vectors of length 0, in memory or mapped."""
     parts = (vectors[start : start + PORTION] for start in range(0, len(vectors), PORTION))
     return sum(int(np.count_nonzero(~part.any(axis=1))) for part in parts)
 
@@ -394,6 +433,25 @@ def check_known(side: NumberedTexts, known: KnownVectors) -> None:
             has_warned = warn_of_zeros(found, name, origin=known.name)
 
 
+class VectorsOfTexts(KnownVectors):
+    """The vectors of the first texts of a side, of length 1, one per text.
+
+    Args:
+        vectors: in memory or mapped.
+    """
+
+    def __init__(self, vectors: Float32[ndarray, "n d"]) -> None:
+        super().__init__([vectors])
+
+    def rows_of(self, side: NumberedTexts, start: int, stop: int) -> Int64[ndarray, " n"]:
+        """Return the numbers of the texts, which are their rows."""
+        return np.arange(start, stop)
+
+    def scaled(self, rows: NDArray[np.integer]) -> Float32[ndarray, "n d"]:
+        """Return rows as they are: scaling them again could change their last digits."""
+        return np.asarray(self[rows], np.float32)
+
+
 def _row_name(rows: Int64[ndarray, " n"], at: int) -> str:
     """Return the name of a known vector for messages."""
     return f"row {rows[at]} (counted from 0)"
@@ -464,7 +522,7 @@ def _without_vector(side: NumberedTexts, start: int, stop: int, known: KnownVect
     is_new = known.rows_of(side, start, stop) >= len(known)
     if not is_new.any():
         return []
-    return list(itertools.compress(side.texts.part(start, stop), is_new))
+    return list(itertools.compress(side.texts[start:stop], is_new))
 
 
 def encoded(encode: Encode, texts: Sequence[str]) -> Float32[ndarray, "n d"] | None:

@@ -1,4 +1,4 @@
-"""The work folder of mining: a workspace with the texts of both sides as steps, and parts.
+"""The work folder of mining: a workspace with steps (the texts of both sides) and parts.
 
 Vectors and neighbors are parts, as their writers go on by journals of their own and shards write
 into them at the same time. So is what a run makes anew each time.
@@ -11,21 +11,26 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
-from interlingua.mining.vectors import FILES as VECTOR_FILES
+from interlingua.config.options import Options, recorded
+from interlingua.mining.vectors import VECTOR_FILES
 from interlingua.retrieval.topk.tiles import JOURNAL, LISTS
 from interlingua.storage.formats import MINING
 from interlingua.storage.workspace import Workspace, open_workspace
 
 log = logging.getLogger("interlingua")
-REMEDY = "choose another --work folder"
+_OPTIONS = "options"
+"""Key of the record's settings with the options of the latest run."""
+_REMEDY = "choose another --work folder"
 _NEIGHBORS = rf"{JOURNAL}|{LISTS}"
 PARTS = {
     # The steps; the record lists their files.
-    r"[xy]": r"",
-    r"vectors-[xy]": VECTOR_FILES,
-    r"neighbors-k\d+(-\w+-\d+)?": _NEIGHBORS,
+    r"(mixed-)?[xy]": r"",
+    r"vectors-(mixed-)?[xy]": VECTOR_FILES,
+    r"neighbors-(mixed-)?k\d+(-\w+-\d+)?": _NEIGHBORS,
     # Each shard of a search has a folder of its own inside the search's folder.
-    r"neighbors-k\d+(-\w+-\d+)?/\d+of\d+": _NEIGHBORS,
+    r"neighbors-(mixed-)?k\d+(-\w+-\d+)?/\d+of\d+": _NEIGHBORS,
+    # Vectors of the texts of a stream, by ``evaluation.kept_vectors``.
+    r"kept-[0-9a-f]{12}": r"\d+\.vectors",
     r"scores": r"(means|hubs)-[xy]\.\w+|pairs\.bin|found\.bin",
     # An empty pattern matches no file name: these hold other folders, or temporary files alone.
     r"seen": r"",
@@ -37,7 +42,11 @@ PARTS = {
 
 @contextlib.contextmanager
 def at_work(
-    folder: Path, shard: tuple[int, int] | None = None, *, keep: bool = True
+    folder: Path,
+    shard: tuple[int, int] | None = None,
+    *,
+    keep: bool = True,
+    options: Options | None = None,
 ) -> Iterator[Workspace]:
     """Open a work folder and keep other runs out of it until the block ends.
 
@@ -48,18 +57,23 @@ def at_work(
         folder: made if it is missing.
         shard: the part that this run does, ``(2, 8)`` the second of eight.
         keep: whether the folder stays when the block ends well.
+        options: of the verb, which the record holds. They may change: each step and part names
+            those that determine it.
 
     Raises:
         ConfigError: another run is at work there, or the folder is not ours.
     """
+    settings = {}
+    if options is not None:
+        settings = {_OPTIONS: recorded(options)}
     try:
-        # It holds users' texts, so that only its owner can enter it. Other settings have other
-        # steps and parts in it, so that the workspace as a whole has none.
+        # It holds users' texts, so that only its owner can enter it.
         with open_workspace(
             folder,
             MINING,
-            settings={},
-            remedy=REMEDY,
+            settings=settings,
+            may_change=(_OPTIONS,),
+            remedy=_REMEDY,
             parts=PARTS,
             shard=shard,
             is_private=True,

@@ -18,7 +18,7 @@ and or not in is null like ilike between true false case when then else end as c
 similar to distinct from any all exists interval date time timestamp int integer bigint smallint
 double float real string text varchar char boolean bool decimal array
 """
-WORDS = frozenset(_WORDS.split())
+SQL_WORDS = frozenset(_WORDS.split())
 """Words of SQL, which are no names unless they are quoted."""
 TOKEN = re.compile(
     r"(?P<string>'(?:[^']|'')*')"
@@ -73,7 +73,7 @@ def _field_name(tokens: Tokens, number: int) -> str | None:
         name = text[1:-1].replace('""', '"')
         return None if name in OWN_COLUMNS else name
     is_function = _text(tokens, number + 1) == "("
-    if kind != "name" or is_function or text.lower() in WORDS or text in OWN_COLUMNS:
+    if kind != "name" or is_function or text.lower() in SQL_WORDS or text in OWN_COLUMNS:
         return None
     return text
 

@@ -12,17 +12,59 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.retrieval.passage_index import PassageIndex
 from interlingua.retrieval.ranking import Hit
 from interlingua.storage.arrays import normalize_rows
 
 
+class Searchable(Protocol):
+    """Passages with their vectors, on disk (``PassageIndex``) or in memory."""
+
+    def languages(self) -> dict[str, int]:
+        """Return the number of passages by language, largest first."""
+        ...
+
+    def vectors(self, ids: Sequence[str]) -> Float32[ndarray, "n d"]:
+        """Return the vectors of passages, in the order of their ids."""
+        ...
+
+    def nearest(
+        self,
+        vector: Float32[ndarray, " d"],
+        top: int,
+        *,
+        languages: Sequence[str] = (),
+        where: str | None = None,
+        exact: bool = False,
+    ) -> list[Hit]:
+        """Return the passages of largest cosine; see ``PassageIndex.nearest``."""
+        ...
+
+    def matching(
+        self, text: str, top: int, *, languages: Sequence[str] = (), where: str | None = None
+    ) -> list[Hit]:
+        """Return the passages with the words of a text; see ``PassageIndex.matching``."""
+        ...
+
+    def matching_with_cosines(
+        self,
+        text: str,
+        vector: Float32[ndarray, " d"],
+        top: int,
+        *,
+        languages: Sequence[str] = (),
+        where: str | None = None,
+    ) -> tuple[list[Hit], dict[str, float]]:
+        """Return the hits of ``matching``, and the cosine of each by its id."""
+        ...
+
+
 def rankings_with_feedback(
-    index: PassageIndex,
+    index: Searchable,
     vector: Float32[ndarray, " d"],
     most: int,
     languages: Sequence[str],

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.registry import check_choice
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder
@@ -156,7 +156,7 @@ class IndexedModel:
             raise ConfigError("this model needs the question's language; give --language")
         code = None
         if language is not None:
-            code = resolve(language).code
+            code = resolve_language(language).code
         vector: Float32[ndarray, " d"] = self._embed([question], self.question_prompt, code)[0]
         return vector
 

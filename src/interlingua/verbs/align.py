@@ -21,6 +21,7 @@ from interlingua.config.options import (
 )
 from interlingua.errors import ConfigError
 from interlingua.mining import defaults
+from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 from interlingua.verbs.parts.input_checks import check_inputs
@@ -32,11 +33,12 @@ from interlingua.verbs.parts.shared_options import (
 )
 
 if TYPE_CHECKING:
-    from interlingua.alignment.align import AlignReport
-    from interlingua.alignment.sentence_alignment import AlignConfig, Link
+    from interlingua.alignment.align import AlignReport, DocumentPair
+    from interlingua.alignment.sentence_alignment import Link
+    from interlingua.encoder.protocol import Encode
 
 
-class Links(list["Link"]):
+class Links(RowList["Link"]):
     """The links of two documents, every sentence in one of them.
 
     It is empty where they were written to a file.
@@ -45,12 +47,34 @@ class Links(list["Link"]):
         links: numbers of source sentences, of target sentences and the cost of each link.
         report: what came of all documents.
         documents: how many there were to align.
+        sentences: of the source and of the target, if both are lists.
     """
 
-    def __init__(self, links: Iterable[Link], report: AlignReport, documents: int = 1) -> None:
+    def __init__(
+        self,
+        links: Iterable[Link],
+        report: AlignReport,
+        documents: int = 1,
+        sentences: tuple[Sequence[str], Sequence[str]] | None = None,
+    ) -> None:
         super().__init__(links)
         self.report = report
         self.documents = documents
+        self.sentences = sentences
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the links, with their sentences if both documents are lists."""
+        if self.sentences is None:
+            return super().records()
+        source, target = self.sentences
+        return [
+            {
+                **link._asdict(),
+                "source_text": " ".join(source[number] for number in link.source),
+                "target_text": " ".join(target[number] for number in link.target),
+            }
+            for link in self
+        ]
 
 
 @dataclass(frozen=True)
@@ -103,7 +127,7 @@ class AlignOptions(ModelOptions, ColumnOptions):
         "Leaving a sentence alone costs this quantile of what random pairs cost.",
         group=SEARCH,
     )
-    band: defaults.Band = option(
+    band: defaults.BandWidth = option(
         defaults.BAND,
         "Sentences on either side of the coarse path in which the fine one is searched.",
         group=SEARCH,
@@ -154,19 +178,81 @@ def run_align(
             " line: interlingua align SOURCE TARGET, or --list FILE -o FOLDER"
         )
     check_inputs(options)
-    from interlingua.alignment.align import AlignJob
-    from interlingua.alignment.sentence_alignment import AlignConfig
     from interlingua.verbs.parts.sources import open_model
 
-    config = filled(AlignConfig, options)
     if are_lists:
-        return _align_lists(options, config)
-    files: Any = {"source": options.source, "target": options.target}
-    job = filled(AlignJob, options, **files, list=as_path(options.documents), config=config)
-    # Of many documents a run goes on where it was stopped, if the model is still the same.
+        return _align_lists(options)
+    check_align(options)
+    # Of many documents a run resumes, if the model is still the same.
     encode, identity = open_model(options, identified=options.documents is not None)
-    report = job.run(encode, model=identity, stdout=stdout or io.StringIO(), progress=progress)
-    return Links(report.links, report, len(job.documents))
+    return align_files(options, encode, identity, stdout=stdout, progress=progress)
+
+
+def align_files(
+    options: AlignOptions,
+    encode: Encode,
+    model: str,
+    *,
+    stdout: TextIO | None = None,
+    progress: Progress = SILENT,
+) -> Links:
+    """Link the sentences of documents in files; see ``run_align``.
+
+    Args:
+        options: what to do.
+        encode: gives vectors of length 1.
+        model: its identity.
+        stdout: for links without an output.
+        progress: shows how far the work is.
+    """
+    from interlingua.alignment.align import Aligner, align_documents
+    from interlingua.alignment.sentence_alignment import AlignConfig
+
+    documents = check_align(options)
+    # A list is resumed by a journal next to its links.
+    folder = None
+    if options.documents is not None:
+        folder = Path(options.output or Path(documents[0].output or "").parent)
+    aligner = Aligner(
+        encode,
+        filled(AlignConfig, options),
+        source_language=options.source_language,
+        target_language=options.target_language,
+        split=options.split,
+        columns=(options.source_column, options.target_column),
+    )
+    report = align_documents(
+        aligner,
+        documents,
+        journal_folder=folder,
+        texts=as_path(options.texts),
+        model=model,
+        stdout=stdout or io.StringIO(),
+        progress=progress,
+    )
+    return Links(report.links, report, len(documents))
+
+
+def check_align(options: AlignOptions) -> list[DocumentPair]:
+    """Return the documents to align; what is read and written is checked.
+
+    Raises:
+        ConfigError: an option has a wrong value, or does not go with another.
+    """
+    from interlingua.alignment.align import check_alignment, list_document_pairs
+
+    source: Any = options.source
+    target: Any = options.target
+    list_file = as_path(options.documents)
+    documents = list_document_pairs(source, target, list_file, options.output, options.gold)
+    check_alignment(
+        documents,
+        (options.source_language, options.target_language),
+        list_file=list_file,
+        texts=as_path(options.texts),
+        split=options.split,
+    )
+    return documents
 
 
 def _refuse_options_of_files(options: AlignOptions) -> None:
@@ -181,26 +267,28 @@ def _refuse_options_of_files(options: AlignOptions) -> None:
             raise ConfigError(f"{name} is only for documents in files; drop it, or name two files")
 
 
-def _align_lists(options: AlignOptions, config: AlignConfig) -> Links:
-    """Both documents are lists of sentences."""
+def _align_lists(options: AlignOptions) -> Links:
+    """Link the sentences of two lists in memory; no file is written."""
     from interlingua.alignment.align import Aligner
+    from interlingua.alignment.sentence_alignment import AlignConfig
     from interlingua.encoder.texts import checked_texts
     from interlingua.verbs.parts.sources import open_model
 
     encode, _ = open_model(options, identified=False)
     aligner = Aligner(
         encode,
-        config,
+        filled(AlignConfig, options),
         source_language=options.source_language,
         target_language=options.target_language,
     )
     # Each text is checked when its turn comes, and named with its number if it is none.
-    sides: Any = (options.source or (), options.target or ())
+    # A column of a table has no truth value, hence no `or`.
+    sides: list[Any] = [() if side is None else side for side in (options.source, options.target)]
     source = list(checked_texts(sides[0], "source"))
     target = list(checked_texts(sides[1], "target"))
     links = aligner.links(source, target)
     aligner.count(links, None, source, target)
-    return Links(links, aligner.report)
+    return Links(links, aligner.report, sentences=(source, target))
 
 
 align = function_of(AlignOptions, run_align, "align")

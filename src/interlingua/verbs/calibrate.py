@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from interlingua.config import AtLeast
-from interlingua.config.options import FILTERING, INPUT, Names, filled, function_of, option
+from interlingua.config.options import FILTERING, INPUT, Names, function_of, option
 from interlingua.mining import defaults
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
@@ -16,13 +16,14 @@ from interlingua.verbs.parts.input_checks import check_inputs
 from interlingua.verbs.parts.shared_options import (
     REQUIRED,
     TwoTextsOptions,
-    as_text,
-    joined,
+    as_path,
+    join_names,
     output_option,
 )
 
 if TYPE_CHECKING:
     from interlingua.mining.calibration.calibrate import LearnedCalibration
+    from interlingua.mining.pipeline import TextFile
 
 
 @dataclass(frozen=True)
@@ -79,21 +80,95 @@ def run_calibrate(options: CalibrateOptions, progress: Progress = SILENT) -> Lea
         DataError: there are too few pairs of which the answer is known, or a file can't be read.
     """
     check_inputs(options)
-    from interlingua.mining.calibration.calibrate import CalibrateJob
-    from interlingua.mining.checks import CheckPlan
-    from interlingua.mining.mine import parsed_config
     from interlingua.verbs.parts.sources import two_texts
 
-    job = filled(
-        CalibrateJob,
-        options,
-        config=parsed_config(options),
-        parallel=as_text(options.parallel),
-        checks=CheckPlan.parse("", joined(options.drop)),
-    )
+    check_calibrate(options)
     # Held-out pairs are embedded even where the vectors of both texts are given.
-    source, target, model = two_texts(options, job.folder, always_load=options.parallel is not None)
-    return job.run(source, target, model, progress=progress)
+    source, target, model = two_texts(
+        options, calibration_folder(options), always_load=options.parallel is not None
+    )
+    return calibrate_texts(options, source, target, model, progress)
+
+
+def calibration_folder(options: CalibrateOptions) -> Path:
+    """Return the work folder: the one of the options, or one next to the output."""
+    output = Path(options.output)
+    return as_path(options.work) or output.with_name(f"{output.name}.work")
+
+
+def check_calibrate(options: CalibrateOptions) -> None:
+    """Check all options.
+
+    Raises:
+        ConfigError: an option has a wrong value, or does not go with another.
+    """
+    from interlingua.mining.calibration.calibrate import check_calibration
+    from interlingua.mining.checks import CheckPlan
+
+    options.check_search()
+    # A name that is unknown is refused here, and not after the work.
+    CheckPlan.parse("", join_names(options.drop))
+    check_calibration(
+        Path(options.output),
+        options,
+        parallel=options.parallel,
+        labels=options.labels,
+        gold=options.gold,
+    )
+
+
+def calibrate_texts(
+    options: CalibrateOptions,
+    source: TextFile,
+    target: TextFile,
+    model: str,
+    progress: Progress = SILENT,
+) -> LearnedCalibration:
+    """Learn from two sides that are read already; see ``run_calibrate``.
+
+    Args:
+        options: what to do.
+        source: the one side.
+        target: the other.
+        model: identity of the model and its settings.
+        progress: shows how far the work is.
+    """
+    from interlingua.mining.calibration.calibrate import (
+        KnownAnswers,
+        learn_from_mining,
+        read_labels,
+        read_probes,
+    )
+    from interlingua.mining.checks import CheckPlan
+    from interlingua.mining.gold import read_gold
+    from interlingua.mining.pipeline import with_lines
+    from interlingua.mining.work_folder import at_work
+
+    check_calibrate(options)
+    # All inputs are read before the work, which takes long, so that a bad one costs nothing.
+    probes = labels = gold = None
+    if options.parallel is not None:
+        languages = (source.language, target.language)
+        probes = read_probes(str(options.parallel), languages, options.probes, seed=options.seed)
+    if options.gold is not None:
+        gold = read_gold(Path(options.gold))
+    if options.labels is not None:
+        labels = read_labels(Path(options.labels))
+    known = KnownAnswers(probes, labels, as_path(options.labels), gold)
+    folder = calibration_folder(options)
+    with at_work(folder, keep=options.work is not None, options=options) as work:
+        return learn_from_mining(
+            with_lines(source, folder),
+            with_lines(target, folder),
+            options,
+            known,
+            CheckPlan.parse("", join_names(options.drop)),
+            work=work,
+            output=Path(options.output),
+            model=model,
+            seed=options.seed,
+            progress=progress,
+        )
 
 
 calibrate = function_of(CalibrateOptions, run_calibrate, "calibrate")

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from interlingua.analysis.debiasing import debias_defaults
 from interlingua.config import AtLeast, refuse_unread, train_key_hint_of
@@ -32,12 +32,16 @@ from interlingua.verbs.parts.shared_options import (
     BackendOptions,
     CacheOptions,
     DtypeOptions,
+    as_path,
     output_option,
 )
 
 if TYPE_CHECKING:
     from interlingua.analysis.debiasing.debias import DebiasOptions, DebiasReport
+    from interlingua.analysis.debiasing.debias_index import DebiasedVectors
 
+Array = Any
+"""An array of numpy, or what has ``__array__``."""
 OF_MODELS = ("prompt", "backend", "settings", "dtype", "device", "column")
 """Options that are read only where texts are embedded."""
 OF_ESTIMATES = ("method", "rank", "sentences", "held_out", "languages", "seed")
@@ -85,16 +89,16 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
         group=INPUT,
     )
     # Stored vectors, in place of a model and texts.
-    vectors: PathLike | None = option(
+    vectors: PathLike | Array | None = option(
         None,
-        "A .npy file of vectors to map, in place of a model and texts.",
+        "A .npy file of vectors to map, in place of a model and texts; in Python also an array.",
         group=INPUT,
         kind=Path,
         reads="file",
     )
-    labels: PathLike | None = option(
+    labels: PathLike | Names | None = option(
         None,
-        "With --vectors: a text file, the language of each a line.",
+        "With --vectors: a text file, the language of each a line; in Python also a list.",
         group=INPUT,
         kind=Path,
         reads="file",
@@ -119,7 +123,8 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
     def __post_init__(self) -> None:
         for field in fields(self):
             # Typer's value of a repeatable option that is not given.
-            if getattr(self, field.name) == []:
+            value = getattr(self, field.name)
+            if isinstance(value, list) and not value:
                 object.__setattr__(self, field.name, None)
         if self.vectors is None:
             if self.labels is not None or self.map is not None:
@@ -134,6 +139,9 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
             raise ConfigError(
                 f"--vectors maps stored vectors and reads no model or texts; remove {self.model}"
             )
+        if not isinstance(self.vectors, str | os.PathLike):
+            # Arrays come back, and nothing is written.
+            refuse_unread(self, "output", "overwrite", reason="vectors in memory", when=True)
         # What would not be read is refused: someone who gives it expects that it does something.
         refuse_unread(self, *OF_MODELS, reason="vectors", when=True)
         refuse_unread(self, *OF_ESTIMATES, reason="map", when=self.map is not None)
@@ -159,10 +167,13 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
         )
 
 
-def run_debias(options: DebiasSettings, progress: Progress = SILENT) -> DebiasReport | None:
+def run_debias(
+    options: DebiasSettings, progress: Progress = SILENT
+) -> DebiasReport | DebiasedVectors | None:
     """Estimate a map that takes the language out of vectors.
 
-    Writes the model with the map, or the vectors that have gone through it.
+    Writes the model with the map, or the vectors that have gone through it. Vectors in memory come
+    back, and nothing is written.
 
     Args:
         options: what to do.
@@ -170,7 +181,7 @@ def run_debias(options: DebiasSettings, progress: Progress = SILENT) -> DebiasRe
 
     Returns:
         What was estimated and measured; None where stored vectors went through a map that was
-        given.
+        given. Of vectors in memory, the mapped ones (``vectors``) with their map.
 
     Raises:
         ConfigError: an option is out of range, or does not go with the model or with another
@@ -180,9 +191,18 @@ def run_debias(options: DebiasSettings, progress: Progress = SILENT) -> DebiasRe
     """
     check_inputs(options)
     from interlingua.analysis.debiasing.debias import debias_model
-    from interlingua.analysis.debiasing.debias_index import debias_index
+    from interlingua.analysis.debiasing.debias_index import debias_arrays, debias_index
     from interlingua.encoder.backends.load import backend_settings
 
+    if options.vectors is not None and not isinstance(options.vectors, str | os.PathLike):
+        labels: Any = options.labels
+        return debias_arrays(
+            options.vectors,
+            labels=labels,
+            language_map=options.map,
+            options=options.of_estimate,
+            progress=progress,
+        )
     how: dict[str, Any] = {
         "options": options.of_estimate,
         "overwrite": options.overwrite,
@@ -190,7 +210,11 @@ def run_debias(options: DebiasSettings, progress: Progress = SILENT) -> DebiasRe
     }
     if options.vectors is not None:
         return debias_index(
-            options.vectors, options.output, labels=options.labels, language_map=options.map, **how
+            options.vectors,
+            options.output,
+            labels=as_path(cast(Any, options.labels)),
+            language_map=options.map,
+            **how,
         )
     # Here --set is for the backend alone, so that nothing may be left over.
     own, others = backend_settings(options.settings or (), options.backend)

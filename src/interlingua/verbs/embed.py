@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from interlingua.config import AtLeast
-from interlingua.config.options import INPUT, OUTPUT, argument, filled, function_of, option
+from interlingua.config.options import INPUT, OUTPUT, argument, function_of, option
 from interlingua.errors import ConfigError, require_extra
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike, check_content
@@ -40,8 +40,8 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
         REQUIRED,
         kind=str,
     )
-    normalize: bool = option(True, "Scale the vectors to length 1.", group=OUTPUT)
-    dim: Annotated[int, AtLeast(1)] | None = option(
+    normalize_embeddings: bool = option(True, "Scale the vectors to length 1.", group=OUTPUT)
+    truncate_dim: Annotated[int, AtLeast(1)] | None = option(
         None,
         "Keep so many elements of each vector, the first.",
         group=OUTPUT,
@@ -84,20 +84,22 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
     """
     # What of the vectors' form is not the default; only our own models take it.
     form: dict[str, Any] = {}
-    if options.dim is not None:
-        form["dim"] = options.dim
+    if options.truncate_dim is not None:
+        form["truncate_dim"] = options.truncate_dim
     if options.precision != "float32":
         form["precision"] = options.precision
+    if options.devices > 1 and options.ray is not None:
+        raise ConfigError("--ray shares the work out by itself; drop --devices")
     if form and options.backend != "interlingua":
-        raise ConfigError(
-            f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua"
-        )
+        flag = next(iter(form)).replace("_", "-")
+        raise ConfigError(f"--{flag} is for our own models; drop it, or say --backend interlingua")
     check_inputs(options)
     if os.fspath(options.output).endswith(".parquet"):
         require_extra("pyarrow", extra="parquet")
+    from interlingua.corpus.formats.bad_lines import BadLines
     from interlingua.corpus.formats.monolingual import language_of
     from interlingua.corpus.formats.sentence_table import is_table
-    from interlingua.encoder.files.embed_files import EmbedJob
+    from interlingua.encoder.files.embed_files import embed_files, vector_output
     from interlingua.verbs.parts.sources import open_model
 
     files = _names(options.files)
@@ -106,18 +108,32 @@ def run_embed(options: EmbedOptions, progress: Progress = SILENT) -> list[str]:
             check_content(file)
         if options.language:
             language_of(Path(file), options.language, column=options.column, option="--language")
-    job = filled(EmbedJob, options, files=files, output=os.fspath(options.output))
+    BadLines(options.on_error)  # refuses what it does not know
+    output = vector_output(files, os.fspath(options.output))
     # Processes that share the work load the model by its name.
     elsewhere = options.ray is not None or options.devices > 1
-    encode, identity = open_model(options, identified=job.to_folder, elsewhere=elsewhere)
+    encode, identity = open_model(options, identified=output.to_folder, elsewhere=elsewhere)
     # With the model all that the vectors depend on: a run that goes on must have made the same.
-    settings = [f"normalize={options.normalize} language={options.language}"]
+    settings = [f"normalize={options.normalize_embeddings} language={options.language}"]
     if options.column:
         settings.append(f"column={options.column}")
     settings += [f"{name}={value}" for name, value in form.items()]
-    return job.run(
-        partial(encode, language=options.language, normalize=options.normalize, **form),
+    return embed_files(
+        partial(
+            encode,
+            language=options.language,
+            normalize_embeddings=options.normalize_embeddings,
+            **form,
+        ),
+        output,
         model=" ".join([identity, *settings]),
+        column=options.column,
+        language=options.language,
+        on_error=options.on_error,
+        ray=options.ray,
+        ray_cores=options.ray_cores,
+        devices=options.devices,
+        device=options.device,
         progress=progress,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,12 +19,16 @@ from interlingua.config.options import (
     Names,
     argument,
     function_of,
+    is_frame,
     listed,
     option,
 )
+from interlingua.corpus.frames import frame_pairs
+from interlingua.encoder.texts import check_text
 from interlingua.errors import ConfigError, DataError, with_article
+from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
-from interlingua.storage.files import PathLike
+from interlingua.storage.files import PathLike, atomic_write
 from interlingua.verbs.parts.input_checks import check_folder, check_inputs, check_packages_of_tasks
 from interlingua.verbs.parts.shared_options import (
     BatchOptions,
@@ -41,13 +46,17 @@ if TYPE_CHECKING:
     from interlingua.evaluation.scores import TaskResult
     from interlingua.evaluation.task import Task
 
+_Frame = Any
+"""A table of pandas, polars or Arrow, or a data set of ``datasets``."""
 DATA_VARIABLE = "INTERLINGUA_DATA"
 DEFAULT_SUITE = "standard"
+FRAME_SUITE = "tatoeba"
+"""By default, of translations in memory."""
 INDEX_TASK = "index"
 """Of an index that is given in place of a model."""
 
 
-class Evaluated(list["TaskResult"]):
+class Evaluated(RowList["TaskResult"]):
     """One result per task, in the suite's order, but for those that the budget left out.
 
     It is empty after a shard, which only embeds.
@@ -60,6 +69,27 @@ class Evaluated(list["TaskResult"]):
     def __init__(self, results: Iterable[TaskResult], left_out: str | None) -> None:
         super().__init__(results)
         self.left_out = left_out
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for each language pair of each task: its main score and all its scores."""
+        return [
+            {
+                "task": result.task,
+                "source_language": subset.languages[0],
+                "target_language": subset.languages[1],
+                "pairs": subset.pairs,
+                "metric": result.main_metric,
+                "score": subset.scores[result.main_metric],
+                **subset.scores,
+            }
+            for result in self
+            for subset in result.subsets
+        ]
+
+    def __repr__(self) -> str:
+        """Return a line with the main score of each task."""
+        scores = [f"{result.task} {result.main_metric} {result.main_score:.3f}" for result in self]
+        return f"<Evaluated: {', '.join(scores) or 'no results'}>"
 
 
 def data_option(*, is_positional: bool = False) -> Any:
@@ -100,7 +130,7 @@ def data_folder(data: PathLike | None) -> Path:
     return Path(data).expanduser()
 
 
-def check_encoder(
+def check_encoder_named(
     model: Model, call: str = "evaluate(model, [suite], [data], option=value)"
 ) -> None:
     """Check that a model is named, or is an encoder.
@@ -135,17 +165,17 @@ def measured_model(
         ConfigError: it is no encoder, or one that is loaded and a choice is made.
     """
     from interlingua.encoder.backends.load import load_encoder
-    from interlingua.encoder.model_info import describe
+    from interlingua.encoder.model_info import describe_encoder
 
     if isinstance(model, str | os.PathLike):
         return load_encoder(os.fspath(model), **choices, name=name, options=of_backend)
-    check_encoder(model)
+    check_encoder_named(model)
     for choice, value in choices.items():
         if value not in (None, "interlingua"):
             raise ConfigError(
                 f"{choice} is chosen when a model is loaded; name the model, or drop the option"
             )
-    return model, describe(model, name=name)
+    return model, describe_encoder(model, name=name)
 
 
 @dataclass(frozen=True)
@@ -164,7 +194,7 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
         group=INPUT,
         is_positional=True,
     )
-    data: PathLike | None = data_option(is_positional=True)
+    data: PathLike | _Frame | None = data_option(is_positional=True)
     languages: Names | None = option(
         None,
         "Languages in any code, pairs (de-fr), or groups (muse, xtreme, mexma), with commas.",
@@ -184,7 +214,7 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
     passage_prompt: str | None = option(
         None, "Before passages; the model's own by default.", group=MODEL
     )
-    dim: Annotated[int, AtLeast(1)] | None = option(
+    truncate_dim: Annotated[int, AtLeast(1)] | None = option(
         None,
         "Keep so many elements of each vector, the first.",
         group=MODEL,
@@ -222,12 +252,12 @@ def with_model_of_index(options: EvaluateOptions) -> EvaluateOptions:
     """
     if not isinstance(options.model, str | os.PathLike):
         return options
-    from interlingua.retrieval.passage_index import SETTINGS_FILE, read_settings
+    from interlingua.retrieval.passage_index import SETTINGS_FILE, read_index_settings
 
     folder = Path(options.model).expanduser()
     if not (folder / SETTINGS_FILE).is_file():
         return options
-    settings = read_settings(folder)
+    settings = read_index_settings(folder)
     if options.suite not in (DEFAULT_SUITE, INDEX_TASK):
         raise ConfigError(
             f"{folder} is an index, which the task {INDEX_TASK} alone measures, got the suite"
@@ -271,7 +301,7 @@ class Evaluation:
     def of(cls, options: EvaluateOptions) -> Evaluation:
         """Build the tasks, then load the model, so that a mistake shows at once."""
         options = with_model_of_index(options)
-        check_encoder(options.model)
+        check_encoder_named(options.model)
         check_inputs(options)
         check_packages_of_tasks(options.suite)
         check_folder(data_folder(options.data))
@@ -309,7 +339,7 @@ class Evaluation:
             pooling=options.pooling,
             dtype=options.dtype,
             device=options.device,
-            dim=options.dim,
+            dim=options.truncate_dim,
         )
         return cls(options, encoder, info, tasks, data, budget)
 
@@ -320,7 +350,7 @@ class Evaluation:
 
     def run(self, progress: Progress = SILENT) -> Evaluated:
         """Run the tasks and write their results."""
-        from interlingua.evaluation.suite import evaluate
+        from interlingua.evaluation.suite import evaluate_suite
         from interlingua.retrieval.topk.exact import searching_on
         from interlingua.verbs.parts.evaluate_parts import embed_parts
 
@@ -334,7 +364,7 @@ class Evaluation:
             "role_prompts": {role: text for role, text in roles.items() if text is not None}
         }
         with searching_on(options.device):
-            found = evaluate(
+            found = evaluate_suite(
                 self.encoder,
                 self.tasks,
                 self.data,
@@ -358,7 +388,8 @@ class Evaluation:
 def run_evaluate(options: EvaluateOptions, progress: Progress = SILENT) -> Evaluated:
     """Score an encoder on local folders, and write the result of each task.
 
-    ``output=None`` writes none.
+    ``output=None`` writes none. In Python the data may also be a table of sentences and their
+    translations in two columns that are called by their languages, for tasks such as tatoeba.
 
     Args:
         options: what to do.
@@ -372,7 +403,37 @@ def run_evaluate(options: EvaluateOptions, progress: Progress = SILENT) -> Evalu
         DataError: files are missing, broken or misaligned, or a language is not among them.
         TaskError: the encoder gave no usable vectors.
     """
-    return Evaluation.of(options).run(progress)
+    if not is_frame(options.data):
+        return Evaluation.of(options).run(progress)
+    with tempfile.TemporaryDirectory(prefix="interlingua-evaluate-") as folder:
+        pairs = write_frame_pairs(options.data, Path(folder) / "pairs")
+        suite = FRAME_SUITE if options.suite == DEFAULT_SUITE else options.suite
+        return Evaluation.of(replace(options, data=pairs, suite=suite)).run(progress)
+
+
+def write_frame_pairs(frame: Any, folder: Path) -> Path:
+    """Write a table of translations as a file that tasks read, and return its folder.
+
+    Args:
+        frame: two columns, called by their languages in any code.
+        folder: to make.
+
+    Raises:
+        DataError: the columns are not called by languages, or an element is not a text.
+    """
+    pairs, languages = frame_pairs(frame)
+    if languages is None:
+        raise DataError(
+            "the columns of the table are not called by languages; rename them, for example"
+            " table.rename(columns={'source': 'de', 'target': 'en'})"
+        )
+    folder.mkdir()
+    name = "-".join(languages)
+    with atomic_write(folder / f"{name}.tsv") as file:
+        for row, sides in enumerate(pairs):
+            cells = [" ".join(check_text(side, row, "data").split()) for side in sides]
+            file.write("\t".join(cells) + "\n")
+    return folder
 
 
 evaluate = function_of(EvaluateOptions, run_evaluate, "evaluate")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,32 +15,37 @@ from interlingua.config.options import (
     OUTPUT,
     SEARCH,
     Names,
-    filled,
     function_of,
     listed,
     option,
 )
 from interlingua.config.registry import CHECKS
-from interlingua.errors import require_extra
-from interlingua.mining.defaults import CHEAP, DROPPED
+from interlingua.errors import ConfigError, require_extra
+from interlingua.mining.defaults import CHEAP, DEFAULT_CHECKS
+from interlingua.mining.pair_cut import PairCut
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
+from interlingua.storage.remote import is_remote, name_of
 from interlingua.verbs.parts.input_checks import check_inputs, check_packages_of_checks
 from interlingua.verbs.parts.shared_options import (
     BadLineOptions,
     RayOptions,
     TwoTextsOptions,
     as_path,
-    joined,
+    join_names,
     output_option,
 )
 
 if TYPE_CHECKING:
-    from interlingua.mining.mine import MinedPairs, MineJob
+    from interlingua.corpus.formats.bad_lines import BadLines
+    from interlingua.mining.checks import CheckPlan
+    from interlingua.mining.mine import MinedPairs
+    from interlingua.mining.pipeline import TextFile
+    from interlingua.retrieval.topk.approximate import Approximate
 
 
 @dataclass(frozen=True)
-class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
+class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
     """Options of ``mine``."""
 
     # Only Python may do without: there the pairs come back.
@@ -48,19 +54,13 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
         kind=str,
         is_required=True,
     )
-    # Which pairs are kept.
-    threshold: float | None = option(
-        None, "Least score, in the margin's unit.", group=FILTERING, unit="that of the margin"
-    )
+    # Which pairs are kept, besides ``PairCut``.
     calibration: PathLike | None = option(
         None,
         "From interlingua calibrate: gives each pair its probability.",
         group=FILTERING,
         kind=Path,
         reads="file",
-    )
-    precision: float | None = option(
-        None, "Keep as many pairs as are expected to be this precise, 0 to 1.", group=FILTERING
     )
     checks: Names = option(
         ",".join(CHEAP),
@@ -71,7 +71,7 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
     drop: Names | Mapping[str, float | None] | None = option(
         None,
         "Checks that reject pairs, with their limits or without: length=2,hub; or none. By default"
-        f" {DROPPED}, and none with --check none.",
+        f" {DEFAULT_CHECKS}, and none with --check none.",
         group=FILTERING,
     )
     # What is written besides.
@@ -106,14 +106,38 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
     )
     plan: bool = option(False, "Only say what time, disk and memory it will take.")
 
+    @property
+    def approximation(self) -> Approximate | None:
+        """How to search approximately; None = exactly."""
+        if not self.approximate:
+            return None
+        from interlingua.retrieval.topk.approximate import Approximate
+
+        return Approximate.parse(self.approximate)
+
+    @property
+    def is_like_laser(self) -> bool:
+        """Whether it is done as by LASER's script."""
+        return self.laser
+
+    @property
+    def least_score(self) -> float | None:
+        """The threshold, or that of LASER's script."""
+        if not self.laser:
+            return self.threshold
+        # The script looks at the threshold in this retrieval alone, and its own is 0.
+        if self.retrieval == "max":
+            return self.threshold or 0.0
+        return None
+
 
 def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
     """Find translations in two texts.
 
     The method is margin-based mining (Artetxe and Schwenk 2019). Each side is a file, or a list of
     sentences; equal sentences count once, blank ones not at all. Empty ``checks`` measure nothing
-    and, unless ``drop`` names some, reject nothing. A run with an output that was stopped goes on
-    where it was.
+    and, unless ``drop`` names some, reject nothing. An interrupted run with an output resumes.
+    With two lists and neither an output nor a work folder, no file is written.
 
     Args:
         options: what to do.
@@ -134,49 +158,187 @@ def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
     from interlingua.verbs.parts.sources import two_texts
 
     with contextlib.ExitStack() as stack:
-        work = as_path(options.work)
-        if options.output is None and work is None and options.shard is None:
-            # The pairs come back in memory, and nothing is left that could go on.
+        folder = mining_folder(options)
+        check_mine(options)
+        if folder is None and not is_in_memory(options):
+            # The pairs come back in memory, and nothing is left to resume.
             temporary = tempfile.TemporaryDirectory(prefix="interlingua-mine-")
-            work = Path(stack.enter_context(temporary))
-        job = mine_job(options, work)
-        both = two_texts(options, job.folder, elsewhere=options.ray is not None)
+            folder = Path(stack.enter_context(temporary))
+        both = two_texts(options, folder, elsewhere=options.ray is not None)
         if options.plan:
-            return MinedPairs(lines=job.plan(*both))
-        return job.run(*both, progress=progress)
+            return MinedPairs(lines=plan_mining(options, *both[:2], folder))
+        return mine_texts(options, *both, folder, progress=progress)
 
 
-def mine_job(options: MineOptions, work: Path | None) -> MineJob:
-    """The checked job that the options describe, with the folder of all that is made on the way."""
+def is_in_memory(options: TwoTextsOptions) -> bool:
+    """Return whether both sides are lists of sentences, so that nothing is read from files."""
+    sides = (options.source, options.target)
+    return not any(isinstance(side, str | os.PathLike) for side in sides)
+
+
+def mining_folder(options: MineOptions) -> Path | None:
+    """Return the work folder: the one of the options, or one next to the output, if there is any.
+
+    Of a remote output it is in the working directory.
+    """
+    return as_path(options.work) or _next_to_output(options, ".work")
+
+
+def _next_to_output(options: MineOptions, ending: str) -> Path | None:
+    """Return a local file next to the output, or in the working directory if that is remote."""
+    if options.output is None:
+        return None
+    here = Path(options.output)
+    if is_remote(options.output):
+        here = Path(name_of(options.output))
+    return here.with_name(f"{here.name}{ending}")
+
+
+def _bad_lines(options: MineOptions) -> BadLines:
+    """Return how lines that can't be read are handled, and the file for them."""
+    from interlingua.corpus.formats.bad_lines import BadLines
+
+    return BadLines(options.on_error, _next_to_output(options, ".bad-lines.tsv"))
+
+
+def check_mine(options: MineOptions) -> CheckPlan:
+    """Return what is measured and rejects; all options are checked.
+
+    Raises:
+        ConfigError: an option has a wrong value, or does not go with another.
+    """
+    from interlingua.mining.filter import check_output
+    from interlingua.mining.mine import parse_shard
+
+    checks = _check_plan(options)
+    options.check_cut()
+    options.check_search()
+    columns = listed(options.columns)
+    if options.output is not None:
+        check_output(options.output, columns, checks)
+    elif columns is not None or options.report is not None:
+        raise ConfigError("columns and a report need an output, the file of the pairs")
+    _bad_lines(options)
+    if options.calibration is None and (
+        options.precision is not None or "probability" in (columns or ())
+    ):
+        raise ConfigError(
+            "a precision or a column of probabilities needs --calibration; make one with"
+            " interlingua calibrate"
+        )
+    if options.shard is not None and options.work is None:
+        raise ConfigError(
+            "a shard needs --work, the folder that all shards share or that is copied together"
+        )
+    if options.shard is not None:
+        parse_shard(options.shard)
+    return checks
+
+
+def _check_plan(options: MineOptions) -> CheckPlan:
+    """Return what is measured, and what rejects a pair; LASER's script knows no checks."""
     from interlingua.mining.checks import CheckPlan
-    from interlingua.mining.filter import Selection
-    from interlingua.mining.mine import MineJob, laser_selection, parsed_config
+    from interlingua.mining.mine import refuse_unlike_laser
 
-    checks = joined(options.checks)
+    checks = join_names(options.checks)
     if options.drop is not None:
-        drop = joined(options.drop)
+        drop = join_names(options.drop)
     elif checks in ("", "none"):  # without checks nothing is rejected
         drop = "none"
     else:
-        drop = DROPPED
+        drop = DEFAULT_CHECKS
     if options.laser:
-        selection = laser_selection(
-            retrieval=options.retrieval,
-            threshold=options.threshold,
-            precision=options.precision,
-            check=checks,
-            drop=drop,
+        refuse_unlike_laser(precision=options.precision, check=checks, drop=drop)
+        return CheckPlan((), {})
+    return CheckPlan.parse(checks, drop)
+
+
+def plan_mining(
+    options: MineOptions, source: TextFile, target: TextFile, folder: Path | None
+) -> list[str]:
+    """Estimate time, disk and memory of a run, in lines; see ``mine_texts``."""
+    from interlingua.corpus.formats.bad_lines import BadLines
+    from interlingua.mining.mine import check_places
+    from interlingua.mining.pipeline import with_lines
+    from interlingua.mining.plan import estimate
+    from interlingua.retrieval.topk.tiles import tiles_for
+    from interlingua.runtime.workers import Workers, connected
+
+    read = (as_path(options.gold), as_path(options.calibration))
+    check_places((options.output, options.report), (source, target), read)
+    # A plan writes nothing, so that bad lines are judged and go into no file.
+    sides = []
+    for side in (source, target):
+        sides.append(with_lines(side._replace(bad=BadLines(options.on_error)), folder))
+    with connected(options.ray, cores=options.ray_cores) as workers:
+        slots = (workers or Workers()).slots
+        tiles = tiles_for(workers)
+    expected = estimate(sides[0], sides[1], options, folder, least_tiles=tiles, at_once=slots)
+    return expected.lines()
+
+
+def mine_texts(
+    options: MineOptions,
+    source: TextFile,
+    target: TextFile,
+    model: str,
+    folder: Path | None,
+    progress: Progress = SILENT,
+) -> MinedPairs:
+    """Find the pairs of two sides that are read already; see ``run_mine``.
+
+    Args:
+        options: what to do.
+        source: the one side.
+        target: the other.
+        model: identity of the model and its settings.
+        folder: the work folder; None = both sides are in memory, and no file is written.
+        progress: shows how far the work is.
+    """
+    from interlingua.mining.gold import read_gold
+    from interlingua.mining.mine import calibration_for, check_places, mine_pairs, parse_shard
+    from interlingua.mining.pipeline import with_lines
+    from interlingua.mining.work_folder import at_work
+    from interlingua.runtime.workers import connected
+
+    checks = check_mine(options)
+    # All that can be refused is checked before the folder is claimed and the work begins.
+    gold = as_path(options.gold)
+    calibration = as_path(options.calibration)
+    check_places((options.output, options.report), (source, target), (gold, calibration))
+    found_calibration = None
+    if calibration is not None:
+        languages = (source.language, target.language)
+        found_calibration = calibration_for(calibration, languages, model, options)
+    gold_pairs = read_gold(gold) if gold is not None else None
+    shard = parse_shard(options.shard) if options.shard else None
+    # Without an output the folder is the user's, or temporary.
+    keep = options.work is not None or options.output is None
+    with contextlib.ExitStack() as stack:
+        work = None
+        if folder is not None:
+            work = stack.enter_context(at_work(folder, shard, keep=keep, options=options))
+        bad = stack.enter_context(_bad_lines(options))
+        sides = [with_lines(side._replace(bad=bad), folder) for side in (source, target)]
+        found = mine_pairs(
+            sides[0],
+            sides[1],
+            options,
+            options,
+            checks,
+            work,
+            model=model,
+            calibration=found_calibration,
+            gold=gold_pairs,
+            output=options.output,
+            columns=listed(options.columns),
+            report=options.report,
+            shard=shard,
+            workers=stack.enter_context(connected(options.ray, cores=options.ray_cores)),
+            progress=progress,
         )
-    else:
-        selection = filled(Selection, options, checks=CheckPlan.parse(checks, drop))
-    return filled(
-        MineJob,
-        options,
-        config=parsed_config(options, options.approximate, like_laser=options.laser),
-        selection=selection,
-        columns=listed(options.columns),
-        work=work,
-    )
+        found.lines += bad.lines()
+        return found
 
 
 mine = function_of(MineOptions, run_mine, "mine")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
+from interlingua.config import Above
 from interlingua.config.options import (
     FILTERING,
     INPUT,
@@ -15,16 +17,20 @@ from interlingua.config.options import (
     SEARCH,
     Names,
     argument,
-    filled,
     function_of,
+    is_frame,
     listed,
     option,
 )
 from interlingua.config.registry import CHECKS
+from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.mining import defaults
+from interlingua.mining.pair_cut import PairCut
+from interlingua.report.rows import data_frame
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 from interlingua.storage.limits import in_line_limit
+from interlingua.storage.remote import keep_inputs
 from interlingua.verbs.parts.input_checks import (
     check_bitext,
     check_inputs,
@@ -36,12 +42,18 @@ from interlingua.verbs.parts.shared_options import (
     PairOptions,
     as_path,
     as_text,
-    joined,
+    join_names,
     output_option,
 )
 
 if TYPE_CHECKING:
-    from interlingua.mining.score import ScoreJob, Stream
+    import pandas
+
+    from interlingua.corpus.formats.bad_lines import BadLines
+    from interlingua.encoder.protocol import Encode
+    from interlingua.mining.checks import CheckPlan
+    from interlingua.mining.score import ScoreConfig, Stream
+    from interlingua.mining.writer import PairRow
 
 
 class ScoredPair(NamedTuple):
@@ -60,7 +72,7 @@ class ScoredPair(NamedTuple):
     columns: Mapping[str, Any]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class ScoredStream:
     """The kept pairs, in their order, each scored when its turn comes.
 
@@ -80,9 +92,23 @@ class ScoredStream:
     def __next__(self) -> ScoredPair:
         return next(self.pairs)
 
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a data frame of the pairs that have not been read yet, which it reads.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return data_frame(
+            {"source": pair.source, "target": pair.target, **pair.columns} for pair in self
+        )
+
+    def __repr__(self) -> str:
+        """Return one line, and read nothing."""
+        return "<ScoredStream: pairs are scored as they are read; to_pandas() reads all>"
+
 
 @dataclass(frozen=True)
-class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
+class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
     """Options of ``score``."""
 
     bitext: PathLike | Iterable[tuple[str, str]] = argument(
@@ -111,11 +137,11 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
         None, "Column of the targets; both are named or neither.", group=INPUT
     )
     # How a pair is scored.
-    k: defaults.Neighbors = option(
+    k: defaults.NeighborCount = option(
         defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH
     )
-    margin: str = option(defaults.MARGIN, "ratio or distance.", group=SEARCH)
-    window: defaults.Window = option(
+    margin: str = option(defaults.DEFAULT_MARGIN, "ratio or distance.", group=SEARCH)
+    window: defaults.WindowSize = option(
         defaults.WINDOW,
         "Pairs of the stream among which neighbors are searched.",
         group=SEARCH,
@@ -124,8 +150,7 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
     cosine: bool = option(
         False, "Plain cosine in place of a margin; needs no window.", group=SEARCH
     )
-    # Which pairs are kept.
-    threshold: float | None = option(None, "Keep pairs of at least this score.", group=FILTERING)
+    # Which pairs are kept, besides ``PairCut``.
     calibration: PathLike | None = option(
         None,
         "From --learn: gives each pair its probability.",
@@ -133,13 +158,10 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
         kind=Path,
         reads="file",
     )
-    probability: float | None = option(
+    probability: Annotated[float, Above(0, below=1)] | None = option(
         None, "Keep pairs that are translations with at least this one, 0 to 1.", group=FILTERING
     )
-    precision: float | None = option(
-        None, "Keep as many pairs as are expected to be this precise, 0 to 1.", group=FILTERING
-    )
-    prior: float | None = option(
+    prior: Annotated[float, Above(0, below=1)] | None = option(
         None, "Share of translations; estimated from the first window by default.", group=FILTERING
     )
     checks: Names = option(
@@ -172,6 +194,11 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
         group=OUTPUT,
         kind=Path,
     )
+    work: PathLike | None = option(
+        None,
+        "Folder that keeps the vectors, so that --learn and a run after it embed each text once.",
+        kind=Path,
+    )
     # A calibration in place of pairs, and what it is learned from.
     learn: PathLike | None = option(
         None,
@@ -193,15 +220,26 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
         reads="bitext",
     )
 
+    @property
+    def least_probability(self) -> float | None:
+        """Least probability of a pair."""
+        return self.probability
+
+    @property
+    def known_prior(self) -> float | None:
+        """Share of right pairs; None = estimated from the scores."""
+        return self.prior
+
 
 def run_score(
     options: ScoreOptions,
     progress: Progress = SILENT,
     stdout: TextIO | None = None,
 ) -> ScoredStream:
-    """Scores or filters the pairs of a bitext of any length, in its order.
+    """Score or filter the pairs of a bitext of any length, in its order.
 
-    The bitext is a file, or any iterable of a source and a target each.
+    The bitext is a file, any iterable of a source and a target each, or a table in memory of which
+    two columns hold them.
 
     Args:
         options: what to do.
@@ -212,36 +250,42 @@ def run_score(
         The pairs that are kept; without a filter all.
 
     Raises:
-        ConfigError: an option is wrong; the pairs are a table or a dictionary.
+        ConfigError: an option is wrong; the pairs are a dictionary.
         DataError: a pair does not hold two texts, when its turn comes; a file can't be read.
     """
     check_inputs(options)
     check_bitext(options.bitext, options.input_format)
     check_packages_of_checks(options.checks, options.drop)
-    from interlingua.mining.calibration.calibrate import learn_job
+    from interlingua.mining.calibration.calibrate import check_learning, learn_scores
     from interlingua.verbs.parts.sources import open_model
 
-    job = score_job(options)
-    parallel = as_text(options.parallel)
-    learner = learn_job(
-        as_path(options.learn),
-        as_path(options.labels),
-        parallel,
-        job.config,
-        job.selection.checks,
-    )
+    config, checks = check_score(options)
+    learns = check_learning(as_path(options.learn), as_path(options.labels), options.parallel)
     # A mistake in the file shows before the model is loaded.
-    stream = _open(options, job)
+    stream = open_bitext(options)
     # A calibration holds for one model; without one there is no need to know which it is.
-    encode, identity = open_model(options, identified=bool(options.calibration or learner))
-    if learner is not None:
-        return ScoredStream(lines=learner.run(stream, encode, model=identity, progress=progress))
+    is_identified = learns or options.calibration is not None or options.work is not None
+    encode, identity = open_model(options, identified=is_identified)
+    if learns:
+        with _keeping(options, encode, identity) as keeping:
+            lines = learn_scores(
+                stream,
+                keeping,
+                config,
+                checks,
+                output=Path(options.learn or ""),
+                labels=as_path(options.labels),
+                parallel=as_text(options.parallel),
+                model=identity,
+                progress=progress,
+            )
+        return ScoredStream(lines=lines)
     if options.output is not None or stdout is not None:
-        lines = job.run(stream, encode, model=identity, stdout=stdout, progress=progress)
+        lines = write_scored(options, stream, encode, identity, stdout=stdout, progress=progress)
         return ScoredStream(lines=lines)
     # In Python the pairs stream on to the caller; the report is complete with the last one.
     found = ScoredStream()
-    rows = job.kept(stream, encode, model=identity, progress=progress, lines=found.lines)
+    rows = _kept_rows(options, stream, encode, identity, progress, found.lines)
     # They are read after this function has returned, when its own limit has ended.
     found.pairs = (
         ScoredPair(row.columns["score"], row.pair.source, row.pair.target, row.columns)
@@ -250,39 +294,227 @@ def run_score(
     return found
 
 
-def score_job(options: ScoreOptions) -> ScoreJob:
-    """The checked job that the options describe."""
-    from interlingua.mining.checks import CheckPlan
-    from interlingua.mining.filter import Selection
-    from interlingua.mining.score import ScoreJob, score_config
+@contextlib.contextmanager
+def _keeping(options: ScoreOptions, encode: Encode, model: str) -> Iterator[Encode]:
+    """Yield a function that embeds, and keeps the vectors if there is a work folder."""
+    if options.work is None:
+        yield encode
+        return
+    from interlingua.evaluation.kept_vectors import kept_vectors
+    from interlingua.mining.work_folder import at_work
 
-    checks = CheckPlan.parse(joined(options.checks), joined(options.drop))
-    file = None
+    folder = Path(options.work)
+    with at_work(folder, options=options), kept_vectors(encode, folder, model) as keeping:
+        yield keeping
+
+
+def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
+    """Return what a score is, and what is measured and rejects; all options are checked.
+
+    Raises:
+        ConfigError: an option has a wrong value, or does not go with another.
+    """
+    from interlingua.mining.checks import CheckPlan
+    from interlingua.mining.filter import REJECTED, SCORE_COLUMNS, output_format
+    from interlingua.mining.score import score_config
+    from interlingua.mining.writer import check_columns, format_with_columns
+
+    checks = CheckPlan.parse(join_names(options.checks), join_names(options.drop))
+    options.check_cut()
+    config = score_config(
+        options.margin,
+        k=options.k,
+        window=options.window,
+        cosine=options.cosine,
+        device=options.device,
+    )
+    file = _file_of(options)
+    # Pairs and tables in memory are checked where they are opened.
+    has_columns = options.source_column is not None
+    if file is not None and has_columns != (options.target_column is not None):
+        raise ConfigError("--source-column and --target-column are named both or neither")
+    columns = listed(options.columns)
+    check_columns(columns, SCORE_COLUMNS, checks)
+    output_format(options.output, options.format)
+    if options.rejected is not None:
+        format_with_columns(options.rejected, REJECTED)
+    # A score becomes a probability by a calibration alone.
+    needed = list(options.needs_calibration)
+    if "probability" in (columns or ()):
+        needed.append("probability")
+    if options.calibration is None and needed:
+        raise ConfigError(
+            f"{needed[0]} needs --calibration; make one with interlingua score --learn"
+        )
+    # An output must not replace a file that is still to be read.
+    outputs = (options.output, options.rejected, _bad_lines(options).path)
+    keep_inputs(outputs, (file, options.calibration))
+    if config.margin == "absolute" and "hub" in checks.columns:
+        raise ConfigError(
+            "plain cosines look at no neighbors, so hubs are not known; drop the check or --cosine"
+        )
+    return config, checks
+
+
+def _file_of(options: ScoreOptions) -> str | None:
+    """Return the file of the pairs; None if they are in memory."""
     if isinstance(options.bitext, str | os.PathLike):
-        file = os.fspath(options.bitext)
-    return filled(
-        ScoreJob,
-        options,
-        input=file,
-        columns=listed(options.columns),
-        config=score_config(
-            options.margin,
-            k=options.k,
-            window=options.window,
-            cosine=options.cosine,
-            device=options.device,
-        ),
-        selection=filled(Selection, options, checks=checks),
+        return os.fspath(options.bitext)
+    return None
+
+
+def _bad_lines(options: ScoreOptions) -> BadLines:
+    """Return how lines that can't be read are handled, and the file for them."""
+    from interlingua.corpus.formats.bad_lines import BadLines
+
+    path = as_path(options.bad_lines)
+    if path is None and options.output is not None:
+        output = Path(options.output)
+        path = output.with_name(f"{output.name}.bad-lines.tsv")
+    return BadLines(options.on_error, path)
+
+
+def open_bitext(options: ScoreOptions) -> Stream:
+    """Open the pairs; the first one of a file is read.
+
+    Raises:
+        DataError: there is none, or the file is missing, broken or misaligned.
+    """
+    from interlingua.mining.score import open_stream
+
+    file = _file_of(options)
+    if file is None:
+        return _open_in_memory(options)
+    # ``check_score`` has refused one without the other.
+    columns = None
+    if options.source_column is not None and options.target_column is not None:
+        columns = (options.source_column, options.target_column)
+    return open_stream(
+        file,
+        options.input_format,
+        options.source_language,
+        options.target_language,
+        columns=columns,
+        bad=_bad_lines(options),
     )
 
 
-def _open(options: ScoreOptions, job: ScoreJob) -> Stream:
-    if isinstance(options.bitext, str | os.PathLike):
-        return job.open()
+def _open_in_memory(options: ScoreOptions) -> Stream:
+    """Open pairs in memory: an iterable of a source and a target each, or a table."""
+    from interlingua.corpus.frames import frame_pairs
     from interlingua.mining.score import pair_stream
 
     pairs: Any = options.bitext
-    return pair_stream(pairs, options.source_language, options.target_language)
+    source = options.source_language
+    target = options.target_language
+    if is_frame(pairs):
+        pairs, codes = frame_pairs(pairs, options.source_column, options.target_column)
+        # Columns may be called by their languages, as in a file.
+        if codes is not None:
+            source = source or codes[0]
+            target = target or codes[1]
+    elif options.source_column or options.target_column:
+        raise ConfigError(
+            "source_column and target_column are for files and tables, got pairs; drop them"
+        )
+    return pair_stream(pairs, source, target)
+
+
+def write_scored(
+    options: ScoreOptions,
+    stream: Stream,
+    encode: Encode,
+    model: str,
+    *,
+    stdout: TextIO | None,
+    progress: Progress = SILENT,
+) -> list[str]:
+    """Write the pairs that are kept, and the others if a file for them is named.
+
+    Args:
+        options: what to do.
+        stream: see ``open_bitext``.
+        encode: gives vectors of length 1.
+        model: its identity, for the calibration.
+        stdout: for pairs without an output.
+        progress: shows how far the work is.
+
+    Returns:
+        The report, in lines.
+
+    Raises:
+        InterlinguaError: it was stopped while it wrote to standard output.
+    """
+    from interlingua.mining.filter import output_format, write_filtered
+    from interlingua.mining.score import scored_rows
+
+    config, checks = check_score(options)
+    lines: list[str] = []
+    calibration = as_path(options.calibration)
+    with (
+        _keeping(options, encode, model) as keeping,
+        scored_rows(
+            stream,
+            keeping,
+            config,
+            options,
+            checks,
+            calibration=calibration,
+            model=model,
+            progress=progress,
+            lines=lines,
+        ) as (kept, rows),
+    ):
+        try:
+            write_filtered(
+                rows,
+                options.output,
+                format=output_format(options.output, options.format),
+                columns=listed(options.columns),
+                languages=stream.languages,
+                stdout=stdout,
+                rejected=options.rejected,
+            )
+        except KeyboardInterrupt:
+            # A file appears when it is complete, so nothing of it is there; standard output has
+            # had the lines so far.
+            if options.output is not None:
+                raise
+            raise InterlinguaError(
+                f"stopped after {kept.read:,} pairs; the lines so far are whole, begin again for"
+                " the rest"
+            ) from None
+    return lines
+
+
+def _kept_rows(
+    options: ScoreOptions,
+    stream: Stream,
+    encode: Encode,
+    model: str,
+    progress: Progress,
+    lines: list[str],
+) -> Iterator[PairRow]:
+    """Yield the pairs that are kept; ``lines`` gets the report at the end."""
+    from interlingua.mining.score import scored_rows
+
+    config, checks = check_score(options)
+    calibration = as_path(options.calibration)
+    with (
+        _keeping(options, encode, model) as keeping,
+        scored_rows(
+            stream,
+            keeping,
+            config,
+            options,
+            checks,
+            calibration=calibration,
+            model=model,
+            progress=progress,
+            lines=lines,
+        ) as (_, rows),
+    ):
+        yield from (row for row in rows if not row.reasons)
 
 
 score = function_of(ScoreOptions, run_score, "score")

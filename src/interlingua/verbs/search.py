@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from interlingua.config import AtLeast
+from interlingua.config import AtLeast, refuse_unread
 from interlingua.config.options import (
     INPUT,
     MODEL,
@@ -19,11 +20,12 @@ from interlingua.config.options import (
     listed,
     option,
 )
-from interlingua.encoder.texts import is_blank
+from interlingua.config.registry import DEFAULT_MODEL
+from interlingua.encoder.texts import checked_texts, is_blank
 from interlingua.errors import ConfigError, DataError
 from interlingua.storage.files import PathLike
-from interlingua.verbs.parts.input_checks import check_inputs
-from interlingua.verbs.parts.shared_options import STANDARD_INPUT
+from interlingua.verbs.parts.input_checks import check_index, check_inputs
+from interlingua.verbs.parts.shared_options import STANDARD_INPUT, Model
 
 if TYPE_CHECKING:
     from interlingua.retrieval.searcher import Ranking
@@ -33,9 +35,17 @@ if TYPE_CHECKING:
 class SearchOptions(Options):
     """Options of ``search``."""
 
-    folder: PathLike = argument("Folder of an index.", reads="index")
+    folder: PathLike | Model = argument("Folder of an index.")
     questions: str | Sequence[str] = argument(
         "In any language; - reads a question a line.", kind=list[str]
+    )
+    texts: Any = option(
+        None,
+        "Texts or a table in memory to search, in place of an index; the first argument is then the"
+        " model.",
+        group=INPUT,
+        is_positional=True,
+        is_in_memory=True,
     )
     language: str | None = option(None, "Of the questions, where the model needs it.", group=INPUT)
     model: str | None = option(
@@ -74,14 +84,19 @@ def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
         ConfigError: a question is empty, or there is none.
         DataError: standard input holds no question; empty lines of it are left out.
     """
+    _check_first(options)
     questions = _questions(options.questions)  # an empty one shows before the model is loaded
+    if options.texts is not None:
+        yield from _rankings_in_memory(options, questions)
+        return
+    check_index(options.folder)
     check_inputs(options)
     from interlingua.retrieval.passage_index import PassageIndex
-    from interlingua.retrieval.searcher import Searcher, model_of
+    from interlingua.retrieval.searcher import Searcher, load_index_model
 
     index = PassageIndex(options.folder)
     computing: Any = {"dtype": options.dtype, "device": options.device}
-    searcher = Searcher(index, model_of(index, model=options.model, **computing))
+    searcher = Searcher(index, load_index_model(index, model=options.model, **computing))
     for question in questions:
         ranking = searcher.search(
             question,
@@ -96,11 +111,64 @@ def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
         yield question, ranking
 
 
+def _check_first(options: SearchOptions) -> None:
+    """Check that the first argument is an index, or before texts a model.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    from interlingua.verbs.evaluate import check_encoder_named
+
+    if options.texts is not None:
+        # None stands for the default model.
+        if options.folder is not None:
+            check_encoder_named(options.folder, "search(model, question, texts)")
+    elif not isinstance(options.folder, str | os.PathLike):
+        raise ConfigError(
+            "search needs the folder of an index, or texts after the question:"
+            " interlingua.search(model, question, texts)"
+        )
+
+
+def _rankings_in_memory(
+    options: SearchOptions, questions: Iterator[str]
+) -> Iterator[tuple[str, Ranking]]:
+    """Yield each question with the texts that are nearest.
+
+    Raises:
+        ConfigError: an option is for an index on disk.
+    """
+    from interlingua.encoder.encoder import load
+    from interlingua.retrieval.memory_index import Index
+
+    refuse_unread(options, "model", "where", "exact", reason="texts", when=True)
+    model = options.folder
+    if isinstance(model, str | os.PathLike | None):
+        model = load(
+            DEFAULT_MODEL if model is None else model,
+            device=options.device or "auto",
+            dtype=cast(Any, options.dtype),
+        )
+    else:
+        refuse_unread(options, "device", "dtype", reason="a loaded model", when=True)
+    index = Index(model, options.texts)
+    for question in questions:
+        ranking: Any = index.search(
+            question,
+            top=options.top,
+            mode=cast(Any, options.mode),
+            languages=options.languages,
+            per_language=options.per_language,
+            language=options.language,
+        )
+        yield question, ranking
+
+
 def _questions(questions: str | Sequence[str]) -> Iterator[str]:
     """The questions, checked at once, or the lines of standard input as they come."""
     if isinstance(questions, str):
         questions = [questions]
-    questions = list(questions)
+    questions = list(checked_texts(questions, "questions"))
     if questions == [STANDARD_INPUT]:
         return _typed_questions()
     if not questions or any(map(is_blank, questions)):
@@ -119,23 +187,27 @@ def _typed_questions() -> Iterator[str]:
         raise DataError("standard input holds no question; write one a line")
 
 
-def run_search(options: SearchOptions) -> list[Ranking]:
+def run_search(options: SearchOptions) -> Ranking | list[Ranking]:
     """Find the passages that answer questions, in whatever language they are.
 
-    Many questions at different times are quicker with ``interlingua.retrieval.searcher.Searcher``,
-    which keeps the model.
+    With ``texts`` these are searched, in memory: ``interlingua.search(model, question, texts)``.
+    Many questions at different times are quicker with ``interlingua.Index``, or on disk
+    ``interlingua.search.searcher.Searcher``, which keep the model.
 
     Args:
         options: what to do.
 
     Returns:
-        A ranking for each question: ``hits``, best first, and ``shares``, by language.
+        A ranking, a list of hits, best first, with ``shares``, by language; of several questions a
+        list with one for each.
 
     Raises:
         ConfigError: a question is empty, there is no such index, or it is of another model.
         CheckpointError: the index or the model is damaged or missing.
     """
-    return [ranking for _, ranking in rankings(options)]
+    found = [ranking for _, ranking in rankings(options)]
+    is_one = isinstance(options.questions, str) and options.questions != STANDARD_INPUT
+    return found[0] if is_one else found
 
 
 search = function_of(SearchOptions, run_search, "search")

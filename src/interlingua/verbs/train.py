@@ -110,7 +110,7 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
     overrides = _overrides(options)
     if isinstance(options.config, str | os.PathLike):
         check_training(options.config, overrides)
-    from interlingua.training.loop import train
+    from interlingua.training.loop import run_training
     from interlingua.training.stages import is_staged, load_stages, run_stages
 
     resume = os.fspath(options.resume)
@@ -135,7 +135,7 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
         file = Path(temporary, "train.toml")
         file.write_text(with_absolute_paths(settings).to_toml(), encoding="utf-8")
         with others_run(["train", str(file), "--resume", resume]):
-            result = train(
+            result = run_training(
                 settings, evaluate=_evaluator(settings.data), resume=resume, progress=progress
             )
     # The run's own config has all overrides in it.

@@ -139,7 +139,9 @@ def test_foreign_encoder_is_mapped_by_its_own_backend(texts, tmp_path, monkeypat
     debias("lengths:embed", [texts], tmp_path / "mapped", sentences=40, backend="function")
     mapped, info = load_encoder(str(tmp_path / "mapped"), backend="mapped", options={"trust": True})
     plain, _ = load_encoder("lengths:embed", backend="function")
-    expected = read_map(tmp_path / "mapped").apply(plain.encode(SENTENCES, normalize=True))
+    expected = read_map(tmp_path / "mapped").apply(
+        plain.encode(SENTENCES, normalize_embeddings=True)
+    )
     np.testing.assert_allclose(mapped.encode(SENTENCES), expected, atol=1e-6)
     assert info.name == "mapped"
 

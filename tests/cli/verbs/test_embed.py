@@ -54,17 +54,24 @@ def test_compressed_files_and_standard_input(done, model, text, tmp_path, monkey
 
 
 def test_options_reach_the_encoder(done, model, text, tmp_path):
-    options = "--prompt 'ru1 ' --no-normalize --batch-tokens 3 --dtype bfloat16 --device cpu"
+    options = (
+        "--prompt 'ru1 ' --no-normalize-embeddings --batch-tokens 3 --dtype bfloat16 --device cpu"
+    )
     done(f"embed {model} {text} -o {tmp_path}/out.npy --language de", options)
     expected = Encoder.load(model).encode(
-        LINES, prompt="ru1 ", normalize=False, batch_tokens=3, dtype="bfloat16", language="deu_Latn"
+        LINES,
+        prompt="ru1 ",
+        normalize_embeddings=False,
+        batch_tokens=3,
+        dtype="bfloat16",
+        language="deu_Latn",
     )
     assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
 
 
 def test_shorter_and_coded_vectors(done, model, text, tmp_path):
-    said = done(f"embed {model} {text} -o {tmp_path}/out.npy --dim 12 --precision ubinary")
-    expected = Encoder.load(model).encode(LINES, dim=12, precision="ubinary")
+    said = done(f"embed {model} {text} -o {tmp_path}/out.npy --truncate-dim 12 --precision ubinary")
+    expected = Encoder.load(model).encode(LINES, truncate_dim=12, precision="ubinary")
     assert expected.shape == (4, 2)
     assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
     assert "4 x 2 uint8" in said.err
@@ -72,9 +79,9 @@ def test_shorter_and_coded_vectors(done, model, text, tmp_path):
 
 def test_a_folder_holds_vectors_of_one_width(done, refused, model, text, tmp_path):
     command = f"embed {model} {text} -o {tmp_path}/folder/ --quiet"
-    done(command, "--dim 8")
-    done(command, "--dim 8")
-    assert "another model, prompt or settings" in refused(command, "--dim 16").err
+    done(command, "--truncate-dim 8")
+    done(command, "--truncate-dim 8")
+    assert "another model, prompt or settings" in refused(command, "--truncate-dim 16").err
 
 
 def test_any_backend(done, text, tmp_path, monkeypatch):
@@ -83,7 +90,7 @@ def test_any_backend(done, text, tmp_path, monkeypatch):
     )
     monkeypatch.chdir(tmp_path)
     command = f"embed my_two_numbers:embed {text} -o {tmp_path}/out.npy --backend function"
-    said = done(command, "--prompt 'q: ' --no-normalize")
+    said = done(command, "--prompt 'q: ' --no-normalize-embeddings")
     assert np.load(tmp_path / "out.npy").tolist() == [[3 + len(line), 2.0] for line in LINES]
     assert "out.npy: 4 x 2 float32" in said.err
     done(command)
@@ -105,8 +112,8 @@ def test_any_backend(done, text, tmp_path, monkeypatch):
         ("MODEL TEXT --language Germn", "Germn"),
         ("MODEL TEXT --precision int8", "no int8 ranges for vectors of 32 elements"),
         ("MODEL TEXT --precision int2", "precision 'int2' is unknown"),
-        ("MODEL TEXT --dim 33", "dim is 33, but the model's vectors have 32"),
-        ("MODEL TEXT --dim 8 --backend onnx", "--dim is for our own models"),
+        ("MODEL TEXT --truncate-dim 33", "truncate_dim is 33, but the model's vectors have 32"),
+        ("MODEL TEXT --truncate-dim 8 --backend onnx", "--truncate-dim is for our own models"),
         ("MODEL LATIN1", "latin1.txt:2: not UTF-8 (byte 0xe4)"),
     ],
 )
@@ -168,10 +175,10 @@ def test_a_runs_folder_stands_for_its_best_model(done, model, text, tmp_path):
 @pytest.mark.parametrize(("precision", "dim"), [("float32", 12), ("ubinary", 16), ("binary", 32)])
 def test_parquet_rows_are_those_of_encode(done, model, text, tmp_path, precision, dim):
     parquet = pytest.importorskip("pyarrow.parquet")
-    options = f"--dim {dim} --precision {precision}"
+    options = f"--truncate-dim {dim} --precision {precision}"
     said = done(f"embed {model} {text} -o {tmp_path}/out.parquet", options)
     found = parquet.read_table(tmp_path / "out.parquet")
-    expected = Encoder.load(model).encode(LINES, dim=dim, precision=precision)
+    expected = Encoder.load(model).encode(LINES, truncate_dim=dim, precision=precision)
     assert found.column_names == ["text", "vector"]
     assert found["text"].to_pylist() == LINES
     vectors = found["vector"].combine_chunks().flatten().to_numpy().reshape(4, -1)

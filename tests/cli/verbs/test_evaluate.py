@@ -74,7 +74,9 @@ def test_choices_reach_the_encoder_and_the_result(done, model, data, tmp_path):
 def test_widths_share_vectors_and_not_results(done, model, data, tmp_path):
     scores, encoded, files = {}, [], set()
     for dim in (32, 4):
-        options = f"--suite tatoeba --dim {dim} --cache {tmp_path}/cache --name mine --quiet"
+        options = (
+            f"--suite tatoeba --truncate-dim {dim} --cache {tmp_path}/cache --name mine --quiet"
+        )
         done(f"evaluate {model} --data {data} --output {tmp_path}", options)
         new = set((tmp_path / "results" / "mine").glob("*/tatoeba*.json")) - files
         (file,) = new

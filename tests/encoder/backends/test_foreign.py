@@ -53,9 +53,9 @@ def test_portions_prompts_and_cuts_keep_the_order():
 
 def test_a_file_holds_what_would_have_been_returned(tmp_path):
     texts = ["a", "bcd", "ef"]
-    mapped = Lengths().encode(texts, normalize=True, out=tmp_path / "out.npy")
+    mapped = Lengths().encode(texts, normalize_embeddings=True, out=tmp_path / "out.npy")
     assert np.array_equal(np.load(tmp_path / "out.npy"), mapped)
-    assert np.array_equal(mapped, Lengths().encode(texts, normalize=True))
+    assert np.array_equal(mapped, Lengths().encode(texts, normalize_embeddings=True))
     assert np.allclose(np.linalg.norm(mapped, axis=1), 1)
     assert Lengths().encode([]).shape == (0, 0)
 

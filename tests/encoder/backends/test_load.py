@@ -110,7 +110,7 @@ def test_a_model_that_goes_by_its_name_is_loaded_once_where_it_works(prompted, m
         np.testing.assert_array_equal(sent(texts), expected)
     assert loaded == [(prompted,)]
     np.testing.assert_array_equal(
-        encode_by_name(texts, model=prompted, device="cpu", normalize=False),
-        Encoder.load(prompted).encode(texts, normalize=False),
+        encode_by_name(texts, model=prompted, device="cpu", normalize_embeddings=False),
+        Encoder.load(prompted).encode(texts, normalize_embeddings=False),
     )
     load._kept_encode_function.cache_clear()

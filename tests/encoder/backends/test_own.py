@@ -30,7 +30,7 @@ def test_other_pooling_and_dtype(prompted):
 def test_fewer_elements(prompted):
     encoder, info = load_encoder(prompted, dim=8)
     assert (encoder.dim, encoder.whole_dim, info.dim, info.overrides) == (8, 32, 8, ("dim=8",))
-    expected = Encoder.load(prompted).encode(TEXTS, dim=8)
+    expected = Encoder.load(prompted).encode(TEXTS, truncate_dim=8)
     assert np.array_equal(encoder.encode(TEXTS), expected)
     with pytest.raises(ConfigError, match=r"dim is 33, .* 32"):
         load_encoder(prompted, dim=33)
@@ -65,7 +65,7 @@ def test_a_model_with_two_towers_embeds_questions_by_its_own(prompted, towers):
     assert np.array_equal(encoder.encode(TEXTS), passages.encode(TEXTS))
     assert info.digest not in (passages.digest(), questions.digest())
     assert not hasattr(load_encoder(prompted)[0], "encode_queries")
-    with pytest.raises(ConfigError, match=r"two towers .* dim"):
+    with pytest.raises(ConfigError, match=r"two towers .* truncate_dim"):
         load_encoder(folder, dim=4)
 
 
@@ -73,7 +73,7 @@ def test_a_model_with_two_towers_embeds_questions_by_its_own(prompted, towers):
 def test_two_towers_are_measured_in_the_dtype(towers, dtype):
     passages, questions, folder = towers
     encoder, info = load_encoder(folder, dtype=dtype)
-    how = {"dtype": dtype, "normalize": passages.settings.normalize}
+    how = {"dtype": dtype, "normalize_embeddings": passages.settings.normalize}
     assert info.dtype == dtype
     found = encoder.encode_passages(TEXTS)
     assert np.array_equal(found, passages.encode(TEXTS, prompt="passage", **how))

@@ -11,23 +11,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.encoder.files.embed_files import RECORD
+from interlingua.encoder.files.embed_files import _RECORD, vector_output
 from interlingua.errors import ConfigError, DataError
 from interlingua.runtime.progress import SILENT
 from interlingua.storage.locks import exclusive
-from tests.jobs import embed_job
+from tests.jobs import embedded
 from tests.mining.invented import embed
 from tests.progress_records import Recorded
 from tests.storage.test_remote import refuses
 from tests.storage.test_remote import store as store
 
 
-def encode(texts, out=None, report=None, progress=SILENT):
+def encode(texts, out=None, report=None, show_progress_bar=SILENT):
     """As encoders are called."""
     lines = list(texts)
     vectors = embed(lines) if lines else np.zeros((0, 24), np.float32)
     report.texts += len(lines)
-    progress.advance(len(lines))
+    show_progress_bar.advance(len(lines))
     if out is not None:
         Path(out).parent.mkdir(exist_ok=True)
         np.save(out, vectors)
@@ -43,10 +43,10 @@ def written(texts):
 
 
 def run(files, output, *, by=encode, model="m", **options):
-    """What a job returns, and the progress that it reports."""
+    """The report of embedding files, and the progress."""
     progress = Recorded()
-    job = embed_job(files=[str(file) for file in files], output=str(output), **options)
-    found = job.run(by, model=model, progress=progress)
+    names = [str(file) for file in files]
+    found = embedded(by, names, str(output), model=model, progress=progress, **options)
     return found, progress.counts
 
 
@@ -85,7 +85,7 @@ def test_files_that_are_done_are_not_done_again(tmp_path, parts):
 
     with pytest.raises(KeyboardInterrupt):
         run([parts], folder, by=fails)
-    assert names_in(folder) == [RECORD, "part-0.npy"]
+    assert names_in(folder) == [_RECORD, "part-0.npy"]
     [summary], _ = run([parts], folder, by=fails)
     assert "3 x 24 float32" in summary
     assert "1 files were there" in summary
@@ -96,7 +96,7 @@ def test_files_that_are_done_are_not_done_again(tmp_path, parts):
     assert len(np.load(folder / "part-0.npy")) == 6
     with pytest.raises(ConfigError, match="v holds vectors"):
         run([parts], folder, model="other")
-    (folder / RECORD).write_text("{}")
+    (folder / _RECORD).write_text("{}")
     with pytest.raises(DataError, match=r"embedded\.json: .*choose"):
         run([parts], folder)
 
@@ -109,7 +109,7 @@ def test_from_a_store_to_a_store(tmp_path, store):
     assert progress == [(0, 10), (5, 10), (5, 8), (8, 8)]
     for number, size in enumerate((5, 3)):
         assert_vectors(io.BytesIO(store.cat(f"/vectors/part-{number}.npy")), lines(size))
-    assert json.loads(store.cat(f"/vectors/{RECORD}"))["model"] == "m"
+    assert json.loads(store.cat(f"/vectors/{_RECORD}"))["model"] == "m"
     again, _ = run(
         ["memory://texts/*.txt"], "memory://vectors/", by=lambda *_: pytest.fail("again")
     )
@@ -133,7 +133,7 @@ def test_standard_input(tmp_path, monkeypatch):
     assert progress == [(0, None), (4, None)]
     for files in (["-", "a.txt"], ["-"]):
         with pytest.raises(ConfigError, match="standard input"):
-            embed_job(files=files, output="out/")
+            vector_output(files, "out/")
 
 
 def test_standard_input_with_a_bad_line(tmp_path, monkeypatch):
@@ -181,14 +181,14 @@ def test_two_runs_do_not_fill_one_folder(tmp_path, parts):
     ):
         run([parts], folder)
     run([parts], folder)
-    assert names_in(folder) == [RECORD, "part-0.npy", "part-1.npy"]
+    assert names_in(folder) == [_RECORD, "part-0.npy", "part-1.npy"]
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.xlsx", "s3://bucket/t.tsv", "t.npz"])
 def test_vectors_are_not_written_under_another_formats_name(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=r"OUT\.parquet"):
-        embed_job(files=["a.txt"], output=name)
+        vector_output(["a.txt"], name)
 
 
 def test_a_column_of_a_table_gives_a_vector_per_row(tmp_path):
@@ -215,7 +215,7 @@ def test_lines_that_can_not_be_read_become_blank_rows(tmp_path):
     with pytest.raises(DataError, match=r"a\.txt:2: not UTF-8"):
         run([path], tmp_path / "b.npy")
     with pytest.raises(ConfigError, match="on_error is 'ignore'"):
-        embed_job(files=["a.txt"], output="b.npy", on_error="ignore")
+        embedded(embed, ["a.txt"], "b.npy", on_error="ignore")
 
 
 def test_bad_rows_of_tables_and_damaged_files_in_a_folder(tmp_path):

@@ -8,7 +8,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_maps.language_shift import SHIFT_FILE, LanguageShift
 from interlingua.encoder.post_pooling import Normalize
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.exporters.sentence_transformers import export
+from interlingua.exporters.sentence_transformers import export_model
 from tests.encoder.builders import with_layers
 
 TEXTS = ["The cat sits on the mat.", "Yes."]
@@ -24,7 +24,7 @@ def shifted(encoder):
 def test_encode_subtracts_the_mean_of_the_language(shifted, encoder):
     expected = encoder.encode(TEXTS) - shifted.language_shift.means[0].numpy()
     np.testing.assert_allclose(
-        shifted.encode(TEXTS, language="de", normalize=False), expected, atol=1e-6
+        shifted.encode(TEXTS, language="de", normalize_embeddings=False), expected, atol=1e-6
     )
     lengths = np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(shifted.encode(TEXTS, language="deu"), expected / lengths, atol=1e-6)
@@ -63,4 +63,4 @@ def test_damaged_or_unfitting_shift_is_refused(shifted, tmp_path):
 def test_export_to_other_libraries_is_refused(shifted, tmp_path):
     shifted.save(tmp_path / "m")
     with pytest.raises(CheckpointError, match="by language"):
-        export(tmp_path / "m", tmp_path / "out")
+        export_model(tmp_path / "m", tmp_path / "out")

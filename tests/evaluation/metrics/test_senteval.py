@@ -8,7 +8,7 @@ import torch
 from sklearn.model_selection import StratifiedKFold
 
 from interlingua.errors import DataError
-from interlingua.evaluation.metrics.logistic import L2_GRID, Job, LogisticSettings
+from interlingua.evaluation.metrics.logistic import L2_GRID, LogisticSettings, Split
 from interlingua.evaluation.metrics.senteval import (
     cross_validation_on_train,
     nested_cross_validation,
@@ -42,7 +42,7 @@ def best_of_grid(x, y, rows, settings):
         round(
             100
             * np.mean(
-                [one_alone(*tensors, Job(rows[a], rows[b]), l2, settings)[0] for a, b in folds]
+                [one_alone(*tensors, Split(rows[a], rows[b]), l2, settings)[0] for a, b in folds]
             ),
             2,
         )
@@ -54,8 +54,8 @@ def best_of_grid(x, y, rows, settings):
 def refit(x, y, rows, l2, settings):
     order = np.random.RandomState(1111).permutation(len(rows))
     cut = int(0.05 * len(rows))
-    job = Job(rows[order[cut:]], rows[order[:cut]], drawn_from=len(rows))
-    return one_alone(torch.from_numpy(x), torch.from_numpy(y), job, l2, settings)[1]
+    split = Split(rows[order[cut:]], rows[order[:cut]], drawn_from=len(rows))
+    return one_alone(torch.from_numpy(x), torch.from_numpy(y), split, l2, settings)[1]
 
 
 def test_nested_cross_validation(noisy):
@@ -88,9 +88,9 @@ def test_cross_validation_on_train(noisy):
 
 def test_validation_on_dev(noisy):
     x, y = noisy
-    job = Job(np.arange(80), np.arange(80, 110))
+    split = Split(np.arange(80), np.arange(80, 110))
     runs = [
-        one_alone(torch.from_numpy(x), torch.from_numpy(y), job, l2, SETTINGS) for l2 in L2_GRID
+        one_alone(torch.from_numpy(x), torch.from_numpy(y), split, l2, SETTINGS) for l2 in L2_GRID
     ]
     best = int(np.argmax([round(100 * accuracy, 2) for accuracy, _, _ in runs]))
     found = validation_on_dev(

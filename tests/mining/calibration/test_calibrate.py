@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.calibration.calibrate import CalibrateJob, read_labels, report
+from interlingua.mining.calibration.calibrate import read_labels, report
 from interlingua.mining.calibration.calibration import (
     expected_cuts,
     fit_calibration,
     load_calibration,
 )
-from interlingua.mining.pipeline import MineConfig
-from interlingua.runtime.progress import SILENT
+from tests.jobs import calibrated
 from tests.mining import two_sides
 from tests.mining.curves import calibration
 from tests.mining.invented import sentence, text, write_lines
@@ -38,12 +37,9 @@ def sides(folder):
     return two_sides.sides(folder, 80, 300)[:2]
 
 
-def run(job, folder):
-    return job.run(*sides(folder), "model", progress=SILENT).lines
-
-
-def job(tmp_path, **options):
-    return CalibrateJob(output=tmp_path / "c.json", config=MineConfig(), **options)
+def run(folder, tmp_path, **options):
+    options = {"drop": "none", "output": tmp_path / "c.json"} | options
+    return calibrated(*sides(folder), "model", **options).lines
 
 
 def curves(lines):
@@ -61,7 +57,7 @@ def curves(lines):
 
 def test_held_out_pairs_teach_and_gold_measures(folder, tmp_path):
     held_out = str(folder / "held.de-en.tsv")
-    lines = run(job(tmp_path, parallel=held_out, gold=folder / "gold.tsv"), folder)
+    lines = run(folder, tmp_path, parallel=held_out, gold=folder / "gold.tsv")
     found = load_calibration(
         tmp_path / "c.json", "de", "en", model="model", scoring="mine ratio k=4 max"
     )
@@ -103,11 +99,11 @@ def test_held_out_pairs_teach_and_gold_measures(folder, tmp_path):
 def test_a_file_that_is_no_calibration_stays_and_is_told_at_once(folder, tmp_path):
     write_lines(tmp_path / "c.json", ["{}"])
     with pytest.raises(DataError, match=r"c\.json: .*interlingua calibrate"):
-        job(tmp_path, gold=folder / "gold.tsv")
+        run(folder, tmp_path, gold=folder / "gold.tsv")
 
 
 def test_gold_alone(folder, tmp_path):
-    lines = run(job(tmp_path, gold=folder / "gold.tsv", work=tmp_path / "w"), folder)
+    lines = run(folder, tmp_path, gold=folder / "gold.tsv", work=tmp_path / "w")
     found = load_calibration(tmp_path / "c.json", "de", "en")
     assert found.basis == "gold"
     assert found.fitted_prior == pytest.approx(
@@ -128,7 +124,7 @@ def test_judged_pairs(folder, tmp_path):
         if place < 100 or place % 4 == 0
     ]
     write_lines(tmp_path / "labels.tsv", [*rows, "1\tnobody\tknows"])
-    lines = run(job(tmp_path, labels=tmp_path / "labels.tsv"), folder)
+    lines = run(folder, tmp_path, labels=tmp_path / "labels.tsv")
     found = load_calibration(tmp_path / "c.json", "de", "en")
     assert f"{len(rows)} of {len(rows) + 1} judged pairs are among those found" in lines
     assert found.prior == pytest.approx(80 / len(mined.pairs), abs=0.05)
@@ -136,7 +132,7 @@ def test_judged_pairs(folder, tmp_path):
     assert expected == pytest.approx(found.prior * len(mined.pairs))
     write_lines(tmp_path / "labels.tsv", ["1\tnobody\tknows"])
     with pytest.raises(DataError, match="pairs was mined"):
-        run(job(tmp_path, labels=tmp_path / "labels.tsv"), folder)
+        run(folder, tmp_path, labels=tmp_path / "labels.tsv")
 
 
 def test_files_of_judged_pairs(tmp_path):
@@ -155,9 +151,9 @@ def test_files_of_judged_pairs(tmp_path):
         ({"parallel": "a", "labels": "b"}, "two ways to learn"),
     ],
 )
-def test_what_cant_be_learned_from(tmp_path, options, message):
+def test_what_cant_be_learned_from(folder, tmp_path, options, message):
     with pytest.raises(ConfigError, match=message):
-        job(tmp_path, **options)
+        run(folder, tmp_path, **options)
 
 
 def test_a_precision_that_no_pair_reaches_is_told_in_words():

@@ -26,14 +26,14 @@ def embedder(model):
     pytest.importorskip("sklearn")
     from interlingua.integrations.sklearn import SentenceEmbedder
 
-    return SentenceEmbedder(model, prompt="query", dim=12)
+    return SentenceEmbedder(model, prompt="query", truncate_dim=12)
 
 
 def test_a_pipeline_sees_what_encode_gives(embedder, model):
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    vectors = Encoder.load(model).encode(TEXTS, prompt="query", dim=12)
+    vectors = Encoder.load(model).encode(TEXTS, prompt="query", truncate_dim=12)
     by_hand = LogisticRegression().fit(vectors, LABELS)
     pipeline = make_pipeline(embedder, LogisticRegression()).fit(TEXTS, LABELS)
     assert np.array_equal(pipeline.predict_proba(TEXTS), by_hand.predict_proba(vectors))
@@ -51,7 +51,7 @@ def test_clone_and_set_params_change_what_is_loaded(embedder, tmp_path):
     from sklearn.base import clone
 
     assert clone(embedder.fit(TEXTS)).get_params() == embedder.get_params()
-    assert embedder.set_params(dim=None).transform(TEXTS).shape == (6, 32)
+    assert embedder.set_params(truncate_dim=None).transform(TEXTS).shape == (6, 32)
     with pytest.raises(CheckpointError, match="absent"):
         embedder.set_params(model=str(tmp_path / "absent")).transform(TEXTS)
 

@@ -19,7 +19,7 @@ needs_faiss = pytest.mark.skipif(importlib.util.find_spec("faiss") is None, reas
 def search(x, y, folder, kind, effort, memory=BIG):
     """What ``find_approximately`` says and has found."""
     plan = small_plan(x, y, rows=700, columns=500)
-    said = find_approximately(x, y, plan, folder, Approximate(kind, effort), memory=memory)
+    _, said = find_approximately(x, y, plan, folder, Approximate(kind, effort), memory=memory)
     return said, read_neighbors(plan, folder)
 
 
@@ -52,7 +52,7 @@ def test_cells_grow_by_the_root_of_the_vectors(size, cells):
 
 @needs_faiss
 def test_with_little_effort_the_recall_is_what_is_missed(tmp_path, monkeypatch):
-    monkeypatch.setattr(approximate, "MEASURED", 5000)  # all
+    monkeypatch.setattr(approximate, "_MEASURED", 5000)  # all
     x, y = crowded(1, 2000, 1500, 24)
     said, found = search(x, y, tmp_path, "ivf", 2)
     shares = [

@@ -23,7 +23,11 @@ def test_vectors_with_every_option(client, encoder):
     }
     found = np.array(client.post("/embed", json=body).json(), dtype=np.float32)
     assert (
-        np.abs(found - encoder.encode(TEXTS, normalize=False, dim=8, prompt="query")).max() < 1e-5
+        np.abs(
+            found
+            - encoder.encode(TEXTS, normalize_embeddings=False, truncate_dim=8, prompt="query")
+        ).max()
+        < 1e-5
     )
 
 

@@ -41,7 +41,7 @@ def test_base64_holds_the_same_numbers(client):
 
 def test_dimensions_prompt_and_language(client, encoder):
     found = embeddings(post(client, input=TEXTS, dimensions=8, prompt="query", language="de"))
-    assert np.abs(found - encoder.encode(TEXTS, dim=8, prompt="query")).max() < 1e-6
+    assert np.abs(found - encoder.encode(TEXTS, truncate_dim=8, prompt="query")).max() < 1e-6
 
 
 def test_token_ids_alone_and_in_lists(start, encoder):

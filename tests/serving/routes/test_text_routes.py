@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from interlingua import align, mine
+from tests.written_files import written_files
 
 SOURCE = ["en1 en2 en3", "en4 en5", "en6", "en7 en8"]
 TARGET = ["de1 de2 de3", "de4 de5", "de6"]
@@ -32,6 +33,15 @@ def test_links_are_those_of_python(client, encoder):
         link[:2] for link in expected
     ]
     assert found[0]["source_text"] == " ".join(SOURCE[row] for row in expected[0].source)
+
+
+@pytest.mark.parametrize("path", ["/mine", "/align"])
+def test_a_request_leaves_no_file(client, path):
+    body = {"source": SOURCE, "target": TARGET, "source_language": "en", "target_language": "de"}
+    client.post(path, json=body)  # the first request may import modules
+    with written_files() as found:
+        assert client.post(path, json=body).status_code == 200
+    assert found == []
 
 
 def test_plain_text_is_split_into_sentences(client):

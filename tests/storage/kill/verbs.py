@@ -93,8 +93,9 @@ COMMANDS = {
     "mine": "mine {words} {world}/a.de {world}/a.en {backend} --work {out}/work"
     " -o {out}/mined.tsv --threshold 1.4",
     "calibrate": "calibrate {words} {world}/a.de {world}/a.en {backend} --work {out}/work"
-    " -o {out}/calibration.json --gold {world}/gold.tsv",
-    "score": "score {words} {world}/known.de-en.tsv {backend} -o {out}/scored.tsv",
+    " -o {out}/calibration.json --gold {world}/gold.tsv --parallel {world}/known.de-en.tsv",
+    "score": "score {words} {world}/known.de-en.tsv {backend} -o {out}/scored.tsv"
+    " --work {out}/work",
     "align": "align {words} --list {world}/list.tsv {backend} -o {out}/links"
     " --texts {out}/linked.tsv",
     "index": "index build {model} {world}/texts/deu_Latn.txt -o {out}/index",

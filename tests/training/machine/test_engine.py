@@ -213,11 +213,11 @@ def test_the_executor_of_a_run_is_its_own(monkeypatch):
     used = {}
     for executor in ("kernel", "torch", "auto"):
         with make(executor=executor):
-            used[executor] = calls.available(torch.ones(1))
+            used[executor] = calls.can_use_training_kernel(torch.ones(1))
     assert used == {"kernel": True, "torch": False, "auto": True}  # the variable is "first"
     with pytest.raises(KeyError), make(executor="torch"):
         raise KeyError
-    assert calls.available(torch.ones(1))
+    assert calls.can_use_training_kernel(torch.ones(1))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
 import pytest
 
 from interlingua.config.options import declared, listed
@@ -10,7 +11,7 @@ from interlingua.config.registry import BACKENDS, CHECKS, DEFAULT_MODEL
 from interlingua.errors import CheckpointError
 from interlingua.verbs.evaluate import MeasuredModelOptions
 from interlingua.verbs.mine import MineOptions
-from interlingua.verbs.parts.shared_options import ModelOptions, as_path, joined, overridden
+from interlingua.verbs.parts.shared_options import ModelOptions, as_path, join_names, overridden
 from interlingua.verbs.score import ScoreOptions, score
 
 
@@ -39,7 +40,7 @@ def test_names_come_with_commas_or_as_a_list(names, expected):
     ],
 )
 def test_limits_come_as_text_or_as_a_mapping(names, expected):
-    assert joined(names) == expected
+    assert join_names(names) == expected
 
 
 def test_overrides_leave_the_tables_of_any_kind_as_they_are():
@@ -68,8 +69,22 @@ def test_before_a_file_the_model_may_be_left_out(text, tmp_path):
     for first in (None, "-", text, str(text)):
         assert ModelOptions.left_out(first, {}) == DEFAULT_MODEL
         assert ModelOptions.left_out(first, {"backend": "interlingua"}) == DEFAULT_MODEL
-    for first in ("mini", "hf:owner/name", tmp_path, str(tmp_path / "absent"), ["Guten Tag"], len):
+    for first in (
+        "mini",
+        "hf:owner/name",
+        tmp_path,
+        str(tmp_path / "absent"),
+        np.zeros((2, 2)),
+        len,
+    ):
         assert ModelOptions.left_out(first, {}) is None
+
+
+def test_before_texts_in_memory_the_model_may_be_left_out():
+    texts = ["Guten Tag"]
+    for first in (texts, tuple(texts), (text for text in texts), np.array(texts)):
+        assert ModelOptions.left_out(first, {}) == DEFAULT_MODEL
+        assert ModelOptions.left_out(first, {"model": "mini"}) is None
 
 
 def test_before_files_by_another_name_the_model_may_be_left_out(tmp_path, monkeypatch):

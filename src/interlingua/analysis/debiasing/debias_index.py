@@ -1,4 +1,4 @@
-"""Mapping stored vectors: a matrix in a ``.npy`` file, with the language of each row.
+"""Mapping vectors: a matrix in a ``.npy`` file or in memory, with the language of each row.
 
 An index of many languages can be repaired without embedding a text again: either a map is estimated
 from the vectors and their languages, or one that ``debias`` has estimated for the encoder is
@@ -8,12 +8,13 @@ memory. Queries have to go through the same map.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float, Float32
 from numpy import ndarray
 
 from interlingua.analysis.debiasing.debias import (
@@ -22,10 +23,12 @@ from interlingua.analysis.debiasing.debias import (
     DebiasReport,
     debias_vectors,
 )
+from interlingua.analysis.debiasing.debias_fit import FittedMap
 from interlingua.corpus.samples.reservoir import reservoir
-from interlingua.encoder.encode import collect
+from interlingua.encoder.encode import collect_vectors
 from interlingua.encoder.language_maps.affine_maps import LanguageMap
 from interlingua.encoder.language_maps.language_map_files import MAP_FILE, read_map, write_map
+from interlingua.encoder.texts import checked_texts
 from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.evaluation.data.folders import full_code
 from interlingua.runtime.progress import SILENT, Progress
@@ -35,7 +38,7 @@ from interlingua.storage.formats import DEBIAS
 from interlingua.storage.record import holds_record, write_record
 
 VECTORS_FILE = "vectors.npy"
-BLOCK_ROWS = 65_536
+_BLOCK_ROWS = 65_536
 
 
 def debias_index(
@@ -74,15 +77,109 @@ def debias_index(
     languages: list[str] | None = None
     if labels is not None:
         languages = _labels(Path(labels), len(table))
+    found, fitted = _map_of(table, languages, language_map, options, path=vectors)
     report: DebiasReport | None = None
-    # A map that is given, or one that is estimated from these vectors.
+    if fitted is not None:
+        report = DebiasReport(output=Path(output), fitted=fitted, languages=found.languages)
+    # In blocks to the disk: neither the vectors nor the mapped ones are ever whole in memory.
+    with atomic_directory(output, overwrite=overwrite, ours=_is_ours) as folder:
+        collect_vectors(
+            _mapped(table, found, languages, progress), table.shape[1], folder / VECTORS_FILE
+        )
+        write_map(found, folder / MAP_FILE)
+        record: dict[str, Any] = {"vectors": str(vectors), "map": None}
+        if language_map is not None:
+            record["map"] = str(language_map)
+        if report is not None:
+            record |= report.record()
+        write_record(folder / RECORD_FILE, DEBIAS, record)
+    return report
+
+
+class DebiasedVectors:
+    """Vectors in memory that have gone through a map.
+
+    Args:
+        vectors: of length 1, in the order of the given ones.
+        language_map: the map, which questions have to go through as well.
+        fitted: how it was estimated and what was measured; None if the map was given.
+    """
+
+    def __init__(
+        self,
+        vectors: Float32[ndarray, "n d"],
+        language_map: LanguageMap,
+        fitted: FittedMap | None,
+    ) -> None:
+        self.vectors = vectors
+        self.language_map = language_map
+        self.fitted = fitted
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return the vectors, so that numpy takes this object for them."""
+        return np.array(self.vectors, dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        count = count_of(len(self.vectors), "vectors")
+        kind = f"{self.language_map.method}, rank {self.language_map.rank}"
+        return f"<DebiasedVectors: {count} of {self.vectors.shape[1]} dimensions ({kind})>"
+
+
+def debias_arrays(
+    vectors: Float[ndarray, "n d"],
+    *,
+    labels: PathLike | Iterable[str] | None = None,
+    language_map: PathLike | None = None,
+    options: DebiasOptions | None = None,
+    progress: Progress = SILENT,
+) -> DebiasedVectors:
+    """Map vectors in memory, as ``debias_index`` maps those of a file, and write nothing.
+
+    Args:
+        vectors: of shape (N, D).
+        labels: the language of each vector, or a text file with one a line.
+        language_map: see ``debias_index``.
+        options: of the estimate.
+        progress: given the vectors done.
+
+    Raises:
+        ConfigError: see ``debias_index``.
+        DataError: these are no vectors, or not as many as labels.
+    """
+    table = np.asarray(vectors)
+    _check_table(table, None)
+    languages: list[str] | None = None
+    if isinstance(labels, str | os.PathLike):
+        languages = _labels(Path(labels), len(table))
+    elif labels is not None:
+        languages = _codes(checked_texts(labels, "labels"))
+        if len(languages) != len(table):
+            raise DataError(
+                f"{count_of(len(languages), 'labels')} for {count_of(len(table), 'vectors')}; each"
+                " vector needs the language of its text"
+            )
+    found, fitted = _map_of(table, languages, language_map, options or DebiasOptions())
+    mapped = np.concatenate(list(_mapped(table, found, languages, progress)))
+    return DebiasedVectors(mapped, found, fitted)
+
+
+def _map_of(
+    table: Float[ndarray, "n d"],
+    languages: list[str] | None,
+    language_map: PathLike | None,
+    options: DebiasOptions,
+    *,
+    path: PathLike | None = None,
+) -> tuple[LanguageMap, FittedMap | None]:
+    """Return the map that is given, or one that is estimated from these vectors."""
     if language_map is not None:
         found = read_map(language_map)
         if len(found.bias) != table.shape[1]:
             raise DataError(
                 f"vectors of {table.shape[1]} numbers, but the map is for {len(found.bias)}; both"
                 " must be of one model",
-                path=vectors,
+                path=path,
             )
         if found.shifts is not None and languages is None:
             raise ConfigError(
@@ -94,27 +191,15 @@ def debias_index(
                 "--labels: the map is not a shift but the same for every language; remove --labels,"
                 " or remove --map to estimate a map from these vectors"
             )
-    elif languages is None:
+        return found, None
+    if languages is None:
         raise ConfigError("give the language of each vector (--labels), or a map to apply (--map)")
-    else:
-        # A sample is enough for the estimate, and all of the file may not fit into memory.
-        rows = _drawn(languages, options)
-        drawn = [languages[row] for row in rows]
-        # Rows in the order of the file, which is read through memory mapping.
-        fitted = debias_vectors(np.asarray(table[rows], dtype=np.float32), drawn, options=options)
-        found = fitted.language_map
-        report = DebiasReport(output=Path(output), fitted=fitted, languages=found.languages)
-    # In blocks to the disk: neither the vectors nor the mapped ones are ever whole in memory.
-    with atomic_directory(output, overwrite=overwrite, ours=_is_ours) as folder:
-        collect(_mapped(table, found, languages, progress), table.shape[1], folder / VECTORS_FILE)
-        write_map(found, folder / MAP_FILE)
-        record: dict[str, Any] = {"vectors": str(vectors), "map": None}
-        if language_map is not None:
-            record["map"] = str(language_map)
-        if report is not None:
-            record |= report.record()
-        write_record(folder / RECORD_FILE, DEBIAS, record)
-    return report
+    # A sample is enough for the estimate, and all of a file may not fit into memory.
+    rows = _drawn(languages, options)
+    drawn = [languages[row] for row in rows]
+    # Rows in the order of the file, which is read through memory mapping.
+    fitted = debias_vectors(np.asarray(table[rows], dtype=np.float32), drawn, options=options)
+    return fitted.language_map, fitted
 
 
 def _mapped(
@@ -123,48 +208,56 @@ def _mapped(
     languages: Sequence[str] | None,
     progress: Progress,
 ) -> Iterator[Float32[ndarray, "b d"]]:
-    """The mapped vectors in blocks of ``BLOCK_ROWS``, of length 1."""
+    """The mapped vectors in blocks of ``_BLOCK_ROWS``, of length 1."""
     progress.start(len(table), "vectors", "mapping vectors")
-    for start in range(0, len(table), BLOCK_ROWS):
-        block = np.asarray(table[start : start + BLOCK_ROWS], dtype=np.float32)
+    for start in range(0, len(table), _BLOCK_ROWS):
+        block = np.asarray(table[start : start + _BLOCK_ROWS], dtype=np.float32)
         # NaN would pass through the map without a sign of it.
         if not np.isfinite(block).all():
             row = int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
             raise DataError(f"vector {start + row + 1:,} is not finite; embed its text again")
         codes = None
         if languages is not None:
-            codes = languages[start : start + BLOCK_ROWS]
+            codes = languages[start : start + _BLOCK_ROWS]
         yield language_map.apply(normalize_rows(block), codes)
         progress.advance(len(block))
 
 
 def _table(path: Path) -> Float32[ndarray, "n d"]:
     table = map_array(path)
+    _check_table(table, path)
+    return table
+
+
+def _check_table(table: ndarray, path: Path | None) -> None:
     if table.ndim != 2 or table.dtype.kind != "f" or not table.size:
         raise DataError(
             f"an array of shape {table.shape} and type {table.dtype}; expected floats (N, D)",
             path=path,
         )
-    return table
 
 
 def _labels(path: Path, count: int) -> list[str]:
     """The language of each vector; what is not a known language is a label of its own."""
-    # Each name is resolved once: there may be millions of lines of few languages.
-    codes: dict[str, str] = {}
-    labels = []
     with open_text(path) as lines:
-        for line in lines:
-            name = line.strip()
-            if name not in codes:
-                codes[name] = _code(name)
-            labels.append(codes[name])
+        labels = _codes(line.strip() for line in lines)
     if len(labels) != count:
         raise DataError(
             f"{count_of(len(labels), 'lines')} for {count_of(count, 'vectors')}; each vector"
             " needs the language of its text",
             path=path,
         )
+    return labels
+
+
+def _codes(names: Iterable[str]) -> list[str]:
+    # Each name is resolved once: there may be millions of few languages.
+    codes: dict[str, str] = {}
+    labels = []
+    for name in names:
+        if name not in codes:
+            codes[name] = _code(name)
+        labels.append(codes[name])
     return labels
 
 

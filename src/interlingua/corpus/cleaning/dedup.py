@@ -25,19 +25,21 @@ class ExactDeduplicator:
 
     Args:
         folder: where the runs go; made where it is missing. Only this object's files are written
-            there.
+            there. None = all keys stay in memory.
         run_keys: keys kept in memory.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, run_keys: int = RUN_KEYS) -> None:
-        self._folder = Path(folder)
-        self._folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, folder: str | os.PathLike[str] | None, *, run_keys: int = RUN_KEYS) -> None:
+        self._folder: Path | None = None
+        if folder is not None:
+            self._folder = Path(folder)
+            self._folder.mkdir(parents=True, exist_ok=True)
         self._run_keys = run_keys
         self._runs: list[np.memmap[tuple[int], np.dtype[np.uint64]]] = []
         self._recent: list[UInt64[ndarray, " k"]] = []
 
     def first_seen(self, keys: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
-        """Mark the keys that occur for the first time, and remembers them.
+        """Mark the keys that occur for the first time, and remember them.
 
         The first time within this chunk and all before it.
         """
@@ -62,7 +64,7 @@ class ExactDeduplicator:
         # sorted again only about log2(run_keys) times.
         while len(recent) > 1 and 2 * len(recent[-1]) > len(recent[-2]):
             recent[-2:] = [np.sort(np.concatenate(recent[-2:]))]
-        if sum(map(len, recent)) >= self._run_keys:
+        if self._folder is not None and sum(map(len, recent)) >= self._run_keys:
             path = self._folder / f"keys-{len(self._runs):05d}.u64"
             np.sort(np.concatenate(recent)).tofile(path)
             self._runs.append(np.memmap(path, np.uint64, mode="r"))

@@ -27,6 +27,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
+from interlingua.config.languages import resolve_language
+from interlingua.config.options import checked_call
+from interlingua.errors import ConfigError, with_article
+
 WRAPPED_AT_MOST = 100
 """Characters of the longest line of a text that was wrapped at a width."""
 NEARLY_FULL = 0.6
@@ -69,6 +73,29 @@ ABBREVIATIONS = {
     "hin": "डॉ प्रो",
     "vie": "tp ths ts pgs gs",
 }  # fmt: skip
+
+
+@checked_call
+def split(text: str, language: str | None = None) -> list[str]:
+    """Return the sentences of a text, as ``align --split`` finds them.
+
+    Args:
+        text: plain text; a blank line ends a paragraph.
+        language: of the text, in any code, for its abbreviations and marks; default: those of
+            English.
+
+    Raises:
+        ConfigError: it is no text.
+        LanguageError: there is no such language.
+    """
+    if not isinstance(text, str):
+        raise ConfigError(
+            f"split takes one text, got {with_article(type(text).__name__)}; of several:"
+            " [interlingua.split(text) for text in texts]"
+        )
+    return split_text(
+        text.splitlines(), "" if language is None else resolve_language(language).code
+    )
 
 
 def split_text(lines: Iterable[str], language: str = "") -> list[str]:

@@ -18,7 +18,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import CheckedSettings, from_mapping
-from interlingua.encoder.encode import Dtype, EncodeReport, collect
+from interlingua.encoder.encode import Dtype, EncodeReport, collect_vectors
 from interlingua.encoder.finite import check_finite, warn_of_zeros
 from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.encoder.pooling import PoolingMode
@@ -29,7 +29,7 @@ from interlingua.runtime.progress import Progress, progress_of
 from interlingua.storage.arrays import normalize_rows
 from interlingua.storage.files import PathLike
 
-PORTION_TEXTS = 4096
+ENCODER_PORTION_TEXTS = 4096
 """Texts given to an encoder at once."""
 
 
@@ -80,7 +80,7 @@ class ForeignEncoder(abc.ABC):
     takes: ClassVar[Collection[str]] = ()
     Options: ClassVar[type] = NoOptions
     has_files: ClassVar[bool] = True
-    portion_texts: ClassVar[int] = PORTION_TEXTS
+    portion_texts: ClassVar[int] = ENCODER_PORTION_TEXTS
     counts_tokens: bool = False
     has_warned_of_zeros: bool = False
     dim: int
@@ -115,14 +115,14 @@ class ForeignEncoder(abc.ABC):
         prompt: str | None = None,
         language: str | None = None,
         batch_tokens: int = 16_384,
-        normalize: bool = False,
+        normalize_embeddings: bool = False,
         out: PathLike | None = None,
         report: EncodeReport | None = None,
-        progress: bool | Progress = False,
+        show_progress_bar: bool | Progress = False,
     ) -> Float32[ndarray, "n d"]:
         """One vector per text, in the order given, as the model makes them.
 
-        They have length 1 with ``normalize``.
+        They have length 1 with ``normalize_embeddings``.
 
         Args:
             texts: any iterable; read a portion at a time.
@@ -130,11 +130,11 @@ class ForeignEncoder(abc.ABC):
                 none.
             language: nothing to these encoders.
             batch_tokens: token budget of a batch, for those who batch by it.
-            normalize: scale the vectors to length 1.
+            normalize_embeddings: scale the vectors to length 1.
             out: a ``.npy`` file to write instead of collecting in memory.
             report: counts texts, and tokens and cut texts where the encoder knows of them.
-            progress: True shows a bar on standard error, or a line a minute if that is no terminal;
-                a progress counts the texts.
+            show_progress_bar: True shows a bar on standard error, or a line a minute if that is no
+                terminal; a progress counts the texts.
 
         Raises:
             TaskError: the encoder gave another number of vectors, another width, or NaN.
@@ -152,12 +152,12 @@ class ForeignEncoder(abc.ABC):
                 self._warn_of_zeros(vectors, portion)
                 self.dim = vectors.shape[1]
                 counting.advance(len(portion))
-                if normalize:
+                if normalize_embeddings:
                     vectors = normalize_rows(vectors)
                 yield vectors
 
-        with progress_of(progress, None, "texts", "encoding") as counting:
-            return collect(windows(counting), self.dim, out)
+        with progress_of(show_progress_bar, None, "texts", "encoding") as counting:
+            return collect_vectors(windows(counting), self.dim, out)
 
     def _warn_of_zeros(self, vectors: Float32[ndarray, "n d"], texts: Sequence[str]) -> None:
         """Warn of the first vectors of zeros, and of no later ones."""

@@ -14,12 +14,12 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import apply_override, from_mapping, train_key_hint_of
-from interlingua.config.registry import BACKENDS, check_choice, resolve
+from interlingua.config.registry import BACKENDS, check_choice, resolve_name
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder, NoOptions
 from interlingua.encoder.directories.training_record import training_record
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder, choose_device
-from interlingua.encoder.model_info import ModelInfo, prompt_text
+from interlingua.encoder.model_info import ModelInfo, encoding_text
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import ConfigError
@@ -58,7 +58,7 @@ def load_encoder(
         CheckpointError: there is no such model.
         MissingExtraError: the library of the backend is not installed.
     """
-    kind: type[ForeignEncoder] = resolve(BACKENDS, backend)
+    kind: type[ForeignEncoder] = resolve_name(BACKENDS, backend)
     choice = {"pooling": pooling, "dtype": dtype, "dim": dim}
     _check(backend, kind.takes, device=device, **choice)
     if kind.has_files:
@@ -178,12 +178,12 @@ def encode_and_identity(
         elsewhere: it is to work in other processes, which load the model by its name.
     """
     choices: Any = {"backend": backend, "dtype": dtype, "device": device}
-    how: Any = {"prompt": prompt, "batch_tokens": batch_tokens, "normalize": True}
+    how: Any = {"prompt": prompt, "batch_tokens": batch_tokens, "normalize_embeddings": True}
     identity = ""
     if identified:
         options = _backend_options(settings, backend)
         encoder, info = load_encoder(model, **choices, options=options)
-        facts = [info.identity or info.name, *info.overrides, prompt_text(encoder, prompt)]
+        facts = [info.identity or info.name, *info.overrides, encoding_text(encoder, prompt)]
         identity = " ".join(facts).strip()
         encode = functools.partial(encoder.encode, **how)
     if elsewhere:

@@ -16,8 +16,9 @@ from interlingua.encoder.backends.foreign import Choices, NoOptions
 from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.model_info import describe
+from interlingua.encoder.model_info import describe_encoder
 from interlingua.encoder.pooling import PoolingMode
+from interlingua.encoder.vector_format import check_width
 from interlingua.errors import ConfigError
 from interlingua.storage.locate import locate
 
@@ -68,23 +69,23 @@ class OwnEncoder:
         if pooling is not None:
             encoder.settings = dataclasses.replace(encoder.settings, pooling=pooling)
             pooling_from = "requested"
-        if dim is not None and not 1 <= dim <= encoder.dim:
-            raise ConfigError(
-                f"dim is {dim}, but the model's vectors have {encoder.dim} elements; choose 1 to"
-                " that"
-            )
+        if dim is not None:
+            check_width(dim, encoder.dim)
         self.dim = dim or encoder.dim
         self.whole_dim = encoder.dim
         self.settings = encoder.settings
-        dtype = dtype or "float32"
+        dtype = dtype or encoder.compute_dtype
         self.info = dataclasses.replace(
-            describe(encoder, name=name), dim=self.dim, dtype=dtype, pooling_from=pooling_from
+            describe_encoder(encoder, name=name),
+            dim=self.dim,
+            dtype=dtype,
+            pooling_from=pooling_from,
         )
-        self.encode = functools.partial(encoder.encode, dtype=dtype, dim=dim)
+        self.encode = functools.partial(encoder.encode, dtype=dtype, truncate_dim=dim)
         if questions is not None:
             if dim is not None:
                 raise ConfigError(
-                    "a model with two towers is measured in its whole width; drop the dim option"
+                    "a model with two towers is measured in its whole width; drop truncate_dim"
                 )
             towers = DualEncoder(encoder, questions)
             self.encode_queries = functools.partial(towers.encode_queries, dtype=dtype)

@@ -1,4 +1,4 @@
-"""The whole of ``interlingua embed``: files of lines to files of vectors, here or by workers.
+"""Files of lines to files of vectors, by this process or by workers.
 
 Lines are read in windows, as ``encode`` does, so that memory does not grow with a file. With
 workers (several GPUs, or a Ray cluster) windows go out as tasks and their vectors come back in the
@@ -26,7 +26,7 @@ from numpy import ndarray
 
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
-from interlingua.encoder.encode import EncodeReport, collect, windows
+from interlingua.encoder.encode import EncodeReport, collect_vectors, windows
 from interlingua.encoder.files.device_processes import OnDevices, on_devices
 from interlingua.encoder.files.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
 from interlingua.encoder.finite import check_finite
@@ -43,8 +43,8 @@ from interlingua.storage.remote import (
     check_writable,
     destination,
     exists,
-    expand,
-    fetch,
+    expand_pattern,
+    fetch_file,
     is_remote,
     keep_inputs,
     name_of,
@@ -52,8 +52,8 @@ from interlingua.storage.remote import (
     state,
 )
 
-STANDARD_INPUT = "-"
-RECORD = "embedded.json"
+_STANDARD_INPUT = "-"
+_RECORD = "embedded.json"
 """In a folder of vectors: the model, and the files that are done."""
 
 
@@ -70,184 +70,195 @@ class Made(NamedTuple):
         return cls(len(vectors), vectors.shape[1], str(vectors.dtype))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EmbedJob:
-    """One run of ``interlingua embed``: the files to read, and who does the work.
+class VectorOutput(NamedTuple):
+    """Where the vectors of some files go; see ``vector_output``.
 
     Attributes:
-        files: of lines, ``.csv``, ``.xlsx``, addresses or patterns; ``-`` is standard input.
-        output: a ``.npy`` file, one ``.parquet`` file for all texts, or a folder.
-        ray: address of a Ray cluster that shares the work; None = this machine.
-        ray_cores: cores of each task on the cluster.
-        devices: processes of this machine that share the work.
-        device: of these processes, ``cpu`` or ``cuda``; None = GPUs where there are any.
-        column: of tables; None = the one called by ``language``, or text.
-        language: of the lines, where the model needs it.
-        on_error: what is done with lines that can't be read, see ``BadLines``.
+        path: a ``.npy`` file, one ``.parquet`` file for all texts, or a folder.
+        names: the files that are read.
     """
 
-    files: Sequence[str]
-    output: str
-    ray: str | None = None
-    ray_cores: int
-    devices: int
-    device: str | None = None
-    column: str | None = None
-    language: str | None = None
-    on_error: str
-
-    def __post_init__(self) -> None:
-        # Made for its check alone: it refuses what it does not know.
-        BadLines(self.on_error)
-        if STANDARD_INPUT in self.files and (len(self.files) > 1 or self.output.endswith("/")):
-            raise ConfigError(
-                "standard input is one text by itself; name one .npy or .parquet file for it"
-            )
-        if self.devices > 1 and self.ray is not None:
-            raise ConfigError("--ray shares the work out by itself; drop --devices")
-        suffix = Path(name_of(self.output)).suffix
-        if self.to_parquet:
-            require_pyarrow()
-        elif (
-            suffix.lower() not in ("", ".npy")
-            and not self.output.endswith("/")
-            and not os.path.isdir(self.output)
-        ):
-            raise ConfigError(
-                f"{self.output}: vectors are written as .npy or .parquet, not {suffix}; name"
-                " OUT.npy (numpy.load reads it), OUT.parquet (texts and vectors), or a folder with"
-                " / at its end"
-            )
-
-    def run(self, encode: Encode, *, model: str, progress: Progress = SILENT) -> list[str]:
-        """Embed the files and write their vectors.
-
-        Args:
-            encode: see ``Encode``; also takes ``out`` and ``report``, as
-                ``interlingua.encoder.encode.encode`` does.
-            model: what tells the model and its settings: a folder with vectors of another is
-                refused.
-            progress: counts the lines.
-
-        Returns:
-            What there is to tell, in lines.
-        """
-        targets = self._targets()
-        for name in targets:
-            refuse_column(self.column, name)
-        keep_inputs(set(targets.values()), self.names)
-        with self._alone(), BadLines(self.on_error, self._bad_lines_path) as bad:
-            return [*self._embed(encode, model, targets, bad, progress), *bad.lines()]
-
-    @property
-    def _bad_lines_path(self) -> Path:
-        """Of the file that keeps lines that can't be read; for vectors in a store it is here."""
-        if is_remote(self.output):
-            return Path(f"{name_of(self.output.rstrip('/'))}.bad-lines.tsv")
-        if self.to_folder:
-            return Path(self.output, "bad-lines.tsv")
-        return Path(f"{self.output}.bad-lines.tsv")
-
-    def _alone(self) -> contextlib.AbstractContextManager[None]:
-        """Keep other runs out of a folder of vectors; a store elsewhere has no locks."""
-        if not self.to_folder or is_remote(self.output):
-            return contextlib.nullcontext()
-        folder = Path(self.output.removeprefix("file://"))
-        return exclusive(folder, remedy="choose another --output folder")
-
-    def _embed(
-        self,
-        encode: Encode,
-        model: str,
-        targets: dict[str, str],
-        bad: BadLines,
-        progress: Progress,
-    ) -> list[str]:
-        started = time.perf_counter()
-        report = EncodeReport()
-        record: _Record | None = None
-        if self.to_folder:
-            record = _Record(self.output, model)
-        names = list(targets)
-        left = [name for name in names if record is None or not record.has(name, targets[name])]
-        # Tried before hours of work; all targets are in one folder, so the first stands for all.
-        if left:
-            check_writable(targets[left[0]])
-        made: list[Made] = []
-        with tempfile.TemporaryDirectory() as scratch, self._workers() as workers:
-            sentences = partial(read_column, column=self.column, language=self.language, bad=bad)
-            count = _Count(left, progress, sentences, skips=bad.skips)
-            work = _Work(encode, Path(scratch), report, count, workers, sentences, bad)
-            if self.to_parquet:
-                made.append(work.parquet(names, self.output))
-            else:
-                for name, vectors in work.files(left, targets):
-                    made.append(vectors)
-                    if record is not None:
-                        record.add(name, targets[name])
-        return self._summary(made, len(names) - len(left), report, time.perf_counter() - started)
-
-    def _workers(self) -> contextlib.AbstractContextManager[OnRay | OnDevices | None]:
-        if self.devices > 1:
-            return on_devices(self.devices, self.device)
-        return connected(self.ray, cores=self.ray_cores)
-
-    @property
-    def names(self) -> list[str]:
-        """The files, patterns filled in."""
-        return list(dict.fromkeys(name for pattern in self.files for name in expand(pattern)))
+    path: str
+    names: list[str]
 
     @property
     def to_folder(self) -> bool:
-        """Whether there is a file of vectors for each of several."""
-        return not self.to_parquet and (len(self.names) > 1 or self.output.endswith("/"))
+        """Whether each of several files has a file of vectors."""
+        return not self.to_parquet and (len(self.names) > 1 or self.path.endswith("/"))
 
     @property
     def to_parquet(self) -> bool:
         """Whether the lines of all files and their vectors go into one Parquet file."""
-        return is_parquet(self.output) and not os.path.isdir(self.output)
+        return is_parquet(self.path) and not os.path.isdir(self.path)
 
-    def _targets(self) -> dict[str, str]:
-        names = self.names
+    @property
+    def bad_lines(self) -> Path:
+        """The file for lines that can't be read; for vectors in a store it is here."""
+        if is_remote(self.path):
+            return Path(f"{name_of(self.path.rstrip('/'))}.bad-lines.tsv")
+        if self.to_folder:
+            return Path(self.path, "bad-lines.tsv")
+        return Path(f"{self.path}.bad-lines.tsv")
+
+    def targets(self) -> dict[str, str]:
+        """Return the file of vectors of each file that is read.
+
+        Raises:
+            ConfigError: two files have the same one.
+        """
         if self.to_parquet:
-            return dict.fromkeys(names, self.output)
+            return dict.fromkeys(self.names, self.path)
         if not self.to_folder:
-            return {names[0]: self.output}
-        folder = self.output.rstrip("/")
+            return {self.names[0]: self.path}
+        folder = self.path.rstrip("/")
         targets = {}
-        for name in names:
+        for name in self.names:
             stem, _ = stem_and_suffix(name_of(name))
             targets[name] = f"{folder}/{stem}.npy"
         # a/text.txt and b/text.txt would overwrite each other.
-        if len(set(targets.values())) < len(names):
+        if len(set(targets.values())) < len(self.names):
             raise ConfigError(
-                f"several of the {len(names)} files would go to one of the same name; embed them"
-                " apart"
+                f"several of the {len(self.names)} files would go to one of the same name; embed"
+                " them apart"
             )
         return targets
 
-    def _summary(
-        self, made: Sequence[Made], before: int, report: EncodeReport, seconds: float
-    ) -> list[str]:
-        rows = sum(one.rows for one in made)
-        # Every part is empty where it would say nothing.
-        width = 0
-        dtype = "float32"
-        if made:
-            width = max(one.width for one in made)
-            dtype = made[0].dtype
-        files = ""
-        if self.output.endswith("/") or len(made) + before > 1:
-            files = f"{len(made)} files, "
-        # Ready vectors that a function or a file gives have no tokens.
-        rate = f"{seconds:.1f} s, {report.texts / seconds:,.0f} lines/s"
-        if report.tokens:
-            rate += f", {report.tokens / seconds:,.0f} tokens/s"
-        skipped = f"; {before} files were there" if before else ""
-        lines = [f"{self.output}: {files}{rows:,} x {width} {dtype}, {rate}{skipped}"]
-        if report.cut_rows:
-            lines.append(report.cuts)
-        return lines
+
+def vector_output(files: Sequence[str], path: str) -> VectorOutput:
+    """Return where the vectors of files go.
+
+    Args:
+        files: of lines, ``.csv``, ``.xlsx``, addresses or patterns; ``-`` is standard input.
+        path: see ``VectorOutput``.
+
+    Raises:
+        ConfigError: vectors are not written to a file of that name.
+    """
+    if _STANDARD_INPUT in files and (len(files) > 1 or path.endswith("/")):
+        raise ConfigError(
+            "standard input is one text by itself; name one .npy or .parquet file for it"
+        )
+    suffix = Path(name_of(path)).suffix
+    is_npy = suffix.lower() in ("", ".npy") or path.endswith("/") or os.path.isdir(path)
+    if is_parquet(path) and not os.path.isdir(path):
+        require_pyarrow()
+    elif not is_npy:
+        raise ConfigError(
+            f"{path}: vectors are written as .npy or .parquet, not {suffix}; name OUT.npy"
+            " (numpy.load reads it), OUT.parquet (texts and vectors), or a folder with / at its"
+            " end"
+        )
+    names = dict.fromkeys(name for pattern in files for name in expand_pattern(pattern))
+    return VectorOutput(path, list(names))
+
+
+def embed_files(
+    encode: Encode,
+    output: VectorOutput,
+    *,
+    model: str,
+    column: str | None = None,
+    language: str | None = None,
+    on_error: str = "stop",
+    ray: str | None = None,
+    ray_cores: int = 1,
+    devices: int = 1,
+    device: str | None = None,
+    progress: Progress = SILENT,
+) -> list[str]:
+    """Embed files and write their vectors.
+
+    Args:
+        encode: see ``Encode``; also takes ``out`` and ``report``, as
+            ``interlingua.encoder.encode.encode`` does.
+        output: the files, and where their vectors go.
+        model: identity of the model and its settings: a folder with vectors of another is refused.
+        column: of tables; None = the one called by ``language``, or text.
+        language: of the lines, if the model needs it.
+        on_error: how to handle lines that can't be read, see ``BadLines``.
+        ray: address of a Ray cluster that shares the work, without ``devices``; None = this
+            machine.
+        ray_cores: cores of each task on the cluster.
+        devices: processes of this machine that share the work.
+        device: of these processes, ``cpu`` or ``cuda``; None = GPUs if there are any.
+        progress: counts the lines.
+
+    Returns:
+        The report, in lines.
+
+    Raises:
+        ConfigError: an output would replace a file that is read.
+    """
+    targets = output.targets()
+    for name in targets:
+        refuse_column(column, name)
+    keep_inputs(set(targets.values()), output.names)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_alone(output))
+        bad = stack.enter_context(BadLines(on_error, output.bad_lines))
+        started = time.perf_counter()
+        report = EncodeReport()
+        record: _Record | None = None
+        left = list(targets)
+        if output.to_folder:
+            record = _Record(output.path, model)
+            left = [name for name in targets if not record.has(name, targets[name])]
+        # Tried before hours of work; all targets are in one folder, so the first stands for all.
+        if left:
+            check_writable(targets[left[0]])
+        scratch = stack.enter_context(tempfile.TemporaryDirectory())
+        workers: OnRay | OnDevices | None
+        if devices > 1:
+            workers = stack.enter_context(on_devices(devices, device))
+        else:
+            workers = stack.enter_context(connected(ray, cores=ray_cores))
+        sentences = partial(read_column, column=column, language=language, bad=bad)
+        count = _Count(left, progress, sentences, skips=bad.skips)
+        work = _Work(encode, Path(scratch), report, count, workers, sentences, bad)
+        made: list[Made] = []
+        if output.to_parquet:
+            made.append(work.parquet(output.names, output.path))
+        else:
+            for name, vectors in work.files(left, targets):
+                made.append(vectors)
+                if record is not None:
+                    record.add(name, targets[name])
+        before = len(targets) - len(left)
+        lines = _summary(output.path, made, before, report, time.perf_counter() - started)
+    return [*lines, *bad.lines()]
+
+
+def _alone(output: VectorOutput) -> contextlib.AbstractContextManager[None]:
+    """Keep other runs out of a folder of vectors; a store elsewhere has no locks."""
+    if not output.to_folder or is_remote(output.path):
+        return contextlib.nullcontext()
+    folder = Path(output.path.removeprefix("file://"))
+    return exclusive(folder, remedy="choose another --output folder")
+
+
+def _summary(
+    output: str, made: Sequence[Made], before: int, report: EncodeReport, seconds: float
+) -> list[str]:
+    """Return the report of a run, in lines."""
+    rows = sum(one.rows for one in made)
+    # Every part is empty if it would say nothing.
+    width = 0
+    dtype = "float32"
+    if made:
+        width = max(one.width for one in made)
+        dtype = made[0].dtype
+    files = ""
+    if output.endswith("/") or len(made) + before > 1:
+        files = f"{len(made)} files, "
+    # Ready vectors that a function or a file gives have no tokens.
+    rate = f"{seconds:.1f} s, {report.texts / seconds:,.0f} lines/s"
+    if report.tokens:
+        rate += f", {report.tokens / seconds:,.0f} tokens/s"
+    skipped = f"; {before} files were there" if before else ""
+    lines = [f"{output}: {files}{rows:,} x {width} {dtype}, {rate}{skipped}"]
+    if report.cut_rows:
+        lines.append(report.cuts)
+    return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,14 +280,16 @@ class _Work:
                 with self._lines(name) as lines, destination(targets[name], self.scratch) as path:
                     # No name for the vectors: the file that they map is moved behind the block.
                     made = Made.of(
-                        self.encode(lines, out=path, report=self.report, progress=self.count)
+                        self.encode(
+                            lines, out=path, report=self.report, show_progress_bar=self.count
+                        )
                     )
                 yield name, made
             return
         # Windows come back in the order they were sent in, so that those of a file are neighbors.
         for name, parts in itertools.groupby(self._embedded(names), key=lambda part: part[0]):
             with destination(targets[name], self.scratch) as path:
-                made = Made.of(collect((vectors for _, _, vectors in parts), 0, path))
+                made = Made.of(collect_vectors((vectors for _, _, vectors in parts), 0, path))
             yield name, made
 
     def parquet(self, names: Sequence[str], target: str) -> Made:
@@ -298,7 +311,7 @@ class _Work:
         portions = ((name, texts) for name in names for texts in self._windows(name))
         if self.workers is None:
             for name, texts in portions:
-                vectors = self.encode(texts, report=self.report, progress=self.count)
+                vectors = self.encode(texts, report=self.report, show_progress_bar=self.count)
                 yield name, texts, vectors
             return
         # One copy goes to the workers, who are some windows ahead; they give vectors back in the
@@ -331,7 +344,7 @@ class _Work:
     @contextlib.contextmanager
     def _lines(self, name: str) -> Iterator[Iterator[str]]:
         """The lines without their ends; blank ones stay, so that row i is line i."""
-        if name == STANDARD_INPUT:
+        if name == _STANDARD_INPUT:
             try:
                 stream = guard_lines(sys.stdin.buffer, name)
                 decoded = io.TextIOWrapper(stream, encoding="utf-8", errors=self.bad.errors)
@@ -342,7 +355,7 @@ class _Work:
                     f"not UTF-8 (byte 0x{byte:02x}); convert it first", path="-"
                 ) from error
             return
-        path = fetch(name, self.scratch / "fetched")
+        path = fetch_file(name, self.scratch / "fetched")
         self.count.open(name, path)
         if is_table(path):
             yield self.sentences(path)
@@ -371,7 +384,7 @@ class _Work:
 
 def _is_stream(name: str) -> bool:
     """Return whether a file can be read but once: standard input, a pipe, a device."""
-    return name == STANDARD_INPUT or (os.path.exists(name) and not os.path.isfile(name))
+    return name == _STANDARD_INPUT or (os.path.exists(name) and not os.path.isfile(name))
 
 
 class _Count(Progress):
@@ -443,14 +456,14 @@ class _Record:
     """
 
     def __init__(self, folder: str, model: str) -> None:
-        self.path = f"{folder.rstrip('/')}/{RECORD}"
+        self.path = f"{folder.rstrip('/')}/{_RECORD}"
         self.model = model
         self.files: dict[str, list[Any]] = {}
         if not exists(self.path):
             return
         with tempfile.TemporaryDirectory() as scratch:
             try:
-                found = read_record(fetch(self.path, Path(scratch)), EMBEDDED)
+                found = read_record(fetch_file(self.path, Path(scratch)), EMBEDDED)
                 recorded_model = found["model"]
                 self.files = dict(found["files"])
             except RecordError as error:

@@ -2,7 +2,7 @@
 
 A cross-validation fits one small classifier for each fold and strength of regularization. One such
 classifier is too small to keep a core busy. So those with training sets of one size are trained in
-step: their weights are one tensor (f, r, c, d1) of f jobs (folds), r strengths, c classes and d
+step: their weights are one tensor (f, r, c, d1) of f splits (folds), r strengths, c classes and d
 inputs with a bias, and a step is two batched matrix products for all of them.
 
 Source: ``senteval/tools/classifier.py`` of facebookresearch/SentEval (Conneau and Kiela 2018),
@@ -27,7 +27,7 @@ from interlingua.evaluation.metrics.linear import linear_start
 L2_GRID = (1e-5, 1e-4, 1e-3, 1e-2)
 SEED = 1111
 MAX_EPOCHS = 200
-JOBS_TOGETHER = 16
+SPLITS_TOGETHER = 16
 """More fit no longer into a core's cache, and are not faster."""
 
 
@@ -58,7 +58,7 @@ PROTOTYPING = LogisticSettings(
 )
 
 
-class Job(NamedTuple):
+class Split(NamedTuple):
     """One training set with its dev set, to be fitted with each of some strengths.
 
     Attributes:
@@ -76,7 +76,7 @@ class Job(NamedTuple):
 
 
 class FittedClassifiers(NamedTuple):
-    """The classifiers of a job, one per strength.
+    """The classifiers of a split, one per strength.
 
     Attributes:
         weights: one row per class, its bias last.
@@ -92,17 +92,17 @@ class FittedClassifiers(NamedTuple):
         return (x @ chosen[:, :-1].T + chosen[:, -1]).argmax(-1).numpy()
 
 
-def random_split(rows: Int64[ndarray, " n"], share: float, l2: float) -> Job:
-    """A job with a random share of the rows as dev set, drawn as SentEval draws it."""
+def random_split(rows: Int64[ndarray, " n"], share: float, l2: float) -> Split:
+    """Return a split with a random share of the rows as dev set, drawn as SentEval draws it."""
     order = np.random.RandomState(SEED).permutation(len(rows))
     cut = int(share * len(rows))
-    return Job(rows[order[cut:]], rows[order[:cut]], (l2,), drawn_from=len(rows))
+    return Split(rows[order[cut:]], rows[order[:cut]], (l2,), drawn_from=len(rows))
 
 
-def fit(
+def fit_classifiers(
     x: Float[Tensor, "n d"],
     y: Int64[Tensor, " n"],
-    jobs: Sequence[Job],
+    splits: Sequence[Split],
     *,
     classes: int,
     settings: LogisticSettings = SENTEVAL,
@@ -119,7 +119,7 @@ def fit(
     Args:
         x: embeddings, as they are.
         y: their classes.
-        jobs: all with the same number of strengths.
+        splits: all with the same number of strengths.
         classes: how many there are.
         settings: how they are trained.
     """
@@ -128,20 +128,20 @@ def fit(
     found: dict[int, FittedClassifiers] = {}
     # folds differ in size by one example or so, and thus there are few sizes
     by_size: dict[int, list[int]] = {}
-    for index, job in enumerate(jobs):
-        by_size.setdefault(len(job.train), []).append(index)
+    for index, split in enumerate(splits):
+        by_size.setdefault(len(split.train), []).append(index)
     for indices in by_size.values():
-        for first in range(0, len(indices), JOBS_TOGETHER):
-            chunk = indices[first : first + JOBS_TOGETHER]
-            fitted = _fit_same_size(ones, y, [jobs[index] for index in chunk], classes, settings)
+        for first in range(0, len(indices), SPLITS_TOGETHER):
+            chunk = indices[first : first + SPLITS_TOGETHER]
+            fitted = _fit_same_size(ones, y, [splits[index] for index in chunk], classes, settings)
             found |= dict(zip(chunk, fitted, strict=True))
-    return [found[index] for index in range(len(jobs))]
+    return [found[index] for index in range(len(splits))]
 
 
 def _fit_same_size(
     x: Float[Tensor, "n d1"],
     y: Int64[Tensor, " n"],
-    jobs: Sequence[Job],
+    splits: Sequence[Split],
     classes: int,
     settings: LogisticSettings,
 ) -> list[FittedClassifiers]:
@@ -149,23 +149,25 @@ def _fit_same_size(
 
     One leaves when all its classifiers have ended.
     """
-    state = _State(x.shape[1], jobs, classes, settings, x.dtype)
+    state = _State(x.shape[1], splits, classes, settings, x.dtype)
     targets = F.one_hot(y, classes).to(x.dtype)
     results: dict[int, FittedClassifiers] = {}
-    # row i of the state is of jobs[running[i]]
-    running = list(range(len(jobs)))
-    orders = [_orders(job) for job in jobs]
-    trains = [torch.from_numpy(job.train) for job in jobs]
+    # row i of the state is of splits[running[i]]
+    running = list(range(len(splits)))
+    orders = [_orders(split) for split in splits]
+    trains = [torch.from_numpy(split.train) for split in splits]
     # SentEval stops at the first check after MAX_EPOCHS
     for epoch in range(1, MAX_EPOCHS + settings.epoch_size + 1):
-        rows = torch.stack([trains[job][torch.from_numpy(next(orders[job]))] for job in running])
+        rows = torch.stack(
+            [trains[split][torch.from_numpy(next(orders[split]))] for split in running]
+        )
         for batch in torch.split(rows, settings.batch_size, dim=1):
             state.learn(_gathered(x, batch), _gathered(targets, batch))
         if epoch % settings.epoch_size:
             continue
         accuracies = []
-        for job, weights in zip(running, state.weights, strict=True):
-            accuracies.append(_accuracies(x, y, jobs[job].dev, weights))
+        for split, weights in zip(running, state.weights, strict=True):
+            accuracies.append(_accuracies(x, y, splits[split].dev, weights))
         state.check(torch.stack(accuracies))
         has_ended = state.misses.gt(settings.tenacity).all(1) | (epoch >= MAX_EPOCHS + 1)
         for row in has_ended.nonzero()[:, 0].tolist():
@@ -176,7 +178,7 @@ def _fit_same_size(
             running = [running[row] for row in (~has_ended).nonzero()[:, 0].tolist()]
         if not running:
             break
-    return [results[job] for job in range(len(jobs))]
+    return [results[split] for split in range(len(splits))]
 
 
 def _gathered(values: Float[Tensor, "n d"], rows: Int64[Tensor, "f b"]) -> Float[Tensor, "f b d"]:
@@ -185,12 +187,12 @@ def _gathered(values: Float[Tensor, "n d"], rows: Int64[Tensor, "f b"]) -> Float
 
 
 class _State:
-    """Weights of jobs x strengths, what the optimizer remembers of them, and the best so far."""
+    """Weights of splits x strengths, what the optimizer remembers of them, and the best so far."""
 
     def __init__(
         self,
         width: int,
-        jobs: Sequence[Job],
+        splits: Sequence[Split],
         classes: int,
         settings: LogisticSettings,
         dtype: torch.dtype,
@@ -199,9 +201,9 @@ class _State:
             width - 1, classes, torch.Generator().manual_seed(SEED), dtype=dtype
         )
         start = torch.cat([weight, bias[:, None]], dim=1)
-        # (f, r, c, d1): jobs, strengths, classes, inputs and a bias; all begin with the same
-        self.weights = start.repeat(len(jobs), len(jobs[0].l2), 1, 1)
-        self.l2 = torch.tensor([job.l2 for job in jobs], dtype=dtype)[..., None, None]
+        # (f, r, c, d1): splits, strengths, classes, inputs and a bias; all begin with the same
+        self.weights = start.repeat(len(splits), len(splits[0].l2), 1, 1)
+        self.l2 = torch.tensor([split.l2 for split in splits], dtype=dtype)[..., None, None]
         # the optimizer's running means of the gradient and of its square
         self.mean = torch.zeros_like(self.weights)
         self.square = torch.zeros_like(self.weights)
@@ -213,8 +215,8 @@ class _State:
         self.settings = settings
 
     def learn(self, x: Float[Tensor, "f b d1"], targets: Float[Tensor, "f b c"]) -> None:
-        """One step of every classifier; the classifiers of a job see the same batch."""
-        # strengths and classes as one axis: one product for all strengths of a job
+        """One step of every classifier; the classifiers of a split see the same batch."""
+        # strengths and classes as one axis: one product for all strengths of a split
         logits = (x @ self.weights.flatten(1, 2).mT).reshape(*x.shape[:2], *self.weights.shape[1:3])
         # the gradient of the mean cross-entropy by the logits: (softmax - one-hot) / b
         errors = (logits.softmax(-1) - targets[:, :, None]) / x.shape[1]
@@ -246,19 +248,19 @@ class _State:
         self.best = torch.where(is_better[..., None, None], self.weights, self.best)
 
     def keep(self, which: Tensor) -> None:
-        """Go on with some of the jobs."""
+        """Go on with some of the splits."""
         for name in ("weights", "l2", "mean", "square", "best", "best_accuracy", "misses"):
             setattr(self, name, getattr(self, name)[which])
 
 
-def _orders(job: Job) -> Iterator[Int64[ndarray, " n"]]:
+def _orders(split: Split) -> Iterator[Int64[ndarray, " n"]]:
     """The orders in which SentEval visits a training set, one per pass."""
     generator = np.random.RandomState(SEED)
     # SentEval draws the split and the orders from one stream
-    if job.drawn_from:
-        generator.permutation(job.drawn_from)
+    if split.drawn_from:
+        generator.permutation(split.drawn_from)
     while True:
-        yield generator.permutation(len(job.train))
+        yield generator.permutation(len(split.train))
 
 
 def _accuracies(

@@ -21,9 +21,9 @@ from interlingua.evaluation.metrics.logistic import (
     SEED,
     SENTEVAL,
     FittedClassifiers,
-    Job,
     LogisticSettings,
-    fit,
+    Split,
+    fit_classifiers,
     random_split,
 )
 
@@ -63,10 +63,10 @@ def nested_cross_validation(
     numbers = torch.from_numpy(y)
     outer = list(_folds(y, settings))
     # 1. the inner folds of all outer ones, fitted together
-    jobs = []
+    splits = []
     for train, _ in outer:
-        jobs += [Job(train[inner], train[dev]) for inner, dev in _folds(y[train], settings)]
-    inner = fit(vectors, numbers, jobs, classes=classes, settings=settings)
+        splits += [Split(train[inner], train[dev]) for inner, dev in _folds(y[train], settings)]
+    inner = fit_classifiers(vectors, numbers, splits, classes=classes, settings=settings)
     # 2. of each outer fold the best strength
     grid = []
     for first in range(0, len(inner), settings.folds):
@@ -75,7 +75,7 @@ def nested_cross_validation(
     last = []
     for (train, _), (l2, _) in zip(outer, grid, strict=True):
         last.append(random_split(train, DEV_SHARE, l2))
-    fitted = fit(vectors, numbers, last, classes=classes, settings=settings)
+    fitted = fit_classifiers(vectors, numbers, last, classes=classes, settings=settings)
     predicted = np.zeros(len(y), np.int64)
     right = np.zeros(len(y))
     for (_, test), one in zip(outer, fitted, strict=True):
@@ -96,10 +96,12 @@ def cross_validation_on_train(
     x, y = train
     vectors = torch.from_numpy(train[0])
     numbers = torch.from_numpy(train[1])
-    jobs = [Job(inner, dev) for inner, dev in _folds(y, settings)]
-    l2, dev_accuracy = _chosen(fit(vectors, numbers, jobs, classes=classes, settings=settings))
+    splits = [Split(inner, dev) for inner, dev in _folds(y, settings)]
+    l2, dev_accuracy = _chosen(
+        fit_classifiers(vectors, numbers, splits, classes=classes, settings=settings)
+    )
     last = random_split(np.arange(len(x)), DEV_SHARE, l2)
-    (fitted,) = fit(vectors, numbers, [last], classes=classes, settings=settings)
+    (fitted,) = fit_classifiers(vectors, numbers, [last], classes=classes, settings=settings)
     return _tested(fitted, 0, test, dev_accuracy)
 
 
@@ -118,8 +120,8 @@ def validation_on_dev(
     vectors = torch.from_numpy(np.concatenate([train[0], dev[0]]))
     numbers = torch.from_numpy(np.concatenate([train[1], dev[1]]))
     rows = np.arange(len(vectors))
-    job = Job(rows[: len(train[0])], rows[len(train[0]) :])
-    (fitted,) = fit(vectors, numbers, [job], classes=classes, settings=settings)
+    split = Split(rows[: len(train[0])], rows[len(train[0]) :])
+    (fitted,) = fit_classifiers(vectors, numbers, [split], classes=classes, settings=settings)
     l2, dev_accuracy = _chosen([fitted])
     return _tested(fitted, L2_GRID.index(l2), test, dev_accuracy)
 

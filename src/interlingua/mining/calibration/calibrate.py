@@ -1,6 +1,6 @@
 """Learns what a score is worth from pairs with known answers, for ``mine`` and for ``score``.
 
-``CalibrateJob`` mines, and learns from held-out translations that are mixed into the texts
+``learn_from_mining`` mines, and learns from held-out translations that are mixed into the texts
 (probes), from judged pairs, or from all right pairs. Both sides of half of the probes are mixed in.
 Only one side of the others is, so that whatever it is paired with is wrong. These wrong pairs come
 from the same search and the same retrieval as the wrong pairs among the texts themselves. Held-out
@@ -8,7 +8,7 @@ translations may be of another kind than the texts, and what is wrong then score
 texts that seem translated are hidden from each other in a second retrieval: what they are paired
 with then is wrong, and of the very texts that are mined.
 
-``LearnJob`` scores a bitext, and learns from judged pairs of it, or from translations mixed in.
+``learn_scores`` scores a bitext, and learns from judged pairs of it, or from translations mixed in.
 Some pairs of the bitext itself get a wrong target: another line's, a part of their own, a copy of
 their source.
 
@@ -17,11 +17,12 @@ their source.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,9 +36,8 @@ from interlingua.corpus.formats.labeled_pairs import PairLayout, labeled_rows
 from interlingua.corpus.samples.reservoir import reservoir
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining import defaults
 from interlingua.mining.calibration.calibration import (
-    LEAST_PAIRS,
+    MIN_CALIBRATION_PAIRS,
     Basis,
     Bin,
     Calibration,
@@ -47,7 +47,7 @@ from interlingua.mining.calibration.calibration import (
     expected_cuts,
     fit_calibration,
     load_calibrations,
-    measure,
+    measure_calibration,
     precision_interval,
     reliability_by_tenths,
     resampled_curves,
@@ -70,18 +70,20 @@ from interlingua.mining.filter import (
     quantile_line,
     refused,
 )
-from interlingua.mining.gold import gold_pairs, is_gold, numbers_of_texts, read_gold
+from interlingua.mining.gold import gold_pairs, is_gold, numbers_of_texts
 from interlingua.mining.mine import SHOWN_PRECISIONS
-from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
+from interlingua.mining.pair_search import PairSearch
+from interlingua.mining.pipeline import Mined, TextFile, mine_files
 from interlingua.mining.score import BitextScorer, ScoreConfig, Stream
 from interlingua.mining.texts import Line, NumberedTexts
-from interlingua.mining.work_folder import at_work
 from interlingua.runtime.progress import SILENT, Progress
+from interlingua.storage.files import PathLike
 from interlingua.storage.remote import check_writable
+from interlingua.storage.workspace import Workspace
 
-LEAST = 80
+_LEAST = 80
 """Pairs of held-out text, so that there is something in every quarter."""
-MOST = 1_000_000
+_MOST = 1_000_000
 """Pairs of a stream that are looked at."""
 LEAST_OF_KIND = 20
 """Wrong pairs of a kind that are learned from by themselves."""
@@ -139,9 +141,9 @@ def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) 
         DataError: there are too few.
     """
     drawn = reservoir(pairs, limit, seed=seed)
-    if len(drawn) < LEAST:
+    if len(drawn) < _LEAST:
         raise DataError(
-            f"{len(drawn)} held-out pairs are too few for a calibration; give at least {LEAST}"
+            f"{len(drawn)} held-out pairs are too few for a calibration; give at least {_LEAST}"
         )
     # Both sides of one half go in; of the rest every other pair gives its source alone, the others
     # their target alone.
@@ -258,7 +260,7 @@ class Learned(NamedTuple):
 def is_enough(known: Known) -> bool:
     """Return whether there are enough known pairs of either answer to learn from."""
     right = int(known.right.sum())
-    return min(right, len(known.right) - right) >= LEAST_PAIRS
+    return min(right, len(known.right) - right) >= MIN_CALIBRATION_PAIRS
 
 
 def learn_from_known(known: Known, *, seed: int = 0) -> Learned:
@@ -319,173 +321,164 @@ class LearnedCalibration(NamedTuple):
     lines: list[str]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CalibrateJob:
-    """What ``interlingua calibrate`` does, by the names of its options.
+class KnownAnswers(NamedTuple):
+    """Where mined pairs with known answers come from.
 
     Attributes:
-        output: the calibration file.
-        config: how pairs are found.
-        parallel: held-out translations, in any format of bitext.
-        labels: judged pairs, 1 or 0 TAB source TAB target.
-        gold: all pairs that are right.
-        probes: held-out pairs taken at most.
-        seed: of the draw.
-        checks: pairs that these reject are not learned from.
-        work: folder of all that is made on the way.
+        probes: held-out translations that are mixed into the texts.
+        labels: judged pairs, and whether each is right.
+        labels_path: their file.
+        gold: all right pairs; next to another source they only measure.
     """
 
-    output: Path
-    config: MineConfig
-    checks: CheckPlan = NO_CHECKS
-    parallel: str | None = None
-    labels: Path | None = None
-    gold: Path | None = None
-    probes: int = defaults.PROBES
-    seed: int = 0
-    work: Path | None = None
-
-    def __post_init__(self) -> None:
-        if self.output.is_file():
-            load_calibrations(self.output)  # another file of that name would be lost
-        if self.parallel is not None and self.labels is not None:
-            raise ConfigError(
-                "held-out text and judged pairs are two ways to learn; give one of them"
-            )
-        if self.basis == "gold" and self.gold is None:
-            raise ConfigError(
-                "no right and wrong pairs are known; give --parallel held-out text,"
-                " --labels or --gold"
-            )
-        if self.parallel is not None and self.config.documents is not None:
-            raise ConfigError(
-                "held-out text is part of no document; calibrate without documents, or with"
-                " --labels"
-            )
+    probes: Probes | None = None
+    labels: Mapping[tuple[str, str], bool] | None = None
+    labels_path: Path | None = None
+    gold: Sequence[tuple[str, str]] | None = None
 
     @property
     def basis(self) -> Basis:
-        """Where the answers come from; gold next to another basis only measures."""
-        if self.parallel:
+        """The source that a calibration is learned from."""
+        if self.probes is not None:
             return "probes"
-        if self.labels:
+        if self.labels is not None:
             return "labels"
         return "gold"
 
-    @property
-    def folder(self) -> Path:
-        """Of all that is made on the way."""
-        return self.work or self.output.with_name(f"{self.output.name}.work")
-
-    def run(
-        self, source: TextFile, target: TextFile, model: str, *, progress: Progress
-    ) -> LearnedCalibration:
-        """Mine the texts, learn from the pairs and write the calibration."""
-        check_writable(self.output)
-        languages = source.language, target.language
-        # All inputs are read before the work, which takes long, so that a bad one costs nothing.
-        probes = self._probes(languages)
-        gold = read_gold(self.gold) if self.gold else None
-        labels = read_labels(self.labels) if self.labels else {}
-        if probes is not None:
-            source = source._replace(extra=[*source.extra, *probes.source])
-            target = target._replace(extra=[*target.extra, *probes.target])
-        with at_work(self.folder, keep=self.work is not None) as work:
-            source, target = (with_lines(side, self.folder) for side in (source, target))
-            checker = Checker(self.checks, languages, self.folder / "seen")
-            mined = mine_files(
-                source,
-                target,
-                self.config,
-                work,
-                model=model,
-                refuses=checker.refuses if self.checks.limits else None,
-                progress=progress,
-            )
-            return self._learn(mined, checker, probes, labels, gold, languages, model)
-
-    def _learn(
-        self,
-        mined: Mined | None,
-        checker: Checker,
-        probes: Probes | None,
-        labels: dict[tuple[str, str], bool],
-        gold: Sequence[tuple[str, str]] | None,
-        languages: tuple[str, str],
-        model: str,
-    ) -> LearnedCalibration:
-        """Write the calibration."""
-        assert mined is not None
-        everything = mined
-        # A precision is that of pairs that no check rejects.
-        mined = mined._replace(pairs=mined.pairs[~refused(checker, mined, mined.pairs)])
-        known, own = self._known(mined, probes, labels, gold)
-        # Checks may reject all that is known to be wrong, and leave nothing to compare with.
-        if not is_enough(known):
-            known, _ = self._known(everything, probes, labels, gold)
-        notes: list[str] = []
-        if probes is None:
-            learned = learn_from_known(known, seed=self.seed)
-        else:
-            learned = self._from_probes(known, mined, own, checker)
-            notes = differences_of_kind(
-                languages, _texts_of_probes(probes), _texts_of_sides(mined, probes)
-            )
-        scores = np.array(mined.pairs["score"][own])
-        found = learned.calibration(
-            languages=languages, model=model, scoring=self.config.scoring, basis=self.basis
-        )
-        if self.basis == "labels":
-            # Judged pairs may have been chosen by their score; the curve holds for all pairs, and
-            # so does its mean.
-            share = float(found.probability(scores).mean())
-            found = replace(found, fitted_prior=share, prior=share).cut_for(scores)
-        else:
-            found = found.of_pairs(scores)
-        save_calibration(found, self.output)
-        lines = [*mined.notes, *known.notes, *report(learned.fit, found, scores), *notes]
-        # The curve was not fitted to these, so that they can tell how true it is.
-        if gold is not None and self.basis != "gold":
-            lines += against_gold(found, mined, own, gold)
-        return LearnedCalibration(found, [*lines, f"written: {self.output}"])
-
-    def _known(
-        self,
-        mined: Mined,
-        probes: Probes | None,
-        labels: dict[tuple[str, str], bool],
-        gold: Sequence[tuple[str, str]] | None,
-    ) -> tuple[Known, Bool[ndarray, " n"]]:
-        """Which pairs have known answers; and marks those of the texts themselves."""
+    def known(self, mined: Mined) -> tuple[Known, Bool[ndarray, " n"]]:
+        """Return the mined pairs with known answers; and mark those of the texts themselves."""
         own = np.ones(len(mined.pairs), bool)
-        if probes is not None:
-            answered = answers(mined.pairs, mined.x, mined.y, probes)
-            return _probed(mined, probes, answered), answered.own
+        if self.probes is not None:
+            answered = answers(mined.pairs, mined.x, mined.y, self.probes)
+            return _probed(mined, self.probes, answered), answered.own
         if self.labels is not None:
-            return _judged(mined, labels, self.labels), own
-        return _golden(mined, gold or []), own
+            return _judged(mined, self.labels, self.labels_path), own
+        return _golden(mined, self.gold or []), own
 
-    def _from_probes(
-        self, known: Known, mined: Mined, own: Bool[ndarray, " n"], checker: Checker
-    ) -> Learned:
-        """Learn from held-out pairs and, where there are enough, from hidden ones."""
-        right = known.scores[known.right]
-        wrong = known.scores[~known.right]
-        scores = np.array(mined.pairs["score"][own])
-        hidden = hidden_scores(mined, own, right, wrong, checker, seed=self.seed)
-        if len(hidden) < LEAST_HIDDEN:
-            return learn_from_samples(right, [wrong], scores, seed=self.seed)
-        return learn_from_samples(right, [hidden], scores, others=[wrong], seed=self.seed)
 
-    def _probes(self, languages: tuple[str, str]) -> Probes | None:
-        """Held-out pairs to mix in, where they are what is learned from."""
-        if self.parallel is None:
-            return None
-        pairs = read_pairs(
-            self.parallel, source_language=languages[0], target_language=languages[1]
+def check_calibration(
+    output: Path,
+    config: PairSearch,
+    *,
+    parallel: PathLike | None,
+    labels: PathLike | None,
+    gold: PathLike | None,
+) -> None:
+    """Check the options of ``interlingua calibrate`` that have to do with each other.
+
+    Raises:
+        ConfigError: two of them exclude each other, or there is nothing to learn from.
+        DataError: the output is a file, and no calibration.
+    """
+    if output.is_file():
+        load_calibrations(output)  # another file of that name would be lost
+    if parallel is not None and labels is not None:
+        raise ConfigError("held-out text and judged pairs are two ways to learn; give one of them")
+    if parallel is None and labels is None and gold is None:
+        raise ConfigError(
+            "no right and wrong pairs are known; give --parallel held-out text, --labels or --gold"
         )
-        texts = ((pair.source, pair.target) for pair in pairs)
-        return make_probes(texts, self.probes, seed=self.seed)
+    if parallel is not None and config.documents:
+        raise ConfigError(
+            "held-out text is part of no document; calibrate without documents, or with --labels"
+        )
+    check_writable(output)
+
+
+def read_probes(path: str, languages: tuple[str, str], limit: int, *, seed: int = 0) -> Probes:
+    """Draw held-out pairs from a bitext of any format; see ``make_probes``."""
+    pairs = read_pairs(path, source_language=languages[0], target_language=languages[1])
+    texts = ((pair.source, pair.target) for pair in pairs)
+    return make_probes(texts, limit, seed=seed)
+
+
+def learn_from_mining(
+    source: TextFile,
+    target: TextFile,
+    config: PairSearch,
+    known: KnownAnswers,
+    checks: CheckPlan = NO_CHECKS,
+    *,
+    work: Workspace,
+    output: Path,
+    model: str,
+    seed: int = 0,
+    progress: Progress = SILENT,
+) -> LearnedCalibration:
+    """Mine two sides, learn from the pairs with known answers, and write the calibration.
+
+    Args:
+        source: the one side.
+        target: the other.
+        config: how pairs are found.
+        known: where the answers come from.
+        checks: pairs that these reject are not learned from.
+        work: the work folder.
+        output: the calibration file.
+        model: identity of the model and its settings.
+        seed: of the draws.
+        progress: shows how far the work is.
+    """
+    languages = source.language, target.language
+    if known.probes is not None:
+        source = source._replace(held_out=known.probes.source)
+        target = target._replace(held_out=known.probes.target)
+    checker = Checker(checks, languages, work.path / "seen")
+    everything = mine_files(
+        source,
+        target,
+        config,
+        work,
+        model=model,
+        refuses=checker.refuses if checks.limits else None,
+        progress=progress,
+    )
+    assert everything is not None
+    # A precision is that of pairs that no check rejects.
+    is_refused = refused(checker, everything, everything.pairs)
+    mined = everything._replace(pairs=everything.pairs[~is_refused])
+    pairs, own = known.known(mined)
+    # Checks may reject all that is known to be wrong, and leave nothing to compare with.
+    if not is_enough(pairs):
+        pairs, _ = known.known(everything)
+    notes: list[str] = []
+    if known.probes is None:
+        learned = learn_from_known(pairs, seed=seed)
+    else:
+        learned = _learn_from_probes(pairs, mined, own, checker, seed)
+        notes = differences_of_kind(
+            languages, _texts_of_probes(known.probes), _texts_of_sides(mined, known.probes)
+        )
+    scores = np.array(mined.pairs["score"][own])
+    found = learned.calibration(
+        languages=languages, model=model, scoring=config.scoring, basis=known.basis
+    )
+    if known.basis == "labels":
+        # Judged pairs may have been chosen by their score; the curve holds for all pairs, and so
+        # does its mean.
+        share = float(found.probability(scores).mean())
+        found = replace(found, fitted_prior=share, prior=share).cut_for(scores)
+    else:
+        found = found.of_pairs(scores)
+    save_calibration(found, output)
+    lines = [*mined.notes, *pairs.notes, *report(learned.fit, found, scores), *notes]
+    # The curve was not fitted to these, so that they can tell how true it is.
+    if known.gold is not None and known.basis != "gold":
+        lines += against_gold(found, mined, own, known.gold)
+    return LearnedCalibration(found, [*lines, f"written: {output}"])
+
+
+def _learn_from_probes(
+    known: Known, mined: Mined, own: Bool[ndarray, " n"], checker: Checker, seed: int
+) -> Learned:
+    """Learn from held-out pairs and, if there are enough, from hidden ones."""
+    right = known.scores[known.right]
+    wrong = known.scores[~known.right]
+    scores = np.array(mined.pairs["score"][own])
+    hidden = hidden_scores(mined, own, right, wrong, checker, seed=seed)
+    if len(hidden) < LEAST_HIDDEN:
+        return learn_from_samples(right, [wrong], scores, seed=seed)
+    return learn_from_samples(right, [hidden], scores, others=[wrong], seed=seed)
 
 
 def hidden_scores(
@@ -511,7 +504,10 @@ def hidden_scores(
         seed: of the draw.
     """
     places = np.flatnonzero(own)
-    if mined.retrieve_without is None or min(len(right), len(wrong), len(places)) < LEAST_PAIRS:
+    if (
+        mined.retrieve_without is None
+        or min(len(right), len(wrong), len(places)) < MIN_CALIBRATION_PAIRS
+    ):
         return np.zeros(0)
     scores = np.array(mined.pairs["score"][places])
     # The pairs are in order of score. What seems right is never more than the better half: a wrong
@@ -597,7 +593,7 @@ def against_gold(
     right = is_gold(mined, known)[own]
     scores = mined.pairs["score"][own]
     probabilities = found.probability(scores)
-    measures = measure(probabilities, right)
+    measures = measure_calibration(probabilities, right)
     lines = [
         f"by the gold pairs {right.mean():.1%} of the pairs found are right"
         f" ({int(right.sum()):,}); calibration error (ECE) {measures['ece']:.4f}, Brier"
@@ -635,7 +631,7 @@ def _probed(mined: Mined, probes: Probes, answered: Answers) -> Known:
     return Known(mined.pairs["score"][answered.known], right, [note])
 
 
-def _judged(mined: Mined, labels: dict[tuple[str, str], bool], path: Path) -> Known:
+def _judged(mined: Mined, labels: Mapping[tuple[str, str], bool], path: Path | None) -> Known:
     """The mined pairs that someone has judged."""
     # Numbers of the judged texts, of either side; -1 stands for a text that is not there, and no
     # mined pair holds it.
@@ -666,140 +662,122 @@ def _golden(mined: Mined, gold: Sequence[tuple[str, str]]) -> Known:
     return Known(np.array(mined.pairs["score"]), right, [note])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LearnJob:
-    """How a calibration of ``interlingua score`` is made.
+def check_learning(learn: Path | None, labels: PathLike | None, parallel: PathLike | None) -> bool:
+    """Return whether a calibration of ``interlingua score`` is learned.
 
-    Attributes:
+    Args:
+        learn: the calibration file to write.
+        labels: judged pairs.
+        parallel: held-out translations.
+
+    Raises:
+        ConfigError: there is nothing or too much to learn from, or nothing to write.
+    """
+    if learn is None:
+        if labels is not None or parallel is not None:
+            raise ConfigError(
+                "--labels and --parallel are to learn from; name the calibration to write with"
+                " --learn"
+            )
+        return False
+    if learn.is_file():
+        load_calibrations(learn)  # another file of that name would be lost
+    if (labels is None) == (parallel is None):
+        raise ConfigError(
+            "give one of --labels, judged pairs, and --parallel, held-out translations, to learn"
+            " from"
+        )
+    return True
+
+
+def learn_scores(
+    stream: Stream,
+    encode: Encode,
+    config: ScoreConfig,
+    checks: CheckPlan = NO_CHECKS,
+    *,
+    output: Path,
+    labels: Path | None = None,
+    parallel: str | None = None,
+    model: str,
+    seed: int = 0,
+    progress: Progress = SILENT,
+) -> list[str]:
+    """Score a bitext, learn what the scores are worth, and write the calibration.
+
+    Args:
+        stream: the bitext, see ``open_stream``.
+        encode: gives vectors of length 1.
+        config: what a score is.
+        checks: pairs that these reject are not learned from.
         output: the calibration file; other language pairs in it stay.
         labels: pairs of the stream that were judged, 1 or 0 TAB source TAB target.
         parallel: held-out translations in any format of bitext, mixed into the stream, see
             ``MixedStream``.
-        config: what a score is.
-        checks: pairs that these reject are not learned from.
+        model: identity of the model and its settings.
         seed: of the folds of the fit, and of the draws.
-    """
+        progress: shows how far the work is.
 
-    output: Path
-    labels: Path | None = None
-    parallel: str | None = None
-    config: ScoreConfig = field(default_factory=ScoreConfig)
-    checks: CheckPlan = NO_CHECKS
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.output.is_file():
-            load_calibrations(self.output)  # another file of that name would be lost
-        if (self.labels is None) == (self.parallel is None):
-            raise ConfigError(
-                "give one of --labels, judged pairs, and --parallel, held-out translations, to"
-                " learn from"
-            )
-
-    def run(
-        self,
-        stream: Stream,
-        encode: Encode,
-        *,
-        model: str,
-        progress: Progress = SILENT,
-    ) -> list[str]:
-        """Do it; what there is to tell, in lines.
-
-        Args:
-            stream: the bitext, see ``open_stream``.
-            encode: gives vectors of length 1.
-            model: what tells the model.
-            progress: shows how far the work is.
-
-        Raises:
-            DataError: too few pairs of a known answer are in the stream.
-        """
-        with stream.bad, tempfile.TemporaryDirectory(prefix="interlingua-") as folder:
-            checker = Checker(self.checks, stream.languages, Path(folder))
-            return [*self._learn(stream, encode, model, checker, progress), *stream.bad.lines()]
-
-    def _learn(
-        self,
-        stream: Stream,
-        encode: Encode,
-        model: str,
-        checker: Checker,
-        progress: Progress,
-    ) -> list[str]:
-        progress.start(stream.total, "pairs", "scoring")
-        scorer = BitextScorer(encode, self.config, progress=progress)
-        pairs = itertools.islice(stream.pairs, MOST)
-        if self.labels is not None:
-            scores, known = judged(scorer, pairs, read_labels(self.labels), checker)
-            learned = learn_from_known(known, seed=self.seed)
-            notes: list[str] = []
-        else:
-            held_out = self._held_out(stream.languages)
-            made = MixedStream(held_out, similar_targets(held_out, encode), seed=self.seed)
-            # Spread over all of the stream: its first pairs may be of another kind than the others,
-            # as where it is in order of length.
-            if stream.total is not None:
-                made.every = max(EVERY, min(stream.total, MOST) // len(held_out))
-            scores, right, wrong = made.scored(scorer, pairs, checker)
-            learned = learn_from_samples(
-                right, wrong, scores, measured=made.measured(), seed=self.seed
-            )
-            notes = [*made.notes(), *made.differences(stream.languages)]
-        found = learned.calibration(
-            languages=stream.languages,
-            model=model,
-            scoring=self.config.scoring,
-            basis="probes" if self.labels is None else "labels",
-        ).of_pairs(scores)
-        save_calibration(found, self.output)
-        return [
-            *report(learned.fit, found, scores),
-            quantile_line(scores),
-            *notes,
-            f"written: {self.output}",
-        ]
-
-    def _held_out(self, languages: tuple[str, str]) -> list[TextPair]:
-        """The translations to mix in."""
-        pairs = read_pairs(
-            str(self.parallel), source_language=languages[0], target_language=languages[1]
-        )
-        found = list(pairs)
-        # The wrong target of the one is the other's: it takes two.
-        if len(found) < 2:
-            raise DataError(
-                "holds fewer than two pairs; there is nothing to learn from", path=self.parallel
-            )
-        # In any order: a file that is sorted must not put its short pairs to the short ones alone.
-        random.Random(self.seed).shuffle(found)
-        return found
-
-
-def learn_job(
-    learn: Path | None,
-    labels: Path | None,
-    parallel: str | None,
-    config: ScoreConfig,
-    checks: CheckPlan,
-) -> LearnJob | None:
-    """From options; None where nothing is to be learned.
+    Returns:
+        The report, in lines.
 
     Raises:
-        ConfigError: there is nothing to learn from, or nothing to write.
+        ConfigError: there is nothing or too much to learn from.
+        DataError: too few pairs of a known answer are in the stream.
     """
-    if learn is not None:
-        return LearnJob(
-            output=learn, labels=labels, parallel=parallel, config=config, checks=checks
-        )
-    if labels is not None or parallel is not None:
-        raise ConfigError(
-            "--labels and --parallel are to learn from; name the calibration to write with --learn"
-        )
-    return None
+    check_learning(output, labels, parallel)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(stream.bad)
+        folder = None
+        if stream.path is not None:
+            temporary = tempfile.TemporaryDirectory(prefix="interlingua-")
+            folder = Path(stack.enter_context(temporary))
+        checker = Checker(checks, stream.languages, folder)
+        progress.start(stream.total, "pairs", "scoring")
+        scorer = BitextScorer(encode, config, progress=progress)
+        pairs = itertools.islice(stream.pairs, _MOST)
+        if labels is not None:
+            scores, known = score_judged_pairs(scorer, pairs, read_labels(labels), checker)
+            learned = learn_from_known(known, seed=seed)
+            notes: list[str] = []
+        else:
+            held_out = _held_out(str(parallel), stream.languages, seed)
+            made = MixedStream(held_out, similar_targets(held_out, encode), seed=seed)
+            # Spread over all of the stream: its first pairs may be of another kind than the
+            # others, for example if it is in order of length.
+            if stream.total is not None:
+                made.every = max(EVERY, min(stream.total, _MOST) // len(held_out))
+            scores, right, wrong = made.scored(scorer, pairs, checker)
+            learned = learn_from_samples(right, wrong, scores, measured=made.measured(), seed=seed)
+            notes = [*made.notes(), *made.differences(stream.languages)]
+    found = learned.calibration(
+        languages=stream.languages,
+        model=model,
+        scoring=config.scoring,
+        basis="probes" if labels is None else "labels",
+    ).of_pairs(scores)
+    save_calibration(found, output)
+    return [
+        *report(learned.fit, found, scores),
+        quantile_line(scores),
+        *notes,
+        f"written: {output}",
+        *stream.bad.lines(),
+    ]
 
 
-def judged(
+def _held_out(path: str, languages: tuple[str, str], seed: int) -> list[TextPair]:
+    """Return the translations to mix in, in random order."""
+    found = list(read_pairs(path, source_language=languages[0], target_language=languages[1]))
+    # The wrong target of the one is the other's: it takes two.
+    if len(found) < 2:
+        raise DataError("holds fewer than two pairs; there is nothing to learn from", path=path)
+    # In any order: a file that is sorted must not put its short pairs to the short ones alone.
+    random.Random(seed).shuffle(found)
+    return found
+
+
+def score_judged_pairs(
     scorer: BitextScorer,
     pairs: Iterable[TextPair],
     labels: Mapping[tuple[str, str], bool],

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from interlingua.encoder.vector_format import (
     Int8Ranges,
-    Precision,
+    VectorPrecision,
     dequantize_vectors,
     quantize_vectors,
 )
@@ -38,16 +38,16 @@ from interlingua.errors import ConfigError, DataError, import_extra
 from interlingua.retrieval.topk.bounds import dot_float64
 from interlingua.retrieval.topk.exact import BLOCK, Neighbors, exact_topk, neighbors_of, read_block
 from interlingua.retrieval.topk.lists import NeighborLists
-from interlingua.retrieval.topk.tiles import Side, TileJournal, TilePlan, neighbor_blocks
+from interlingua.retrieval.topk.tiles import Side, TileLists, TilePlan, tile_lists_in
 from interlingua.runtime.portions import ceil_div
 from interlingua.runtime.progress import SILENT, Progress
 
-Kind = Literal["ivf", "hnsw", "binary", "int8"]
-EFFORTS: Mapping[Kind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
+ApproximateKind = Literal["ivf", "hnsw", "binary", "int8"]
+EFFORTS: Mapping[ApproximateKind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
 """By default."""
-MEASURED = 1000
+_MEASURED = 1000
 """Vectors of a side to search the neighbors of exactly too."""
-SPARE = 2
+_SPARE = 2
 """So many times k are found by rounded vectors, for k of them to be the nearest exactly."""
 LEAST_IN_A_CELL = 39
 """Vectors, on the mean, that FAISS wants to learn the middle of a cell from."""
@@ -91,7 +91,7 @@ class CodedVectors:
         return dequantize_vectors(np.asarray(self.codes[rows]), self.shape[1], self.ranges)
 
     @classmethod
-    def of(cls, vectors: NDArray[np.floating], precision: Precision) -> CodedVectors:
+    def of(cls, vectors: NDArray[np.floating], precision: VectorPrecision) -> CodedVectors:
         """The codes of vectors, which are read some at a time.
 
         Args:
@@ -203,7 +203,7 @@ class Approximate:
             scored exactly, for each of the k neighbors. More find more.
     """
 
-    kind: Kind
+    kind: ApproximateKind
     effort: int
 
     @classmethod
@@ -214,7 +214,9 @@ class Approximate:
             ConfigError: it is none of these.
         """
         kind, colon, effort = text.partition(":")
-        if kind not in get_args(Kind) or (colon and not (effort.isdecimal() and int(effort))):
+        if kind not in get_args(ApproximateKind) or (
+            colon and not (effort.isdecimal() and int(effort))
+        ):
             raise ConfigError(
                 f"approximate {text!r} is unknown; say {', '.join(EFFORTS)}, or with an effort"
                 " ivf:64, binary:32"
@@ -234,7 +236,7 @@ class Approximate:
         if self.coded:
             return k * self.effort
         # The effort of FAISS's indexes is another thing, and goes to the index itself.
-        return k * SPARE
+        return k * _SPARE
 
     def index_bytes(self, size: int, width: int) -> int:
         """Memory of the index of one side."""
@@ -253,14 +255,14 @@ def find_approximately(
     x: NDArray[np.float32],
     y: NDArray[np.float32],
     plan: TilePlan,
-    folder: Path,
+    folder: Path | None,
     approximate: Approximate,
     *,
     memory: int,
     device: str | None = None,
     progress: Progress = SILENT,
-) -> str:
-    """Neighbors both ways, in the files of ``search_tiles``.
+) -> tuple[TileLists, str]:
+    """Search neighbors both ways, in the lists of ``search_tiles``.
 
     Blocks that are there are not searched again.
 
@@ -268,14 +270,14 @@ def find_approximately(
         x: (n, d), in memory or mapped.
         y: (m, d), vectors of the target.
         plan: how they are cut.
-        folder: of lists and journal; created.
+        folder: of lists and journal, created; None = all lists stay in memory.
         approximate: how to search.
         memory: bytes that the indexes of both sides may take.
         device: see ``search_device``; FAISS itself stays on the CPU.
         progress: shows how far the work is.
 
     Returns:
-        The recall of both sides, in a sentence.
+        The lists, and the recall of both sides in a sentence.
 
     Raises:
         ConfigError: the indexes take more memory, or the folder holds another plan.
@@ -287,7 +289,7 @@ def find_approximately(
             f"the approximate indexes take {needed / 2**20:,.0f} MiB and {memory / 2**20:,.0f} MiB"
             " are given; give more --memory, or search exactly, which needs no index"
         )
-    journal = TileJournal(folder, plan, progress=progress)
+    journal = tile_lists_in(folder, plan, progress=progress)
     indexes = dict[str, Any]()
     sides: dict[Side, tuple[NDArray[np.float32], NDArray[np.float32], int]] = {
         "x": (x, y, plan.rows),
@@ -307,14 +309,15 @@ def find_approximately(
             lists.append(known)
         journal.write(tile, *lists)
     shares = [
-        recall(own, other, plan.k, neighbor_blocks(plan, folder, name), device)
+        recall(own, other, plan.k, journal.blocks(name), device)
         for name, (own, other, _) in sides.items()
     ]
-    return (
+    note = (
         f"approximate neighbors ({approximate.kind}:{approximate.effort}): recall@{plan.k}"
-        f" {shares[0]:.4f} of source and {shares[1]:.4f} of target texts, measured on {MEASURED:,}"
+        f" {shares[0]:.4f} of source and {shares[1]:.4f} of target texts, measured on {_MEASURED:,}"
         " of either"
     )
+    return journal, note
 
 
 def recall(
@@ -334,7 +337,7 @@ def recall(
         device: see ``search_device``.
     """
     rng = np.random.default_rng(0)
-    rows = np.sort(rng.choice(len(own), min(MEASURED, len(own)), replace=False))
+    rows = np.sort(rng.choice(len(own), min(_MEASURED, len(own)), replace=False))
     # By similarity and not by index: of several equal neighbors any may be found.
     kth_best = exact_topk(own[rows], other, k=k, device=device).similarities[:, -1:]
     hits = 0
@@ -382,7 +385,7 @@ class CodedIndex:
         device: str | None = None,
     ) -> None:
         self.device = device
-        precision: Precision = "int8"
+        precision: VectorPrecision = "int8"
         if kind == "binary":
             precision = "ubinary"
         self.table = CodedVectors.of(vectors, precision)

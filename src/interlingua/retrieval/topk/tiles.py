@@ -18,11 +18,12 @@ writes both files anew and then adds its line to a journal.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -49,11 +50,11 @@ from interlingua.storage.files import PathLike, atomic_write, remove_entries
 from interlingua.storage.journal import Journal
 from interlingua.storage.locks import exclusive
 
-MOST_ROWS = 2**18
-MOST_COLUMNS = 2**16
+_MOST_ROWS = 2**18
+_MOST_COLUMNS = 2**16
 """Vectors of a block at most, so that a tile is done within a minute; blocks of y are made ready
 anew for each of x."""
-LEAST = 4096
+_LEAST = 4096
 """Vectors of a block that is not cut further."""
 SAMPLED = 64
 """Vectors of a side that its digest is taken of."""
@@ -64,7 +65,7 @@ TILES_PER_WORKER = 4
 JOURNAL = "journal.txt"
 LISTS = r"[xy]-\d+\.npz"
 """Names of the files of lists."""
-REMEDY = "choose another folder or remove it"
+_REMEDY = "choose another folder or remove it"
 Side = Literal["x", "y"]
 Tile = tuple[int, int]
 """Its first row and its first column."""
@@ -109,7 +110,7 @@ class TilePlan:
             y: (m, d).
             k: neighbors of each.
             memory: bytes.
-            least_tiles: make as many, if blocks of ``LEAST`` vectors or more do.
+            least_tiles: make as many, if blocks of ``_LEAST`` vectors or more do.
 
         Raises:
             ConfigError: not even small blocks fit.
@@ -119,7 +120,9 @@ class TilePlan:
         m = len(y)
         width = x.shape[1]
         rows, columns = block_sizes(n, m, width, k, memory, least_tiles)
-        return cls(rows=rows, columns=columns, n=n, m=m, width=width, k=k, digest=digest(x, y))
+        return cls(
+            rows=rows, columns=columns, n=n, m=m, width=width, k=k, digest=sides_digest(x, y)
+        )
 
     def begun(self, folders: Iterable[Path], memory: int) -> TilePlan:
         """The plan of the same search if one of the folders holds it, else this one.
@@ -194,11 +197,11 @@ def block_sizes(
             f"{memory:,} bytes of memory are too little; expected at least --memory"
             f" {least}MiB{lower}"
         )
-    rows = balanced_block_size(n, min(2 * block, MOST_ROWS))
-    columns = balanced_block_size(m, min(block, MOST_COLUMNS))
+    rows = balanced_block_size(n, min(2 * block, _MOST_ROWS))
+    columns = balanced_block_size(m, min(block, _MOST_COLUMNS))
     # Too few tiles for many workers: the longer side of a tile is cut in two, again and again.
     while ceil_div(n, rows) * ceil_div(m, columns) < least_tiles:
-        if max(rows, columns) < 2 * LEAST:
+        if max(rows, columns) < 2 * _LEAST:
             break
         if rows > columns:
             rows = balanced_block_size(n, ceil_div(rows, 2))
@@ -213,7 +216,7 @@ def bytes_of_a_vector(width: int, k: int) -> int:
     return 4 * width * 4 + 2 * width + 3 * k * 12
 
 
-def digest(x: NDArray[np.floating], y: NDArray[np.floating]) -> str:
+def sides_digest(x: NDArray[np.floating], y: NDArray[np.floating]) -> str:
     """Of the shapes and of vectors all over both sides."""
     sha = hashlib.sha256()
     for side in (x, y):
@@ -228,22 +231,22 @@ def search_tiles(
     x: NDArray[np.floating],
     y: NDArray[np.floating],
     plan: TilePlan,
-    folder: PathLike,
+    folder: PathLike | None,
     *,
     shard: tuple[int, int] = (1, 1),
     workers: Workers | None = None,
     device: str = "cpu",
     progress: Progress = SILENT,
-) -> None:
-    """Do the tiles that are not done yet; what is found lies in the folder.
+) -> TileLists:
+    """Do the tiles that are not done yet; the lists are in the folder, or in memory.
 
-    Either way goes on where the other stopped, and both end with the same bytes.
+    A search by workers resumes one by this process and the other way round, with the same bytes.
 
     Args:
         x: (n, d), in memory or mapped.
         y: (m, d), vectors of the target.
         plan: how they are cut.
-        folder: of lists and journal; created.
+        folder: of lists and journal, created; None = all lists stay in memory.
         shard: which tiles, ``(2, 8)`` the second of eight parts.
         workers: who do them, a tile a task; this process by default.
         device: where the products are made.
@@ -253,27 +256,31 @@ def search_tiles(
         ConfigError: the folder holds another plan, or another process is at work there.
         DataError: a vector is not finite.
     """
-    frame = make_frame(x, y)
-    with exclusive(Path(folder), remedy="choose another --work folder", private=True):
-        journal = TileJournal(folder, plan, shard, progress)
+    with contextlib.ExitStack() as stack:
+        if folder is not None:
+            remedy = "choose another --work folder"
+            stack.enter_context(exclusive(Path(folder), remedy=remedy, private=True))
+        lists = tile_lists_in(folder, plan, shard, progress)
+        frame = make_frame(x, y)
         if workers is None:
-            _search_here(x, y, frame, journal, device)
+            _search_here(x, y, frame, lists, device)
         else:
-            _search_on(workers, x, y, frame, journal, device)
+            _search_on(workers, x, y, frame, lists, device)
+    return lists
 
 
 def _search_here(
     x: NDArray[np.floating],
     y: NDArray[np.floating],
     frame: Frame,
-    journal: TileJournal,
+    lists: TileLists,
     device: str,
 ) -> None:
     """Do what is left, in this process.
 
     Pairs that are worse than those known from earlier tiles are passed over.
     """
-    plan = journal.plan
+    plan = lists.plan
     scanner = make_scanner(frame, device=device, pairs=plan.n * plan.m)
     # The latest block of either side, made ready.
     blocks: dict[str, tuple[int, Any]] = {}
@@ -285,10 +292,10 @@ def _search_here(
             blocks[name] = start, scanner.prepare(read_block(side, start, size), of_x=name == "x")
         return blocks[name][1]
 
-    for i, j in journal.left:
-        of_x, of_y = journal.read((i, j))
+    for i, j in lists.left:
+        of_x, of_y = lists.read((i, j))
         scanner.scan(block("x", x, i, plan.rows), block("y", y, j, plan.columns), of_x, of_y)
-        journal.write((i, j), of_x, of_y)
+        lists.write((i, j), of_x, of_y)
 
 
 def _search_on(
@@ -296,14 +303,14 @@ def _search_on(
     x: NDArray[np.floating],
     y: NDArray[np.floating],
     frame: Frame,
-    journal: TileJournal,
+    lists: TileLists,
     device: str,
 ) -> None:
     """Do what is left, a tile a task of the workers.
 
     The lists that come back are joined with those of earlier tiles.
     """
-    plan = journal.plan
+    plan = lists.plan
     sides = {"x": (x, plan.rows), "y": (y, plan.columns)}
 
     # A block is sent once for all tasks that are at work or about to be.
@@ -312,25 +319,89 @@ def _search_on(
         vectors, size = sides[side]
         return workers.share(read_block(vectors, start, size))
 
-    tasks = ((block("x", i), block("y", j), frame, plan, device) for i, j in journal.left)
-    for tile, (of_x, of_y) in zip(journal.left, workers.run(tile_lists, tasks), strict=True):
-        lists = journal.read(tile)
-        for known, new in zip(lists, (of_x, of_y), strict=True):
-            known.join(new)
-        journal.write(tile, *lists)
+    tasks = ((block("x", i), block("y", j), frame, plan, device) for i, j in lists.left)
+    for tile, (of_x, of_y) in zip(lists.left, workers.run(tile_lists, tasks), strict=True):
+        known_x, known_y = lists.read(tile)
+        known_x.join(of_x)
+        known_y.join(of_y)
+        lists.write(tile, known_x, known_y)
 
 
-class TileJournal:
-    """What is done of a plan, and the lists that came of it.
+class TileLists:
+    """The lists of all blocks of a plan, in memory.
+
+    Args:
+        plan: how the pairs are cut.
+        shard: which tiles.
+        progress: shows how far the work is.
+        done: tiles that are done already.
+
+    Attributes:
+        left: tiles to be done.
+    """
+
+    def __init__(
+        self,
+        plan: TilePlan,
+        shard: tuple[int, int] = (1, 1),
+        progress: Progress = SILENT,
+        *,
+        done: Collection[Tile] = (),
+    ) -> None:
+        self.plan = plan
+        self.progress = progress
+        self._blocks: dict[tuple[Side, int], NeighborLists] = {}
+        tiles = list(plan.tiles(shard))
+        self.left = [tile for tile in tiles if tile not in done]
+        total = sum(plan.pairs(*tile) for tile in tiles)
+        finished = total - sum(plan.pairs(*tile) for tile in self.left)
+        progress.start(total, "products", "nearest neighbors", done=finished)
+
+    def read(self, tile: Tile) -> tuple[NeighborLists, NeighborLists]:
+        """Return the lists of both blocks so far."""
+        for side, start in _blocks(tile):
+            if (side, start) not in self._blocks:
+                self._blocks[side, start] = NeighborLists.empty(*self.plan.shape(side, start))
+        return self._blocks["x", tile[0]], self._blocks["y", tile[1]]
+
+    def write(self, tile: Tile, of_x: NeighborLists, of_y: NeighborLists) -> None:
+        """Keep the lists of both blocks of the tile that was read last.
+
+        Args:
+            tile: which one.
+            of_x: lists of its block of x, with the tile's pairs among them.
+            of_y: lists of its block of y.
+        """
+        self._blocks["x", tile[0]] = of_x
+        self._blocks["y", tile[1]] = of_y
+        self.progress.advance(self.plan.pairs(*tile))
+
+    def blocks(self, side: Side) -> Iterator[tuple[int, Neighbors]]:
+        """Yield the neighbors of one side, a block at a time; see ``neighbor_blocks``."""
+        for start in self.plan.starts(side):
+            yield start, neighbors_of(self._blocks[side, start])
+
+
+def tile_lists_in(
+    folder: PathLike | None,
+    plan: TilePlan,
+    shard: tuple[int, int] = (1, 1),
+    progress: Progress = SILENT,
+) -> TileLists:
+    """Return the lists of a plan in a folder, or in memory if there is none."""
+    if folder is None:
+        return TileLists(plan, shard, progress)
+    return TileJournal(folder, plan, shard, progress)
+
+
+class TileJournal(TileLists):
+    """The lists of a plan in the files of a folder, and which of its tiles are done.
 
     Args:
         folder: of lists and journal; created.
         plan: how the pairs are cut.
         shard: which tiles.
         progress: shows how far the work is.
-
-    Attributes:
-        left: tiles to be done.
 
     Raises:
         ConfigError: the folder holds another plan.
@@ -344,15 +415,9 @@ class TileJournal:
         progress: Progress = SILENT,
     ) -> None:
         self.folder = Path(folder)
-        self.plan = plan
-        self.progress = progress
-        tiles = list(plan.tiles(shard))
         self._done = _begin(self.folder, plan, shard)
         self._read: dict[Side, BlockLists] = {}
-        self.left = [tile for tile in tiles if tile not in self._done.tiles]
-        self.total = sum(plan.pairs(*tile) for tile in tiles)
-        self.finished = self.total - sum(plan.pairs(*tile) for tile in self.left)
-        progress.start(self.total, "products", "nearest neighbors", done=self.finished)
+        super().__init__(plan, shard, progress, done=self._done.tiles)
 
     def read(self, tile: Tile) -> tuple[NeighborLists, NeighborLists]:
         """The lists of both blocks so far.
@@ -381,8 +446,11 @@ class TileJournal:
         # The journal last: its line promises that both files have the tile's pairs.
         Journal(self.folder / JOURNAL).add(tile)
         self._done.add(tile)
-        self.finished += self.plan.pairs(*tile)
         self.progress.advance(self.plan.pairs(*tile))
+
+    def blocks(self, side: Side) -> Iterator[tuple[int, Neighbors]]:
+        """Yield the neighbors of one side from its files; see ``neighbor_blocks``."""
+        return neighbor_blocks(self.plan, self.folder, side)
 
 
 def neighbor_blocks(
@@ -566,7 +634,7 @@ def read_done(folder: Path, plan: TilePlan) -> DoneTiles:
     Raises:
         ConfigError: they are of another plan.
     """
-    parts = Journal(folder / JOURNAL).parts(dataclasses.asdict(plan), remedy=REMEDY)
+    parts = Journal(folder / JOURNAL).parts(dataclasses.asdict(plan), remedy=_REMEDY)
     return DoneTiles((part[0], part[1]) for part in parts if _is_tile(part))
 
 

@@ -24,7 +24,7 @@ from interlingua.retrieval.passage_index import PassageIndex
 from interlingua.retrieval.searcher import Searcher
 from interlingua.serving.errors import RequestError
 from interlingua.serving.model import language_code
-from interlingua.serving.routes.document import Language, Text
+from interlingua.serving.routes.document import LanguageField, Text
 from interlingua.serving.routes.json_route import Body, StrictRoute, json_response
 from interlingua.serving.routes.search_routes import MAX_CONDITION, from_index
 from interlingua.serving.service import Service
@@ -40,7 +40,7 @@ class PassageRecord(Body):
     )
     text: Text
     title: StrictStr | None = None
-    language: Language | None = None
+    language: LanguageField | None = None
 
 
 class AddRequest(Body):
@@ -49,7 +49,7 @@ class AddRequest(Body):
     model_config = ConfigDict(extra="forbid")
 
     passages: Annotated[list[PassageRecord], Field(min_length=1, fail_fast=True)]
-    language: Language | None = Field(None, description="Of passages that name none.")
+    language: LanguageField | None = Field(None, description="Of passages that name none.")
 
 
 class DeleteRequest(Body):

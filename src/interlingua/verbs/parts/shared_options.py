@@ -15,16 +15,16 @@ from interlingua.config.options import (
     INPUT,
     MODEL,
     OUTPUT,
-    SEARCH,
     Names,
     Options,
     argument,
+    is_frame,
     option,
 )
 from interlingua.config.registry import BACKENDS, DEFAULT_MODEL, installed_model_entry
 from interlingua.corpus.formats.bitext import FORMAT_OF_SUFFIX, is_moses_name
 from interlingua.errors import ConfigError, with_article
-from interlingua.mining import defaults
+from interlingua.mining.pair_search import PairSearch
 from interlingua.storage.files import COMPRESSIONS, PathLike, stem_and_suffix
 from interlingua.storage.limits import MAX_LINE_CHARACTERS
 from interlingua.storage.remote import WILD, is_remote
@@ -51,7 +51,7 @@ def output_option(help: str, default: Any = None, **more: Any) -> Any:
     return option(default, help, group=OUTPUT, short="-o", **{"kind": Path, **more})
 
 
-def joined(names: Names | Mapping[str, float | None]) -> str:
+def join_names(names: Names | Mapping[str, float | None]) -> str:
     """Names with commas, with their limits where they have some: ``length=2.5,script``."""
     if isinstance(names, str):
         return names
@@ -77,6 +77,7 @@ def as_text(path: PathLike | None) -> str | None:
 
 def overridden(config: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
     """A copy of a config's table with overrides, ``section.key=value``, in it."""
+    # The caller may use the same config for another run.
     table = _copied(config)
     for override in overrides:
         apply_override(table, override)
@@ -104,6 +105,7 @@ def embedding_function(encoder: Any) -> Callable[..., Any]:
             "expected an encoder (interlingua.load), a model's folder or a function first, got"
             f" {with_article(kind)}"
         )
+    # A typed name, because mypy refuses to return a value of type Any.
     function: Callable[..., Any] = embed
     return function
 
@@ -239,15 +241,15 @@ class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
         """The default model where the first argument is what is read, and so no model.
 
         It is read here or on another machine. Another backend may read its model from a file: there
-        nothing is left out.
+        nothing is left out. Texts in memory are no model either.
         """
         if "model" in given or given.get("backend", BACKEND) != BACKEND:
             return None
         if first is None:
             return DEFAULT_MODEL
-        if isinstance(first, str | os.PathLike) and _is_input(os.fspath(first)):
-            return DEFAULT_MODEL
-        return None
+        if isinstance(first, str | os.PathLike):
+            return DEFAULT_MODEL if _is_input(os.fspath(first)) else None
+        return DEFAULT_MODEL if _holds_texts(first) else None
 
 
 def is_file_name(name: str) -> bool:
@@ -258,6 +260,14 @@ def is_file_name(name: str) -> bool:
     if Path(name).exists():
         return False
     return stem_and_suffix(name)[1] in FORMAT_OF_SUFFIX or Path(name).suffix in COMPRESSIONS
+
+
+def _holds_texts(value: Any) -> bool:
+    """Return whether a value that is no path holds texts, and so is no model."""
+    if callable(getattr(value, "encode", value)):
+        return False
+    # An array of two dimensions holds numbers; a table may hold pairs.
+    return is_frame(value) or (isinstance(value, Iterable) and getattr(value, "ndim", 1) == 1)
 
 
 def _is_input(name: str) -> bool:
@@ -273,7 +283,7 @@ def _is_input(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class TwoTextsOptions(ModelOptions, ColumnOptions):
+class TwoTextsOptions(ModelOptions, ColumnOptions, PairSearch):
     """Two texts, and how pairs of their sentences are found."""
 
     source: PathLike | Sequence[str] = argument(
@@ -300,41 +310,15 @@ class TwoTextsOptions(ModelOptions, ColumnOptions):
     target_vectors: PathLike | None = option(
         None, "Vectors of the target's lines, in the same formats.", group=INPUT, reads="text"
     )
-    # Which pairs of sentences are compared, and how they are scored.
-    documents: str | None = option(
-        None,
-        "Only within matched documents: equal, urls, or a file, document TAB document; on the CPU.",
-        group=SEARCH,
-        reads="documents",
-    )
-    background: defaults.Background = option(
-        defaults.BACKGROUND,
-        "Texts of the other side that margins within documents are over, too.",
-        group=SEARCH,
-    )
-    k: defaults.Neighbors = option(
-        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH
-    )
-    margin: str = option(
-        defaults.MARGIN, "ratio, distance or absolute (plain cosine).", group=SEARCH
-    )
-    retrieval: str = option(
-        defaults.RETRIEVAL, "max, intersection, forward or backward.", group=SEARCH
-    )
-    equal: str = option(
-        defaults.EQUAL,
-        "Lines that are one text: exact, folded (but for case and punctuation), or never.",
-        group=SEARCH,
-    )
-    # What the work may take.
-    memory: str | int = option(
-        f"{defaults.MEMORY_GIB}GiB",
-        "For reading, search and choosing pairs, in addition to the model: 4GiB, 800MiB.",
-        group=SEARCH,
-        unit="bytes",
-    )
     work: PathLike | None = option(
         None,
         "Folder of all that is made on the way; OUTPUT.work by default, then removed.",
         kind=Path,
     )
+
+    @property
+    def search_device(self) -> str:
+        """The device of the options, or a GPU if there is one."""
+        from interlingua.encoder.encoder import choose_device
+
+        return str(choose_device(self.device))

@@ -15,11 +15,11 @@ from interlingua.encoder.backends.function import FunctionEncoder
 from interlingua.encoder.backends.load import encode_and_identity
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.model_info import prompt_text
+from interlingua.encoder.model_info import encoding_text
 from interlingua.errors import ConfigError
 from interlingua.mining.pipeline import TextFile, text_side
 from interlingua.mining.texts import LAYOUTS, guess_layout
-from interlingua.storage.remote import expand, fetch
+from interlingua.storage.remote import expand_pattern, fetch_file
 from interlingua.verbs.parts.shared_options import ModelOptions, TwoTextsOptions, embedding_function
 
 
@@ -61,16 +61,17 @@ def open_model(
     if identified:
         own = OwnEncoder(options.model, name="model", dtype=cast(Any, options.dtype))
         parts = [own.info.identity or ""]
-        if options.dtype:
-            parts.append(f"dtype={options.dtype}")
-        parts.append(prompt_text(own, options.prompt))
+        dtype = options.dtype or options.model.compute_dtype
+        if options.dtype or dtype != "float32":
+            parts.append(f"dtype={dtype}")
+        parts.append(encoding_text(own, options.prompt))
         identity = " ".join(parts).strip()
     how: Any = {
         "prompt": options.prompt,
         "batch_tokens": options.batch_tokens,
-        "dtype": options.dtype or "float32",
+        "dtype": options.dtype,
     }
-    return functools.partial(options.model.encode, **how, normalize=True), identity
+    return functools.partial(options.model.encode, **how, normalize_embeddings=True), identity
 
 
 def _by_function(options: ModelOptions) -> Callable[..., Any]:
@@ -95,7 +96,9 @@ def _by_function(options: ModelOptions) -> Callable[..., Any]:
     def encode(texts: Sequence[str], *, language: str | None = None, **how: Any) -> Any:
         # An encoder puts the prompt in front itself.
         prompt = None if is_encoder else options.prompt
-        return encoder.encode(texts, prompt=prompt, language=language, **{"normalize": True, **how})
+        return encoder.encode(
+            texts, prompt=prompt, language=language, **{"normalize_embeddings": True, **how}
+        )
 
     return encode
 
@@ -115,7 +118,11 @@ def _check_object(options: ModelOptions, elsewhere: bool) -> None:
 
 
 def two_texts(
-    options: TwoTextsOptions, folder: Path, *, always_load: bool = False, elsewhere: bool = False
+    options: TwoTextsOptions,
+    folder: Path | None,
+    *,
+    always_load: bool = False,
+    elsewhere: bool = False,
 ) -> tuple[TextFile, TextFile, str]:
     """Both sides with what embeds them, and the model's identity.
 
@@ -124,7 +131,7 @@ def two_texts(
 
     Args:
         options: of the verb.
-        folder: of all that is made on the way.
+        folder: the work folder; None if both sides are lists.
         always_load: load the model even if no text of the two needs it.
         elsewhere: other processes load the model by its name.
     """
@@ -143,7 +150,7 @@ def two_texts(
     return source, target, identity
 
 
-def _side(options: TwoTextsOptions, name: str, folder: Path) -> TextFile:
+def _side(options: TwoTextsOptions, name: str, folder: Path | None) -> TextFile:
     """The side called ``source`` or ``target``."""
     texts = getattr(options, name)
     code = getattr(options, f"{name}_language")
@@ -177,6 +184,7 @@ def _side(options: TwoTextsOptions, name: str, folder: Path) -> TextFile:
     )
 
 
-def _fetched(name: str, folder: Path) -> list[Path]:
-    """The files of a name or pattern, on this machine."""
-    return [fetch(part, folder / "fetched") for part in expand(name)]
+def _fetched(name: str, folder: Path | None) -> list[Path]:
+    """Return the files of a name or pattern, on this machine."""
+    assert folder is not None
+    return [fetch_file(part, folder / "fetched") for part in expand_pattern(name)]

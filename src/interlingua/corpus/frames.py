@@ -1,0 +1,138 @@
+"""Tables in memory: frames of pandas and polars, tables of Arrow, data sets of ``datasets``.
+
+They are recognized by what they have, so that none of these packages is imported. A column is read
+by its own conversion to a list, as the elements of Arrow's arrays are no strings, and numbers of
+pandas are those of numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from interlingua.corpus.formats.table_columns import header_columns, shown_cells
+from interlingua.errors import ConfigError, DataError, did_you_mean, with_article
+
+_PORTION = 16_384
+"""Elements of an Arrow array that are converted at once."""
+CONVERSIONS = ("to_pylist", "to_list", "tolist")
+"""Methods that make a list of a column, of Arrow, of polars and pandas, and of numpy."""
+
+
+def column_names(frame: Any) -> list[str]:
+    """Return the names of a table's columns.
+
+    Raises:
+        ConfigError: it is a query that was not run, or several tables.
+    """
+    kind = type(frame).__name__
+    if kind == "LazyFrame":
+        raise ConfigError("a LazyFrame holds no rows yet; collect() it first")
+    # What Arrow calls columns are their arrays.
+    names = getattr(frame, "column_names", None)
+    if names is None:
+        names = frame.columns
+    if isinstance(names, dict):
+        raise ConfigError(
+            f"expected one table, got {with_article(kind)} of {', '.join(names)}; choose one"
+        )
+    return [str(name) for name in names]
+
+
+def column_values(frame: Any, name: str) -> list[Any]:
+    """Return the values of a column, in the order of the rows.
+
+    Raises:
+        DataError: there is no such column, or several are called so.
+    """
+    names = column_names(frame)
+    if names.count(name) != 1:
+        problem = "several columns" if name in names else "no column"
+        raise DataError(f"the table has {problem} called {name!r}{did_you_mean(name, names)}")
+    # A column may be called by what is no text, such as a number.
+    key = name
+    if not hasattr(frame, "column_names"):
+        key = list(frame.columns)[names.index(name)]
+    return list(plain_values(frame[key]))
+
+
+def plain_values(column: Iterable[Any]) -> Iterable[Any]:
+    """Return the elements of a column as plain values; what is no column, as it is."""
+    if is_arrow(column):
+        return arrow_values(column)
+    for name in CONVERSIONS:
+        if hasattr(column, name):
+            found: Iterable[Any] = getattr(column, name)()
+            return found
+    return column
+
+
+def is_arrow(column: Any) -> bool:
+    """Return whether a value is an array of Arrow, of which the elements are no plain values."""
+    return hasattr(column, "to_pylist") and hasattr(column, "slice")
+
+
+def arrow_values(array: Any) -> Iterator[Any]:
+    """Yield the elements of an Arrow array, in one part or in several."""
+    for start in range(0, len(array), _PORTION):
+        yield from array.slice(start, _PORTION).to_pylist()
+
+
+class FramePairs(NamedTuple):
+    """The pairs of a table."""
+
+    pairs: Iterable[tuple[Any, Any]]
+    languages: tuple[str, str] | None = None
+    """Codes of the languages that the two columns are called by, if they are."""
+
+
+def frame_pairs(
+    frame: Any, source_column: str | None = None, target_column: str | None = None
+) -> FramePairs:
+    """Return the pairs of a table.
+
+    Args:
+        frame: the table.
+        source_column: the column of the sources; by default found by the names of all columns, as
+            in a file with a header. Of two columns the first.
+        target_column: the column of the targets.
+
+    Raises:
+        DataError: there are no such columns, or it is not known which they are.
+        ConfigError: only one column is named.
+    """
+    names = column_names(frame)
+    if (source_column is None) != (target_column is None):
+        raise ConfigError("name both source_column and target_column, or neither")
+    chosen = [source_column, target_column]
+    if None in chosen:
+        found = header_columns(names)
+        if found is not None:
+            chosen = [names[found.source], names[found.target]]
+        elif len(names) == 2:
+            chosen = [*names]
+        else:
+            raise DataError(
+                f"no columns of sources and targets among {shown_cells(names)}; name them:"
+                " source_column='de', target_column='en'"
+            )
+    source, target = (str(name) for name in chosen)
+    codes = header_columns([source, target])
+    pairs = zip(column_values(frame, source), column_values(frame, target), strict=True)
+    return FramePairs(pairs, codes.languages if codes is not None else None)
+
+
+def frame_records(frame: Any) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table by the names of its columns; a missing value is None."""
+    names = column_names(frame)
+    columns = [column_values(frame, name) for name in names]
+    for row in zip(*columns, strict=True):
+        yield {name: _known(value) for name, value in zip(names, row, strict=True)}
+
+
+def _known(value: Any) -> Any:
+    """Return a value, or None for what stands for a missing one in pandas."""
+    is_missing = isinstance(value, float) and value != value
+    if is_missing or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    return value

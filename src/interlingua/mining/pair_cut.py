@@ -1,0 +1,68 @@
+"""Which scored pairs are kept: the options that ``mine`` and ``score`` have in common.
+
+The options classes of the verbs inherit them, and the filter is given such a class. This module
+loads neither numpy nor torch, as ``--help`` imports it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+from interlingua.config import Above
+from interlingua.config.options import FILTERING, Options, option
+from interlingua.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class PairCut(Options):
+    """Which pairs are kept; without any option, all."""
+
+    threshold: float | None = option(
+        None, "Least score, in the margin's unit.", group=FILTERING, unit="that of the margin"
+    )
+    precision: Annotated[float, Above(0, 1)] | None = option(
+        None, "Keep as many pairs as are expected to be this precise, 0 to 1.", group=FILTERING
+    )
+
+    def check_cut(self) -> None:
+        """Check the options.
+
+        Raises:
+            ConfigError: they exclude each other, or the threshold is not a number.
+        """
+        if self.threshold is not None and self.precision is not None:
+            raise ConfigError("a threshold and a precision are two ways to cut; give one of them")
+        if self.threshold is not None and math.isnan(self.threshold):
+            raise ConfigError("the threshold is not a number; choose a score, e.g. 1.05")
+
+    @property
+    def least_score(self) -> float | None:
+        """The threshold; LASER's script has one of its own."""
+        return self.threshold
+
+    @property
+    def least_probability(self) -> float | None:
+        """Least probability of a pair: a choice of ``score``."""
+        return None
+
+    @property
+    def known_prior(self) -> float | None:
+        """Share of right pairs: a choice of ``score``; None = estimated from the scores."""
+        return None
+
+    @property
+    def is_like_laser(self) -> bool:
+        """Whether the score must be above the threshold, not at it: a choice of ``mine``."""
+        return False
+
+    @property
+    def needs_calibration(self) -> list[str]:
+        """Names of the options that are given and have no meaning without probabilities."""
+        values = {
+            "probability": self.least_probability,
+            "precision": self.precision,
+            "prior": self.known_prior,
+        }
+        return [name for name, value in values.items() if value is not None]

@@ -1,0 +1,133 @@
+"""How pairs of sentences are found: the options that ``mine`` and ``calibrate`` have in common.
+
+The options classes of the verbs inherit them, and the steps of mining are given such a class. This
+module loads neither numpy nor torch, as ``--help`` imports it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
+
+from interlingua.config.options import SEARCH, Options, option
+from interlingua.config.registry import check_choice
+from interlingua.errors import ConfigError
+from interlingua.mining import defaults
+
+if TYPE_CHECKING:
+    from interlingua.mining.documents import DocumentMatch
+    from interlingua.retrieval.topk.approximate import Approximate
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def parse_size(text: str | int) -> int:
+    """Return the bytes of ``4GiB``, ``800M`` or ``1000000``; a number is in bytes.
+
+    Raises:
+        ConfigError: it is not a size.
+    """
+    text = str(text)
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if not found:
+        raise ConfigError(f"not a size: {text!r}; give a number with a unit, e.g. 4GiB or 800MiB")
+    size = int(float(found[1]) * _UNITS[found[2].upper()])
+    if size < 1:
+        raise ConfigError(
+            f"{text!r} leaves no memory to work in; give a size above 0, e.g. 4GiB or 800MiB"
+        )
+    return size
+
+
+@dataclass(frozen=True)
+class PairSearch(Options):
+    """How pairs are found."""
+
+    documents: str | None = option(
+        None,
+        "Only within matched documents: equal, urls, or a file, document TAB document; on the CPU.",
+        group=SEARCH,
+        reads="documents",
+    )
+    background: defaults.Background = option(
+        defaults.BACKGROUND,
+        "Texts of the other side that margins within documents are over, too.",
+        group=SEARCH,
+    )
+    k: defaults.NeighborCount = option(
+        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH
+    )
+    margin: defaults.Margin = option(
+        defaults.DEFAULT_MARGIN, "ratio, distance or absolute (plain cosine).", group=SEARCH
+    )
+    retrieval: defaults.Retrieval = option(
+        defaults.RETRIEVAL, "max, intersection, forward or backward.", group=SEARCH
+    )
+    equal: defaults.Equal = option(
+        defaults.EQUAL,
+        "Lines that are one text: exact, folded (but for case and punctuation), or never.",
+        group=SEARCH,
+    )
+    # What the work may take.
+    memory: str | int = option(
+        f"{defaults.MEMORY_GIB}GiB",
+        "For reading, search and choosing pairs, in addition to the model: 4GiB, 800MiB.",
+        group=SEARCH,
+        unit="bytes",
+    )
+
+    def check_search(self) -> None:
+        """Check all options of the search.
+
+        Raises:
+            ConfigError: one has an unknown value, or two exclude each other.
+        """
+        check_choice("margin", self.margin, get_args(defaults.Margin))
+        check_choice("retrieval", self.retrieval, get_args(defaults.Retrieval))
+        check_choice("equal", self.equal, get_args(defaults.Equal))
+        parse_size(self.memory)
+        match = self.document_match
+        if self.is_like_laser and match is not None:
+            raise ConfigError("LASER's script knows no documents; drop one of the two options")
+        if self.approximation is not None and match is not None:
+            raise ConfigError(
+                "within documents the search is exact, and short; drop the approximate one"
+            )
+
+    @property
+    def document_match(self) -> DocumentMatch | None:
+        """How documents are matched, if texts are compared within matched ones alone."""
+        if not self.documents:
+            return None
+        from interlingua.mining.documents import DocumentMatch
+
+        return DocumentMatch.parse(self.documents)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes for reading, searching and choosing, without those of the model."""
+        return parse_size(self.memory)
+
+    @property
+    def approximation(self) -> Approximate | None:
+        """How to search approximately; None = exactly, as by every verb but ``mine``."""
+        return None
+
+    @property
+    def is_like_laser(self) -> bool:
+        """Whether it is done as by LASER's mine_bitexts with ``--unify``: a choice of ``mine``."""
+        return False
+
+    @property
+    def search_device(self) -> str:
+        """Where products are made; within documents and among codes those of large searches."""
+        return "cpu"
+
+    @property
+    def scoring(self) -> str:
+        """In words, what decides what a score means."""
+        words = f"mine {self.margin} k={self.k} {self.retrieval}"
+        if self.documents:
+            words += f" within documents and {self.background} others"
+        return words
