@@ -15,6 +15,7 @@ from interlingua.alignment.sentence_alignment import (
     band_around,
     costs,
     doubtful_blocks,
+    find_best_path,
     full_band,
     halve,
     mean_block,
