@@ -166,7 +166,7 @@ def joined_lines(
 
 
 KINDS = ("plain", "noise", "gaps")
-LOOK_ALIKE = dict(zip("eoalimrnctufsghbd", "c0o1lnnrecvv5qbhcl", strict=False))
+MISREAD = dict(zip("eoalimrnctufsghbd", "c0o1lnnrecvv5qbhcl", strict=False))
 """What a scanner takes characters for."""
 
 
@@ -203,7 +203,7 @@ def scanned(text: str, draw: random.Random, share: float = 0.04) -> str:
     for letter in text:
         change = draw.random()
         if change < share / 2:
-            made.append(LOOK_ALIKE.get(letter, letter))
+            made.append(MISREAD.get(letter, letter))
         elif change < share:
             made.append(draw.choice(("", letter + " ")))
         else:
@@ -411,7 +411,9 @@ def main() -> None:
 
     torch.set_num_threads(1)
     encode = partial(
-        encode_function(options.model, dtype=options.dtype), prompt=options.prompt, normalize=True
+        encode_function(options.model, dtype=options.dtype),
+        prompt=options.prompt,
+        normalize_embeddings=True,
     )
     if options.passages:
         compare_on_passages(encode, options)

@@ -74,7 +74,7 @@ def main() -> None:
     ]
     random.Random(1).shuffle(pairs)
     held_out, pairs = pairs[:500], pairs[500 : options.size]
-    model = partial(encode_function(options.model, dtype=options.dtype), normalize=True)
+    model = partial(encode_function(options.model, dtype=options.dtype), normalize_embeddings=True)
     known: dict[str, np.ndarray] = {}
 
     def encode(texts: list[str], *, language: str | None = None) -> np.ndarray:

@@ -28,7 +28,7 @@ from interlingua.alignment.sentence_alignment import (
     AlignConfig,
     Alignment,
     BlockVectors,
-    Known,
+    KnownBlocks,
     Link,
     LinkCounts,
     align_blocks,
@@ -631,7 +631,7 @@ class SentenceBlocks:
     ) -> None:
         self.sentences = sentences
         self.encode = encode
-        self.known: Known = np.zeros((0, len(sentences)), bool)
+        self.known: KnownBlocks = np.zeros((0, len(sentences)), bool)
         self.vectors: BlockVectors = np.zeros((0, len(sentences), 0), np.float32)
         # Size and last sentence of the block that has the vector of a text.
         self._places: dict[str, tuple[int, int]] = {}

@@ -53,7 +53,7 @@ to two."""
 BlockVectors = Float32[ndarray, "k n d"]
 """``blocks[p - 1, i]``: the vector, of length 1, of the p sentences that end with sentence i; else
 anything."""
-Known = Bool[ndarray, "k n"]
+KnownBlocks = Bool[ndarray, "k n"]
 """``known[p - 1, i]``: whether the block of p sentences that ends with sentence i is embedded."""
 LinkShape = tuple[int, int]
 """Sentences of the source and of the target in a link."""
@@ -135,7 +135,7 @@ class DocumentLevel(NamedTuple):
 
     blocks: BlockVectors
     chance: Float32[ndarray, "k n"]
-    known: Known
+    known: KnownBlocks
 
 
 class SearchBand(NamedTuple):
@@ -155,7 +155,7 @@ def align_blocks(
     target: BlockVectors,
     config: AlignConfig | None = None,
     *,
-    known: tuple[Known, Known] | None = None,
+    known: tuple[KnownBlocks, KnownBlocks] | None = None,
 ) -> Alignment:
     """Find the cheapest chain of links between two documents, as far as the bands reach.
 
@@ -208,7 +208,7 @@ def align_blocks(
 
 
 def _known_shapes(
-    shapes: tuple[LinkShape, ...], source: Known, target: Known
+    shapes: tuple[LinkShape, ...], source: KnownBlocks, target: KnownBlocks
 ) -> tuple[LinkShape, ...]:
     """Return the shapes of which both sides have blocks; always one to one."""
     return tuple(
@@ -239,7 +239,7 @@ def halve(blocks: BlockVectors) -> BlockVectors:
 
 
 def sides_of(
-    source: BlockVectors, target: BlockVectors, known: tuple[Known, Known] | None = None
+    source: BlockVectors, target: BlockVectors, known: tuple[KnownBlocks, KnownBlocks] | None = None
 ) -> tuple[DocumentLevel, DocumentLevel]:
     """Compute the mean distance of every block of both documents to the other one's blocks.
 
@@ -258,7 +258,7 @@ def sides_of(
     )
 
 
-def mean_block(blocks: BlockVectors, known: Known | None = None) -> Float32[ndarray, " d"]:
+def mean_block(blocks: BlockVectors, known: KnownBlocks | None = None) -> Float32[ndarray, " d"]:
     """Average all known blocks: first those of each size, then the sizes.
 
     A size counts by the share of its blocks that are known; if all are, the sizes count the same.
@@ -542,10 +542,11 @@ def doubtful_blocks(
     """
     alone = _alone(links, size)
     levels = (source, target)
+    sentences = [(link.source, link.target) for link in links]
     needed = []
     for side in (0, 1):
-        own = [number for number, link in enumerate(links) if link[side]]
-        lengths = [len(links[number][side]) for number in own]
+        own = [number for number, link in enumerate(sentences) if link[side]]
+        lengths = [len(sentences[number][side]) for number in own]
         in_doubt = _in_doubt(links, levels, side, clear)[own]
         # Links next to doubtful ones on this side.
         is_near = in_doubt.copy()
@@ -583,39 +584,43 @@ def _in_doubt(
     links: Sequence[Link], levels: tuple[DocumentLevel, DocumentLevel], side: int, clear: float
 ) -> Bool[ndarray, " l"]:
     """Find the links of which the sentences on one side are in doubt."""
-    flags = np.array([bool(link[side]) for link in links])
     joining = np.array([bool(link.source and link.target) for link in links])
+    # Sentences left alone; of links with sentences on both sides it is found below.
+    flags = np.array([bool((link.source, link.target)[side]) for link in links])
     if not joining.any():
         return flags
-    own, other = levels[side], levels[1 - side]
+    own = levels[side]
+    other = levels[1 - side]
     kept = [link for link in links if link.source and link.target]
-    first = np.array([link[side][0] for link in kept])
-    last = np.array([link[side][-1] for link in kept])
-    other_size = np.array([len(link[1 - side]) for link in kept])
-    other_last = np.array([link[1 - side][-1] for link in kept])
+    own_sentences = [(link.source, link.target)[side] for link in kept]
+    other_sentences = [(link.target, link.source)[side] for link in kept]
+    first = np.array([numbers[0] for numbers in own_sentences])
+    last = np.array([numbers[-1] for numbers in own_sentences])
+    other_size = np.array([len(numbers) for numbers in other_sentences])
+    other_last = np.array([numbers[-1] for numbers in other_sentences])
     price = np.array([link.cost for link in kept], np.float32)
     vectors = other.blocks[other_size - 1, other_last]
     chance = other.chance[other_size - 1, other_last]
     n = own.blocks.shape[1]
     doubtful = np.zeros(len(kept), bool)
-    for beside in (first - 1, last + 1):
-        place = np.clip(beside, 0, n - 1)
+    for neighbor in (first - 1, last + 1):
+        place = np.clip(neighbor, 0, n - 1)
         products = np.einsum("ld,ld->l", own.blocks[0, place], vectors)
         others = costs(products, own.chance[0, place], chance)
-        doubtful |= (beside == place) & (price > clear * others)
+        doubtful |= (neighbor == place) & (price > clear * others)
     # Where two links next to each other join several sentences, the border between them may be one
     # sentence off: the sentence may be the third of the other link.
     own_size = last - first + 1
     is_large = own_size + other_size > 2
-    is_beside = np.zeros(len(kept), bool)
-    is_beside[1:] |= is_large[:-1]
-    is_beside[:-1] |= is_large[1:]
-    doubtful |= is_beside & (own_size > 1)
+    has_large_neighbor = np.zeros(len(kept), bool)
+    has_large_neighbor[1:] |= is_large[:-1]
+    has_large_neighbor[:-1] |= is_large[1:]
+    doubtful |= has_large_neighbor & (own_size > 1)
     flags[joining] = doubtful
     return flags
 
 
-Sides = tuple[tuple[int, ...], tuple[int, ...]]
+LinkSentences = tuple[tuple[int, ...], tuple[int, ...]]
 """The sentences of a link, without its cost."""
 
 
