@@ -25,6 +25,7 @@ from interlingua.config import (
     Between,
     CheckedSettings,
     PathText,
+    apply_override,
     config_to_toml,
     from_mapping,
     load_toml,
@@ -469,7 +470,21 @@ def load_train_config(path: PathLike, *, overrides: Sequence[str] = ()) -> Train
     Raises:
         ConfigError: see ``interlingua.config.load_config``; also an unknown method.
     """
-    table = load_toml(path, overrides=overrides)
+    return train_config_of_file(load_toml(path), path, overrides=overrides)
+
+
+def train_config_of_file(
+    table: dict[str, Any], path: PathLike, *, overrides: Sequence[str] = ()
+) -> TrainConfig:
+    """Build the config from the table of a run's TOML file; see ``load_train_config``.
+
+    Args:
+        table: what ``load_toml`` gives; the overrides are set in it.
+        path: of the file, for messages.
+        overrides: see ``load_train_config``.
+    """
+    for override in overrides:
+        apply_override(table, override)
     overridden = {text.partition("=")[0].strip() for text in overrides}
     chosen = {key for key in LENGTHS if f"run.{key}" in overridden}
     # A run has one length: ``--set run.max_steps=10`` drops the file's num_train_epochs.

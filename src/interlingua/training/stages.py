@@ -152,7 +152,19 @@ def load_stages(path: PathLike, *, overrides: Sequence[str] = ()) -> tuple[Path,
         ConfigError: a file has mistakes, or a stage refers to something that no earlier stage
             leaves.
     """
-    table = load_toml(path)
+    return stages_of_file(load_toml(path), path, overrides=overrides)
+
+
+def stages_of_file(
+    table: dict[str, Any], path: PathLike, *, overrides: Sequence[str] = ()
+) -> tuple[Path, list[Stage]]:
+    """Read the files of the runs that the table of a file of stages names; see ``load_stages``.
+
+    Args:
+        table: what ``load_toml`` gives; the overrides are set in it.
+        path: of the file, for messages.
+        overrides: see ``load_stages``.
+    """
     stages = {
         str(stage.get("name")): stage for stage in table.get("stage", []) if isinstance(stage, dict)
     }

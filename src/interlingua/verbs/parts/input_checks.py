@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from interlingua.config import HUB_PREFIX, PathText, from_mapping, load_toml
+from interlingua.config import HUB_PREFIX, PathText, from_mapping
 from interlingua.config.options import Names, Options, declared, listed
 from interlingua.config.registry import SUITES, import_place
 from interlingua.errors import CheckpointError, ConfigError, DataError, require_extra
@@ -421,22 +421,20 @@ class _StageFile:
     config: Path
 
 
-def check_training(path: PathLike, overrides: Sequence[str]) -> None:
+def check_training(table: Mapping[str, Any], path: PathLike) -> None:
     """Check the files, the corpus and the packages that a TOML file of training names.
 
     What is wrong with the file otherwise is left to its reader.
 
     Args:
-        path: the TOML file.
-        overrides: ``section.key=value``.
+        table: of the TOML file, with overrides set in it.
+        path: of the file, for messages.
 
     Raises:
-        ConfigError: the file is missing or no TOML.
         DataError: the corpus or a file is missing.
         CheckpointError: a model is missing.
         MissingExtraError: TensorBoard is requested and not installed.
     """
-    table = load_toml(path, overrides=overrides)
     run = _section(table, "run")
     if run.get("tensorboard") is True:
         require_extra("tensorboard", extra="tensorboard")
