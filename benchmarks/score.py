@@ -85,7 +85,9 @@ def main() -> None:
     torch.set_num_threads(1)
     pairs, right = bitext(options.data, options.languages, options.size, options.wrong)
     encode = partial(
-        encode_function(options.model, dtype=options.dtype), prompt=options.prompt, normalize_embeddings=True
+        encode_function(options.model, dtype=options.dtype),
+        prompt=options.prompt,
+        normalize_embeddings=True,
     )
     encode(["warm up"] * 64)
     report, spent = EncodeReport(), 0.0
