@@ -136,18 +136,22 @@ def test_worked_by_hand():
     assert found.total == pytest.approx(skip + equal, abs=1e-5)
 
 
-def test_only_known_blocks_are_linked():
+@pytest.mark.parametrize("border", [0.0, 1.0])
+def test_only_known_blocks_are_linked(border):
     rng = np.random.default_rng(0)
     source, target, _ = translated(rng, 40, merged=0.3)
     x, y = blocks(source, 3), blocks(target, 3)
     known = np.ones((3, len(source)), bool), np.ones((3, len(target)), bool)
-    everything = align_blocks(x, y, known=known).links
-    assert everything == align_blocks(x, y).links
+    config = AlignConfig(border=border)
+    everything = align_blocks(x, y, config, known=known).links
+    assert everything == align_blocks(x, y, config).links
     large = next(link for link in everything if len(link.source) == 2)
     known[0][1, large.source[-1]] = False
     # The vector of an unknown block is not read.
     x[1, large.source[-1]] = np.nan
-    assert large[:2] not in sides_linked(align_blocks(x, y, known=known).links)
+    found = align_blocks(x, y, config, known=known)
+    assert np.isfinite(found.total)
+    assert large[:2] not in sides_linked(found.links)
 
 
 def test_the_mean_counts_a_size_by_the_share_of_its_blocks_that_are_known():

@@ -484,8 +484,8 @@ def link_costs(
             shorter = np.minimum(shorter, found[p, q - 1])
             shorter[:, 1:] = np.minimum(shorter[:, 1:], found[p, q - 1][:, :-1])
         excess = np.zeros_like(cost)
-        # Nothing is known of shorter links of infinite cost.
-        np.subtract(cost, shorter, out=excess, where=np.isfinite(shorter))
+        # Unknown blocks cost infinitely much: there is no difference to compute.
+        np.subtract(cost, shorter, out=excess, where=np.isfinite(cost) & np.isfinite(shorter))
         found[p, q] = cost
         tables.append(p * q * (cost + border * np.maximum(excess, 0)))
     return tables

@@ -26,7 +26,7 @@ WINDOW = 8192
 """Pairs of a stream among which neighbors are searched."""
 MAX_SENTENCES = 4
 """Sentences in a link, both sides together."""
-SKIP_QUANTILE = 0.2
+SKIP_QUANTILE = 0.1
 BAND = 5
 PROBES = 2000
 """Held-out pairs of a calibration."""
