@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from interlingua.evaluation.scores import TaskResult
     from interlingua.evaluation.task import Task
 
-_Frame = Any
+DataFrame = Any
 """A table of pandas, polars or Arrow, or a data set of ``datasets``."""
 DATA_VARIABLE = "INTERLINGUA_DATA"
 DEFAULT_SUITE = "standard"
@@ -194,7 +194,7 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
         group=INPUT,
         is_positional=True,
     )
-    data: PathLike | _Frame | None = data_option(is_positional=True)
+    data: PathLike | DataFrame | None = data_option(is_positional=True)
     languages: Names | None = option(
         None,
         "Languages in any code, pairs (de-fr), or groups (muse, xtreme, mexma), with commas.",
