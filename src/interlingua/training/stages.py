@@ -48,7 +48,7 @@ from interlingua.training.log import say
 from interlingua.training.loop import run_training
 from interlingua.training.result import TrainResult
 from interlingua.training.run_folder import MAY_CHANGE
-from interlingua.training.silver import SilverConfig, silver
+from interlingua.training.silver_pairs import SilverConfig, silver
 from interlingua.training.validation import Evaluate
 
 PRODUCTS = {"train": ("best", "model"), "silver": ("silver",)}

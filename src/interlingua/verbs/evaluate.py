@@ -42,9 +42,9 @@ from interlingua.verbs.parts.shared_options import (
 
 if TYPE_CHECKING:
     from interlingua.encoder.model_info import ModelInfo
-    from interlingua.evaluation.budget import Budget
     from interlingua.evaluation.scores import TaskResult
     from interlingua.evaluation.task import Task
+    from interlingua.evaluation.time_limit import Budget
 
 DataFrame = Any
 """A table of pandas, polars or Arrow, or a data set of ``datasets``."""
@@ -306,9 +306,9 @@ class Evaluation:
         check_packages_of_tasks(options.suite)
         check_folder(data_folder(options.data))
         from interlingua.encoder.backends.load import backend_settings
-        from interlingua.evaluation.budget import Budget
         from interlingua.evaluation.build import build_tasks
         from interlingua.evaluation.suite import checked_shard
+        from interlingua.evaluation.time_limit import Budget
         from interlingua.verbs.parts.evaluate_parts import check_devices
 
         if options.devices is not None:
