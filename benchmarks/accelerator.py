@@ -191,7 +191,7 @@ def methods(report: Report) -> None:
 
 def compiled(report: Report) -> None:
     """Loss and gradients with ``run.compile``, next to those without."""
-    from interlingua.runtime.one_pass import switch
+    from interlingua.runtime.fusion import switch
 
     for method in ("infonce",) if report.tiny else ("infonce", "mexma", "ems"):
         expected = _gradients(method, "cpu")
@@ -517,7 +517,7 @@ def _measure_steps(report: Report, method: str, shape: str, rate: float) -> None
     from torch.utils.flop_counter import FlopCounterMode
 
     from interlingua.errors import ConfigError
-    from interlingua.runtime.one_pass import switch
+    from interlingua.runtime.fusion import switch
 
     step = Step(report, method, shape)
     with FlopCounterMode(display=False) as counter:

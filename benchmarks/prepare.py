@@ -204,8 +204,8 @@ def own_peak() -> int:
 
 def read_batches(store: Path) -> None:
     """Reads training batches as a run does, and prints how fast and in how much memory."""
-    from interlingua.batches.mixture import ParallelPlan
-    from interlingua.batches.records import TokenStore
+    from interlingua.batches.language_mixture import ParallelPlan
+    from interlingua.batches.token_store import TokenStore
 
     imports = own_peak()
     plan = ParallelPlan(TokenStore.open(store), global_batch_size=BATCH_SIZE, temperature=2.0)

@@ -172,7 +172,7 @@ def word_vocabulary():
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory, word_vocabulary) -> Path:
     """A prepared corpus of two invented languages and English: 300 + 60 pairs of each."""
-    from interlingua.batches.records import TokenStoreWriter
+    from interlingua.batches.token_store import TokenStoreWriter
 
     folder = tmp_path_factory.mktemp("prepared")
     word_vocabulary.save(folder / "vocabulary")

@@ -119,7 +119,7 @@ def of_training() -> Iterator[tuple[str, type, Build]]:
     from interlingua.methods.heads.unmasking_head import UnmaskingHeadConfig
     from interlingua.training import config
     from interlingua.training.feeds import data_config
-    from interlingua.training.silver import SilverConfig
+    from interlingua.training.silver_pairs import SilverConfig
 
     yield "train.data", data_config.DataConfig, train("data")
     yield "train.encoder", config.EncoderConfig, train("encoder")

@@ -16,7 +16,7 @@ from interlingua.corpus.samples.sampling import Caps
 from interlingua.training import config as configs
 from interlingua.training.feeds import data_config
 from interlingua.training.run_folder import MAY_CHANGE
-from interlingua.training.silver import SilverConfig
+from interlingua.training.silver_pairs import SilverConfig
 from interlingua.training.stages import StageConfig
 from tests.docs.markdown import follow
 from tests.docs.reference import check_page, key_table

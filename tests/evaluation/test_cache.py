@@ -9,9 +9,9 @@ from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.errors import TaskError
 from interlingua.evaluation import cache
-from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.cache import CachedEncoder
-from tests.encoder.test_roles import Towers
+from interlingua.evaluation.time_limit import Budget, BudgetUsed
+from tests.encoder.test_query_and_passage import Towers
 
 
 def test_each_text_is_embedded_once_and_comes_back_in_order(number_encoder):

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.evaluation.budget import Budget
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.results import result_path
@@ -16,6 +15,7 @@ from interlingua.evaluation.tasks.translation.bucc import BuccBestF1, BuccMTEB
 from interlingua.evaluation.tasks.translation.flores import FloresP1
 from interlingua.evaluation.tasks.translation.ntrex import NtrexF1
 from interlingua.evaluation.tasks.translation.tatoeba import Tatoeba
+from interlingua.evaluation.time_limit import Budget
 from tests.evaluation.files import write_rows
 from tests.evaluation.tasks.topics import write_topics
 from tests.evaluation.tasks.translation.test_bucc import write_split

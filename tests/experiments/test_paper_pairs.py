@@ -15,7 +15,7 @@ import pytest
 from interlingua.config.languages import resolve_language
 from interlingua.training.config import load_train_config
 from interlingua.training.exposure import exposure_lines
-from interlingua.training.feeds.feeds import make_plan
+from interlingua.training.feeds.open_feeds import make_plan
 from tests.experiments.test_experiments import ROOT
 
 FOLDER = ROOT / "multilingual_ir"

@@ -1,6 +1,6 @@
 import pytest
 
-from interlingua.batches.records import TokenStore
+from interlingua.batches.token_store import TokenStore
 from interlingua.errors import DataError
 from interlingua.getting_started.catalogues import CatalogueSource
 from interlingua.getting_started.corpus import (

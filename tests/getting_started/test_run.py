@@ -61,7 +61,7 @@ def test_held_out_messages_are_nowhere_in_training(done):
         for line in file.read_text().splitlines()
         for side in line.split("\t")
     }
-    from interlingua.batches.records import TokenStore
+    from interlingua.batches.token_store import TokenStore
     from interlingua.vocabulary.vocabulary import Vocabulary
 
     vocabulary = Vocabulary.load(output / "corpus" / "vocabulary")

@@ -16,7 +16,7 @@ import pytest
 import interlingua
 from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.finite import check_finite
+from interlingua.encoder.finite_vectors import check_finite
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import InterlinguaError
 from interlingua.getting_started.catalogues import CatalogueSource, read_catalogues

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from interlingua.batches.records import TokenStore
+from interlingua.batches.token_store import TokenStore
 from interlingua.corpus.manifest import CORPUS_ENTRIES, Manifest
 from interlingua.errors import ConfigError, DataError
 from interlingua.preparation.config import SourceConfig, VocabularyConfig

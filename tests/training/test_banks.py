@@ -21,7 +21,7 @@ from interlingua.training.banks import Banks
 from interlingua.training.build import MicroBatches, build_objective
 from interlingua.training.checkpoint import checkpoints_in
 from interlingua.training.config import train_config_from
-from interlingua.training.feeds.feeds import open_data
+from interlingua.training.feeds.open_feeds import open_data
 from interlingua.training.loop import run_training
 from interlingua.training.machine.engine import Engine
 from interlingua.training.validation import valid_batches

@@ -15,7 +15,7 @@ from interlingua.training.budget import Costs, FittedSteps, fix_length, steps_wi
 from interlingua.training.budget import fit_steps as fit
 from interlingua.training.build import MicroBatches, build_objective
 from interlingua.training.config import load_train_config, train_config_from
-from interlingua.training.feeds.feeds import open_data
+from interlingua.training.feeds.open_feeds import open_data
 from interlingua.training.log import Meter
 from interlingua.training.loop import run_training
 from interlingua.training.machine.engine import Engine

@@ -15,7 +15,7 @@ from interlingua.training.build import (
     remember_lengths,
 )
 from interlingua.training.config import train_config_from
-from interlingua.training.feeds.feeds import open_data
+from interlingua.training.feeds.open_feeds import open_data
 from interlingua.training.loop import run_training
 from interlingua.training.machine.engine import Engine
 from interlingua.vocabulary.vocabulary import Vocabulary

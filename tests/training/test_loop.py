@@ -23,7 +23,7 @@ from interlingua.training import config as configs
 from interlingua.training.build import build_objective
 from interlingua.training.checkpoint import checkpoints_in
 from interlingua.training.config import load_train_config, train_config_from
-from interlingua.training.feeds.feeds import open_data
+from interlingua.training.feeds.open_feeds import open_data
 from interlingua.training.log import NotFiniteError
 from interlingua.training.loop import run_training
 from interlingua.training.machine import memory

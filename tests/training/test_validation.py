@@ -4,12 +4,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from interlingua.batches.records import TokenStoreWriter
+from interlingua.batches.token_store import TokenStoreWriter
 from interlingua.errors import ConfigError
 from interlingua.training.build import MicroBatches, build_objective
 from interlingua.training.checkpoint import TrainState
 from interlingua.training.config import train_config_from
-from interlingua.training.feeds.feeds import open_data
+from interlingua.training.feeds.open_feeds import open_data
 from interlingua.training.machine.engine import Engine
 from interlingua.training.validation import (
     check_metric,

@@ -349,7 +349,7 @@ def _check_type(
         return
     if "Array" in kinds and hasattr(value, "__array__"):
         return
-    if "Frame" in kinds and is_frame(value):
+    if "DataFrame" in kinds and is_frame(value):
         return
     if field.name == "device" and type(value).__name__ == "device":
         return

@@ -32,7 +32,7 @@ from interlingua.config.languages import resolve_language
 from interlingua.config.registry import check_choice
 from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.encoder.executors.layers import Frozen
-from interlingua.encoder.finite import check_finite
+from interlingua.encoder.finite_vectors import check_finite
 from interlingua.encoder.language_maps.language_shift import LanguageShift
 from interlingua.encoder.modeling.backbone import Backbone
 from interlingua.encoder.pooling import HiddenStates, PoolingMode

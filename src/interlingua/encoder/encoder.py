@@ -45,14 +45,14 @@ from interlingua.encoder.encode import (
 )
 from interlingua.encoder.executors.layers import Frozen
 from interlingua.encoder.gradcache import in_parts
+from interlingua.encoder.int8_ranges import calibrate_ranges
 from interlingua.encoder.language_maps.language_shift import LanguageShift, read_shift, write_shift
 from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
 from interlingua.encoder.modeling.meta_device import meta_device
 from interlingua.encoder.modeling.weights import weights_digest
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import Dense, PostPooling
-from interlingua.encoder.ranges import calibrate_ranges
-from interlingua.encoder.roles import Role, role_prompt
+from interlingua.encoder.query_and_passage import Role, role_prompt
 from interlingua.encoder.shared_passes import SharedPasses
 from interlingua.encoder.snapshots import SnapshotCache
 from interlingua.encoder.static import StaticBackbone, make_backbone

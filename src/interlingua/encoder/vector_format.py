@@ -18,7 +18,7 @@ from jaxtyping import Float32, Num
 from numpy import ndarray
 
 from interlingua.config.registry import check_choice
-from interlingua.encoder.finite import check_finite
+from interlingua.encoder.finite_vectors import check_finite
 from interlingua.errors import ConfigError, DataError
 from interlingua.runtime.portions import ceil_div
 from interlingua.storage.arrays import normalize_rows

@@ -27,12 +27,12 @@ from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.encoder.protocol import TextEncoder
-from interlingua.encoder.roles import Role, encode_in_role, has_two_towers, role_prompt
+from interlingua.encoder.query_and_passage import Role, encode_in_role, has_two_towers, role_prompt
 from interlingua.encoder.vector_format import first_elements
 from interlingua.errors import ConfigError
-from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.key_index import KEY_BYTES
 from interlingua.evaluation.results import model_folder
+from interlingua.evaluation.time_limit import Budget, BudgetUsed
 from interlingua.evaluation.vector_files import VectorFiles
 from interlingua.storage.files import PathLike, atomic_write
 

@@ -10,7 +10,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config.languages import find_code
-from interlingua.encoder.roles import Role
+from interlingua.encoder.query_and_passage import Role
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256
 from interlingua.runtime.progress import SILENT, Progress

@@ -25,9 +25,8 @@ from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.backends.vectors import PRECOMPUTED
 from interlingua.encoder.model_info import ModelInfo, describe_encoder, prompt_text
 from interlingua.encoder.protocol import TextEncoder
-from interlingua.encoder.roles import Role
+from interlingua.encoder.query_and_passage import Role
 from interlingua.errors import ConfigError, DataError, InterlinguaError
-from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.cache import CachedEncoder, vector_places
 from interlingua.evaluation.provenance import provenance
@@ -35,6 +34,7 @@ from interlingua.evaluation.results import write_result
 from interlingua.evaluation.sanity import check_sanity, cut_note
 from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.task import Task
+from interlingua.evaluation.time_limit import Budget, BudgetUsed
 from interlingua.mining.mine import parse_shard
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike

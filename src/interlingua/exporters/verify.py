@@ -22,7 +22,7 @@ from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.corpus.formats.monolingual import language_of, read_sentences
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.finite import check_finite
+from interlingua.encoder.finite_vectors import check_finite
 from interlingua.encoder.static import StaticBackbone
 from interlingua.encoder.texts import is_blank
 from interlingua.errors import CheckpointError

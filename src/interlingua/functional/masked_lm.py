@@ -18,7 +18,7 @@ from torch import Tensor
 
 from interlingua.kernels.calls import call_kernel, can_use_training_kernel, even_parts, in_threads
 from interlingua.runtime.devices import on_device
-from interlingua.runtime.one_pass import one_pass, switch
+from interlingua.runtime.fusion import one_pass, switch
 
 TILE_ELEMENTS = {"cpu": 2**20, "cuda": 2**27}
 """Logits alive at a time: what a CPU keeps in its cache, or half a gigabyte on a GPU."""

@@ -24,7 +24,7 @@ from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.encoder.finite import check_finite, warn_of_zeros
+from interlingua.encoder.finite_vectors import check_finite, warn_of_zeros
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.mining.texts import NumberedTexts

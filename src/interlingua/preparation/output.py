@@ -32,7 +32,7 @@ def write_store(
     Returns:
         Tokens written, by language.
     """
-    from interlingua.batches.records import TokenStoreWriter
+    from interlingua.batches.token_store import TokenStoreWriter
 
     tokens: Counter[str] = Counter()
     chosen = [shard for shard in shards if shard.count(fate)]

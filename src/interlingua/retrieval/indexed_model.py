@@ -15,7 +15,7 @@ from interlingua.config.registry import check_choice
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_maps.affine_maps import LanguageMap
-from interlingua.encoder.roles import Role, role_prompt
+from interlingua.encoder.query_and_passage import Role, role_prompt
 from interlingua.encoder.texts import is_blank
 from interlingua.errors import ConfigError, DataError
 from interlingua.retrieval.chunks import DEFAULT_CHUNKS, ChunkSettings, check_chunks, chunked

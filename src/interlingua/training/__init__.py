@@ -21,7 +21,7 @@ _HOMES = {
     "TrainConfig": "config",
     "TrainResult": "result",
     "load_train_config": "config",
-    "train": "loop",
+    "run_training": "loop",
 }
 
 

@@ -23,7 +23,7 @@ from numpy import ndarray
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.batches.mixture import ParallelPlan
+from interlingua.batches.language_mixture import ParallelPlan
 from interlingua.batches.sentences import by_pivot, meaning_groups, sentence_keys
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.encoder.encode import Dtype

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from interlingua.batches.feeds import FeedName, Plan, pinned
-from interlingua.batches.mixture import ParallelPlan
+from interlingua.batches.language_mixture import ParallelPlan
 from interlingua.batches.written_forms import FormsRequest
 from interlingua.config.registry import METHODS, resolve_name
 from interlingua.corpus.manifest import TRIMMED_FOLDER, prompt_of
@@ -27,7 +27,7 @@ from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
 from interlingua.runtime.seeds import seed_for
 from interlingua.training.config import MethodConfig, TrainConfig
-from interlingua.training.feeds.feeds import RowSource, batch_sizes, make_plan
+from interlingua.training.feeds.open_feeds import RowSource, batch_sizes, make_plan
 from interlingua.training.machine.engine import Engine
 from interlingua.vocabulary.vocabulary import Vocabulary
 

@@ -35,7 +35,7 @@ from interlingua.training.checkpoint import (
 )
 from interlingua.training.config import TrainConfig
 from interlingua.training.exposure import exposure_lines
-from interlingua.training.feeds.feeds import TrainingData, open_data
+from interlingua.training.feeds.open_feeds import TrainingData, open_data
 from interlingua.training.log import Meter, RunLog, open_log, require_finite, warn
 from interlingua.training.machine.engine import Engine
 from interlingua.training.machine.interrupts import Interrupts

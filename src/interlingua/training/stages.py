@@ -48,7 +48,7 @@ from interlingua.training.log import say
 from interlingua.training.loop import run_training
 from interlingua.training.result import TrainResult
 from interlingua.training.run_folder import MAY_CHANGE
-from interlingua.training.silver import SilverConfig, silver
+from interlingua.training.silver_pairs import SilverConfig, silver
 from interlingua.training.validation import Evaluate
 
 PRODUCTS = {"train": ("best", "model"), "silver": ("silver",)}
@@ -130,11 +130,6 @@ class Stage:
             earlier = train_config_from(earlier).to_mapping()
         ignore = frozenset(f"run.{key}" for key in MAY_CHANGE)
         return config_differences(earlier, self.mapping(), ignore=ignore)
-
-
-def is_staged(path: PathLike) -> bool:
-    """Return whether a TOML file holds stages rather than one run."""
-    return "stage" in load_toml(path)
 
 
 def load_stages(path: PathLike, *, overrides: Sequence[str] = ()) -> tuple[Path, list[Stage]]:

@@ -22,7 +22,7 @@ from interlingua.methods.objective import Objective
 from interlingua.training.build import MicroBatches, batch_of
 from interlingua.training.checkpoint import TrainState
 from interlingua.training.config import RunConfig, TrainConfig
-from interlingua.training.feeds.feeds import TrainingData, make_plan
+from interlingua.training.feeds.open_feeds import TrainingData, make_plan
 from interlingua.training.log import RunLog, in_words_of_training, require_finite
 from interlingua.training.machine.engine import Engine
 from interlingua.training.monitors import Spread, spread

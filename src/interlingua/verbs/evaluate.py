@@ -42,11 +42,11 @@ from interlingua.verbs.parts.shared_options import (
 
 if TYPE_CHECKING:
     from interlingua.encoder.model_info import ModelInfo
-    from interlingua.evaluation.budget import Budget
     from interlingua.evaluation.scores import TaskResult
     from interlingua.evaluation.task import Task
+    from interlingua.evaluation.time_limit import Budget
 
-_Frame = Any
+DataFrame = Any
 """A table of pandas, polars or Arrow, or a data set of ``datasets``."""
 DATA_VARIABLE = "INTERLINGUA_DATA"
 DEFAULT_SUITE = "standard"
@@ -194,7 +194,7 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
         group=INPUT,
         is_positional=True,
     )
-    data: PathLike | _Frame | None = data_option(is_positional=True)
+    data: PathLike | DataFrame | None = data_option(is_positional=True)
     languages: Names | None = option(
         None,
         "Languages in any code, pairs (de-fr), or groups (muse, xtreme, mexma), with commas.",
@@ -306,9 +306,9 @@ class Evaluation:
         check_packages_of_tasks(options.suite)
         check_folder(data_folder(options.data))
         from interlingua.encoder.backends.load import backend_settings
-        from interlingua.evaluation.budget import Budget
         from interlingua.evaluation.build import build_tasks
         from interlingua.evaluation.suite import checked_shard
+        from interlingua.evaluation.time_limit import Budget
         from interlingua.verbs.parts.evaluate_parts import check_devices
 
         if options.devices is not None:

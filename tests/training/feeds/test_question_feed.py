@@ -11,7 +11,7 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.training.build import build_objective
 from interlingua.training.config import train_config_from
 from interlingua.training.feeds.data_config import QuestionsConfig
-from interlingua.training.feeds.feeds import _open_questions, open_data, open_questions
+from interlingua.training.feeds.open_feeds import _open_questions, open_data, open_questions
 from interlingua.training.loop import run_training
 from interlingua.vocabulary.vocabulary import Vocabulary
 from tests.training.runs import records

@@ -9,7 +9,7 @@ from torch import nn
 from interlingua.batches.sentences import join
 from interlingua.errors import ConfigError
 from interlingua.kernels import calls
-from interlingua.runtime.one_pass import switch
+from interlingua.runtime.fusion import switch
 from interlingua.training.config import RunConfig
 from interlingua.training.machine.engine import Engine, _shard, same_bytes_each_time
 from interlingua.training.machine.memory import TORCH_VARIABLES

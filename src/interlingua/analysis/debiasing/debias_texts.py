@@ -25,7 +25,7 @@ from jaxtyping import Int64
 from numpy import ndarray
 
 from interlingua.analysis.debiasing.grouped_pool import join_groups
-from interlingua.batches.records import TokenStore
+from interlingua.batches.token_store import TokenStore
 from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.corpus.formats.evaluation_sets import (
     PairFile,

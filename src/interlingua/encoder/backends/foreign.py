@@ -19,7 +19,7 @@ from numpy import ndarray
 
 from interlingua.config import CheckedSettings, from_mapping
 from interlingua.encoder.encode import Dtype, EncodeReport, collect_vectors
-from interlingua.encoder.finite import check_finite, warn_of_zeros
+from interlingua.encoder.finite_vectors import check_finite, warn_of_zeros
 from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.encoder.texts import checked_texts

@@ -29,7 +29,7 @@ from interlingua.corpus.formats.sentence_table import is_table, read_column, ref
 from interlingua.encoder.encode import EncodeReport, collect_vectors, windows
 from interlingua.encoder.files.device_processes import OnDevices, on_devices
 from interlingua.encoder.files.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
-from interlingua.encoder.finite import check_finite
+from interlingua.encoder.finite_vectors import check_finite
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DamagedFileError, DataError, count_of
 from interlingua.runtime.progress import SILENT, Progress

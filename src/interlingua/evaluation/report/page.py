@@ -39,7 +39,7 @@ from interlingua.evaluation.report.grouping import (
 )
 from interlingua.evaluation.report.panel import panel_tasks, place_analyses
 from interlingua.evaluation.report.rendering import best_cells, language_names, look_up
-from interlingua.evaluation.report.wrong import wrong_items
+from interlingua.evaluation.report.wrong_neighbors import wrong_items
 from interlingua.evaluation.scores import SubsetScores, TaskResult
 from interlingua.evaluation.significance import RESAMPLES
 from interlingua.report.pages import render_page as render

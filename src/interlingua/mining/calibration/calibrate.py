@@ -62,7 +62,12 @@ from interlingua.mining.calibration.mixed_stream import (
     refused_of_block,
     similar_targets,
 )
-from interlingua.mining.calibration.mixture import Mixture, draw_like, fit_mixture, move_scores
+from interlingua.mining.calibration.score_mixture import (
+    Mixture,
+    draw_like,
+    fit_mixture,
+    move_scores,
+)
 from interlingua.mining.checks import NO_CHECKS, Checker, CheckPlan
 from interlingua.mining.filter import (
     JUDGE,

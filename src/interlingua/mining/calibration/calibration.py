@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from interlingua.config import from_mapping
 from interlingua.config.languages import resolve_language
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.calibration.mixture import move_scores
+from interlingua.mining.calibration.score_mixture import move_scores
 from interlingua.storage.files import PathLike, is_special
 from interlingua.storage.formats import CALIBRATION
 from interlingua.storage.locks import exclusive

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt
 from starlette.requests import Request
 from starlette.responses import Response
 
-from interlingua.encoder.roles import Role, role_prompt
+from interlingua.encoder.query_and_passage import Role, role_prompt
 from interlingua.serving.errors import RequestError
 from interlingua.serving.routes.document import LanguageField, ModelName, Text, Texts
 from interlingua.serving.routes.json_route import WHOLE_NUMBER, Body, StrictRoute, json_response

@@ -44,7 +44,7 @@ from interlingua.encoder.executors.training_passes import (
 from interlingua.encoder.modeling.layer import Layer
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective, itself
-from interlingua.runtime.one_pass import switch
+from interlingua.runtime.fusion import switch
 from interlingua.runtime.processes import command_in_place_of_script
 from interlingua.runtime.seeds import seed_for
 from interlingua.training.config import RunConfig, TrainConfig

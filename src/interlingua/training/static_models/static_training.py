@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from interlingua.batches.records import TokenStore
+from interlingua.batches.token_store import TokenStore
 from interlingua.config import apply_override
 from interlingua.encoder.dual_encoder import QUERY_PROMPT
 from interlingua.encoder.encode import encode_tokens

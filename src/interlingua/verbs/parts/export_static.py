@@ -47,7 +47,7 @@ def export_static(
     """
     from interlingua.corpus.formats.evaluation_sets import pair_files
     from interlingua.encoder.encoder import Encoder
-    from interlingua.evaluation.against import against
+    from interlingua.evaluation.speed_gain import against
     from interlingua.exporters.sentence_transformers import export_model, find_model
     from interlingua.training.static_models.static_training import train_static, usual_prompt
 

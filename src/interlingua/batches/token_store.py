@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int, Int64
 
-from interlingua.batches.store_header import STORE_FILES, id_dtype, read_header
+from interlingua.batches.token_store_header import STORE_FILES, id_dtype, read_header
 from interlingua.config.languages import LanguagePair as LanguagePair
 from interlingua.errors import DataError
 from interlingua.storage.files import PathLike, atomic_directory, open_raw, sha256_file

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from interlingua.batches.permutation import keys, permute
-from interlingua.batches.records import LanguagePair, TokenStore
+from interlingua.batches.token_store import LanguagePair, TokenStore
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config.languages import resolve_language
 from interlingua.corpus.samples.sampling import Caps, temperature_weights

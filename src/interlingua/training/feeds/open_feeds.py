@@ -25,10 +25,10 @@ import numpy as np
 from jaxtyping import Bool, Int32, Int64
 
 from interlingua.batches.feeds import FeedName, Plan
-from interlingua.batches.mixture import ParallelPlan, named_pair, selected
+from interlingua.batches.language_mixture import ParallelPlan, named_pair, selected
 from interlingua.batches.questions import QuestionPlan, QuestionRows
-from interlingua.batches.records import TokenStore
 from interlingua.batches.table import LabeledPlan, LabeledRows, SentencePlan, TokenColumn
+from interlingua.batches.token_store import TokenStore
 from interlingua.config.languages import resolve_language
 from interlingua.config.registry import METHODS, resolve_name
 from interlingua.corpus.cleaning.decontaminate import EvaluationKeys

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from interlingua.evaluation.report.grouping import group_columns, sections
-from interlingua.evaluation.report.wrong import wrong_items
+from interlingua.evaluation.report.wrong_neighbors import wrong_items
 from tests.evaluation.page_made import make
 
 
