@@ -15,7 +15,7 @@ from interlingua.storage import formats
 from interlingua.storage.files import sha256_tree
 from interlingua.storage.locks import exclusive
 from interlingua.storage.record import render_record
-from interlingua.training.stages import load_stages, run_stages
+from interlingua.training.stages import is_staged, load_stages, run_stages
 from tests.conftest import translate
 
 RUN = """
@@ -104,6 +104,11 @@ def run(path, *overrides, resume="auto", evaluate=None):
 
 def models(output):
     return {path.parent.name: sha256_tree(path) for path in sorted(output.glob("*/model"))}
+
+
+def test_what_is_a_file_of_stages(staged):
+    assert is_staged(staged)
+    assert not is_staged(staged.with_name("sts.toml"))
 
 
 def test_references_and_overrides(staged, tmp_path):

@@ -132,6 +132,11 @@ class Stage:
         return config_differences(earlier, self.mapping(), ignore=ignore)
 
 
+def is_staged(path: PathLike) -> bool:
+    """Return whether a TOML file holds stages rather than one run."""
+    return "stage" in load_toml(path)
+
+
 def load_stages(path: PathLike, *, overrides: Sequence[str] = ()) -> tuple[Path, list[Stage]]:
     """Read a file of stages and the files of their runs.
 
