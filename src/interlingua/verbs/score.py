@@ -23,7 +23,7 @@ from interlingua.config.options import (
     option,
 )
 from interlingua.config.registry import CHECKS
-from interlingua.errors import ConfigError, InterlinguaError
+from interlingua.errors import ConfigError, InterlinguaError, count_of
 from interlingua.mining import defaults
 from interlingua.mining.pair_cut import PairCut
 from interlingua.report.rows import data_frame
@@ -483,8 +483,8 @@ def write_scored(
             if options.output is not None:
                 raise
             raise InterlinguaError(
-                f"stopped after {kept.read:,} pairs; the lines so far are whole, begin again for"
-                " the rest"
+                f"stopped after {count_of(kept.read, 'pairs')}; the lines so far are whole, begin"
+                " again for the rest"
             ) from None
     return lines
 
