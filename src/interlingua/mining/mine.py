@@ -74,6 +74,8 @@ class MinedPairs(RowList[MinedPair]):
         written: counts, cuts and samples.
     """
 
+    columns_if_empty = MinedPair._fields
+
     def __init__(
         self,
         pairs: Iterable[MinedPair] = (),

@@ -310,9 +310,12 @@ def passage_of(
     parts = _take_parts(fields, columns)
     text = parts["text"]
     if not isinstance(text, str) or is_blank(text):
+        key = _key_of_text(record, columns)
+        if isinstance(text, str) or (text is None and key is not None):
+            raise DataError(f"its {key!r} is missing or blank; drop such rows or fill them")
         called = columns.text or ", ".join(TEXT_KEYS)
         there = ", ".join(str(key)[:30] for key in [*record][:SHOWN])
-        got = "" if text is None or isinstance(text, str) else f", but {type(text).__name__}"
+        got = "" if text is None else f", but {type(text).__name__}"
         named = "" if columns.text else ", or the name of another one as text_column"
         raise DataError(
             f"no text{got}; expected a string called {called}{named}; there are: {there}"
@@ -340,6 +343,15 @@ def passage_of(
         language = str(resolve_code(str(own_language)))
     metadata = json.dumps(_plain(fields), ensure_ascii=False, sort_keys=True)
     return Passage(id=name, text=text, title=title, language=language, metadata=metadata, file=file)
+
+
+def _key_of_text(record: Mapping[Any, Any], columns: PassageColumns) -> str | None:
+    """Return the key that a record has for its text, whatever the value."""
+    for name in (columns.text,) if columns.text else TEXT_KEYS:
+        keys = [*map(str, record)]
+        if places := places_called(name, keys):
+            return keys[places[0]]
+    return None
 
 
 def _take_parts(fields: dict[str, Any], columns: PassageColumns) -> dict[str, Any]:

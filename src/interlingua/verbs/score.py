@@ -98,9 +98,8 @@ class ScoredStream:
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        return data_frame(
-            {"source": pair.source, "target": pair.target, **pair.columns} for pair in self
-        )
+        rows = ({"source": pair.source, "target": pair.target, **pair.columns} for pair in self)
+        return data_frame(rows, ("source", "target", "score"))
 
     def __repr__(self) -> str:
         """Return one line, and read nothing."""
