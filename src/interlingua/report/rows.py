@@ -55,6 +55,7 @@ def data_frame(
     library = import_extra("pandas", extra="pandas")
     rows = list(records)
     frame: pandas.DataFrame
+    # pandas would make a frame without columns, on which table["text"] fails.
     if not rows:
         frame = library.DataFrame(columns=list(columns_if_empty))
     else:
