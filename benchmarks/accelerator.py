@@ -191,7 +191,7 @@ def methods(report: Report) -> None:
 
 def compiled(report: Report) -> None:
     """Loss and gradients with ``run.compile``, next to those without."""
-    from interlingua.runtime.one_pass import switch
+    from interlingua.runtime.fusion import switch
 
     for method in ("infonce",) if report.tiny else ("infonce", "mexma", "ems"):
         expected = _gradients(method, "cpu")
@@ -375,7 +375,7 @@ def attention(report: Report) -> None:
             arranged = layout.arrange(qkv)
             how = "FlashAttention"
             if layout is by_length:
-                is_one = efficient_attention.available(arranged, head_width)
+                is_one = efficient_attention.can_use_efficient_attention(arranged, head_width)
                 how = "one kernel" if is_one else "groups of equal length"
             found = _attended(arranged, layout, heads)
             apart = max(
@@ -403,7 +403,7 @@ def _measure_packed(
 
     run()
     packed = _seconds(report, run)
-    with mock.patch.object(efficient_attention, "available", return_value=False):
+    with mock.patch.object(efficient_attention, "can_use_efficient_attention", return_value=False):
         groups()
         by_groups = _seconds(report, groups)
     report.measure(f"attention {name}", seconds=packed, times_groups=by_groups / packed)
@@ -517,7 +517,7 @@ def _measure_steps(report: Report, method: str, shape: str, rate: float) -> None
     from torch.utils.flop_counter import FlopCounterMode
 
     from interlingua.errors import ConfigError
-    from interlingua.runtime.one_pass import switch
+    from interlingua.runtime.fusion import switch
 
     step = Step(report, method, shape)
     with FlopCounterMode(display=False) as counter:
@@ -561,7 +561,7 @@ class Step:
     def __init__(self, report: Report, method: str, shape: str) -> None:
         from interlingua.batches.tokens import TokenBatch
         from interlingua.config import from_mapping
-        from interlingua.config.registry import METHODS, resolve
+        from interlingua.config.registry import METHODS, resolve_name
         from interlingua.training.config import OptimizerConfig
         from interlingua.training.optimization.optim import build_optimizer
 
@@ -572,7 +572,7 @@ class Step:
         options: dict[str, Any] = {"pooling": "any"} if method == "mexma" else {}
         if report.tiny and method == "mexma":
             options["head"] = {"layers": 1, "heads": 2, "intermediate_size": 32}
-        factory = resolve(METHODS, method)
+        factory = resolve_name(METHODS, method)
         self.device = report.device
         encoder = _encoder(shape, words=_words(report))
         self.objective = (

@@ -235,12 +235,12 @@ def check_variant(wanted: str, backbone: Any, dtype: str) -> None:
     """
     import torch
 
-    from interlingua.encoder.executors.layers import choose
+    from interlingua.encoder.executors.layers import choose_layer_executor
     from interlingua.kernels import variant
 
     if variant("layers") != wanted:
         raise NotOnThisMachineError(f"no kernel {wanted} runs here")
-    choice = choose(backbone, getattr(torch, dtype))
+    choice = choose_layer_executor(backbone, getattr(torch, dtype))
     if choice.executor != "kernel":
         raise NotOnThisMachineError(choice.refused.get("kernel", f"{choice.executor} encodes"))
 

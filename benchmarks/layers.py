@@ -15,7 +15,7 @@ import tempfile
 
 import torch
 
-from interlingua.encoder.executors.layers import AUTOMATIC, choose
+from interlingua.encoder.executors.layers import AUTOMATIC, choose_layer_executor
 from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
 from interlingua.encoder.modeling.families import FAMILIES
 
@@ -56,7 +56,7 @@ def rates(name: str, dtype: torch.dtype) -> dict[str, float]:
         **{**FAMILIES[family].fixed, **SHAPES[family]},
     )
     torch.manual_seed(0)
-    return dict(choose(Backbone(config).eval(), dtype, always_measure=True).rates)
+    return dict(choose_layer_executor(Backbone(config).eval(), dtype, always_measure=True).rates)
 
 
 def main() -> None:

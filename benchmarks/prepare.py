@@ -144,12 +144,12 @@ def compare(folder: Path, options: argparse.Namespace, seconds: float) -> None:
         options: of the command line.
         seconds: processor time that it took.
     """
-    from interlingua.preparation.pipeline import prepare
+    from interlingua.preparation.pipeline import prepare_corpus
 
     config = configuration(folder, options, "by_tokenizers")
     started = processor_seconds()
     with unittest.mock.patch.object(PrepareConfig, "tokenizing_threads", 0):
-        prepare(config)
+        prepare_corpus(config)
     before = processor_seconds() - started
     print(f"by tokenizers alone            {before:8.1f} s of processor")
     print(f"by SentencePiece               {seconds:8.1f} s of processor, {before / seconds:.2f}x")
@@ -162,14 +162,14 @@ def run(folder: PathLike, options: argparse.Namespace) -> float:
     import sentencepiece  # noqa: F401  (imported here so that it counts as an import)
     import tokenizers  # noqa: F401
 
-    from interlingua.preparation.pipeline import prepare
+    from interlingua.preparation.pipeline import prepare_corpus
     from interlingua.vocabulary import sentencepiece_training  # noqa: F401
 
     config = configuration(folder, options, "prepared")
     imports = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
     used_before = processor_seconds()
-    manifest = prepare(config)
+    manifest = prepare_corpus(config)
     seconds = time.perf_counter() - started
     used = processor_seconds() - used_before
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -204,8 +204,8 @@ def own_peak() -> int:
 
 def read_batches(store: Path) -> None:
     """Reads training batches as a run does, and prints how fast and in how much memory."""
-    from interlingua.batches.mixture import ParallelPlan
-    from interlingua.batches.records import TokenStore
+    from interlingua.batches.language_mixture import ParallelPlan
+    from interlingua.batches.token_store import TokenStore
 
     imports = own_peak()
     plan = ParallelPlan(TokenStore.open(store), global_batch_size=BATCH_SIZE, temperature=2.0)

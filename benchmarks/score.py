@@ -23,7 +23,7 @@ import torch
 
 from interlingua.corpus.formats.bitext import TextPair, read_pairs
 from interlingua.encoder.backends.load import encode_function
-from interlingua.encoder.encode import DTYPES, EncodeReport
+from interlingua.encoder.encode import WEIGHT_DTYPES, EncodeReport
 from interlingua.mining.score import BitextScorer, ScoreConfig
 
 LANGUAGES = "deu fra cmn rus jpn spa tur fin ara kor vie nld pol por"
@@ -114,7 +114,7 @@ def main() -> None:
           f" ({report.tokens / spent:,.0f} tokens/s); the rest by itself"
           f" {len(pairs) / (seconds - spent):,.0f} pairs/s")
     # fmt: on
-    floats = DTYPES.get(options.dtype, torch.bfloat16)  # for int8 too
+    floats = WEIGHT_DTYPES.get(options.dtype, torch.bfloat16)  # for int8 too
     print(
         f"  this core now: {product_rate(floats):.0f} GFLOP/s in a product of 2048 x 384 x 1536 in"
         f" {floats}"

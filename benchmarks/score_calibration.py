@@ -23,7 +23,11 @@ import torch
 from interlingua.corpus.formats.bitext import TextPair, read_pairs, write_pairs
 from interlingua.encoder.backends.load import encode_function
 from interlingua.mining.calibration.calibrate import learn_scores
-from interlingua.mining.calibration.calibration import expected_cuts, load_calibration, measure
+from interlingua.mining.calibration.calibration import (
+    expected_cuts,
+    load_calibration,
+    measure_calibration,
+)
 from interlingua.mining.calibration.mixed_stream import first_part
 from interlingua.mining.score import BitextScorer, ScoreConfig, pair_stream
 
@@ -115,7 +119,7 @@ def compare_ways(
             learn_scores(stream, encode, ScoreConfig(), output=output, model="x", **basis)
             calibration = load_calibration(work / "c.json", "de", "en")
             probabilities = calibration.probability(scores)
-            error = measure(probabilities, right)["ece"]
+            error = measure_calibration(probabilities, right)["ece"]
             print(
                 f"  {name}: {calibration.prior:.1%} expected to be right, calibration error"
                 f" {error:.4f}"

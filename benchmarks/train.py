@@ -159,7 +159,7 @@ def ours(options: Options, pairs: Pairs) -> Iterator[float]:
     import torch
 
     from interlingua.batches.prefetch import Prefetcher
-    from interlingua.config.registry import METHODS, resolve
+    from interlingua.config.registry import METHODS, resolve_name
     from interlingua.encoder.encoder import Encoder
     from interlingua.training.config import OptimizerConfig, RunConfig
     from interlingua.training.machine.engine import Engine
@@ -184,7 +184,7 @@ def ours(options: Options, pairs: Pairs) -> Iterator[float]:
 
         shape = BackboneConfig.preset(options.preset, vocab_size=encoder.vocabulary.size)
         encoder = Encoder.from_scratch(shape, encoder.vocabulary, initialization="bert")
-    method = resolve(METHODS, options.method)
+    method = resolve_name(METHODS, options.method)
     objective = method(method.Config(**options.method_options), encoder).train()
     model = engine.setup(objective)
     config = OptimizerConfig(learning_rate=LEARNING_RATE, weight_decay=WEIGHT_DECAY)

@@ -12,7 +12,7 @@ import sys
 
 import toy
 from interlingua.retrieval.passage_index import PassageIndex
-from interlingua.retrieval.searcher import Searcher, build_index, model_of
+from interlingua.retrieval.searcher import Searcher, build_index, load_index_model
 
 
 def write_texts() -> list[str]:
@@ -31,7 +31,7 @@ def main(model: str, question: str, files: list[str]) -> None:
     added = build_index(model, files, "toy/index")
     print(f"{added.added} passages in the index")
     index = PassageIndex("toy/index")
-    searcher = Searcher(index, model_of(index))
+    searcher = Searcher(index, load_index_model(index))
     print(f"nearest to: {question}")
     for hit in searcher.search(question, top=3).hits:
         print(f"  {hit.score:.3f}  {hit.language}  {hit.text}")

@@ -80,10 +80,12 @@ def parameters(item):
     indices, values = item.callspec.indices, item.callspec.params
     if "use_variant" not in item.fixturenames:
         return indices
-    from interlingua.kernels import VARIANTS
+    from interlingua.kernels import KERNEL_VARIANTS
 
     return {
-        name: values[name] if isinstance(values[name], str) and values[name] in VARIANTS else index
+        name: values[name]
+        if isinstance(values[name], str) and values[name] in KERNEL_VARIANTS
+        else index
         for name, index in indices.items()
     }
 
@@ -93,7 +95,7 @@ def other_variants():
     """Return the variants of the kernels that this processor does not use by default."""
     from interlingua import kernels
 
-    return set(kernels.VARIANTS) - {kernels.variant(source) for source in kernels.SOURCES}
+    return set(kernels.KERNEL_VARIANTS) - {kernels.variant(source) for source in kernels.SOURCES}
 
 
 class Times:
@@ -170,7 +172,7 @@ def word_vocabulary():
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory, word_vocabulary) -> Path:
     """A prepared corpus of two invented languages and English: 300 + 60 pairs of each."""
-    from interlingua.batches.records import TokenStoreWriter
+    from interlingua.batches.token_store import TokenStoreWriter
 
     folder = tmp_path_factory.mktemp("prepared")
     word_vocabulary.save(folder / "vocabulary")
@@ -212,7 +214,8 @@ def emulated_tiles() -> Path | None:
     header = ROOT / "tests" / "kernels" / "emulated_tiles.h"
     flags = ["-march=native", f'-DEMULATED_TILES="{header}"']
     digests = {
-        name: f"-DDIGEST={kernels.digest(sources / f'{name}.c')}u" for name in kernels.SOURCES
+        name: f"-DDIGEST={kernels.source_digest(sources / f'{name}.c')}u"
+        for name in kernels.SOURCES
     }
     return compiled_once("amx", sources, header, flags, digests)
 
@@ -286,12 +289,12 @@ def use_variant(monkeypatch, request):
     emulations = {"amx": "emulated_tiles", "i8mm": "emulated_matrices"}
 
     def use(name: str) -> None:
-        monkeypatch.setenv(kernels.VARIABLE, name)
+        monkeypatch.setenv(kernels.KERNELS_VARIABLE, name)
         monkeypatch.setattr(kernels, "_load", load)  # which the emulations ask for what runs here
         folder = request.getfixturevalue(emulations[name]) if name in emulations else None
         if folder is not None:
             monkeypatch.setattr(kernels, "_load", emulated(folder))
-        kernels.find.cache_clear()
+        kernels.find_library.cache_clear()
 
     def emulated(folder):
         def load_emulated(source, variant):
@@ -302,7 +305,7 @@ def use_variant(monkeypatch, request):
 
     load = kernels._load
     yield use
-    kernels.find.cache_clear()
+    kernels.find_library.cache_clear()
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ class MineRun:
 
     def __init__(self, options):
         self.options = options
-        self.folder = mine.work_folder(options)
+        self.folder = mine.mining_folder(options)
         mine.check_mine(options)
 
     def run(self, source, target, model, *, progress=SILENT):

@@ -24,13 +24,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for a run as 
 from tools.density import PackageDensity
 from tools.rules.base import Rule, SourceFile
 from tools.rules.definitions import (
-    ClassNames,
     ExecutorChoice,
     FolderSize,
     FormatTags,
     FunctionLength,
     JsonReaders,
     ProgressBars,
+    PublicNames,
 )
 from tools.rules.imports import ImportCircle, ImportOrder
 from tools.rules.repository import FileSize, OutsidePaths
@@ -45,7 +45,7 @@ RULES: dict[str, type[Rule]] = {
         ImportCircle,
         FunctionLength,
         FolderSize,
-        ClassNames,
+        PublicNames,
         ProgressBars,
         ExecutorChoice,
         JsonReaders,

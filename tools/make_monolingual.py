@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.corpus.cleaning.dedup import ExactDeduplicator
 from interlingua.corpus.cleaning.keys import text_keys
 from interlingua.corpus.formats.bitext import read_pairs
@@ -44,10 +44,10 @@ def wikimatrix_texts(folder: Path, language: str, min_score: float | None) -> It
     Raises:
         DataError: a pair has no margin to compare.
     """
-    wanted = resolve(language)
+    wanted = resolve_language(language)
     for path in sorted(folder.glob("WikiMatrix.*.tsv*")):
         pair = path.name.split(".")[1].split("-")
-        if len(pair) == 2 and wanted in map(resolve, pair):
+        if len(pair) == 2 and wanted in map(resolve_language, pair):
             for row in read_pairs(str(path), source_language=pair[0], target_language=pair[1]):
                 if min_score is not None:
                     if row.score is None:
@@ -60,7 +60,7 @@ def wikimatrix_texts(folder: Path, language: str, min_score: float | None) -> It
 def mr_tydi_texts(folder: Path, language: str) -> Iterator[str]:
     """Mr. TyDi's passages, without their titles."""
     for name, read in mr_tydi_sets(folder, "test").items():
-        if resolve(name) == resolve(language):
+        if resolve_language(name) == resolve_language(language):
             for passage in read().passages():
                 yield passage.text
 

@@ -30,7 +30,7 @@ from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.cache import CachedEncoder, kept_folder
 from interlingua.evaluation.results import result_path
 from interlingua.evaluation.scores import SubsetScores, mean_scores
-from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.suite import evaluate_suite
 from interlingua.storage.arrays import normalize_rows
 
 
@@ -129,7 +129,7 @@ def main() -> None:
     unmapped: dict[str, Sequence[SubsetScores]] = {}
     for name, language_map in maps.items():
         mapped = MappedFromCache(encoder, info, options.cache, language_map, f"{info.name} {name}")
-        for result in evaluate(
+        for result in evaluate_suite(
             mapped,
             tasks,
             Path(options.data).expanduser(),

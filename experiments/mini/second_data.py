@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.errors import DataError, InterlinguaError
 from interlingua.storage.files import atomic_write
 
@@ -241,7 +241,7 @@ def item_of(question: str, language: str, title: str, passage: str, target: str)
 
 def code_of(language: str) -> str:
     """Return the full code of a file's language; ``pt_BR`` is Portuguese."""
-    return resolve(language.partition("_")[0]).code
+    return resolve_language(language.partition("_")[0]).code
 
 
 def scored_pairs(folder: Path, own: Path) -> tuple[list[str], list[str]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 
 
 @functools.cache
@@ -26,5 +26,5 @@ def model() -> Any:
 
 def embed(texts: list[str], language: str | None = None) -> Any:
     """Return a vector of width 1,024 for each text; English if no language is given."""
-    spoken = resolve(language or "eng_Latn")
+    spoken = resolve_language(language or "eng_Latn")
     return model().embed_sentences(texts, lang=spoken.iso1 or spoken.iso3)

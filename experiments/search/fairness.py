@@ -30,7 +30,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.language_maps.affine_maps import LanguageMap
 from interlingua.encoder.language_maps.language_map_files import read_map
@@ -223,7 +223,7 @@ def main() -> None:
         )
 
     sets = {
-        resolve(spelled).code: read()
+        resolve_language(spelled).code: read()
         for spelled, read in answer_sentence_sets(options.data).items()
     }
     passages: list[Passage] = []

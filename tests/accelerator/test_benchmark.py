@@ -8,7 +8,7 @@ from benchmarks import accelerator as benchmark
 
 from interlingua.config.registry import METHODS
 from interlingua.errors import ConfigError
-from interlingua.runtime.one_pass import switch
+from interlingua.runtime.fusion import switch
 from tests.accelerator.simulated import CUDA, Device
 
 

@@ -142,7 +142,7 @@ def test_a_torch_without_the_operation_goes_group_by_group(cuda: Device, monkeyp
 
     monkeypatch.setattr(torch.ops, "aten", Without())
     with cuda.recorded():
-        assert not efficient_attention.available(on_device(made(), CUDA), 8)
+        assert not efficient_attention.can_use_efficient_attention(on_device(made(), CUDA), 8)
 
 
 def test_rocm_goes_group_by_group(cuda: Device, monkeypatch):
@@ -196,5 +196,5 @@ def test_the_trial_inside_of_a_checkpointed_layer(cuda: Device):
 def test_the_trial_draws_no_random_number(cuda: Device):
     before = torch.get_rng_state()
     with cuda.recorded():
-        assert efficient_attention.available(on_device(made(), CUDA), 8)
+        assert efficient_attention.can_use_efficient_attention(on_device(made(), CUDA), 8)
     assert torch.equal(torch.get_rng_state(), before)

@@ -12,14 +12,14 @@ import torch
 from torch.nn import functional as F
 
 from interlingua.encoder.executors.eager import EagerSteps
-from interlingua.encoder.executors.one_pass_steps import OnePassSteps
+from interlingua.encoder.executors.fused_by_compiler import OnePassSteps
 from interlingua.encoder.modeling.attention import Layout
 from interlingua.encoder.modeling.layer import Layer
 from interlingua.encoder.modeling.layer_weights import LayerSpec, run_layer
 from interlingua.errors import ConfigError
 from interlingua.functional import masked_lm
 from interlingua.functional.masked_lm import linear_cross_entropy
-from interlingua.runtime.one_pass import Switch, one_pass, switch
+from interlingua.runtime.fusion import Switch, one_pass, switch
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of torch about its own parts
 CPU = torch.device("cpu")
@@ -108,7 +108,7 @@ def test_a_compiled_layer(compiling):
 
 
 def test_a_compiled_cross_entropy(compiling, monkeypatch):
-    monkeypatch.setattr(masked_lm, "available", lambda _: False)
+    monkeypatch.setattr(masked_lm, "can_use_training_kernel", lambda _: False)
     torch._dynamo.reset()
     before = graphs()
     torch.manual_seed(0)

@@ -13,7 +13,7 @@ from interlingua.config.registry import METHODS
 from interlingua.training.machine.engine import Engine
 from interlingua.training.optimization.loss_scale import LossScale
 from interlingua.training.optimization.term_gradients import TermGradients
-from interlingua.training.validation import measure
+from interlingua.training.validation import measure_validation
 from tests.accelerator.simulated import CUDA, Device
 from tests.accelerator.test_steps import StandIn
 from tests.methods.harness import tiny_batch, tiny_objective
@@ -30,7 +30,7 @@ def evaluated(name: str, engine: Evaluating) -> dict[str, float]:
     """All that an evaluation measures, by name."""
     objective = tiny_objective(name)
     batch = tiny_batch(name)
-    metrics = measure(objective, [batch, batch], engine, evaluate=None, step=0).metrics
+    metrics = measure_validation(objective, [batch, batch], engine, evaluate=None, step=0).metrics
     loss_scale = LossScale(enabled=engine.precision == "fp16")
     loss_scale.value = min(loss_scale.value, 16.0)  # with the first one some norms are not finite
     norms = TermGradients(engine, loss_scale).measure(objective, batch)

@@ -9,8 +9,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from interlingua.adapt.average import GridPoint, choose, mixture, write_average
-from interlingua.adapt.development import Scores
+from interlingua.adapt.average import GridPoint, choose_point, mixture, write_average
+from interlingua.adapt.development import DevelopmentScores
 from interlingua.encoder.directories.model_directory import is_ours
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_maps.language_shift import LanguageShift
@@ -26,7 +26,9 @@ from tests.methods.conftest import tiny_encoder
 
 def point(share, retrieval, similarity):
     first = {} if retrieval is None else {"pairs": retrieval}
-    return GridPoint(share, Scores(first, {} if similarity is None else {"sts": similarity}))
+    return GridPoint(
+        share, DevelopmentScores(first, {} if similarity is None else {"sts": similarity})
+    )
 
 
 def weights_of(folder):
@@ -158,12 +160,12 @@ def test_mixtures_share_out_equally():
     ],
 )
 def test_the_rule_chooses_by_hand_worked_tables(points, share):
-    assert choose(points, max_loss=0.3)[0].share == share
+    assert choose_point(points, max_loss=0.3)[0].share == share
 
 
 def test_a_smaller_allowance_is_stricter():
     points = [point(0.5, 79.7, 68), point(1, 80, 60)]
-    assert choose(points, max_loss=0.1)[0].share == 1
+    assert choose_point(points, max_loss=0.1)[0].share == 1
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from interlingua.adapt.development import (
     Development,
-    Scores,
+    DevelopmentScores,
     read_development,
     read_similarity,
     read_translations,
@@ -101,4 +101,4 @@ def test_nothing_to_read_is_an_error(tmp_path):
 
 
 def test_no_data_has_no_means():
-    assert Development().measure(Table()) == Scores({}, {})
+    assert Development().measure(Table()) == DevelopmentScores({}, {})

@@ -13,7 +13,7 @@ import pytest
 
 import interlingua
 from interlingua.adapt import extend as module
-from interlingua.adapt.development import Scores
+from interlingua.adapt.development import DevelopmentScores
 from interlingua.adapt.extend import ExtendResult, VocabularyReport
 from interlingua.adapt.settings import ExtendSettings
 from interlingua.adapt.vocabulary_growth import Fragmentation
@@ -22,7 +22,7 @@ from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.storage.formats import EXTEND
 from interlingua.storage.locks import exclusive
 from interlingua.storage.record import read_record, write_record
-from interlingua.storage.workspace import RECORD
+from interlingua.storage.workspace import WORKSPACE_RECORD
 from interlingua.training.config import load_train_config
 from interlingua.verbs.extend import run_extend
 from tests.adapt.invented import sentences, workplace, write_lines
@@ -109,8 +109,8 @@ def test_the_model_is_the_run_s_last_one(done, place):
 
 
 def test_a_finished_run_is_read_back(done, place, monkeypatch):
-    monkeypatch.setattr(module, "train", None)
-    monkeypatch.setattr(module, "prepare", None)
+    monkeypatch.setattr(module, "run_training", None)
+    monkeypatch.setattr(module, "prepare_corpus", None)
     monkeypatch.setattr(module, "grow_vocabulary", None)
     monkeypatch.setattr("interlingua.adapt.development.Development.measure", None)
     assert run(place) == done
@@ -135,17 +135,17 @@ def test_no_new_pieces_leave_the_model_s_vocabulary(place):
 
 
 def test_a_run_that_was_interrupted_goes_on(done, place, monkeypatch):
-    train = module.train
+    train = module.run_training
 
     def interrupted(config, **options):
         result = train(config, **options)
         return dataclasses.replace(result, interrupted=True, model=None)
 
-    monkeypatch.setattr(module, "train", interrupted)
+    monkeypatch.setattr(module, "run_training", interrupted)
     with pytest.raises(InterlinguaError, match="goes on"):
         run(place, "stopped")
     assert not (place / "stopped" / "model").exists()
-    monkeypatch.setattr(module, "train", train)
+    monkeypatch.setattr(module, "run_training", train)
     again = run(place, "stopped")
     assert Encoder.load(again.model).digest() == Encoder.load(done.model).digest()
     assert again.after == done.after
@@ -172,8 +172,8 @@ def test_gain_and_loss_by_hand():
         kept_texts=0,
         changed_texts=0,
     )
-    before = Scores({"heldout": 40.0, "flores: eus": 20.0, "de": 90.0, "fr": 80.0}, {})
-    after = Scores({"heldout": 60.0, "flores: eus": 30.0, "de": 89.5, "fr": 80.1}, {})
+    before = DevelopmentScores({"heldout": 40.0, "flores: eus": 20.0, "de": 90.0, "fr": 80.0}, {})
+    after = DevelopmentScores({"heldout": 60.0, "flores: eus": 30.0, "de": 89.5, "fr": 80.1}, {})
     own = ("heldout", "flores: eus")
     result = ExtendResult(
         model=module.Path(),
@@ -188,7 +188,7 @@ def test_gain_and_loss_by_hand():
 
 
 def test_the_record_is_plain_json(done, place):
-    record = json.loads((place / "out" / RECORD).read_text())
+    record = json.loads((place / "out" / WORKSPACE_RECORD).read_text())
     assert record["settings"]["language"] == "eus_Latn"
     assert record["steps"]["after"]["value"]["retrieval"] == dict(done.after.retrieval)
     assert record["steps"]["vocabulary"]["value"]["pieces"] == done.vocabulary.pieces
@@ -199,7 +199,7 @@ def test_a_second_run_in_the_folder_is_refused(tmp_path, place):
     lock = exclusive(tmp_path / "out", remedy="x")
     with lock, pytest.raises(ConfigError, match=f"out is in use .*{os.getpid()} .* --output"):
         extend(place / "model", place / "pairs.eu-en.tsv", "eu", tmp_path / "out", **QUICK)
-    assert not (tmp_path / "out" / RECORD).exists()
+    assert not (tmp_path / "out" / WORKSPACE_RECORD).exists()
 
 
 @pytest.mark.parametrize(
@@ -207,9 +207,9 @@ def test_a_second_run_in_the_folder_is_refused(tmp_path, place):
 )
 def test_a_damaged_record_is_one_line(tmp_path, place, done, damage):
     shutil.copytree(place / "out", tmp_path / "out", ignore=shutil.ignore_patterns("run"))
-    path = tmp_path / "out" / RECORD
+    path = tmp_path / "out" / WORKSPACE_RECORD
     record = read_record(path, EXTEND)
     record["steps"] |= {name: {"value": value} for name, value in damage.items()}
     write_record(path, EXTEND, record)
-    with pytest.raises(DataError, match=f"{RECORD}: can't be read"):
+    with pytest.raises(DataError, match=f"{WORKSPACE_RECORD}: can't be read"):
         run(place, tmp_path / "out")

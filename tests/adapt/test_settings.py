@@ -10,7 +10,7 @@ from interlingua.adapt.settings import ExtendSettings, open_extension
 from interlingua.errors import ConfigError, DataError
 from interlingua.storage.formats import EXTEND
 from interlingua.storage.record import read_record, write_record
-from interlingua.storage.workspace import RECORD
+from interlingua.storage.workspace import WORKSPACE_RECORD
 
 
 def settings(folder, **changes):
@@ -56,10 +56,10 @@ def test_an_unknown_language_is_an_error(tmp_path):
 
 def test_the_same_settings_go_on(tmp_path):
     claim(settings(tmp_path))
-    record = read_record(tmp_path / "out" / RECORD, EXTEND)
+    record = read_record(tmp_path / "out" / WORKSPACE_RECORD, EXTEND)
     claim(settings(tmp_path))
     claim(settings(tmp_path, threads=2))
-    assert read_record(tmp_path / "out" / RECORD, EXTEND) == record
+    assert read_record(tmp_path / "out" / WORKSPACE_RECORD, EXTEND) == record
 
 
 @pytest.mark.parametrize("changes", [{"seed": 1}, {"epochs": 4.0}, {"check": (Path("x"),)}])
@@ -97,15 +97,15 @@ def test_a_folder_of_other_files_is_left_alone(tmp_path):
 
 def test_a_damaged_record_is_an_error(tmp_path):
     claim(settings(tmp_path))
-    path = tmp_path / "out" / RECORD
+    path = tmp_path / "out" / WORKSPACE_RECORD
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(DataError, match=RECORD):
+    with pytest.raises(DataError, match=WORKSPACE_RECORD):
         claim(settings(tmp_path))
 
 
 @pytest.mark.parametrize("content", [{}, {"settings": [1], "inputs": {}, "steps": {}}])
 def test_a_record_of_another_shape_is_an_error(tmp_path, content):
     claim(settings(tmp_path))
-    write_record(tmp_path / "out" / RECORD, EXTEND, content)
-    with pytest.raises(DataError, match=RECORD):
+    write_record(tmp_path / "out" / WORKSPACE_RECORD, EXTEND, content)
+    with pytest.raises(DataError, match=WORKSPACE_RECORD):
         claim(settings(tmp_path))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.adapt.development import sample
+from interlingua.adapt.development import sample_evenly
 from interlingua.adapt.settings import ExtendSettings
-from interlingua.adapt.text import prepare_config, read_replay, read_sides, write_replay
+from interlingua.adapt.text import adaptation_corpus_config, read_replay, read_sides, write_replay
 from interlingua.errors import DataError
 from tests.adapt.invented import write_lines
 
@@ -49,7 +49,7 @@ def test_another_pivot_is_read(tmp_path):
 
 def test_the_corpus_takes_prompt_and_check_sets(tmp_path):
     path = write_lines(tmp_path / "x.tsv", ["bat\tone"])
-    config = prepare_config(
+    config = adaptation_corpus_config(
         settings(tmp_path, path, check=(tmp_path / "c",), seed=4), tmp_path / "m", "query: "
     )
     assert config.prompt == "query: "
@@ -94,5 +94,5 @@ def test_replay_files_carry_the_prompt_and_are_written_once(tmp_path):
 
 
 def test_samples_are_evenly_spread():
-    assert sample(["a", "b", "c", "d", "e"], 3) == ["a", "c", "e"]
-    assert sample(["a"], 3) == ["a"]
+    assert sample_evenly(["a", "b", "c", "d", "e"], 3) == ["a", "c", "e"]
+    assert sample_evenly(["a"], 3) == ["a"]

@@ -11,7 +11,7 @@ from interlingua.alignment.align import (
     Aligner,
     DocumentPair,
     block_texts,
-    joined,
+    join_sentences,
     link_line,
     read_links,
     with_blank_lines,
@@ -74,7 +74,7 @@ def test_blocks_that_read_alike_are_embedded_once():
 
     Aligner(remembering).align(["x1", "x2", "x1"], ["y1", "y2", "y1"])
     assert len(seen) == len(set(seen)) == 2 * 5
-    assert joined(["a ", "b"], [0, 1]) == "a b"
+    assert join_sentences(["a ", "b"], [0, 1]) == "a b"
 
 
 def test_blank_lines_are_left_alone_in_their_place():

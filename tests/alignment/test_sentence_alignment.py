@@ -14,11 +14,11 @@ from interlingua.alignment.sentence_alignment import (
     align_blocks,
     band_around,
     costs,
+    find_best_path,
     full_band,
     halve,
     mean_block,
     path_of,
-    search,
     sides_of,
     skip_cost,
 )
@@ -247,7 +247,7 @@ def test_a_search_in_a_narrow_band_stays_there():
     [x] = drawn(np.random.default_rng(0), 6, width=4)
     side = DocumentLevel(x, np.ones((1, 6), np.float32))
     aside = band_around([(0, 0), (6, 0)], 6, 6, 1)
-    found = search(side, side, shapes=((1, 1),), skip=5.0, band=aside)
+    found = find_best_path(side, side, shapes=((1, 1),), skip=5.0, band=aside)
     x_, y_ = 0, 0
     for link in found.links:
         x_, y_ = x_ + len(link.source), y_ + len(link.target)

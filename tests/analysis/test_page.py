@@ -9,8 +9,8 @@ from markupsafe import escape
 
 from interlingua.analysis.agnosticism import Agnosticism
 from interlingua.analysis.attention_entropy import AttentionEntropy
-from interlingua.analysis.page import DRAWN, TABLE_9, mark, render, write_page
-from interlingua.analysis.run import analyse
+from interlingua.analysis.page import DRAWN, TABLE_9, mark, render_analyses, write_analysis_page
+from interlingua.analysis.run import run_analyses
 from interlingua.analysis.token_matching import TokenMatching
 from interlingua.analysis.uniform_pooling import UniformPooling
 from interlingua.analysis.word_order import WordOrder
@@ -45,9 +45,10 @@ class Balanced(HTMLParser):
 
 def test_it_is_self_contained(folder, framed_encoder, tmp_path):
     both = [
-        analyse(OwnEncoder(framed_encoder, name=name), ALL, folder) for name in ("first", "sec/ond")
+        run_analyses(OwnEncoder(framed_encoder, name=name), ALL, folder)
+        for name in ("first", "sec/ond")
     ]
-    path = write_page(both, tmp_path)
+    path = write_analysis_page(both, tmp_path)
     assert path.name == "analysis-first-sec_ond.html"
     html = path.read_text(encoding="utf-8")
     parser = Balanced()
@@ -62,15 +63,15 @@ def test_it_is_self_contained(folder, framed_encoder, tmp_path):
 
 def test_what_one_model_lacks_stands_alone():
     extra = analysis("b", task="word_order", dataset="")
-    html = render([[analysis("a", task="x")], [analysis("b", task="x"), extra]])
+    html = render_analyses([[analysis("a", task="x")], [analysis("b", task="x"), extra]])
     assert html.count("<section>") == 2
     assert "a and b" in html
 
 
 def test_chosen_analyses_have_a_page_of_their_own(tmp_path):
     found = [[analysis("a", task="x")]]
-    write_page(found, tmp_path)
-    write_page(found, tmp_path, only=["word_order"])
+    write_analysis_page(found, tmp_path)
+    write_analysis_page(found, tmp_path, only=["word_order"])
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "analysis-a-word_order.html",
         "analysis-a.html",
@@ -78,18 +79,18 @@ def test_chosen_analyses_have_a_page_of_their_own(tmp_path):
 
 
 def test_one_model():
-    assert "<title>a: analysis</title>" in render([[analysis("a", task="x")]])
+    assert "<title>a: analysis</title>" in render_analyses([[analysis("a", task="x")]])
 
 
 @pytest.fixture
 def made(folder, framed_encoder):
-    return analyse(OwnEncoder(framed_encoder, name="tiny <1>"), ALL, folder)
+    return run_analyses(OwnEncoder(framed_encoder, name="tiny <1>"), ALL, folder)
 
 
 def test_every_analysis_has_its_section(made):
     assert list(DRAWN) == list(ANALYSES)
     for one in made:
-        html = render([[one]])
+        html = render_analyses([[one]])
         assert "&lt;1&gt;" in html or "tiny" not in html
         assert "tiny <1>" not in html
         assert html.count("<div") == html.count("</div>")
@@ -99,7 +100,7 @@ def test_every_analysis_has_its_section(made):
 
 
 def test_the_papers_numbers_stand_beside(made):
-    panel, tokens, attention, order, _ = (render([[one]]) for one in made)
+    panel, tokens, attention, order, _ = (render_analyses([[one]]) for one in made)
     assert "MEXMA (paper)" in tokens
     assert "paper: MEXMA 2.5, LaBSE 3.4" in attention
     assert "LASER 0.9" in order
@@ -109,8 +110,8 @@ def test_the_papers_numbers_stand_beside(made):
 
 def test_a_map_of_each_head_and_of_their_mean(folder, framed_encoder):
     options = AttentionEntropy(every_token=True, examples=1)
-    (one,) = analyse(OwnEncoder(framed_encoder, name="tiny"), [options], folder)
-    html = render([[one]])
+    (one,) = run_analyses(OwnEncoder(framed_encoder, name="tiny"), [options], folder)
+    html = render_analyses([[one]])
     heads = len(one.examples[0]["maps"])
     # One of the mean over heads and one of each head, for each language of the line.
     assert html.count('class="heat map named"') == len(one.examples)
@@ -121,14 +122,14 @@ def test_a_map_of_each_head_and_of_their_mean(folder, framed_encoder):
 
 
 def test_a_line_of_two_models_stands_next_to_itself(made):
-    html = render([[made[2]], [made[2]]])
+    html = render_analyses([[made[2]], [made[2]]])
     titles = re.findall(r"<small>tiny &lt;1&gt; · (\w+ · line \d)</small>", html)
     assert titles[::2] == titles[1::2]
     assert len(set(titles)) == len(titles) / 2 == len(made[2].examples)
 
 
 def test_two_models_side_by_side(made):
-    html = render([[made[0]], [made[0]]])
+    html = render_analyses([[made[0]], [made[0]]])
     assert html.count('class="value v1"') == len(made[0].measures)
     assert html.count('class="verdict') == len(made[0].measures)
     assert html.count('class="m1"') > len(made[0].measures)

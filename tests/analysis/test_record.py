@@ -9,17 +9,17 @@ import pytest
 from interlingua.analysis.record import (
     Analysis,
     Measure,
+    analysis_table_text,
+    analysis_to_json,
     bootstrap_mean,
     mean_measure,
     read_analyses,
     read_analysis,
-    table_text,
-    to_json,
     write_analysis,
 )
 from interlingua.errors import DataError
 from interlingua.evaluation.results import read_results, write_result
-from interlingua.evaluation.results import table_text as results_text
+from interlingua.evaluation.results import result_table_text as results_text
 from tests.evaluation.results_made import make
 
 
@@ -75,7 +75,7 @@ def test_there_and_back(tmp_path):
 def test_a_table_holds_results_and_analyses_without_items_and_examples(tmp_path):
     table = tmp_path / "all.jsonl"
     made = analysis()
-    table.write_text(results_text([make()]) + table_text([made]), encoding="utf-8")
+    table.write_text(results_text([make()]) + analysis_table_text([made]), encoding="utf-8")
     [again] = read_analyses([table])
     assert again == dataclasses.replace(made, examples=())
     assert again["found"].items is None
@@ -84,7 +84,9 @@ def test_a_table_holds_results_and_analyses_without_items_and_examples(tmp_path)
 
 def test_a_line_that_is_no_analysis_is_named(tmp_path):
     table = tmp_path / "all.jsonl"
-    table.write_text(table_text([analysis()]) + '{"analysis": "agnosticism"}\n', encoding="utf-8")
+    table.write_text(
+        analysis_table_text([analysis()]) + '{"analysis": "agnosticism"}\n', encoding="utf-8"
+    )
     with pytest.raises(DataError, match=r"all\.jsonl:2"):
         read_analyses([table])
 
@@ -99,7 +101,7 @@ def test_the_file(tmp_path):
     assert found["by_language"] == {"deu_Latn": pytest.approx(2 / 3), "eng_Latn": 1.0}
     assert (skew["ideal"], skew["better"], skew["low"]) == (0.0, "lower", None)
     assert list(content.pop("files")) == ["items.npz"]
-    assert content == json.loads(json.dumps(to_json(analysis())))
+    assert content == json.loads(json.dumps(analysis_to_json(analysis())))
 
 
 def test_it_stands_beside_results_and_neither_takes_the_other(tmp_path):

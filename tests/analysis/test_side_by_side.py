@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from interlingua.analysis.side_by_side import side_by_side
-from interlingua.evaluation.report.rendering import render
+from interlingua.evaluation.report.rendering import render_tables
 from tests.analysis.test_record import analysis
 
 
@@ -12,7 +12,7 @@ def test_a_row_for_each_measure_and_a_column_for_each_model():
         analysis("a", task="word_order", dataset=""),
     ]
     panel, order = side_by_side(made)
-    assert render([panel]).splitlines() == [
+    assert render_tables([panel]).splitlines() == [
         "### agnosticism: 2 languages, 3 lines each of texts",
         "",
         "| measure | a | b |",
@@ -23,7 +23,7 @@ def test_a_row_for_each_measure_and_a_column_for_each_model():
         "- a note",
     ]
     assert (order.title, order.columns) == ("word order", ["a"])
-    last = render([panel], "csv").splitlines()[-1].split(",")
+    last = render_tables([panel], "csv").splitlines()[-1].split(",")
     assert last[:5] == ["agnosticism", "skew", "skew", "b", "1.5"]
 
 

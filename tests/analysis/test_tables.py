@@ -8,11 +8,11 @@ from rich.console import Console
 from interlingua.analysis.differences import changes
 from interlingua.analysis.record import Measure
 from interlingua.analysis.tables import (
+    analysis_terminal_tables,
     difference_interval,
     extremes,
+    format_value,
     interval_of,
-    shown,
-    terminal_tables,
 )
 from tests.analysis.test_differences import BETTER, WORSE
 from tests.analysis.test_record import analysis
@@ -20,7 +20,7 @@ from tests.analysis.test_record import analysis
 
 def text_of(found):
     console = Console(width=200, record=True, file=io.StringIO())
-    for table in terminal_tables(found):
+    for table in analysis_terminal_tables(found):
         console.print(table)
     return console.export_text()
 
@@ -36,8 +36,8 @@ def text_of(found):
     ],
 )
 def test_numbers_with_units(value, unit, expected, signed):
-    assert shown(value, unit) == expected
-    assert shown(value, unit, sign=True) == signed
+    assert format_value(value, unit) == expected
+    assert format_value(value, unit, sign=True) == signed
 
 
 def test_one_model():

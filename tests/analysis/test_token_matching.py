@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from interlingua.analysis.record import read_analysis, write_analysis
-from interlingua.analysis.run import analyse
+from interlingua.analysis.run import run_analyses
 from interlingua.analysis.subject import Subject
 from interlingua.analysis.token_matching import (
     CLASSES,
@@ -136,7 +136,7 @@ def test_examples_mark_the_tokens(folder, subject, tmp_path):
         for neighbor in example["neighbors"]:
             assert neighbor["text"] == LINES[neighbor["language"]][neighbor["line"] - 1]
             assert neighbor["class"] in CLASSES
-    (whole,) = analyse(
+    (whole,) = run_analyses(
         OwnEncoder(subject.encoder, name="t"), [TokenMatching(examples=5)], folder, output=tmp_path
     )
     (file,) = tmp_path.rglob("*.analysis.json")

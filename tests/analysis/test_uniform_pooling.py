@@ -11,7 +11,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_maps.language_shift import LanguageShift
 from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.errors import ConfigError
-from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.suite import evaluate_suite
 from tests.analysis.conftest import fixed_subject, random_vectors
 from tests.evaluation.results_made import make
 
@@ -56,7 +56,7 @@ def test_both_poolings_of_one_model(folder, subject):
     for pooling, way in (("cls", "cls"), ("mean", "uniform")):
         settings = dataclasses.replace(subject.encoder.settings, pooling=pooling)
         encoder = Encoder(subject.encoder.backbone, subject.encoder.vocabulary, settings).eval()
-        (result,) = evaluate(OwnEncoder(encoder, name="x"), ["flores_p_at_1"], folder)
+        (result,) = evaluate_suite(OwnEncoder(encoder, name="x"), ["flores_p_at_1"], folder)
         assert found[f"{task}_{way}"].value == result.main_score
         assert (
             found[f"{task}_{way}"].by_language["deu_Latn-eng_Latn"]
@@ -79,7 +79,7 @@ def test_what_follows_pooling_stays(folder, subject, shifts):
         LanguageShift(["deu_Latn", "eng_Latn", "fra_Latn"], torch.randn(3, 3)) if shifts else None
     )
     deep = Encoder(bare.backbone, bare.vocabulary, bare.settings, layers, shift).eval()
-    (expected,) = evaluate(OwnEncoder(deep, name="x"), ["flores_p_at_1"], folder)
+    (expected,) = evaluate_suite(OwnEncoder(deep, name="x"), ["flores_p_at_1"], folder)
     found = UniformPooling(suite=("flores_p_at_1",)).run(subject._replace(encoder=deep), folder)
     assert found["flores_p_at_1_flores200_devtest_cls"].value == expected.main_score
 

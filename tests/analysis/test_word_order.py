@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from interlingua.analysis.subject import Subject
-from interlingua.analysis.word_order import SENTENCES, WordOrder
+from interlingua.analysis.word_order import _SENTENCES, WordOrder
 from interlingua.encoder.model_info import ModelInfo
 
 
 class Two:
     def __init__(self, first, second):
-        self.table = dict(zip(SENTENCES, (first, second), strict=True))
+        self.table = dict(zip(_SENTENCES, (first, second), strict=True))
 
     def encode(self, texts, *, language=None):
         assert language == "eng_Latn"
@@ -30,15 +30,15 @@ def test_the_cosine(tmp_path, second, cosine):
 
 
 def test_the_sentences_are_the_papers():
-    assert all(sentence == sentence.lower() for sentence in SENTENCES)
-    words = [sorted(sentence.rstrip("?").split()) for sentence in SENTENCES]
+    assert all(sentence == sentence.lower() for sentence in _SENTENCES)
+    words = [sorted(sentence.rstrip("?").split()) for sentence in _SENTENCES]
     assert set(words[0]) ^ set(words[1]) == {"steal", "saved", "save", "stole"}
 
 
 def test_a_bag_of_words_hardly_tells_them_apart(tmp_path):
-    words = sorted({word for sentence in SENTENCES for word in sentence.rstrip("?").split()})
+    words = sorted({word for sentence in _SENTENCES for word in sentence.rstrip("?").split()})
     counts = [
-        [sentence.rstrip("?").split().count(word) for word in words] for sentence in SENTENCES
+        [sentence.rstrip("?").split().count(word) for word in words] for sentence in _SENTENCES
     ]
     found = WordOrder().run(
         Subject(Two(*counts), ModelInfo(name="m", digest=None, library="")), tmp_path

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.batches.records import TokenStore, TokenStoreWriter
+from interlingua.batches.token_store import TokenStore, TokenStoreWriter
 from interlingua.storage.record import checksum_of
 
 COUNTS = {("deu_Latn", "eng_Latn"): 120, ("eng_Latn", "jpn_Jpan"): 37, ("eng_Latn", "kat_Geor"): 5}

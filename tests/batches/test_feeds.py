@@ -7,7 +7,7 @@ from interlingua.batches.feeds import (
     rows,
     token_batches,
 )
-from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
+from interlingua.batches.tokens import BatchPosition, ParallelBatch, TokenBatch
 
 SHORT = TokenBatch.from_lists([[1, 2], [3]], ["eng_Latn"] * 2)
 LONG = TokenBatch.from_lists([[1, 2, 3, 4], [5], [6, 7]], ["deu_Latn"] * 3)
@@ -34,8 +34,8 @@ def test_what_is_prepared_of_a_batch_is_not_counted():
 
 
 def test_places():
-    assert PAIRS.place("b") == Place(seed=9, step=4, side="b", first_row=2)
-    assert LABELED.place("a") == Place(seed=9, step=4, side="a", first_row=3)
-    assert SentenceBatch(SHORT, step=1, first_row=5, seed=2).place() == Place(
+    assert PAIRS.place("b") == BatchPosition(seed=9, step=4, side="b", first_row=2)
+    assert LABELED.place("a") == BatchPosition(seed=9, step=4, side="a", first_row=3)
+    assert SentenceBatch(SHORT, step=1, first_row=5, seed=2).place() == BatchPosition(
         seed=2, step=1, side="a", first_row=5
     )

@@ -11,12 +11,12 @@ from interlingua.batches.masking import (
     random_context,
 )
 from interlingua.batches.masking import _mix as mix
-from interlingua.batches.tokens import Place, TokenBatch
+from interlingua.batches.tokens import BatchPosition, TokenBatch
 from interlingua.errors import ConfigError
 
 MASK, VOCABULARY = 4, 1000
 SPECIAL = (0, 1, 2, 3, 4)
-PLACE = Place(seed=1, step=7, side="a")
+PLACE = BatchPosition(seed=1, step=7, side="a")
 
 
 def framed(rows: int, length: int, seed: int = 0) -> TokenBatch:
@@ -33,7 +33,7 @@ def rows_of(batch: TokenBatch, start: int, stop: int) -> TokenBatch:
     return TokenBatch.from_lists(lists[start:stop], batch.languages[start:stop])
 
 
-def mask(batch: TokenBatch, place: Place = PLACE, **changes):
+def mask(batch: TokenBatch, place: BatchPosition = PLACE, **changes):
     settings = {
         "ratio": 0.4,
         "mask_id": MASK,

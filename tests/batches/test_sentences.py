@@ -16,7 +16,7 @@ from interlingua.batches.sentences import (
     language_codes,
     meaning_groups,
     sentence_keys,
-    split,
+    split_batch,
     take,
 )
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
@@ -60,7 +60,7 @@ def test_a_hundred_thousand_short_sentences_do_not_collide():
 def test_parts_are_batches_of_their_own_and_join_to_the_whole(size):
     sentences = [[5, 6], [7], [8, 9, 5], [4, 4, 4, 4], [6]]
     codes = ["eng_Latn", "deu_Latn", "fra_Latn", "eng_Latn", "deu_Latn"]
-    parts = split(TokenBatch.from_lists(sentences, codes), size)
+    parts = split_batch(TokenBatch.from_lists(sentences, codes), size)
     assert len(parts) == -(-5 // size)
     for place, part in enumerate(parts):
         rows = slice(place * size, (place + 1) * size)

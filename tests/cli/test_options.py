@@ -18,8 +18,8 @@ import pytest
 
 import interlingua
 from interlingua.cli.main import VERBS
-from interlingua.cli.options import GroupedCommand, command
-from interlingua.cli.verb import command as app_of
+from interlingua.cli.options import GroupedCommand, make_command
+from interlingua.cli.verb import make_verb_command as app_of
 from interlingua.config import AtLeast
 from interlingua.config.options import GROUPS, SEARCH, Options, argument, declaration_of, option
 from interlingua.config.registry import DEFAULT_MODEL
@@ -107,7 +107,7 @@ def test_help_stands_under_the_headings_of_the_groups(capsys):
 
     seen = []
 
-    @command(Small)
+    @make_command(Small)
     def small(options, quiet):
         """Does little."""
         seen.append((options, quiet))

@@ -19,7 +19,7 @@ from typing import Any
 
 from interlingua.config import from_mapping
 from interlingua.config.bounds import bounds_of
-from interlingua.config.registry import ANALYSES, BACKENDS, METHODS, TASKS, resolve
+from interlingua.config.registry import ANALYSES, BACKENDS, METHODS, TASKS, resolve_name
 from interlingua.errors import InterlinguaError
 
 Build = Callable[..., Any]
@@ -119,7 +119,7 @@ def of_training() -> Iterator[tuple[str, type, Build]]:
     from interlingua.methods.heads.unmasking_head import UnmaskingHeadConfig
     from interlingua.training import config
     from interlingua.training.feeds import data_config
-    from interlingua.training.silver import SilverConfig
+    from interlingua.training.silver_pairs import SilverConfig
 
     yield "train.data", data_config.DataConfig, train("data")
     yield "train.encoder", config.EncoderConfig, train("encoder")
@@ -134,7 +134,7 @@ def of_training() -> Iterator[tuple[str, type, Build]]:
     silver = {"gold": ["g"], "sentence_encoder": "s", "cross_encoder": "c"}
     yield "silver", SilverConfig, mapped(SilverConfig, **silver)
     for name in sorted(METHODS):
-        yield f"method.{name}", resolve(METHODS, name).Config, method(name)
+        yield f"method.{name}", resolve_name(METHODS, name).Config, method(name)
     head = lambda **values: method("mexma")(head=values)  # noqa: E731
     yield "method.mexma.head", UnmaskingHeadConfig, head
 
@@ -170,14 +170,14 @@ def of_use() -> Iterator[tuple[str, type, Build]]:
     }  # fmt: skip
     yield "backbone", BackboneConfig, called(BackboneConfig, **sizes)
     for name in sorted(ANALYSES):
-        kind = resolve(ANALYSES, name)
+        kind = resolve_name(ANALYSES, name)
         yield f"analysis.{name}", kind, mapped(kind)
     for name in sorted(TASKS):
         if name != "mteb":
-            kind = resolve(TASKS, name)
+            kind = resolve_name(TASKS, name)
             yield f"task.{name}", kind, mapped(kind)
     for name in sorted(BACKENDS):
-        kind = getattr(resolve(BACKENDS, name), "Options", None)
+        kind = getattr(resolve_name(BACKENDS, name), "Options", None)
         if kind is not None:
             yield f"backend.{name}", kind, mapped(kind)
 

@@ -14,7 +14,7 @@ from interlingua.config.bounds import (
     Longest,
     bounds_of,
 )
-from interlingua.config.loader import ValueOrigin, describe
+from interlingua.config.loader import ValueOrigin, describe_type
 
 NAN = float("nan")
 INFINITY = float("inf")
@@ -81,5 +81,5 @@ def test_bounds_are_found_in_alternatives_and_in_lists():
 
 
 def test_a_type_is_described_with_its_bound():
-    assert describe(tuple[int, ...], ValueOrigin()) == "a list"
-    assert describe(int, ValueOrigin(numbers=Between(0, 5))) == "a whole number from 0 to 5"
+    assert describe_type(tuple[int, ...], ValueOrigin()) == "a list"
+    assert describe_type(int, ValueOrigin(numbers=Between(0, 5))) == "a whole number from 0 to 5"

@@ -15,8 +15,8 @@ from interlingua.config.languages import (
     is_locale,
     known,
     parse,
-    resolve,
     resolve_code,
+    resolve_language,
     scripts,
     written_code,
     written_tag,
@@ -59,18 +59,18 @@ mr ms nb nl no pl pt ro ru sk sl sq sr sv sw ta te th tl tr uk ur vi zh
 
 @pytest.mark.parametrize("code", FLORES.split())
 def test_a_flores_code_is_its_own_code(code: str) -> None:
-    assert resolve(code).code == code
+    assert resolve_language(code).code == code
 
 
 def test_the_112_tatoeba_files_are_112_languages() -> None:
-    assert len({resolve(code).code for code in TATOEBA.split()}) == 112
+    assert len({resolve_language(code).code for code in TATOEBA.split()}) == 112
 
 
 def test_two_letter_codes_keep_their_iso1() -> None:
     codes = TRAIN_MIX.split()
     assert len(codes) == 57
     for code in codes:
-        assert resolve(code).iso1 == {"no": "nb"}.get(code, code)
+        assert resolve_language(code).iso1 == {"no": "nb"}.get(code, code)
 
 
 ALIASES = {
@@ -122,12 +122,12 @@ ALIASES = {
     ("given", "code"), [(name, code) for code, names in ALIASES.items() for name in names.split()]
 )
 def test_alias(given: str, code: str) -> None:
-    assert resolve(given).code == resolve(f" {given} ").code == code
+    assert resolve_language(given).code == resolve_language(f" {given} ").code == code
 
 
 def test_a_macro_language_code_with_a_script_is_the_usual_member_in_it() -> None:
-    assert resolve("ara_Latn").code == "arb_Latn"
-    cyrillic = resolve("tuk-Cyrl")
+    assert resolve_language("ara_Latn").code == "arb_Latn"
+    cyrillic = resolve_language("tuk-Cyrl")
     assert (cyrillic.code, cyrillic.iso1, cyrillic.name) == ("tuk_Cyrl", "tk", "Turkmen (Cyrl)")
 
 
@@ -174,7 +174,7 @@ def test_a_code_with_a_region_is_equal_to_the_code_and_written_with_the_region()
 )
 def test_the_code_of_a_country_names_its_language(name, offered):
     with pytest.raises(DataError, match=offered or "use a code") as caught:
-        resolve(name)
+        resolve_language(name)
     assert offered or "did you mean" not in str(caught.value)
 
 
@@ -185,7 +185,7 @@ COUNTRIES |= {"zh-CHS": "zho_Hans", "zh-CHT": "zho_Hant"}
 
 @pytest.mark.parametrize(("name", "code"), COUNTRIES.items())
 def test_a_country_that_is_no_language_stands_for_its_language(name, code):
-    assert resolve(name).code == code
+    assert resolve_language(name).code == code
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ TYPOS = {
 @pytest.mark.parametrize(("typo", "offered"), TYPOS.items())
 def test_an_unknown_language_names_the_nearest(typo: str, offered: str) -> None:
     with pytest.raises(DataError, match=f"language '{typo}'; .*{offered}"):
-        resolve(typo)
+        resolve_language(typo)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_an_unknown_language_names_the_nearest(typo: str, offered: str) -> None:
 )
 def test_nonsense_is_an_error(name: str) -> None:
     with pytest.raises(DataError, match="unknown language"):
-        resolve(name)
+        resolve_language(name)
 
 
 def test_the_table_is_consistent() -> None:
@@ -235,13 +235,13 @@ def test_the_table_is_consistent() -> None:
     assert len(codes) == len({language.name for language in languages})
     for language in languages:
         assert language.code == f"{language.iso3}_{language.script}"
-        assert resolve(language.code) is language
-        assert resolve(language.name) is language or len(language.name) <= 3
+        assert resolve_language(language.code) is language
+        assert resolve_language(language.name) is language or len(language.name) <= 3
         assert language.is_latin == (language.script == "Latn")
         assert language.script in scripts()
     iso1 = [language.iso1 for language in languages if language.iso1]
     assert all(len(code) == 2 for code in iso1)
-    assert {resolve(code).iso1 for code in iso1} == set(iso1)
+    assert {resolve_language(code).iso1 for code in iso1} == set(iso1)
 
 
 FAMILIES = {
@@ -288,7 +288,7 @@ FAMILY_OF = {
 
 @pytest.mark.parametrize(("language", "family"), FAMILY_OF.items())
 def test_families_one_by_one(language: str, family: str) -> None:
-    assert resolve(language).family == family
+    assert resolve_language(language).family == family
 
 
 def test_families_are_glottologs() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from interlingua.config import Between
 from interlingua.config.method_options import read_options
-from interlingua.config.registry import METHODS, resolve
+from interlingua.config.registry import METHODS, resolve_name
 from interlingua.errors import ConfigError
 from interlingua.methods.combination import CombinationConfig
 from interlingua.methods.heads.unmasking_head import UnmaskingHeadConfig
@@ -162,7 +162,7 @@ REFUSED = {
 )
 def test_senseless_options_are_errors(method, options, message):
     with pytest.raises(ConfigError, match=message):
-        resolve(METHODS, method).Config(**options)
+        resolve_name(METHODS, method).Config(**options)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,17 +18,17 @@ def table(**places):
 def test_resolve_imports_what_the_name_stands_for():
     things = table(ordered="collections:OrderedDict")
     for name in ("ordered", "collections:OrderedDict"):
-        assert registry.resolve(things, name) is collections.OrderedDict
+        assert registry.resolve_name(things, name) is collections.OrderedDict
 
 
 def test_unknown_name_offers_the_nearest():
     with pytest.raises(ConfigError, match=r"thing 'mexam'; .*'mexma'"):
-        registry.resolve(table(mexma="x:y", ems="x:z"), "mexam")
+        registry.resolve_name(table(mexma="x:y", ems="x:z"), "mexam")
 
 
 def test_unknown_name_far_from_all_lists_them():
     with pytest.raises(ConfigError, match="known: a, b"):
-        registry.resolve(table(b="x:y", a="x:z"), "something")
+        registry.resolve_name(table(b="x:y", a="x:z"), "something")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_unknown_name_far_from_all_lists_them():
 )
 def test_a_wrong_place_is_one_line(place, message):
     with pytest.raises(ConfigError, match=message) as raised:
-        registry.resolve(table(), place)
+        registry.resolve_name(table(), place)
     assert "\n" not in str(raised.value)
 
 
@@ -53,7 +53,7 @@ def test_code_that_fails_when_it_is_imported_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="ZeroDivisionError"):
-        registry.resolve(table(), "fails_at_once:Class")
+        registry.resolve_name(table(), "fails_at_once:Class")
 
 
 def test_a_name_with_more_behind_it_is_no_place():
@@ -72,5 +72,5 @@ REGISTRIES = [found for found in vars(registry).values() if isinstance(found, re
 def test_every_entry_resolves(known):
     assert known
     for name in known:
-        found = registry.resolve(known, name)
+        found = registry.resolve_name(known, name)
         assert [attribute for attribute in known.needs if not hasattr(found, attribute)] == [], name

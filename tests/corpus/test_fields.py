@@ -8,7 +8,7 @@ import re
 import pytest
 
 from interlingua.config.languages import resolve_code
-from interlingua.corpus.formats.bitext import fields_of, read_pairs, write_pairs
+from interlingua.corpus.formats.bitext import pair_fields, read_pairs, write_pairs
 
 from .conftest import write
 
@@ -69,7 +69,7 @@ def inputs(tmp_path):
 
 
 def shown(pair):
-    found = {name: value for name, value in fields_of(pair).items() if value != ""}
+    found = {name: value for name, value in pair_fields(pair).items() if value != ""}
     return {
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in found.items()

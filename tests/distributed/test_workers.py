@@ -135,7 +135,7 @@ def test_without_ray(monkeypatch):
 def test_mining_with_workers_killed_twice_gives_the_same_bytes(cluster, tmp_path, monkeypatch):
     """One in the middle of the vectors, one in the middle of the tiles."""
     monkeypatch.setattr("interlingua.mining.vectors.PORTION", 200)
-    monkeypatch.setattr("interlingua.retrieval.topk.tiles.LEAST", 256)
+    monkeypatch.setattr("interlingua.retrieval.topk.tiles._LEAST", 256)
     source, target, _ = sides(tmp_path, 300, 1500)
     config = PairSearch(memory=SMALL)
     expected = mine_files(source, target, config, tmp_path / "one", model="m")

@@ -13,7 +13,7 @@ import torch
 
 from interlingua.training.checkpoint import TrainState, load_checkpoint, save_checkpoint, weights_of
 from interlingua.training.config import RunConfig
-from interlingua.training.machine.engine import Engine, whole
+from interlingua.training.machine.engine import Engine, gather_tensor
 from interlingua.training.step import gradients
 from tests.methods.harness import PREFIXES, TINY_OPTIONS, share_of, tiny_batch, tiny_objective
 
@@ -115,7 +115,7 @@ def apart(engine: Engine, case: str) -> float:
         loss = torch.stack([alone(part).loss for part in parts]).mean()
         loss.backward()
         pairs = [
-            (whole(a.grad), b.grad)
+            (gather_tensor(a.grad), b.grad)
             for a, b in zip(shared.parameters(), alone.parameters(), strict=True)
             if b.grad is not None
         ]

@@ -17,7 +17,7 @@ import pytest
 from interlingua.cli import main
 from interlingua.config.registry import CHECKS
 from interlingua.mining.checks import Pairs, find_check
-from interlingua.mining.defaults import DROPPED
+from interlingua.mining.defaults import DEFAULT_CHECKS
 from tests.docs.markdown import follow, run_python
 from tests.mining.cluster import two_workers
 from tests.mining.invented import corpora, sentence, text, write_lines
@@ -114,7 +114,7 @@ def test_the_table_names_every_check_and_its_limit():
             else f"below {rule.default_limit:g}"
         )
         assert limit in table[name]
-        assert ("if requested" in table[name]) == (name not in DROPPED)
+        assert ("if requested" in table[name]) == (name not in DEFAULT_CHECKS)
 
 
 def test_the_methods_page_names_what_is_there():

@@ -320,5 +320,5 @@ def test_two_packages_with_one_name_are_refused(tmp_path, monkeypatch):
         )
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigError, match=r"one\.check:Long, two\.check:Long"):
-        registry.resolve(registry.CHECKS, "long")
-    assert registry.resolve(registry.CHECKS, "hub").__name__ == "Hubness"
+        registry.resolve_name(registry.CHECKS, "long")
+    assert registry.resolve_name(registry.CHECKS, "hub").__name__ == "Hubness"

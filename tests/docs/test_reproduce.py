@@ -12,7 +12,7 @@ import typer
 
 from interlingua.analysis.run import build_analyses
 from interlingua.cli.main import VERBS
-from interlingua.cli.verb import command as command_of
+from interlingua.cli.verb import make_verb_command as command_of
 from interlingua.config import load_config, load_toml
 from interlingua.config.registry import ANALYSES, SUITES, TASKS
 from interlingua.encoder.backends.load import backend_settings

@@ -13,7 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 from typer.main import get_command
 
-from interlingua.cli.verb import command
+from interlingua.cli.verb import make_verb_command
 from interlingua.serving.app import make_app
 from interlingua.serving.model import ServedModel
 from interlingua.serving.settings import ServeSettings
@@ -22,7 +22,7 @@ from tests.tiny import tiny_encoder
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "serve.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 CURLS = [shlex.split(line[2:]) for line in TEXT.splitlines() if line.startswith("$ curl")]
-COMMANDS = [get_command(command(name, "")) for name in ("serve", "score")]
+COMMANDS = [get_command(make_verb_command(name, "")) for name in ("serve", "score")]
 OPTIONS = {option for one in COMMANDS for parameter in one.params for option in parameter.opts}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.config.registry import METHODS, resolve
+from interlingua.config.registry import METHODS, resolve_name
 from interlingua.encoder.encoder import Encoder
 from interlingua.methods.objective import Objective
 from tests.docs.markdown import follow, run_python
@@ -83,13 +83,13 @@ def test_the_search_in_python_is_exact(said, workplace):
 
 
 @pytest.mark.parametrize(
-    "method", sorted(name for name in METHODS if resolve(METHODS, name).nested_terms)
+    "method", sorted(name for name in METHODS if resolve_name(METHODS, name).nested_terms)
 )
 def test_the_table_of_terms_is_what_methods_do(method):
     rows = [line.split("|")[1:4] for line in METHOD_PAGE.read_text(encoding="utf-8").splitlines()]
     table = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows if len(row) == 3}
     nested, once = ([name for name in cell.split(", ") if name] for cell in table[method])
-    objective: type[Objective] = resolve(METHODS, method)
+    objective: type[Objective] = resolve_name(METHODS, method)
     assert sorted(nested) == sorted(objective.nested_terms)
     terms = tiny_objective(method, PREFIXES)(tiny_batch(method)).terms
     assert {name for name in terms if not name.rpartition("_")[2].isdigit()} == set(once)

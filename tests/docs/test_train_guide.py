@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from interlingua.config import to_mapping
-from interlingua.config.registry import METHODS, resolve
+from interlingua.config.registry import METHODS, resolve_name
 from interlingua.corpus.samples.sampling import Caps
 from interlingua.training import config as configs
 from interlingua.training.feeds import data_config
 from interlingua.training.run_folder import MAY_CHANGE
-from interlingua.training.silver import SilverConfig
+from interlingua.training.silver_pairs import SilverConfig
 from interlingua.training.stages import StageConfig
 from tests.docs.markdown import follow
 from tests.docs.reference import check_page, key_table
@@ -62,7 +62,7 @@ def test_the_guide_names_what_may_change():
 
 def method_sections(name):
     """A method's own options, and the sections below them."""
-    cls = resolve(METHODS, name).Config
+    cls = resolve_name(METHODS, name).Config
     yield f'method], name = "{name}"', cls
     for field in dataclasses.fields(cls):
         if dataclasses.is_dataclass(field.default_factory):

@@ -9,7 +9,7 @@ import torch
 from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.post_pooling import PostPooling
-from interlingua.encoder.static import MAX_TOKENS, StaticBackbone, static_config
+from interlingua.encoder.static import STATIC_MAX_TOKENS, StaticBackbone, static_model_config
 
 
 def with_layers(encoder, *layers, shift=None):
@@ -22,8 +22,10 @@ def with_layers(encoder, *layers, shift=None):
 def static_of(vocabulary, dim):
     """Token vectors at random."""
     torch.manual_seed(0)
-    backbone = StaticBackbone(static_config(vocabulary.size, dim, pad_token_id=vocabulary.pad_id))
-    settings = EncodingSettings(include_special=False, max_tokens=MAX_TOKENS)
+    backbone = StaticBackbone(
+        static_model_config(vocabulary.size, dim, pad_token_id=vocabulary.pad_id)
+    )
+    settings = EncodingSettings(include_special=False, max_tokens=STATIC_MAX_TOKENS)
     return Encoder(backbone, vocabulary, settings).eval()
 
 

@@ -11,7 +11,7 @@ import torch
 
 import interlingua
 from interlingua.encoder.encode import token_budget_batches
-from interlingua.encoder.encoder import Encoder, unit_rows
+from interlingua.encoder.encoder import Encoder, as_unit_rows
 from interlingua.errors import ConfigError, DataError
 from tests.tiny import tiny_encoder
 
@@ -121,7 +121,7 @@ def test_cosines_of_sets_and_of_pairs(tiny):
     assert np.allclose(tiny.similarity(one[0], other[0]), [[0.96]])
     assert np.allclose(tiny.similarity_pairwise(one, other[:2]), [0.96, 0.0])
     with pytest.raises(DataError, match=r"\(1, 1, 2\)"):
-        unit_rows(np.zeros((1, 1, 2)))
+        as_unit_rows(np.zeros((1, 1, 2)))
 
 
 @pytest.mark.parametrize(

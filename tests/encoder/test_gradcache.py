@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from interlingua.batches.sentences import split
+from interlingua.batches.sentences import split_batch
 from interlingua.batches.tokens import TokenBatch
 from tests.encoder.conftest import tiny_vocabulary
 from tests.encoder.shapes import tiny_encoder
@@ -87,7 +87,9 @@ def test_it_is_bit_for_bit_the_same_parts_held_at_once(dropout, autocast):
         # Outside of autocast, as in the loop.
         return loss, torch.rand(3), gradients(encoder, loss)
 
-    plain, after, expected = computed(lambda: torch.cat([encoder(p) for p in split(batch, 5)]))
+    plain, after, expected = computed(
+        lambda: torch.cat([encoder(p) for p in split_batch(batch, 5)])
+    )
     encoder.gradcache_sentences = 5
     loss, drawn, found = computed(lambda: encoder(batch))
     assert torch.equal(loss, plain)

@@ -18,7 +18,7 @@ from interlingua.encoder.directories.model_directory import (
     read_directory,
     write_directory,
 )
-from interlingua.encoder.executors.layers import EXECUTORS
+from interlingua.encoder.executors.layers import LAYER_EXECUTORS
 from interlingua.encoder.modeling.attention_weights import first_token_attention, sentence_attention
 from interlingua.errors import CheckpointError
 from tests.encoder.naive import papers_slopes
@@ -175,7 +175,7 @@ def test_states_are_those_of_the_hubs_equations(kind, tmp_path, random_batch):
     with torch.inference_mode():
         assert (states_of(backbone, batch) - expected).abs().max() < 1e-5
     made = []
-    for name, executor in EXECUTORS.items():
+    for name, executor in LAYER_EXECUTORS.items():
         if executor.refusal(backbone, torch.float32) is None:
             states = states_of(executor(backbone, torch.float32), batch)
             assert (states - expected).abs().max() < 1e-5

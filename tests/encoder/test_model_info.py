@@ -4,14 +4,14 @@ import dataclasses
 from types import SimpleNamespace
 
 from interlingua.encoder.directories.model_directory import EncodingSettings
-from interlingua.encoder.model_info import ModelInfo, describe, prompt_text
+from interlingua.encoder.model_info import ModelInfo, describe_encoder, prompt_text
 
 
 def test_a_plain_encoder_is_described_by_what_it_has():
-    info = describe(SimpleNamespace(dim=32))
+    info = describe_encoder(SimpleNamespace(dim=32))
     assert (info.name, info.dim, info.digest) == ("SimpleNamespace", 32, None)
     assert info.revision == "no_revision_available"
-    assert describe(SimpleNamespace(digest=lambda: "ab" * 32)).revision == "abababababab"
+    assert describe_encoder(SimpleNamespace(digest=lambda: "ab" * 32)).revision == "abababababab"
 
 
 def test_what_vectors_are_kept_under():
@@ -24,7 +24,7 @@ def test_what_vectors_are_kept_under():
 
 def test_an_adapter_speaks_for_itself():
     info = ModelInfo(name="me", digest=None, library="function")
-    assert describe(SimpleNamespace(info=info)) is info
+    assert describe_encoder(SimpleNamespace(info=info)) is info
 
 
 def test_prompts_by_name_by_default_and_by_text():

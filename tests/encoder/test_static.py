@@ -14,7 +14,7 @@ from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
 from interlingua.encoder.static import (
     StaticBackbone,
     make_backbone,
-    static_config,
+    static_model_config,
     without,
 )
 from interlingua.errors import ConfigError
@@ -103,10 +103,10 @@ def test_a_copy_and_a_smaller_vocabulary_give_the_same_vectors(static):
 
 
 def test_backbones_by_their_config():
-    assert type(make_backbone(static_config(10, 4))) is StaticBackbone
+    assert type(make_backbone(static_model_config(10, 4))) is StaticBackbone
     assert type(make_backbone(BackboneConfig.preset("ems-tiny", vocab_size=10))) is Backbone
     with pytest.raises(ConfigError, match="only 5 word"):
-        Encoder(StaticBackbone(static_config(5, 4)), _Vocabulary())
+        Encoder(StaticBackbone(static_model_config(5, 4)), _Vocabulary())
 
 
 class _Vocabulary:

@@ -4,7 +4,7 @@ import pytest
 
 from interlingua.errors import DataError, LanguageAbsentError
 from interlingua.evaluation.build import build_tasks, narrowed
-from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.suite import evaluate_suite
 from interlingua.evaluation.tasks.translation.flores import FloresP1
 
 
@@ -24,7 +24,9 @@ def test_each_task_is_run_on_the_languages_that_it_has(
     English is the other side of both.
     """
     wanted = ["de", "it", "Russian", "en"]
-    results = evaluate(number_encoder, ["tatoeba", "xsim"], pair_folder.parent, languages=wanted)
+    results = evaluate_suite(
+        number_encoder, ["tatoeba", "xsim"], pair_folder.parent, languages=wanted
+    )
     names = [[subset.name for subset in result.subsets] for result in results]
     assert names == [["deu-eng", "rus-eng"], ["ita_Latn-eng_Latn"]]
     assert caplog.messages == [

@@ -9,9 +9,9 @@ from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.errors import TaskError
 from interlingua.evaluation import cache
-from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.cache import CachedEncoder
-from tests.encoder.test_roles import Towers
+from interlingua.evaluation.time_limit import Budget, BudgetUsed
+from tests.encoder.test_query_and_passage import Towers
 
 
 def test_each_text_is_embedded_once_and_comes_back_in_order(number_encoder):
@@ -48,7 +48,7 @@ def test_counts_are_of_the_task(number_encoder):
     "wrap", [lambda encoder: encoder, lambda encoder: OwnEncoder(encoder, name="m")]
 )
 def test_cut_texts_are_counted_once_whoever_asks(short_encoder, wrap, monkeypatch, caplog):
-    monkeypatch.setattr(cache, "PORTION_TEXTS", 2)
+    monkeypatch.setattr(cache, "ENCODER_PORTION_TEXTS", 2)
     with CachedEncoder(wrap(short_encoder)) as cached:
         cached.encode(["de1", "de1 de2 de3 de4", "de2", "de2 de3 de4 de5", "de1 de2 de3 de4"])
         assert cached.counts()["texts"] == 4
@@ -61,7 +61,7 @@ def test_cut_texts_are_counted_once_whoever_asks(short_encoder, wrap, monkeypatc
 
 
 def test_a_block_that_is_left_by_an_error_keeps_its_vectors(short_encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr(cache, "PORTION_TEXTS", 2)
+    monkeypatch.setattr(cache, "ENCODER_PORTION_TEXTS", 2)
     texts, real, calls = ["de1", "de2 de3 de4 de5", "de3", "de4", "de5"], short_encoder.encode, []
 
     def stopped(texts, **options):

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from interlingua.encoder.model_info import ModelInfo, describe
+from interlingua.encoder.model_info import ModelInfo, describe_encoder
 from interlingua.errors import ConfigError
 from interlingua.evaluation.cache import kept_folder, unfinished_file, vector_places
 
@@ -13,7 +13,7 @@ from interlingua.evaluation.cache import kept_folder, unfinished_file, vector_pl
 def test_vectors_of_other_weights_settings_or_prompts_are_not_taken(
     short_encoder, number_encoder, tmp_path
 ):
-    base = describe(short_encoder)
+    base = describe_encoder(short_encoder)
     files = {
         unfinished_file(model, encoder, prompt, tmp_path)
         for model, encoder, prompt in [
@@ -26,11 +26,11 @@ def test_vectors_of_other_weights_settings_or_prompts_are_not_taken(
     short_encoder.settings = dataclasses.replace(short_encoder.settings, include_special=False)
     files.add(unfinished_file(base, short_encoder, "", tmp_path))
     assert len(files) == 5
-    assert unfinished_file(describe(number_encoder), number_encoder, "", tmp_path) is None
+    assert unfinished_file(describe_encoder(number_encoder), number_encoder, "", tmp_path) is None
 
 
 def test_name_run_and_gpu_number_decide_no_vector(short_encoder, tmp_path):
-    base = dataclasses.replace(describe(short_encoder), device="cuda:0")
+    base = dataclasses.replace(describe_encoder(short_encoder), device="cuda:0")
     same = dataclasses.replace(base, training={"seed": 1}, device="cuda:1")
     assert unfinished_file(base, short_encoder, "", tmp_path) == unfinished_file(
         same, short_encoder, "", tmp_path
@@ -46,7 +46,7 @@ def test_name_run_and_gpu_number_decide_no_vector(short_encoder, tmp_path):
 
 
 def test_a_cache_comes_before_the_results(short_encoder, tmp_path):
-    info = describe(short_encoder)
+    info = describe_encoder(short_encoder)
     places = vector_places(info, short_encoder, "", tmp_path / "out", tmp_path / "cache")
     assert places["unfinished"] is None
     assert places["kept"].parent == tmp_path / "cache"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.report.comparison import Cell, compare
-from interlingua.evaluation.report.rendering import render
+from interlingua.evaluation.report.comparison import ComparisonCell, compare_results
+from interlingua.evaluation.report.rendering import render_tables
 from interlingua.evaluation.scores import SubsetScores
 from tests.evaluation.results_made import make, values
 
@@ -21,25 +21,25 @@ def test_seeds_become_mean_and_standard_deviation():
         make("ems-s2", scores=(0.7, 0.3)),
         make("other", scores=(0.6, 0.6)),
     ]
-    (table,) = compare(results, group="-s[0-9]")
+    (table,) = compare_results(results, group="-s[0-9]")
     assert table.columns == ["ems (2 seeds)", "other"]
     row = table.rows[0]
     assert row.name == "all_2"
     assert row.cells[0].value == pytest.approx(0.6)
     assert row.cells[0].spread == pytest.approx(np.std([0.7, 0.5], ddof=1))
-    assert row.cells[1] == Cell(0.6)
+    assert row.cells[1] == ComparisonCell(0.6)
 
 
 def test_a_seed_without_the_score_leaves_the_cell_empty():
     short = make("e-s2", groups={"all_2": {"accuracy": 0.5}})
-    (table,) = compare([make("e-s1"), short], group="-s[0-9]")
+    (table,) = compare_results([make("e-s1"), short], group="-s[0-9]")
     assert values(table) == {"all_2": [0.6], "latin_script_1": [None]}
 
 
 def test_what_differs_from_the_baseline_is_marked():
     results = [make("weak", items=WEAK), make("strong", items=STRONG), make("same", items=WEAK)]
     for by in ("groups", "languages", "tasks"):
-        (table,) = compare(results, by=by, baseline="weak")
+        (table,) = compare_results(results, by=by, baseline="weak")
         assert all(
             [cell.differs for cell in row.cells] == [False, True, False] for row in table.rows
         ), by
@@ -47,29 +47,31 @@ def test_what_differs_from_the_baseline_is_marked():
             "† differs from weak: p < 0.05, paired bootstrap of the items, 2,000 resamples, each"
             " row alone"
         ]
-    (table,) = compare(results[:1] + results[2:], baseline="weak")
+    (table,) = compare_results(results[:1] + results[2:], baseline="weak")
     assert table.notes == []
     with pytest.raises(ConfigError, match=r"no column 'week'; .*'weak'"):
-        compare(results, baseline="week")
+        compare_results(results, baseline="week")
 
 
 def test_nothing_is_marked_where_items_were_not_kept_or_are_not_the_score():
     other = make("other", items=STRONG)
     without = make("weak", scores=[np.mean(values) for values in WEAK])
-    (table,) = compare([without, other], baseline="weak")
+    (table,) = compare_results([without, other], baseline="weak")
     assert not any(cell.differs for row in table.rows for cell in row.cells)
     pooled = [
         make(name, items=items, groups={"all_2": {"accuracy": mean}})
         for name, items, mean in (("weak", WEAK, 0.2), ("other", STRONG, 0.9))
     ]
     assert not any(
-        cell.differs for row in compare(pooled, baseline="weak")[0].rows for cell in row.cells
+        cell.differs
+        for row in compare_results(pooled, baseline="weak")[0].rows
+        for cell in row.cells
     )
 
 
 def test_nothing_is_marked_between_unlike_data():
     other = make("other", items=STRONG, data_sha256="0" * 64)
-    (table,) = compare([make("weak", items=WEAK), other], baseline="weak")
+    (table,) = compare_results([make("weak", items=WEAK), other], baseline="weak")
     assert table.comparable == [True, False]
     assert not any(cell.differs for row in table.rows for cell in row.cells)
 
@@ -78,7 +80,7 @@ def test_seeds_are_compared_as_an_arm():
     results = [make(f"weak-s{n}", items=WEAK) for n in (1, 2)] + [
         make(f"strong-s{n}", items=STRONG) for n in (1, 2)
     ]
-    (table,) = compare(results, group="-s[0-9]", baseline="weak")
+    (table,) = compare_results(results, group="-s[0-9]", baseline="weak")
     assert [cell.differs for cell in table.rows[0].cells] == [False, True]
 
 
@@ -88,7 +90,7 @@ def test_costs_of_training():
     )
     dear |= {"cpu_seconds": 7, "peak_rss_bytes": 3 * 2**29}
     results = [make("e-s1", training=cheap), make("e-s2", training=dear), make("minilm")]
-    (table,) = compare(results, costs=True, only="all_2", group="-s[0-9]")
+    (table,) = compare_results(results, costs=True, only="all_2", group="-s[0-9]")
     assert values(table) == {
         "all_2": [0.7, 0.7],
         "training pairs": [2000, None],
@@ -96,7 +98,7 @@ def test_costs_of_training():
         "training wall seconds": [10.5, None],
         "training peak memory, GiB": [3 * 2**29, None],
     }
-    assert "| training peak memory, GiB | 1.50 |  |" in render([table])
+    assert "| training peak memory, GiB | 1.50 |  |" in render_tables([table])
     assert table.rows[1].higher_is_better is None
     assert table.rows[1].cells[0].spread == pytest.approx(np.sqrt(2) * 1000)
 
@@ -120,9 +122,9 @@ def test_the_mean_of_a_transfer_is_over_pairs_of_two_languages():
         return make(name, task="zero_shot_news", subsets=subsets)
 
     results = [transfer("a", 0.5), transfer("b", 0.25)]
-    (table,) = compare(results, by="tasks")
+    (table,) = compare_results(results, by="tasks")
     assert values(table) == {"zero_shot_news: accuracy, mean of 2": [0.5, 0.25]}
-    (table,) = compare(
+    (table,) = compare_results(
         [replace(results[0], subsets=results[0].subsets[2:])], by="tasks"
     )  # requested alone
     assert values(table) == {"zero_shot_news: accuracy": [1.0]}

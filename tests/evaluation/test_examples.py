@@ -9,12 +9,12 @@ from interlingua.errors import DataError
 from interlingua.evaluation.examples import (
     TEXT_CHARACTERS,
     bounded,
+    choose_examples,
     cosine_of,
     cut,
     examples_path,
     rank,
     read_examples,
-    sample,
     write_examples,
     wrong_neighbors,
 )
@@ -56,16 +56,16 @@ def test_two_encoders_keep_the_same_items_as_far_as_both_are_wrong():
     texts = [f"sentence {n}" for n in range(200)]
     rng = np.random.default_rng(0)
     first, second = rng.random(200) < 0.5, rng.random(200) < 0.9
-    kept, other = sample(first, texts, 20), sample(second, texts, 20)
+    kept, other = choose_examples(first, texts, 20), choose_examples(second, texts, 20)
     assert len(kept) == 20
     assert all(first[place] for place in kept)
     last = max(rank(texts[place]) for place in other)
     both = [place for place in kept if second[place] and rank(texts[place]) <= last]
     assert set(both) <= set(other)
     assert len(both) > 5
-    assert sample(first, texts, 5) == kept[:5]
-    assert sample(first, texts, 0) == []
-    assert sample(first, texts, 20, of="deu_Latn-eng_Latn") != kept
+    assert choose_examples(first, texts, 5) == kept[:5]
+    assert choose_examples(first, texts, 0) == []
+    assert choose_examples(first, texts, 20, of="deu_Latn-eng_Latn") != kept
 
 
 def test_round_trip_and_bounds(tmp_path):

@@ -10,7 +10,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from interlingua.evaluation.report.page import headline, page_data, render_page, summary
+from interlingua.evaluation.report.page import (
+    comparison_headline,
+    comparison_summary,
+    page_data,
+    render_comparison,
+)
 from interlingua.report.pages import resource
 from tests.evaluation.page_made import all_pairs, make, panel
 
@@ -66,7 +71,7 @@ def data():
 
 
 def test_one_file_that_loads_nothing(data):
-    html = render_page(data)
+    html = render_comparison(data)
     page = Elements(html)
     loading = {"src", "href", "srcset", "action", "data", "poster"}
     targets = [value for _, name, value in page.attributes if name in loading]
@@ -80,7 +85,7 @@ def test_one_file_that_loads_nothing(data):
 
 
 def test_texts_can_be_anything(data):
-    page = Elements(render_page(data))
+    page = Elements(render_comparison(data))
     assert len(page.scripts) == 3
     assert json.loads(page.scripts[1]) == data
     assert "<" not in page.scripts[1]
@@ -89,7 +94,7 @@ def test_texts_can_be_anything(data):
 
 
 def test_what_the_script_looks_for_is_there(data):
-    page = Elements(render_page(data))
+    page = Elements(render_comparison(data))
     wanted = set(re.findall(r'\$\("([\w-]+)"\)', page.scripts[2])) | set(
         re.findall(r'"(e-\w+)"', page.scripts[2])
     )
@@ -102,7 +107,7 @@ def test_what_the_script_looks_for_is_there(data):
 
 
 def test_empty_parts_are_left_out():
-    html = render_page(page_data([make("a", 0.5, examples={})]))
+    html = render_comparison(page_data([make("a", 0.5, examples={})]))
     assert 'id="panel"' not in html
     assert re.search(r'id="errors"[^>]* hidden', html)
     assert 'href="#errors"' not in html
@@ -110,17 +115,17 @@ def test_empty_parts_are_left_out():
 
 
 def test_headline_and_summary(data):
-    assert headline(data) == "weak, strong and b<script>, side by side"
-    assert summary(data) == "3 tasks, 4 languages. Best scores: strong in 2."
-    assert headline(page_data([make("a", 0.5)])) == "a, measured"
+    assert comparison_headline(data) == "weak, strong and b<script>, side by side"
+    assert comparison_summary(data) == "3 tasks, 4 languages. Best scores: strong in 2."
+    assert comparison_headline(page_data([make("a", 0.5)])) == "a, measured"
     many = page_data([make(name, 0.5) for name in "abcd"])
-    assert headline(many) == "4 models, side by side"
+    assert comparison_headline(many) == "4 models, side by side"
 
 
 def test_how_error_rates_are_sorted_is_told_where_there_are_any():
     told = "an error rate counts as what is left to 100 %"
-    assert told in render_page(page_data([make("a", 0.5, higher_is_better=False)]))
-    assert told not in render_page(page_data([make("a", 0.5)]))
+    assert told in render_comparison(page_data([make("a", 0.5, higher_is_better=False)]))
+    assert told not in render_comparison(page_data([make("a", 0.5)]))
 
 
 def test_two_hundred_languages_stay_small():
@@ -132,7 +137,7 @@ def test_two_hundred_languages_stay_small():
     results = [
         make(name, 0.5, task=f"t{n}", pairs=pairs, items={}) for name in "abcde" for n in range(10)
     ]
-    html = render_page(page_data(results))
+    html = render_comparison(page_data(results))
     assert 500_000 < len(html.encode()) < 3_000_000
 
 
@@ -171,7 +176,7 @@ LEAVE += "pre.textContent = JSON.stringify(found); document.body.append(pre); };
 @needs_browser
 def test_it_runs_in_a_browser(data, tmp_path):
     path = tmp_path / "page.html"
-    path.write_text(render_page(data), encoding="utf-8")
+    path.write_text(render_comparison(data), encoding="utf-8")
     shown = {
         view: seen(path, view) for view in ("", "#task=1&mode=difference", "#task=3&order=script")
     }
@@ -210,7 +215,7 @@ def test_texts_are_sorted_from_a_and_scores_from_the_best(tmp_path):
 
     path = tmp_path / "page.html"
     results = [rates("high", 0.7, 0.8, 0.9), rates("low", 0.1, 0.1, 0.1), make("weak", 0.5)]
-    page = render_page(page_data(results))
+    page = render_comparison(page_data(results))
     path.write_text(f"{page}<script>{LEAVE}{CLICKS}</script>", encoding="utf-8")
     # The page begins with the tasks that every encoder is measured on, so "high" is its second
     # task.
@@ -274,7 +279,7 @@ def test_nothing_is_cut_from_phone_to_projector(tmp_path):
     ]
     path, frames = tmp_path / "page.html", tmp_path / "frames.html"
     path.write_text(
-        f"{render_page(page_data(results))}<script>{MEASURES}</script>", encoding="utf-8"
+        f"{render_comparison(page_data(results))}<script>{MEASURES}</script>", encoding="utf-8"
     )
     shown = "".join(
         f'<iframe src="page.html" width="{width}" height="900"></iframe>'

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.evaluation.parallel import GROUPS, choose_files, read_parallel, unit_vectors
+from interlingua.evaluation.parallel import _GROUPS, choose_files, read_parallel, unit_vectors
 from tests.evaluation.parallel_made import LANGUAGES, LINES, Fixed, random_vectors, write_lines
 from tests.progress_records import Recorded
 
@@ -35,13 +35,13 @@ def test_languages_by_any_name(folder):
 
 def test_groups_have_english():
     sizes = {"muse": 15, "low_resource": 17, "mexma": 81, "mexma_labse": 72, "mexma_dap": 34}
-    assert {name: len(codes) for name, codes in GROUPS.items()} == sizes
+    assert {name: len(codes) for name, codes in _GROUPS.items()} == sizes
 
 
 def test_the_default_is_muse_where_it_is(tmp_path):
-    codes = [*GROUPS["muse"], "fin_Latn"]
+    codes = [*_GROUPS["muse"], "fin_Latn"]
     write_lines(tmp_path / "many", {code: ["a", code] for code in codes})
-    assert set(read_parallel(tmp_path / "many").languages) == set(GROUPS["muse"])
+    assert set(read_parallel(tmp_path / "many").languages) == set(_GROUPS["muse"])
     assert read_parallel(tmp_path / "many", ["fi", "low_resource"]).languages == (
         "eng_Latn",
         "fin_Latn",

@@ -19,7 +19,7 @@ from interlingua.evaluation.results import (
     write_table,
 )
 from interlingua.evaluation.scores import Example, Items
-from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.suite import evaluate_suite
 from tests.evaluation.results_made import make
 
 MTEBS = (
@@ -31,7 +31,7 @@ MTEBS = (
 
 @pytest.fixture
 def result(pair_folder, number_encoder):
-    return evaluate(number_encoder, ["tatoeba"], pair_folder)[0]
+    return evaluate_suite(number_encoder, ["tatoeba"], pair_folder)[0]
 
 
 def test_round_trip(result, tmp_path):
@@ -142,7 +142,7 @@ def test_mtebs_own_files_are_read(tmp_path):
     "options", [{"prompt": "query: "}, {"languages": ["deu", "fra", "rus"]}, {"compare": "text"}]
 )
 def test_other_settings_never_overwrite(result, pair_folder, number_encoder, tmp_path, options):
-    (other,) = evaluate(number_encoder, ["tatoeba"], pair_folder, **options)
+    (other,) = evaluate_suite(number_encoder, ["tatoeba"], pair_folder, **options)
     assert result_path(result, tmp_path) != result_path(other, tmp_path)
     assert result_path(other, tmp_path).parent.name.startswith("no_revision_available-")
 
@@ -168,7 +168,7 @@ def test_folders_of_one_name_with_other_data_never_overwrite(pair_folder, number
         if corpus == "b":
             file = next((tmp_path / corpus / "heldout").glob("deu*"))
             file.write_text("".join(file.read_text().splitlines(keepends=True)[:-1]))
-        (result,) = evaluate(number_encoder, ["tatoeba"], tmp_path / corpus)
+        (result,) = evaluate_suite(number_encoder, ["tatoeba"], tmp_path / corpus)
         files.append(write_result(result, tmp_path / "out"))
     assert len({*files}) == 2
     assert [read_result(file).task for file in files] == ["tatoeba_heldout"] * 2

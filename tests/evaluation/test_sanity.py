@@ -9,7 +9,7 @@ import pytest
 
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.model_info import ModelInfo
-from interlingua.evaluation.sanity import check_encoder, cut_note, own_poolings, probe
+from interlingua.evaluation.sanity import check_sanity, cut_note, own_poolings, probe
 from tests.evaluation.encoders import tiny_encoder
 
 ROWS = {text: row for _, texts in probe() for row, text in enumerate(texts)}
@@ -75,7 +75,7 @@ def test_the_probe_is_two_hundred_sentences_that_differ():
 
 
 def test_nothing_is_said_of_an_encoder_that_is_read_well():
-    found = check_encoder(Understands(), info(), dot_tasks=["beir"])
+    found = check_sanity(Understands(), info(), dot_tasks=["beir"])
     assert found.warnings == ()
     assert found.measured["retrieved"] == {"as requested": 1.0, "prompt='query: '": 1.0}
     assert abs(found.measured["unrelated_cosine"]) < 0.05
@@ -85,7 +85,7 @@ def test_nothing_is_said_of_an_encoder_that_is_read_well():
 
 def test_another_pooling_that_is_clearly_better_is_named():
     encoder = Understands(noise=1.5, others={"mean": 1.5, "cls": 0.1, "max": 1.5})
-    found = check_encoder(encoder, info())
+    found = check_sanity(encoder, info())
     (warning,) = found.warnings
     assert warning.startswith(
         "with pooling=cls it finds its sentence in 100 % of 340 searches instead of "
@@ -101,16 +101,16 @@ def test_another_pooling_that_is_clearly_better_is_named():
 
 def test_a_little_better_is_not_enough():
     encoder = Understands(noise=1.0, others={"cls": 0.97})
-    found = check_encoder(encoder, info())
+    found = check_sanity(encoder, info())
     assert found.measured["retrieved"]["pooling=cls"] >= found.measured["retrieved"]["as requested"]
     assert found.warnings == ()
 
 
 def test_a_prompt_of_the_models_own_that_is_clearly_better_is_named():
     encoder = Understands(noise=1.5, with_prompt={"search: ": 0.1}, prompts=["search: "])
-    assert "with prompt='search: ' it finds" in check_encoder(encoder, info()).warnings[0]
-    assert check_encoder(encoder, info(), prompt="search: ").warnings == ()
-    assert check_encoder(encoder, info(), prompt="x: ").measured["retrieved"].keys() == {
+    assert "with prompt='search: ' it finds" in check_sanity(encoder, info()).warnings[0]
+    assert check_sanity(encoder, info(), prompt="search: ").warnings == ()
+    assert check_sanity(encoder, info(), prompt="x: ").measured["retrieved"].keys() == {
         "as requested"
     }
 
@@ -119,28 +119,28 @@ def test_a_prompt_of_the_models_own_that_is_clearly_better_is_named():
     "name", ["intfloat/multilingual-e5-small", "me5", "nomic-ai/nomic-embed-text-v1.5"]
 )
 def test_what_a_model_is_called_decides_nothing(name):
-    assert check_encoder(Understands(), info(name)).warnings == ()
-    assert check_encoder(Understands(), info(name), prompt="find: ").warnings == ()
+    assert check_sanity(Understands(), info(name)).warnings == ()
+    assert check_sanity(Understands(), info(name), prompt="find: ").warnings == ()
 
 
 def test_a_common_prompt_that_is_clearly_better_is_found_under_any_name():
     encoder = Understands(noise=1.5, with_prompt={"query: ": 0.1})
-    assert "with prompt='query: ' it finds" in check_encoder(encoder, info("mine")).warnings[0]
+    assert "with prompt='query: ' it finds" in check_sanity(encoder, info("mine")).warnings[0]
 
 
 def test_a_pooling_that_is_not_the_models_own_is_said():
     encoder = Understands()
     encoder.own_pooling = "mean"
-    (warning,) = check_encoder(encoder, info(pooling="cls", pooling_from="requested")).warnings
+    (warning,) = check_sanity(encoder, info(pooling="cls", pooling_from="requested")).warnings
     assert "pooling cls" in warning
     assert "mean; drop --pooling" in warning
-    assert check_encoder(encoder, info(pooling="mean", pooling_from="requested")).warnings == ()
+    assert check_sanity(encoder, info(pooling="mean", pooling_from="requested")).warnings == ()
     encoder.own_pooling = None
-    assert check_encoder(encoder, info(pooling="cls", pooling_from="requested")).warnings == ()
+    assert check_sanity(encoder, info(pooling="cls", pooling_from="requested")).warnings == ()
 
 
 def test_vectors_in_a_narrow_cone_are_said():
-    found = check_encoder(Understands(offset=1.0), info())
+    found = check_sanity(Understands(offset=1.0), info())
     assert "a mean cosine of 0.9" in found.warnings[0]
     assert found.measured["unrelated_cosine"] > 0.9
     assert found.measured["retrieved"]["as requested"] == 1.0
@@ -152,7 +152,7 @@ def test_vectors_that_tell_nothing_apart_are_said(constant, what):
     encoder.vectors = lambda texts, noise: (
         np.full((len(texts), 4), constant) * (1 + 1e-8 * len(texts[0]))
     )
-    (warning,) = check_encoder(encoder, info(), dot_tasks=["beir"]).warnings
+    (warning,) = check_sanity(encoder, info(), dot_tasks=["beir"]).warnings
     assert warning.startswith(
         f"the vectors of all sentences are {what}, so no score means anything"
     )
@@ -160,8 +160,8 @@ def test_vectors_that_tell_nothing_apart_are_said(constant, what):
 
 def test_unequal_lengths_matter_only_to_inner_products():
     encoder = Understands(scale=lambda rows: 1 + rows % 3)
-    assert check_encoder(encoder, info()).warnings == ()
-    (warning,) = check_encoder(encoder, info(), dot_tasks=["beir"]).warnings
+    assert check_sanity(encoder, info()).warnings == ()
+    (warning,) = check_sanity(encoder, info(), dot_tasks=["beir"]).warnings
     assert warning.startswith(
         "beir compares by inner product, but the vectors' lengths vary by 42 %"
     )
@@ -174,7 +174,7 @@ def test_the_unrelated_cosine_is_that_of_a_double_loop():
     cosines = [
         a[i] @ b[j] for a in unit for b in unit for i in range(34) for j in range(34) if i != j
     ]
-    assert check_encoder(encoder, info()).measured["unrelated_cosine"] == pytest.approx(
+    assert check_sanity(encoder, info()).measured["unrelated_cosine"] == pytest.approx(
         np.mean(cosines)
     )
 
@@ -200,7 +200,7 @@ def test_one_pass_gives_every_pooling_of_ours(own, normalize):
 
 def test_ours_are_tried_with_every_pooling(own):
     for encoder in (own, OwnEncoder(own, name="m", pooling="max")):
-        found = check_encoder(
+        found = check_sanity(
             encoder, encoder.info if encoder is not own else info("m", pooling="mean")
         )
         assert len(found.measured["retrieved"]) == 4  # three poolings and a prompt

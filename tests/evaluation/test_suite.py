@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from interlingua.encoder.directories.model_directory import EncodingSettings
-from interlingua.encoder.model_info import describe
+from interlingua.encoder.model_info import describe_encoder
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.report.rendering import cut_texts
 from interlingua.evaluation.results import read_result
-from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.suite import evaluate_suite
 from interlingua.evaluation.tasks.translation.xsim import XSim
 from tests.evaluation.encoders import tiny_encoder
 from tests.progress_records import Recorded
 
 
 def test_tasks_share_their_texts(pair_folder, aligned_folder, number_encoder):
-    results = evaluate(number_encoder, ["tatoeba", "xsim", XSim(k=2)], pair_folder.parent)
+    results = evaluate_suite(number_encoder, ["tatoeba", "xsim", XSim(k=2)], pair_folder.parent)
     names = ["tatoeba_tatoeba_laser", "xsim_flores200_devtest", "xsim_flores200_devtest"]
     assert [result.task for result in results] == names
     # 3 x 10 sentences and 10 English ones; then 2 x 8, with their English among the ten; then
@@ -37,14 +37,14 @@ def test_results_are_written_as_soon_as_a_task_ends(pair_folder, number_encoder,
             raise RuntimeError("stop")
 
     with pytest.raises(RuntimeError):
-        evaluate(number_encoder, ["tatoeba", Broken()], pair_folder, output=tmp_path / "out")
+        evaluate_suite(number_encoder, ["tatoeba", Broken()], pair_folder, output=tmp_path / "out")
     (file,) = (tmp_path / "out").rglob("*.json")
     assert file.relative_to(tmp_path / "out").parts[0] == "results"
     assert read_result(file).main_score == pytest.approx(2.8 / 3)
 
 
 def test_prompt_languages_and_compare_reach_the_tasks(pair_folder, number_encoder):
-    (result,) = evaluate(
+    (result,) = evaluate_suite(
         number_encoder,
         ["tatoeba"],
         pair_folder,
@@ -64,7 +64,7 @@ def test_prompt_languages_and_compare_reach_the_tasks(pair_folder, number_encode
 def test_a_prompt_by_its_name_is_the_same_column_as_its_text(pair_folder, number_encoder):
     number_encoder.settings = EncodingSettings(prompts={"query": "query: "})
     found = [
-        evaluate(number_encoder, ["tatoeba"], pair_folder, prompt=prompt)[0]
+        evaluate_suite(number_encoder, ["tatoeba"], pair_folder, prompt=prompt)[0]
         for prompt in ("query", "query: ")
     ]
     assert [result.provenance["prompt"] for result in found] == ["query: ", "query: "]
@@ -73,13 +73,13 @@ def test_a_prompt_by_its_name_is_the_same_column_as_its_text(pair_folder, number
 
 def test_unknown_task_before_any_work(pair_folder, number_encoder):
     with pytest.raises(ConfigError, match=r"task 'tatoebe'; .*'tatoeba'"):
-        evaluate(number_encoder, ["tatoeba", "tatoebe"], pair_folder)
+        evaluate_suite(number_encoder, ["tatoeba", "tatoebe"], pair_folder)
     assert number_encoder.calls == []
 
 
 def test_progress_is_that_of_the_whole_suite(pair_folder, aligned_folder, number_encoder):
     told = Recorded()
-    evaluate(
+    evaluate_suite(
         number_encoder,
         ["tatoeba", "xsim"],
         pair_folder.parent,
@@ -110,22 +110,22 @@ def test_a_suite_that_is_stopped_goes_on_where_it_was(
 ):
     out = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
-        evaluate(short_encoder, ["tatoeba", Stop()], pair_folder, output=out)
+        evaluate_suite(short_encoder, ["tatoeba", Stop()], pair_folder, output=out)
     (kept,) = out.rglob("unfinished-*")
     assert kept.parent == out / "results" / "Encoder"
-    (again,) = evaluate(short_encoder, ["tatoeba"], pair_folder, output=out)
+    (again,) = evaluate_suite(short_encoder, ["tatoeba"], pair_folder, output=out)
     assert again.provenance["encoded_texts"] == 0
     assert again.provenance["texts"] == 40
     assert not kept.exists()
-    (anew,) = evaluate(short_encoder, ["tatoeba"], pair_folder)
+    (anew,) = evaluate_suite(short_encoder, ["tatoeba"], pair_folder)
     assert anew.provenance["encoded_texts"] == 40
     assert anew.subsets == again.subsets
 
 
 def test_a_cache_serves_further_calls_and_says_what_it_holds(pair_folder, short_encoder, tmp_path):
     keeps = {"cache": tmp_path / "kept", "output": tmp_path / "out"}
-    (first,) = evaluate(short_encoder, ["tatoeba"], pair_folder, **keeps)
-    (again,) = evaluate(short_encoder, ["tatoeba"], pair_folder, **keeps)
+    (first,) = evaluate_suite(short_encoder, ["tatoeba"], pair_folder, **keeps)
+    (again,) = evaluate_suite(short_encoder, ["tatoeba"], pair_folder, **keeps)
     assert [result.provenance["encoded_texts"] for result in (first, again)] == [40, 0]
     assert again.subsets == first.subsets
     assert again.provenance["truncated_texts"] == first.provenance["truncated_texts"]
@@ -135,35 +135,35 @@ def test_a_cache_serves_further_calls_and_says_what_it_holds(pair_folder, short_
     assert about["identity"] == short_encoder.digest()
     assert (about["prompt"], about["settings"]["max_tokens"], about["device"]) == ("", 3, "cpu")
     assert list((tmp_path / "out").rglob("unfinished*")) == []
-    evaluate(short_encoder, ["tatoeba"], pair_folder, prompt="de9 ", **keeps)
+    evaluate_suite(short_encoder, ["tatoeba"], pair_folder, prompt="de9 ", **keeps)
     short_encoder.settings = dataclasses.replace(short_encoder.settings, pooling="max")
-    evaluate(short_encoder, ["tatoeba"], pair_folder, **keeps)
+    evaluate_suite(short_encoder, ["tatoeba"], pair_folder, **keeps)
     assert len(list((tmp_path / "kept").iterdir())) == 3
 
 
 def test_a_suite_that_is_killed_goes_on_with_its_cache(pair_folder, short_encoder, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        evaluate(short_encoder, ["tatoeba", Stop()], pair_folder, cache=tmp_path / "kept")
-    (again,) = evaluate(short_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept")
+        evaluate_suite(short_encoder, ["tatoeba", Stop()], pair_folder, cache=tmp_path / "kept")
+    (again,) = evaluate_suite(short_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept")
     assert (again.provenance["encoded_texts"], again.provenance["reused_texts"]) == (0, 60)
 
 
 def test_vectors_of_an_unknown_model_are_not_kept(pair_folder, number_encoder, tmp_path):
     with pytest.raises(ConfigError, match="NumberEncoder can't be kept"):
-        evaluate(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept")
-    named = dataclasses.replace(describe(number_encoder), kept_as="numbers 1")
-    evaluate(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept", model=named)
-    (again,) = evaluate(
+        evaluate_suite(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept")
+    named = dataclasses.replace(describe_encoder(number_encoder), kept_as="numbers 1")
+    evaluate_suite(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept", model=named)
+    (again,) = evaluate_suite(
         number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept", model=named
     )
     assert again.provenance["encoded_texts"] == 0
 
 
 def test_a_check_warns_and_is_in_the_results(pair_folder, short_encoder, caplog):
-    (result,) = evaluate(short_encoder, ["tatoeba"], pair_folder)
+    (result,) = evaluate_suite(short_encoder, ["tatoeba"], pair_folder)
     assert result.provenance["sanity"] is None
-    model = dataclasses.replace(describe(short_encoder), name="multilingual-e5-tiny")
-    (result,) = evaluate(short_encoder, ["tatoeba"], pair_folder, check=True, model=model)
+    model = dataclasses.replace(describe_encoder(short_encoder), name="multilingual-e5-tiny")
+    (result,) = evaluate_suite(short_encoder, ["tatoeba"], pair_folder, check=True, model=model)
     sanity = result.provenance["sanity"]
     assert sanity["sentences"] == 204
     assert sanity["warnings"] == [record.message for record in caplog.records]
@@ -178,7 +178,7 @@ def test_cut_texts_are_a_note_and_in_the_provenance(pair_folder, short_encoder, 
     (pair_folder / "deu-eng.tsv").write_text(
         "de1 de2 de3 de4\ten1\nde5\ten1 en2\n", encoding="utf-8"
     )
-    (result,) = evaluate(short_encoder, ["tatoeba"], pair_folder, languages=["de"])
+    (result,) = evaluate_suite(short_encoder, ["tatoeba"], pair_folder, languages=["de"])
     assert (result.provenance["texts"], result.provenance["truncated_texts"]) == (4, 1)
     assert cut_texts([result]) == "1 of 4 texts of tatoeba_tatoeba_laser were cut to 3 tokens"
     assert result.notes == (
@@ -250,7 +250,9 @@ def test_nothing_named():
 def test_prompts_by_role_are_in_the_results(tmp_path, number_encoder):
     (tmp_path / "sw.dev.questions.tsv").write_text("q\t0\twhat 1?\tx\n")
     (tmp_path / "sw.dev.passages.txt").write_text("text 1\n")
-    (result,) = evaluate(number_encoder, ["tydi_goldp"], tmp_path, role_prompts={"query": "ask: "})
+    (result,) = evaluate_suite(
+        number_encoder, ["tydi_goldp"], tmp_path, role_prompts={"query": "ask: "}
+    )
     assert result.provenance["model"]["overrides"] == ("query_prompt='ask: '",)
     assert result.provenance["role_prompts"] == {"query": "ask: ", "passage": ""}
     assert [call[0] for call in number_encoder.calls] == [None, "ask: "]
@@ -262,14 +264,14 @@ def test_a_model_may_be_a_folder_and_a_suite_a_name(
     encoder = tiny_encoder(word_vocabulary)
     encoder.save(tmp_path / "m")
     monkeypatch.setenv("INTERLINGUA_DATA", str(pair_folder))
-    [named] = evaluate(tmp_path / "m", "tatoeba", check=False)
-    [given] = evaluate(encoder, ["tatoeba"], pair_folder)
+    [named] = evaluate_suite(tmp_path / "m", "tatoeba", check=False)
+    [given] = evaluate_suite(encoder, ["tatoeba"], pair_folder)
     assert named.main_score == given.main_score
     assert named.provenance["model"]["name"] == "m"
     monkeypatch.delenv("INTERLINGUA_DATA")
     with pytest.raises(DataError, match="INTERLINGUA_DATA"):
-        evaluate(encoder, "tatoeba")
+        evaluate_suite(encoder, "tatoeba")
     with pytest.raises(ConfigError, match=r"got list; .*\(encoder, suite, data\)"):
-        evaluate(["tatoeba"], encoder, pair_folder)
+        evaluate_suite(["tatoeba"], encoder, pair_folder)
     with pytest.raises(ConfigError, match=r"got str; .*\(encoder, suite, data\)"):
-        evaluate("tatoeba", encoder)
+        evaluate_suite("tatoeba", encoder)

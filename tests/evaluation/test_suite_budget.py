@@ -5,17 +5,17 @@ import json
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.evaluation.budget import Budget
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.results import result_path
-from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.suite import evaluate_suite
 from interlingua.evaluation.tasks.classification.few_shot import FewShotFolder
 from interlingua.evaluation.tasks.classification.zero_shot import ZeroShotFolder
 from interlingua.evaluation.tasks.translation.bucc import BuccBestF1, BuccMTEB
 from interlingua.evaluation.tasks.translation.flores import FloresP1
 from interlingua.evaluation.tasks.translation.ntrex import NtrexF1
 from interlingua.evaluation.tasks.translation.tatoeba import Tatoeba
+from interlingua.evaluation.time_limit import Budget
 from tests.evaluation.files import write_rows
 from tests.evaluation.tasks.topics import write_topics
 from tests.evaluation.tasks.translation.test_bucc import write_split
@@ -33,7 +33,7 @@ class Clock:
 
 def run(encoder, seconds, suite, data, **options):
     budget = Budget(seconds, clock=Clock(encoder))
-    return evaluate(encoder, suite, data, budget=budget, **options), budget
+    return evaluate_suite(encoder, suite, data, budget=budget, **options), budget
 
 
 def test_what_was_embedded_in_time_is_scored_under_a_name_of_its_own(
@@ -49,7 +49,7 @@ def test_what_was_embedded_in_time_is_scored_under_a_name_of_its_own(
     assert result.notes == ("the budget of 15s was used: 1 of 3 scored, left out: fra, rus",)
     assert result.provenance["encoded_texts"] == 20
     assert result.provenance["texts"] == 20
-    (whole,) = evaluate(number_encoder, ["tatoeba"], pair_folder)
+    (whole,) = evaluate_suite(number_encoder, ["tatoeba"], pair_folder)
     assert whole.subsets[0] == result.subsets[0]
     assert result_path(whole, tmp_path) != result_path(result, tmp_path)
     (file,) = (tmp_path / "out").rglob("*.json")
@@ -117,7 +117,7 @@ def test_every_part_can_be_scored_alone(task, parts, tmp_path, number_encoder):
     (made,) = build_tasks([task])
     assert sorted(made.parts(tmp_path)) == parts
     for part in parts:
-        (result,) = evaluate(number_encoder, build_tasks([task], languages=[part]), tmp_path)
+        (result,) = evaluate_suite(number_encoder, build_tasks([task], languages=[part]), tmp_path)
         assert len(result.subsets) == 1
 
 

@@ -11,7 +11,7 @@ import pytest
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.errors import ConfigError
 from interlingua.evaluation.build import build_tasks
-from interlingua.evaluation.suite import checked_shard, evaluate
+from interlingua.evaluation.suite import checked_shard, evaluate_suite
 from interlingua.evaluation.tasks.retrieval import passages
 from interlingua.evaluation.tasks.retrieval.retrieval import Beir
 from tests.evaluation.files import write_rows
@@ -40,7 +40,7 @@ def folder(tmp_path):
 
 @pytest.fixture(autouse=True)
 def portions_of_2(monkeypatch):
-    monkeypatch.setattr(passages, "PORTION_TEXTS", 2)
+    monkeypatch.setattr(passages, "STREAM_PORTION_TEXTS", 2)
 
 
 def passages_read(encoder):
@@ -49,18 +49,18 @@ def passages_read(encoder):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 9])
 def test_shards_join_to_the_result_of_one_run(folder, tmp_path, number_encoder, count):
-    (whole,) = evaluate(number_encoder, [Beir()], folder, model=INFO)
+    (whole,) = evaluate_suite(number_encoder, [Beir()], folder, model=INFO)
     texts = sorted(passages_read(number_encoder))
     shares = []
     for number in range(1, count + 1):
         number_encoder.texts.clear()
         how = {"model": INFO, "cache": tmp_path / "c", "shard": f"{number}/{count}"}
-        assert evaluate(number_encoder, [Beir()], folder, **how) == []
+        assert evaluate_suite(number_encoder, [Beir()], folder, **how) == []
         shares.append(passages_read(number_encoder))
     assert sorted(itertools.chain(*shares)) == texts
     assert max(map(len, shares)) - min(map(len, shares)) <= 4
     number_encoder.texts.clear()
-    (joined,) = evaluate(number_encoder, [Beir()], folder, model=INFO, cache=tmp_path / "c")
+    (joined,) = evaluate_suite(number_encoder, [Beir()], folder, model=INFO, cache=tmp_path / "c")
     assert passages_read(number_encoder) == []
     assert joined.subsets == whole.subsets
 
@@ -77,9 +77,9 @@ def test_a_shard_that_was_stopped_goes_on(folder, tmp_path, number_encoder):
 
     number_encoder.encode = stops
     with pytest.raises(KeyboardInterrupt):
-        evaluate(number_encoder, [Beir()], folder, **how)
+        evaluate_suite(number_encoder, [Beir()], folder, **how)
     first = list(number_encoder.texts)
-    evaluate(number_encoder, [Beir()], folder, **how)
+    evaluate_suite(number_encoder, [Beir()], folder, **how)
     assert len(first) == 4
     assert len(number_encoder.texts) == len(set(number_encoder.texts)) == 11
 
@@ -87,7 +87,7 @@ def test_a_shard_that_was_stopped_goes_on(folder, tmp_path, number_encoder):
 def test_progress_ends_at_the_last_passage(folder, tmp_path, number_encoder):
     seen = Recorded()
     how = {"model": INFO, "cache": tmp_path, "shard": "2/2"}
-    evaluate(number_encoder, [Beir()], folder, progress=seen, **how)
+    evaluate_suite(number_encoder, [Beir()], folder, progress=seen, **how)
     assert seen.counts[-1] == (11, 11)
     assert np.all(np.diff([done for _, done, _ in seen.states]) > 0)
 

@@ -24,7 +24,7 @@ from interlingua.encoder.modeling.backbone import BackboneConfig
 from interlingua.errors import ConfigError
 from interlingua.training.build import MicroBatches, build_objective, feeds_of
 from interlingua.training.config import EncoderConfig, load_train_config
-from interlingua.training.feeds.feeds import open_data
+from interlingua.training.feeds.open_feeds import open_data
 from interlingua.training.machine.engine import Engine
 from interlingua.training.optimization.optim import build_optimizer, set_learning_rate
 from interlingua.training.optimization.schedules import learning_rate_factor, peak_learning_rate

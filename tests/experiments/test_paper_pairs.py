@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.training.config import load_train_config
 from interlingua.training.exposure import exposure_lines
-from interlingua.training.feeds.feeds import make_plan
+from interlingua.training.feeds.open_feeds import make_plan
 from tests.experiments.test_experiments import ROOT
 
 FOLDER = ROOT / "multilingual_ir"
@@ -42,7 +42,7 @@ def trained_on(name):
 
 
 def codes(pair):
-    return frozenset(resolve(side).code for side in pair.split("-"))
+    return frozenset(resolve_language(side).code for side in pair.split("-"))
 
 
 class Corpus:
@@ -64,7 +64,8 @@ ROWS = sorted(
 def test_the_exposure_table_of_a_row_is_the_papers(name, monkeypatch):
     monkeypatch.setenv("INTERLINGUA_DATA", "/data")
     pairs = [
-        tuple(sorted(resolve(code).code for code in pair)) for pair in combinations(LANGUAGES, 2)
+        tuple(sorted(resolve_language(code).code for code in pair))
+        for pair in combinations(LANGUAGES, 2)
     ]
     # pairs without English are the most, as in WikiMatrix of 11 languages
     counts = [

@@ -19,7 +19,7 @@ from interlingua.exporters.graphs import export_graphs
 from interlingua.exporters.runtimes import OnnxRuntime, runtimes
 from interlingua.exporters.sentence_transformers import ExportSettings
 from interlingua.exporters.verify import SAMPLES
-from interlingua.storage.locate import HUB_FILES
+from interlingua.storage.locate import _HUB_FILES
 from tests.encoder.builders import closeness, with_layers
 from tests.encoder.shapes import JINA_BERT_QK_NORM, MODERNBERT
 
@@ -130,7 +130,7 @@ def test_options_that_would_be_ignored_are_refused(model, tmp_path, kinds, dtype
 def test_the_hub_is_asked_for_every_file_that_loading_needs(compact, tmp_path):
     for path in [path for path in compact.rglob("*") if path.is_file()]:
         name = path.relative_to(compact).as_posix()
-        if any(fnmatch.fnmatch(name, pattern) for pattern in HUB_FILES):
+        if any(fnmatch.fnmatch(name, pattern) for pattern in _HUB_FILES):
             (tmp_path / "hub" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, tmp_path / "hub" / name)
     assert np.array_equal(

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from interlingua.exporters.graph_usage import TEXTS, graph_usage
+from interlingua.exporters.graph_usage import _TEXTS, graph_usage
 from interlingua.exporters.graphs import export_graphs
 
 WITHOUT_TORCH = "import sys; sys.modules['torch'] = sys.modules['interlingua'] = None\n"
@@ -31,7 +31,7 @@ def test_the_lines_of_the_card_run_without_torch_and_give_our_vectors(
         check=True,
     )
     shown = [float(word) for word in done.stdout.replace("[", " ").replace("]", " ").split()]
-    own = encoder.encode(TEXTS, prompt="query")
+    own = encoder.encode(_TEXTS, prompt="query")
     assert shown == pytest.approx((own @ own.T).ravel().tolist(), abs=1e-5)
 
 

@@ -12,7 +12,7 @@ from interlingua.encoder.modeling.backbone import BackboneConfig
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.exporters.graphs import export_graphs
 from interlingua.exporters.runtimes import StockRuntime
-from interlingua.exporters.sentence_transformers import ExportSettings, export, find_model
+from interlingua.exporters.sentence_transformers import ExportSettings, export_model, find_model
 from interlingua.exporters.shrink import ShrinkOptions
 from interlingua.exporters.verify import SAMPLES
 from interlingua.vocabulary.sentencepiece_training import train_vocabulary
@@ -26,7 +26,7 @@ pytest.importorskip("sentence_transformers")
     ("dtype", "closeness"), [("float32", 1e-5), ("float16", 1e-4), ("bfloat16", 1e-2)]
 )
 def test_export_is_a_checked_directory_with_a_card(encoder, model, tmp_path, dtype, closeness):
-    verification = export(model, tmp_path / "out", ExportSettings(dtype=dtype))
+    verification = export_model(model, tmp_path / "out", ExportSettings(dtype=dtype))
     assert verification.minimum > 1 - closeness
     card = (tmp_path / "out" / "README.md").read_text()
     assert "# out" in card
@@ -75,23 +75,23 @@ def test_a_failed_check_leaves_nothing(model, tmp_path, monkeypatch):
 
     monkeypatch.setattr(module.Encoder, "save", save_damaged)
     with pytest.raises(CheckpointError, match="hidden states differ"):
-        export(model, tmp_path / "out")
+        export_model(model, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    assert export(model, tmp_path / "out", ExportSettings(check=False)) is None
+    assert export_model(model, tmp_path / "out", ExportSettings(check=False)) is None
 
 
 def test_an_existing_directory_is_kept_unless_asked(model, tmp_path):
-    export(model, tmp_path / "out", ExportSettings(check=False))
+    export_model(model, tmp_path / "out", ExportSettings(check=False))
     with pytest.raises(DataError, match="already there"):
-        export(model, tmp_path / "out", ExportSettings(check=False))
-    export(model, tmp_path / "out", ExportSettings(check=False, overwrite=True))
+        export_model(model, tmp_path / "out", ExportSettings(check=False))
+    export_model(model, tmp_path / "out", ExportSettings(check=False, overwrite=True))
 
 
 def test_what_stock_modules_cannot_express_is_refused(encoder, tmp_path):
     encoder.settings = dataclasses.replace(encoder.settings, include_special=False)
     encoder.save(tmp_path / "m")
     with pytest.raises(CheckpointError, match="without special tokens"):
-        export(tmp_path / "m", tmp_path / "out")
+        export_model(tmp_path / "m", tmp_path / "out")
     encoder.settings = dataclasses.replace(encoder.settings, include_special=True)
     vocabulary = encoder.vocabulary
     encoder.vocabulary = Vocabulary(
@@ -99,8 +99,8 @@ def test_what_stock_modules_cannot_express_is_refused(encoder, tmp_path):
     )
     encoder.save(tmp_path / "m")
     with pytest.raises(CheckpointError, match="segments words"):
-        export(tmp_path / "m", tmp_path / "out")
-    export(tmp_path / "m", tmp_path / "out", ExportSettings(check=False))
+        export_model(tmp_path / "m", tmp_path / "out")
+    export_model(tmp_path / "m", tmp_path / "out", ExportSettings(check=False))
 
 
 def test_alibi_needs_code_of_the_hub_and_the_card_says_so(framed, tmp_path):
@@ -108,11 +108,11 @@ def test_alibi_needs_code_of_the_hub_and_the_card_says_so(framed, tmp_path):
     config = BackboneConfig(vocab_size=framed.size, intermediate_size=48, **sizes, **JINA_BERT)
     Encoder.from_scratch(config, framed).save(tmp_path / "m")
     with pytest.raises(CheckpointError, match="ALiBi"):
-        export(tmp_path / "m", tmp_path / "out")
+        export_model(tmp_path / "m", tmp_path / "out")
     with pytest.raises(CheckpointError, match="ALiBi"):
         export_graphs(tmp_path / "m", tmp_path / "out", ("compact",))
     assert not (tmp_path / "out").exists()
-    export(tmp_path / "m", tmp_path / "out", ExportSettings(check=False))
+    export_model(tmp_path / "m", tmp_path / "out", ExportSettings(check=False))
     card = (tmp_path / "out" / "README.md").read_text()
     assert 'SentenceTransformer("out", trust_remote_code=True)' in card
     again = Encoder.load(tmp_path / "out")
@@ -121,7 +121,7 @@ def test_alibi_needs_code_of_the_hub_and_the_card_says_so(framed, tmp_path):
 
 def test_an_unknown_dtype_is_named(model, tmp_path):
     with pytest.raises(ConfigError, match="dtype 'int4' is unknown"):
-        export(model, tmp_path / "out", ExportSettings(dtype="int4"))
+        export_model(model, tmp_path / "out", ExportSettings(dtype="int4"))
 
 
 def test_what_is_no_model_of_ours_is_kept(model, tmp_path):
@@ -129,7 +129,7 @@ def test_what_is_no_model_of_ours_is_kept(model, tmp_path):
     mine.parent.mkdir()
     mine.write_text("{}")
     with pytest.raises(ConfigError, match="out holds other"):
-        export(model, tmp_path / "out", ExportSettings(check=False, overwrite=True))
+        export_model(model, tmp_path / "out", ExportSettings(check=False, overwrite=True))
     with pytest.raises(ConfigError, match="out holds other"):
         Encoder.load(model).save(tmp_path / "out")
     assert mine.read_text() == "{}"
@@ -140,7 +140,7 @@ def test_token_vectors_are_exported_in_int8_and_transformers_are_not(
 ):
     static_encoder.save(tmp_path / "static")
     for dtype, closeness in (("float32", 1e-6), ("float16", 1e-5), ("int8", 1e-3)):
-        found = export(tmp_path / "static", tmp_path / dtype, ExportSettings(dtype=dtype))
+        found = export_model(tmp_path / "static", tmp_path / dtype, ExportSettings(dtype=dtype))
         assert found.minimum > 1 - closeness
     sizes = [
         (tmp_path / dtype / "model.safetensors").stat().st_size
@@ -152,7 +152,7 @@ def test_token_vectors_are_exported_in_int8_and_transformers_are_not(
     assert "from 6.2 on" in card
     assert "from 6.2 on" not in (tmp_path / "float16" / "README.md").read_text()
     with pytest.raises(ConfigError, match=r"int8 .* --int8"):
-        export(model, tmp_path / "out", ExportSettings(dtype="int8"))
+        export_model(model, tmp_path / "out", ExportSettings(dtype="int8"))
 
 
 def test_int8_is_not_checked_by_a_library_that_does_not_read_it(
@@ -169,13 +169,15 @@ def test_int8_is_not_checked_by_a_library_that_does_not_read_it(
 def test_more_texts_can_be_compared(model, tmp_path):
     told = []
     settings = ExportSettings(samples={"nob_Latn": ["Ja."]}, on_verified=told.append)
-    export(model, tmp_path / "out", settings)
+    export_model(model, tmp_path / "out", settings)
     assert told[0].texts == 1
     assert list(told[0].worst) == ["nob_Latn"]
 
 
 def test_cut_vectors_are_those_of_sentence_transformers(encoder, model, tmp_path):
-    found = export(model, tmp_path / "out", ExportSettings(smaller=ShrinkOptions(truncate_dim=8)))
+    found = export_model(
+        model, tmp_path / "out", ExportSettings(smaller=ShrinkOptions(truncate_dim=8))
+    )
     assert found.minimum > 1 - 1e-5
     stock = StockRuntime(tmp_path / "out").model
     assert stock.truncate_dim == 8
@@ -191,7 +193,7 @@ def test_the_card_names_the_widths_it_was_trained_for(encoder, tmp_path):
     encoder.settings = dataclasses.replace(encoder.settings, matryoshka_dims=(32, 16, 8))
     encoder.save(tmp_path / "nested")
     settings = ExportSettings(smaller=ShrinkOptions(truncate_dim=16), check=False)
-    export(tmp_path / "nested", tmp_path / "out", settings)
+    export_model(tmp_path / "nested", tmp_path / "out", settings)
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| dimensions | 16 |" in card
     assert "| can be cut to | 8 |" in card
@@ -200,7 +202,7 @@ def test_the_card_names_the_widths_it_was_trained_for(encoder, tmp_path):
 def test_forms_of_texts_are_undone_there_as_far_as_its_tokenizer_can(model, tmp_path):
     library = pytest.importorskip("sentence_transformers")
     out = tmp_path / "forms"
-    export(model, out, ExportSettings(text_forms=("invisible", "decomposed", "capitals")))
+    export_model(model, out, ExportSettings(text_forms=("invisible", "decomposed", "capitals")))
     ours = Encoder.load(out)
     assert ours.vocabulary.text_forms == ("invisible", "decomposed", "capitals")
     texts = ["die kat\u00adze", "U\u0308ber"]
@@ -212,7 +214,7 @@ def test_forms_of_texts_are_undone_there_as_far_as_its_tokenizer_can(model, tmp_
     assert "## Forms of texts" in card
     assert "Only interlingua undoes capitals" in card
     # None at all, again.
-    export(out, tmp_path / "plain", ExportSettings(text_forms=()))
+    export_model(out, tmp_path / "plain", ExportSettings(text_forms=()))
     assert Vocabulary.load(tmp_path / "plain").text_forms == ()
     with pytest.raises(ConfigError, match=r"text_forms.*capitals"):
-        export(model, tmp_path / "wrong", ExportSettings(text_forms=("capital",)))
+        export_model(model, tmp_path / "wrong", ExportSettings(text_forms=("capital",)))

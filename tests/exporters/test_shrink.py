@@ -6,7 +6,7 @@ import torch
 
 from interlingua.encoder.post_pooling import Dense, Normalize
 from interlingua.errors import ConfigError, DataError
-from interlingua.exporters.shrink import WHOLE, ShrinkOptions, first_layers, shrink
+from interlingua.exporters.shrink import WHOLE_MODEL, ShrinkOptions, first_layers, shrink
 from interlingua.exporters.verify import SAMPLES
 from tests.encoder.builders import with_layers
 
@@ -49,7 +49,7 @@ def test_the_first_layers_compute_what_they_did(encoder, texts):
 
 
 def test_nothing_asked_is_the_same_encoder(encoder):
-    assert shrink(encoder, WHOLE) is encoder
+    assert shrink(encoder, WHOLE_MODEL) is encoder
 
 
 @pytest.mark.parametrize("layers", [0, 9])

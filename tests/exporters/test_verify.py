@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.errors import CheckpointError, DataError
 from interlingua.exporters import verify as verify_module
 from interlingua.exporters.graphs import write_graphs
-from interlingua.exporters.verify import SAMPLES, check_model, measure, verify, with_texts_of
+from interlingua.exporters.verify import (
+    SAMPLES,
+    check_exportable,
+    measure_runtimes,
+    verify,
+    with_texts_of,
+)
 from tests.encoder.builders import edit_json
 
 pytest.importorskip("sentence_transformers")
@@ -24,7 +30,7 @@ def test_an_untouched_model_passes(encoder, model):
 
 
 def test_samples_are_known_languages_and_hold_a_text_beyond_any_limit():
-    assert all(resolve(code).code == code for code in SAMPLES)
+    assert all(resolve_language(code).code == code for code in SAMPLES)
     assert max(len(text.split()) for texts in SAMPLES.values() for text in texts) > 512
 
 
@@ -104,7 +110,7 @@ def test_a_vector_of_nan_is_no_agreement(encoder, model):
         def encode(self, texts, *, prompt):
             return np.full((len(texts), encoder.dim), np.nan)
 
-    found = measure(encoder, [Broken()], {"eng_Latn": ["a", "b"]})
+    found = measure_runtimes(encoder, [Broken()], {"eng_Latn": ["a", "b"]})
     assert [(name, language) for name, language, _ in found.failures()] == [("broken", "eng_Latn")]
 
 
@@ -118,7 +124,7 @@ def test_nan_with_one_prompt_is_not_hidden_by_the_next(encoder):
 
     encoder.settings = dataclasses.replace(encoder.settings, prompts={"query": "ask: "})
     samples = {"eng_Latn": ["a cat", "a dog"]}
-    found = measure(encoder, [BrokenWithoutPrompt()], samples, (None, "query"))
+    found = measure_runtimes(encoder, [BrokenWithoutPrompt()], samples, (None, "query"))
     assert [low.prompt for _, _, low in found.failures()] == [None]
 
 
@@ -157,8 +163,11 @@ def test_two_vectors_of_zero_agree_and_one_does_not(static_encoder):
         def encode(self, texts, *, prompt):
             return np.zeros((len(texts), static_encoder.dim))
 
-    assert not measure(static_encoder, [Zero()], {"eng_Latn": [""]}).failures()
-    assert measure(static_encoder, [Zero()], {"eng_Latn": ["", "a"]}).failures()[0][2].text == "a"
+    assert not measure_runtimes(static_encoder, [Zero()], {"eng_Latn": [""]}).failures()
+    assert (
+        measure_runtimes(static_encoder, [Zero()], {"eng_Latn": ["", "a"]}).failures()[0][2].text
+        == "a"
+    )
 
 
 def test_texts_of_a_user_that_yield_nan_are_named(encoder, model):
@@ -168,4 +177,4 @@ def test_texts_of_a_user_that_yield_nan_are_named(encoder, model):
     with pytest.raises(CheckpointError, match=r"NaN .*'de7 en7'; try"):
         verify(encoder, model, {"eng_Latn": ("ru", "de7 en7")})
     with pytest.raises(CheckpointError, match=r"word_embeddings\.weight .*NaN .*float32"):
-        check_model(encoder, samples={"eng_Latn": ("ru",)})
+        check_exportable(encoder, samples={"eng_Latn": ("ru",)})

@@ -18,7 +18,7 @@ from interlingua.kernels import library
 def path(request, monkeypatch):
     """Both ways from products to losses and slopes."""
     if request.param == "plain torch":
-        monkeypatch.setattr(masked_lm, "available", lambda like: False)
+        monkeypatch.setattr(masked_lm, "can_use_training_kernel", lambda like: False)
     elif library("training") is None:
         pytest.skip("needs the compiled kernel and AVX-512 BF16")
 
@@ -118,7 +118,7 @@ def test_both_paths_give_the_same(monkeypatch):
     upstream, found = torch.linspace(-1, 2, 37), []
     for compiled in (True, False):
         if not compiled:
-            monkeypatch.setattr(masked_lm, "available", lambda like: False)
+            monkeypatch.setattr(masked_lm, "can_use_training_kernel", lambda like: False)
         losses = linear_cross_entropy(h, w, b, y, tile=300)
         found.append((losses.detach(), *torch.autograd.grad(losses, (h, w, b), upstream)))
     for one, other in zip(*found, strict=True):

@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from interlingua.getting_started.catalogues import Source
+from interlingua.getting_started.catalogues import CatalogueSource
 from interlingua.getting_started.demo import Demonstration, Neighbor
 from interlingua.getting_started.report import QuickstartFindings
 from interlingua.getting_started.scores import LanguageScore, averages
@@ -38,7 +38,7 @@ def made_up(*, model: float = 0.6, tfidf: float = 0.1) -> QuickstartFindings:
         date="2026-01-02T03:04:05+00:00",
         seconds={"collect": 5.0, "prepare": 15.0, "train": 200.0, "measure": 20.0},
         sources=[
-            Source(
+            CatalogueSource(
                 name="Django",
                 folder=Path("x"),
                 license="BSD-3-Clause",

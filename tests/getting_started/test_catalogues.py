@@ -8,12 +8,12 @@ import pytest
 from interlingua.errors import DataError
 from interlingua.getting_started import catalogues as module
 from interlingua.getting_started.catalogues import (
+    CatalogueSource,
     Package,
-    Source,
     catalogue_files,
-    fetch,
+    catalogue_language,
+    fetch_catalogues,
     is_sentence,
-    language_of,
     packages,
     read_catalogues,
 )
@@ -83,7 +83,7 @@ def test_sentences_have_three_words():
     ],
 )
 def test_language_comes_from_the_folder_or_the_name(path, code):
-    assert language_of(Path(path)) == code
+    assert catalogue_language(Path(path)) == code
 
 
 def test_compiled_catalogues_go_before_their_sources(tmp_path):
@@ -106,7 +106,7 @@ def test_read_counts_what_it_reads_and_skips(tmp_path):
     broken = tmp_path / "locale/ru/LC_MESSAGES/app.mo"
     broken.parent.mkdir(parents=True)
     broken.write_bytes(b"no catalogue")
-    source = Source(name="test", folder=tmp_path)
+    source = CatalogueSource(name="test", folder=tmp_path)
     pairs = {
         (pair.source, pair.target, pair.source_language, pair.target_language)
         for pair in read_catalogues(source)
@@ -122,7 +122,7 @@ def test_read_counts_what_it_reads_and_skips(tmp_path):
 
 def test_missing_folder_is_named(tmp_path):
     with pytest.raises(DataError, match=r"nowhere: .*--catalogues"):
-        list(read_catalogues(Source(name="x", folder=tmp_path / "nowhere")))
+        list(read_catalogues(CatalogueSource(name="x", folder=tmp_path / "nowhere")))
 
 
 def test_fetch_takes_catalogues_only_and_uses_its_cache(tmp_path, monkeypatch):
@@ -133,8 +133,8 @@ def test_fetch_takes_catalogues_only_and_uses_its_cache(tmp_path, monkeypatch):
         make_wheel(folder / "my_app-1.2-py3-none-any.whl")
 
     monkeypatch.setattr(module.subprocess, "run", pip_that(action))
-    sources, failed = fetch([PACKAGE], tmp_path, progress=SILENT)
-    again, _ = fetch([PACKAGE], tmp_path, progress=SILENT)
+    sources, failed = fetch_catalogues([PACKAGE], tmp_path, progress=SILENT)
+    again, _ = fetch_catalogues([PACKAGE], tmp_path, progress=SILENT)
     assert calls == ["My.App==1.2"]
     assert failed == {}
     assert again[0].sha256 == sources[0].sha256
@@ -180,7 +180,7 @@ def test_the_listed_license_is_compared_with_the_wheels(
 ):
     wheel = make_wheel(tmp_path / "wheels" / "my_app-1.2-py3-none-any.whl", stated=stated)
     assert wheel.exists()
-    (source,), _ = fetch(
+    (source,), _ = fetch_catalogues(
         [Package(name="My.App", version="1.2", license=listed)], tmp_path, progress=SILENT
     )
     assert source.license == license
@@ -202,7 +202,7 @@ def test_a_release_that_is_gone_gives_way_to_the_newest(tmp_path, monkeypatch):
         return None
 
     monkeypatch.setattr(module.subprocess, "run", pip_that(action))
-    sources, _ = fetch([PACKAGE], tmp_path, progress=SILENT)
+    sources, _ = fetch_catalogues([PACKAGE], tmp_path, progress=SILENT)
     assert (sources[0].version, sources[0].license) == ("2.0", "ISC")
 
 
@@ -210,7 +210,10 @@ def test_what_cannot_be_fetched_is_reported_with_pips_word(tmp_path, monkeypatch
     monkeypatch.setattr(
         module.subprocess, "run", pip_that(lambda *_: "WARNING: retrying\nERROR: no route to host")
     )
-    assert fetch([PACKAGE], tmp_path, progress=SILENT) == ([], {"My.App": "no route to host"})
+    assert fetch_catalogues([PACKAGE], tmp_path, progress=SILENT) == (
+        [],
+        {"My.App": "no route to host"},
+    )
 
 
 def test_missing_pip_has_a_remedy(tmp_path, monkeypatch):
@@ -218,7 +221,7 @@ def test_missing_pip_has_a_remedy(tmp_path, monkeypatch):
         module.subprocess, "run", pip_that(lambda *_: "/usr/bin/python3: No module named pip")
     )
     with pytest.raises(DataError, match="python -m ensurepip"):
-        fetch([PACKAGE], tmp_path, progress=SILENT)
+        fetch_catalogues([PACKAGE], tmp_path, progress=SILENT)
 
 
 def test_a_damaged_wheel_in_the_cache_is_fetched_again(tmp_path, monkeypatch):
@@ -229,7 +232,7 @@ def test_a_damaged_wheel_in_the_cache_is_fetched_again(tmp_path, monkeypatch):
         "run",
         pip_that(lambda folder, _: make_wheel(folder / kept.name) and None),
     )
-    sources, failed = fetch([PACKAGE], tmp_path, progress=SILENT)
+    sources, failed = fetch_catalogues([PACKAGE], tmp_path, progress=SILENT)
     assert ([source.version for source in sources], failed) == (["1.2"], {})
 
 
@@ -238,6 +241,6 @@ def test_a_wheel_that_comes_damaged_is_not_kept(tmp_path, monkeypatch):
         (folder / "my_app-1.2-py3-none-any.whl").write_bytes(b"no wheel")
 
     monkeypatch.setattr(module.subprocess, "run", pip_that(action))
-    _, failed = fetch([PACKAGE], tmp_path, progress=SILENT)
+    _, failed = fetch_catalogues([PACKAGE], tmp_path, progress=SILENT)
     assert failed["My.App"].startswith("the wheel that pip fetched is damaged")
     assert list((tmp_path / "wheels").iterdir()) == []

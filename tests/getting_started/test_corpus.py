@@ -1,10 +1,15 @@
 import pytest
 
-from interlingua.batches.records import TokenStore
+from interlingua.batches.token_store import TokenStore
 from interlingua.errors import DataError
-from interlingua.getting_started.catalogues import Source
-from interlingua.getting_started.corpus import MIN_SENTENCES, collect, prepare_config, split_kinds
-from interlingua.preparation.pipeline import prepare
+from interlingua.getting_started.catalogues import CatalogueSource
+from interlingua.getting_started.corpus import (
+    MIN_SENTENCES,
+    collect_bitexts,
+    quickstart_corpus_config,
+    split_kinds,
+)
+from interlingua.preparation.pipeline import prepare_corpus
 from interlingua.runtime.progress import SILENT
 from tests.getting_started.conftest import SUBJECTS, translate, write_catalogue
 from tests.progress_records import Recorded
@@ -23,8 +28,8 @@ def sources(catalogues, tmp_path):
         entries = {f"Republic of Land {number}": name for number, name in enumerate(translated)}
         write_catalogue(tmp_path / "names" / locale / "LC_MESSAGES" / "iso.mo", entries)
     return [
-        Source(name="app", folder=catalogues, version="1.0", license="MIT"),
-        Source(
+        CatalogueSource(name="app", folder=catalogues, version="1.0", license="MIT"),
+        CatalogueSource(
             name="iso names", folder=tmp_path / "names", only_names=True, license="LGPL-2.1-only"
         ),
     ]
@@ -32,7 +37,7 @@ def sources(catalogues, tmp_path):
 
 def test_collect_keeps_languages_with_sentences_and_few_names(sources, tmp_path):
     told = Recorded()
-    bitexts = collect(sources, tmp_path / "out", progress=told)
+    bitexts = collect_bitexts(sources, tmp_path / "out", progress=told)
     assert told.states == [("app", 1, 2), ("iso names", 2, 2)]
     assert set(bitexts["app"]) == {"rus_Cyrl", "ell_Grek", "deu_Latn"}
     assert set(bitexts["iso names"]) == {"ell_Grek", "deu_Latn"}  # Hindi has names only
@@ -54,7 +59,7 @@ def test_collect_keeps_languages_with_sentences_and_few_names(sources, tmp_path)
 
 def test_too_few_sentences_are_an_error_that_names_the_sources(sources, tmp_path):
     with pytest.raises(DataError, match=f"{MIN_SENTENCES} translated .*iso names"):
-        collect(sources[1:], tmp_path / "out", progress=SILENT)
+        collect_bitexts(sources[1:], tmp_path / "out", progress=SILENT)
 
 
 def test_prepared_corpus_holds_out_no_names_and_strips_placeholders(sources, tmp_path):
@@ -63,10 +68,12 @@ def test_prepared_corpus_holds_out_no_names_and_strips_placeholders(sources, tmp
         for n in range(200)
     }
     write_catalogue(tmp_path / "more" / "ru.mo", filler)
-    sources.append(Source(name="more", folder=tmp_path / "more"))
-    bitexts = collect(sources, tmp_path / "out", progress=SILENT)
-    manifest = prepare(
-        prepare_config(bitexts, sources, tmp_path / "corpus", vocabulary_size=500, max_tokens=50),
+    sources.append(CatalogueSource(name="more", folder=tmp_path / "more"))
+    bitexts = collect_bitexts(sources, tmp_path / "out", progress=SILENT)
+    manifest = prepare_corpus(
+        quickstart_corpus_config(
+            bitexts, sources, tmp_path / "corpus", vocabulary_size=500, max_tokens=50
+        ),
     )
     records = {record.name: record for record in manifest.sources}
     assert set(records) == {"app 1.0", "iso names", "more"}

@@ -5,7 +5,12 @@ import re
 import pytest
 
 from interlingua.errors import TaskError
-from interlingua.getting_started.report import headline, verdict, write_html, write_json
+from interlingua.getting_started.report import (
+    findings_headline,
+    verdict,
+    write_findings,
+    write_html,
+)
 from tests.getting_started.findings import made_up
 
 VOID = {"meta", "br", "line", "polyline", "link"}
@@ -74,7 +79,7 @@ def test_verdict_is_as_frank_in_defeat():
     said = verdict(made_up())
     assert "Sentences in other scripts: P@1 0.60, ahead of character n-grams' 0.10." in said
     assert "Sentences in Latin script: P@1 0.60, not ahead of character n-grams' 0.70." in said
-    assert headline(made_up()).endswith(
+    assert findings_headline(made_up()).endswith(
         "finds 60% of the translations across scripts; character n-grams find 10%"
     )
 
@@ -86,7 +91,7 @@ def test_required_ratio():
 
 
 def test_json_holds_everything(tmp_path):
-    write_json(made_up(), tmp_path / "quickstart.json")
+    write_findings(made_up(), tmp_path / "quickstart.json")
     found = json.loads((tmp_path / "quickstart.json").read_text(encoding="utf-8"))
     assert found["averages"][0] == {
         "script": "other",

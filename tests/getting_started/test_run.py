@@ -12,7 +12,13 @@ from rich.console import Console
 from interlingua.config.registry import DEFAULT_MODEL
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
-from interlingua.getting_started.run import COLLECTED, HELDOUT, Settings, _errors_only, quickstart
+from interlingua.getting_started.run import (
+    COLLECTED,
+    HELDOUT,
+    Settings,
+    _errors_only,
+    show_quickstart,
+)
 from interlingua.storage.locks import exclusive
 from interlingua.training.budget import FittedSteps
 from interlingua.training.config import load_train_config
@@ -25,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def run(output, *, console=None, budget_seconds=15, **choices):
     """A job that fetches no packages."""
     settings = Settings(output=output, budget_seconds=budget_seconds, packages=(), **choices)
-    return quickstart(settings, console=console or Console(quiet=True))
+    return show_quickstart(settings, console=console or Console(quiet=True))
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +61,7 @@ def test_held_out_messages_are_nowhere_in_training(done):
         for line in file.read_text().splitlines()
         for side in line.split("\t")
     }
-    from interlingua.batches.records import TokenStore
+    from interlingua.batches.token_store import TokenStore
     from interlingua.vocabulary.vocabulary import Vocabulary
 
     vocabulary = Vocabulary.load(output / "corpus" / "vocabulary")

@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from interlingua.getting_started.scores import Average, LanguageScore, averages, score
+from interlingua.getting_started.scores import (
+    Average,
+    LanguageScore,
+    averages,
+    score_with_baselines,
+)
 
 
 class Numbered:
@@ -41,7 +46,10 @@ def test_score_is_the_tatoeba_task_beside_the_baselines(tmp_path):
         "".join(f"πρόταση {n}\tsentence {n}\n" for n in range(1, 9))
     )
     scores = {
-        s.name: s for s in score(Numbered(), {"sentences": folder}, name="mine", output=tmp_path)
+        s.name: s
+        for s in score_with_baselines(
+            Numbered(), {"sentences": folder}, name="mine", output=tmp_path
+        )
     }
     assert list(scores) == ["German", "Greek"]
     assert (scores["German"].script, scores["Greek"].script) == ("latin", "other")

@@ -47,7 +47,7 @@ def answers(word_vocabulary, tmp_path_factory):
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTERLINGUA_KERNELS", "0")
-        kernels.find.cache_clear()
+        kernels.find_library.cache_clear()
         torch.set_num_threads(1)
         encoder = tiny_encoder(word_vocabulary).eval()
         encoder.save(folder / "model")
@@ -67,7 +67,7 @@ def answers(word_vocabulary, tmp_path_factory):
                 for name, body in REQUESTS.items()
             }
     torch.set_num_threads(threads)
-    kernels.find.cache_clear()
+    kernels.find_library.cache_clear()
     if os.environ.get("UPDATE_GOLDEN"):
         content = json.dumps(found, indent=1, ensure_ascii=False)
         FROZEN.write_text(content.replace(str(folder), "WORLD") + "\n", encoding="utf-8")

@@ -44,7 +44,7 @@ def written(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("INTERLINGUA_KERNELS", "0")
-        kernels.find.cache_clear()  # other tests may have found some
+        kernels.find_library.cache_clear()  # other tests may have found some
         patch.setenv("INTERLINGUA_DATA", str(folder / "nothing"))
         for probe in BFLOAT16_PROBES:  # precision = "auto" would differ between machines
             patch.setattr(torch.cpu, probe, lambda: False)
@@ -65,7 +65,7 @@ def written(tmp_path_factory):
                     line.rstrip() for line in out.getvalue().splitlines()
                 ]
     torch.set_num_threads(threads)
-    kernels.find.cache_clear()  # none was found without kernels
+    kernels.find_library.cache_clear()  # none was found without kernels
     if os.environ.get("UPDATE_GOLDEN"):
         FROZEN.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return found

@@ -16,10 +16,10 @@ import pytest
 import interlingua
 from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.finite import check_finite
+from interlingua.encoder.finite_vectors import check_finite
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import InterlinguaError
-from interlingua.getting_started.catalogues import Source, read_catalogues
+from interlingua.getting_started.catalogues import CatalogueSource, read_catalogues
 from tests.hostile import bitexts, configs, models, others
 from tests.tiny import tiny_encoder
 
@@ -288,7 +288,7 @@ def test_a_hostile_catalogue_does_not_end_the_quickstart(tmp_path):
         if name.endswith((".po", ".mo")):
             bitexts.write(name, folder)
     (folder / "good.po").write_bytes(bitexts.po())
-    source = Source(name="strangers", folder=tmp_path)
+    source = CatalogueSource(name="strangers", folder=tmp_path)
     found = list(read_catalogues(source))
     assert [(pair.source, pair.target) for pair in found] == [
         ("one cat", "eine Katze"),

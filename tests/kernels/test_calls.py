@@ -10,8 +10,8 @@ import torch
 from interlingua.kernels import calls, library
 from interlingua.kernels.calls import (
     MIN_ELEMENTS,
-    available,
-    call,
+    call_kernel,
+    can_use_training_kernel,
     computed_by,
     even_parts,
     in_threads,
@@ -53,8 +53,8 @@ def test_as_many_threads_as_pay(monkeypatch):
 @pytest.mark.skipif(library("training") is None, reason="needs the compiled kernel")
 def test_what_it_is_available_for():
     for dtype, expected in ((torch.float32, True), (torch.bfloat16, True), (torch.float64, False)):
-        assert available(torch.ones(1, dtype=dtype)) == expected
-    assert not available(torch.ones(1, device="meta"))
+        assert can_use_training_kernel(torch.ones(1, dtype=dtype)) == expected
+    assert not can_use_training_kernel(torch.ones(1, device="meta"))
 
 
 @pytest.fixture
@@ -76,13 +76,13 @@ def test_want_of_memory_is_an_error(kernel):
     kernel.status = 1
     x = torch.ones(1)
     with pytest.raises(MemoryError, match="memory for attention"):
-        call("attention", x, 3, 0, 1, x, x, x, x)
+        call_kernel("attention", x, 3, 0, 1, x, x, x, x)
 
 
 def kinds_in_c(name):
     """What the arguments of a function of training.c point to, behind the type.
 
-    See ``calls.FUNCTIONS``.
+    See ``calls._FUNCTIONS``.
     """
     source = Path(calls.__file__).with_name("training.c").read_text(encoding="utf-8")
     [arguments] = re.findall(rf"^int {name}\(int64_t type, ([^)]*)\) {{", source, re.MULTILINE)
@@ -91,9 +91,9 @@ def kinds_in_c(name):
     return "".join(letters.get(kind, ".") for kind in types)
 
 
-@pytest.mark.parametrize("name", calls.FUNCTIONS)
+@pytest.mark.parametrize("name", calls._FUNCTIONS)
 def test_what_is_checked_is_what_the_c_source_says(name):
-    assert calls.FUNCTIONS[name] == kinds_in_c(name)
+    assert calls._FUNCTIONS[name] == kinds_in_c(name)
 
 
 @pytest.mark.parametrize(
@@ -109,12 +109,12 @@ def test_what_is_checked_is_what_the_c_source_says(name):
 @pytest.mark.usefixtures("kernel")
 def test_no_address_of_another_type_or_place_goes_to_c(bad):
     x = torch.ones(4)
-    call("activation", x, 1, 1, 4, x, x, x)
+    call_kernel("activation", x, 1, 1, 4, x, x, x)
     for place in range(3):
         tensors = [x, x, x]
         tensors[place] = bad
         with pytest.raises(TypeError, match=r"activation .*torch\.float32 on cpu"):
-            call("activation", x, 1, 1, 4, *tensors)
+            call_kernel("activation", x, 1, 1, 4, *tensors)
 
 
 WIDE, NARROW, TALL, WHOLE = torch.ones(3, 16), torch.ones(16), torch.ones(3), torch.ones(3).long()
@@ -134,20 +134,20 @@ TAKEN = {
 @pytest.mark.usefixtures("kernel")
 def test_no_tensor_that_is_too_small_goes_to_c(name):
     good = [TENSORS.get(value, value) for value in TAKEN[name]]
-    call(name, WIDE, *good)
+    call_kernel(name, WIDE, *good)
     places = [place for place, value in enumerate(good) if isinstance(value, torch.Tensor)]
     for place in places:
         short = good[place].flatten()[:-1].clone()
         with pytest.raises(ValueError, match=rf"{name} takes {short.numel() + 1} numbers"):
-            call(name, WIDE, *good[:place], short, *good[place + 1 :])
+            call_kernel(name, WIDE, *good[:place], short, *good[place + 1 :])
     with pytest.raises(ValueError, match="at least 0"):
-        call(name, WIDE, *good[: places[0] - 2], -3, -16, *good[places[0] :])
+        call_kernel(name, WIDE, *good[: places[0] - 2], -3, -16, *good[places[0] :])
 
 
 def test_sizes_are_known_of_all_functions_but_attention():
-    assert calls.FUNCTIONS.keys() - calls.SIZES.keys() == {"attention", "attention_back"}
-    for name, sizes in calls.SIZES.items():
-        assert [size == "." for size in sizes] == [kind == "." for kind in calls.FUNCTIONS[name]]
+    assert calls._FUNCTIONS.keys() - calls._SIZES.keys() == {"attention", "attention_back"}
+    for name, sizes in calls._SIZES.items():
+        assert [size == "." for size in sizes] == [kind == "." for kind in calls._FUNCTIONS[name]]
 
 
 def test_a_variant_that_was_never_measured_has_to_be_named(monkeypatch):
@@ -156,10 +156,10 @@ def test_a_variant_that_was_never_measured_has_to_be_named(monkeypatch):
     monkeypatch.setattr(calls.chosen, "executor", None)
     for value, used in (("", False), ("1", False), ("neon", True)):
         monkeypatch.setenv("INTERLINGUA_KERNELS", value)
-        assert available(torch.ones(1)) == used
+        assert can_use_training_kernel(torch.ones(1)) == used
     monkeypatch.setattr(calls, "variant", lambda name: "avx2")
     monkeypatch.delenv("INTERLINGUA_KERNELS")
-    assert available(torch.ones(1))
+    assert can_use_training_kernel(torch.ones(1))
 
 
 def test_who_is_chosen_computes_until_the_end_of_the_block(monkeypatch):
@@ -167,11 +167,11 @@ def test_who_is_chosen_computes_until_the_end_of_the_block(monkeypatch):
     monkeypatch.setattr(calls, "variant", lambda name: "neon")
     monkeypatch.setattr(calls.chosen, "executor", None)
     with computed_by("kernel"):
-        assert available(torch.ones(1))
-        assert not available(torch.ones(1, dtype=torch.float16))
+        assert can_use_training_kernel(torch.ones(1))
+        assert not can_use_training_kernel(torch.ones(1, dtype=torch.float16))
         with computed_by("torch"):
-            assert not available(torch.ones(1))
-        assert available(torch.ones(1))
+            assert not can_use_training_kernel(torch.ones(1))
+        assert can_use_training_kernel(torch.ones(1))
         monkeypatch.setattr(calls, "library", lambda name: None)
-        assert not available(torch.ones(1))
+        assert not can_use_training_kernel(torch.ones(1))
     assert calls.chosen.executor is None

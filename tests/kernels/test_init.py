@@ -12,7 +12,7 @@ import pytest
 from interlingua import kernels
 from interlingua.encoder.executors import compiled, quantize
 from interlingua.errors import ConfigError
-from interlingua.retrieval.topk.kernel_scanner import GROUP, ROOM
+from interlingua.retrieval.topk.kernel_scanner import _GROUP, ROOM
 from tests.kernels import cross
 
 NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -23,7 +23,7 @@ def choose(monkeypatch):
     """A function that sets the variable and forgets what was found before."""
 
     def ask_again():
-        kernels.find.cache_clear()
+        kernels.find_library.cache_clear()
 
     def set_variable(value):
         monkeypatch.setenv("INTERLINGUA_KERNELS", value)
@@ -56,7 +56,7 @@ def test_it_can_be_switched_off(choose):
 
 
 def test_a_variant_can_be_named(choose):
-    for name in kernels.VARIANTS:
+    for name in kernels.KERNEL_VARIANTS:
         choose(name)
         assert kernels.variant("layers") in (name, None)
     choose("avx3")
@@ -76,8 +76,8 @@ def test_the_first_variant_that_runs_is_taken(monkeypatch, choose):
         def supported(self):
             return all(name not in self.path for name in ("amx", "avx512"))
 
-    monkeypatch.setattr(kernels, "damage", lambda path: None)
-    monkeypatch.setattr(kernels, "digest", lambda source: 7)
+    monkeypatch.setattr(kernels, "find_library_damage", lambda path: None)
+    monkeypatch.setattr(kernels, "source_digest", lambda source: 7)
     monkeypatch.setattr(kernels.ctypes, "CDLL", Library)
     monkeypatch.setattr(Path, "is_file", lambda path: True)
     assert kernels.variant("layers") == "avxvnni"
@@ -121,7 +121,7 @@ def left_out(folder, content, monkeypatch, capfd):
     library = folder / "neighbors.avx2.so"
     library.unlink(missing_ok=True)  # one that was loaded stays mapped: never write into its file
     library.write_bytes(content)
-    kernels.find.cache_clear()
+    kernels.find_library.cache_clear()
     capfd.readouterr()
     found = kernels.library("neighbors")
     said = capfd.readouterr().err
@@ -155,7 +155,7 @@ def test_a_library_of_an_older_source_is_not_taken(sources, monkeypatch):
     monkeypatch.setattr(kernels, "__file__", str(sources / "__init__.py"))
     assert (kernels.library("neighbors") is not None) == runs_here
     source.write_text(source.read_text() + "\n")
-    kernels.find.cache_clear()
+    kernels.find_library.cache_clear()
     assert kernels.library("neighbors") is None
 
 
@@ -165,18 +165,18 @@ def test_every_source_is_known_and_the_sizes_are_those_of_python():
     source = (folder / "neighbors.c").read_text(encoding="utf-8")
     assert f"#define ROOM {ROOM} " in source
     assert "#define LANES 16\n#define GROUP (4 * LANES)\n" in source
-    assert GROUP == 64
+    assert _GROUP == 64
     assert "#define LANES 16\n" in (folder / "vectors.h").read_text(encoding="utf-8")
-    assert (compiled.LANES, quantize.LANES) == (16, 16)
+    assert (compiled.FUSED_LANES, quantize.LANES) == (16, 16)
 
 
 def test_headers_count_for_what_is_older(tmp_path):
     (tmp_path / "sums.c").write_text('#include <stdint.h>\n#include "sums.h"\n')
     (tmp_path / "sums.h").write_text("one")
-    script, first = cross.build_script(), kernels.digest(tmp_path / "sums.c")
+    script, first = cross.build_script(), kernels.source_digest(tmp_path / "sums.c")
     assert script.digest(tmp_path / "sums.c") == first
     (tmp_path / "sums.h").write_text("another")
-    assert script.digest(tmp_path / "sums.c") == kernels.digest(tmp_path / "sums.c") != first
+    assert script.digest(tmp_path / "sums.c") == kernels.source_digest(tmp_path / "sums.c") != first
 
 
 @NEEDS_COMPILER
@@ -207,7 +207,7 @@ def test_no_instruction_for_bfloats_is_in_avx512vnni():
 def test_a_variant_that_the_compiler_does_not_know_costs_no_other(source, monkeypatch):
     script = cross.build_script()
     known = tuple(name for variants in script.VARIANTS.values() for name in variants)
-    assert known == kernels.VARIANTS
+    assert known == kernels.KERNEL_VARIANTS
     variants = script.VARIANTS[script.processor(script.compiler())]
     unknown, *others = variants
     monkeypatch.setitem(variants, unknown, ("-mno-such-instructions",))

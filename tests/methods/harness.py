@@ -11,7 +11,7 @@ from interlingua.batches.feeds import FeedName, LabeledBatch, QuestionBatch, Sen
 from interlingua.batches.sentences import take
 from interlingua.batches.tokens import TokenBatch
 from interlingua.config import from_mapping
-from interlingua.config.registry import METHODS, resolve
+from interlingua.config.registry import METHODS, resolve_name
 from interlingua.encoder.encoder import Encoder
 from interlingua.methods.objective import Objective
 from interlingua.training.build import feeds_of
@@ -55,7 +55,7 @@ TINY_OPTIONS: dict[str, dict[str, Any]] = {
 
 def method_config(method: str, options: Mapping[str, Any] = {}) -> MethodConfig:
     """The [method] section with the tiny options and these, ``matryoshka`` among them."""
-    schema = resolve(METHODS, method).Config
+    schema = resolve_name(METHODS, method).Config
     own = {**TINY_OPTIONS.get(method, {}), **options}
     for_all = {key: tuple(own.pop(key)) for key in FOR_ALL_METHODS if key in own}
     return MethodConfig(name=method, options=from_mapping(schema, own), **for_all)
@@ -83,7 +83,7 @@ def tiny_objective(
     )
     torch.manual_seed(seed)
     config = method_config(method, options)
-    objective: Objective = resolve(METHODS, method)(config.options, encoder)
+    objective: Objective = resolve_name(METHODS, method)(config.options, encoder)
     objective.total_steps = 20
     if config.prefixes is not None:
         objective.nest(config.prefixes)

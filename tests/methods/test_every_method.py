@@ -10,10 +10,11 @@ from dataclasses import fields
 import pytest
 import torch
 
-from interlingua.config.registry import METHODS, resolve
+from interlingua.config.registry import METHODS, resolve_name
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
+from interlingua.training.budget import taken_back
 from interlingua.training.checkpoint import TrainState, load_checkpoint, save_checkpoint, weights_of
 from tests.encoder.shapes import JINA_BERT_QK_NORM, MODERNBERT
 from tests.methods.harness import (
@@ -31,7 +32,7 @@ CASES = [pytest.param(name, {}, id=name) for name in NAMES]
 CASES += [
     pytest.param(name, PREFIXES, id=f"{name} matryoshka")
     for name in NAMES
-    if resolve(METHODS, name).nested_terms
+    if resolve_name(METHODS, name).nested_terms
 ]
 CASES.append(pytest.param("combination", PREFIXES, id="combination matryoshka"))
 
@@ -90,7 +91,7 @@ def test_encoders_of_other_shapes_take_two_steps(method, options, shape):
 
 
 @pytest.mark.parametrize("options", [{}, PREFIXES])
-@pytest.mark.parametrize("method", [name for name in NAMES if resolve(METHODS, name).parts])
+@pytest.mark.parametrize("method", [name for name in NAMES if resolve_name(METHODS, name).parts])
 def test_parts_add_up_to_the_whole(method, options):
     objective, batch = tiny_objective(method, options), tiny_batch(method)
     objective(batch).loss.backward()
@@ -124,6 +125,23 @@ def test_a_resumed_run_ends_with_the_same_bytes(method, options, tmp_path):
     state = load_checkpoint(path, resumed, optimizer)
     list(_training(resumed, optimizer, method, options, range(state.step, 6)))
     assert digest(resumed) == digest(straight)
+
+
+@pytest.mark.parametrize(("method", "options"), CASES)
+def test_steps_that_are_taken_back_leave_no_trace(method, options):
+    straight = tiny_objective(method, options, dropout=0.1)
+    list(_training(straight, optimizer_of(straight), method, options, range(3)))
+
+    timed = tiny_objective(method, options, dropout=0.1)
+    optimizer = optimizer_of(timed)
+    before = digest(timed)
+    with taken_back(timed, optimizer):
+        list(_training(timed, optimizer, method, options, range(2)))
+        assert digest(timed) != before
+    assert digest(timed) == before
+    optimizer.zero_grad()
+    list(_training(timed, optimizer, method, options, range(3)))
+    assert digest(timed) == digest(straight)
 
 
 @pytest.mark.parametrize(("method", "options"), CASES)
@@ -226,7 +244,7 @@ def test_negatives_of_the_micro_batch_are_not_gathered(method, options):
 @pytest.mark.parametrize("method", NAMES)
 def test_every_option_is_read(method):
     """But for the weights, which ``weighted`` reads by the names of the terms."""
-    mro = resolve(METHODS, method).__mro__
+    mro = resolve_name(METHODS, method).__mro__
     classes = mro[: mro.index(Objective)]
     body = "".join(inspect.getsource(cls) for cls in classes)
     body = body.replace("self.repeats(", "config.exclude_repeats")  # which reads it

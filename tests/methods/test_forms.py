@@ -9,7 +9,7 @@ from interlingua.batches.feeds import LabeledBatch, QuestionBatch, SentenceBatch
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.batches.written_forms import FormsRequest
 from interlingua.config import from_mapping
-from interlingua.config.registry import METHODS, resolve
+from interlingua.config.registry import METHODS, resolve_name
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from tests.methods.harness import tiny_objective
@@ -20,7 +20,7 @@ OPTIONS = {
     "anchor": {"student_reads": "both"},
     "multilingual_ir": {"towers": "shared", "monolingual": True, "exclude_repeats": True},
 }
-TAKES_FORMS = sorted(name for name in METHODS if resolve(METHODS, name).takes_forms)
+TAKES_FORMS = sorted(name for name in METHODS if resolve_name(METHODS, name).takes_forms)
 
 
 def texts(*words):
@@ -45,7 +45,7 @@ def lower_batch(method):
 
 
 def made(method, encoder):
-    kind = resolve(METHODS, method)
+    kind = resolve_name(METHODS, method)
     return kind(from_mapping(kind.Config, OPTIONS.get(method, {})), encoder).train()
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from interlingua.config.registry import METHODS, resolve
+from interlingua.config.registry import METHODS, resolve_name
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.modeling.backbone import Backbone
 from interlingua.encoder.pooling import HiddenStates
@@ -19,7 +19,7 @@ from tests.methods.harness import PREFIXES, tiny_batch, tiny_objective
 from tests.methods.test_labse import reference as labse_reference
 
 WIDTH = 16
-NESTING = sorted(name for name in METHODS if resolve(METHODS, name).nested_terms)
+NESTING = sorted(name for name in METHODS if resolve_name(METHODS, name).nested_terms)
 MEANS_OVER_ELEMENTS = {
     "calibrated": ("distillation",),
     "distill": ("original", "translation"),
@@ -139,8 +139,8 @@ def test_methods_without_sentence_terms_say_why(method, reason):
 
 def test_every_method_nests_or_says_why_not():
     for name in METHODS:
-        method = resolve(METHODS, name)
-        told = method.no_prefixes != resolve(METHODS, "labse").no_prefixes
+        method = resolve_name(METHODS, name)
+        told = method.no_prefixes != resolve_name(METHODS, "labse").no_prefixes
         assert bool(method.nested_terms) != told, name
 
 

@@ -8,7 +8,7 @@ import torch
 
 from interlingua.errors import ConfigError
 from interlingua.training.config import train_config_from
-from interlingua.training.feeds.feeds import open_data
+from interlingua.training.feeds.open_feeds import open_data
 from tests.methods.harness import tiny_batch, tiny_objective
 
 

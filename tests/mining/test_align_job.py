@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from interlingua.alignment.align import (
-    JOURNAL,
+    _JOURNAL,
     LOCK,
     AlignJournal,
     DocumentPair,
@@ -33,7 +33,7 @@ def run(folder, name, *, model="m", encode=encode, **options):
 
 
 def bytes_of(folder, name):
-    paths = [path for path in sorted((folder / name).iterdir()) if path.name != JOURNAL]
+    paths = [path for path in sorted((folder / name).iterdir()) if path.name != _JOURNAL]
     return [path.read_bytes() for path in (*paths, folder / f"{name}.tsv")]
 
 
@@ -58,12 +58,12 @@ def test_only_what_is_left_is_done(listed, counted):
     (listed / "3.de").write_text("")
     assert len(run(listed, "links").failed) == 1
     (listed / "3.de").write_text(text)
-    done = (listed / "links" / JOURNAL).read_bytes()
+    done = (listed / "links" / _JOURNAL).read_bytes()
     assert run(listed, "links", encode=counted).failed == []
     assert len(counted.seen) == 2
-    assert not (listed / "links" / JOURNAL).exists()
+    assert not (listed / "links" / _JOURNAL).exists()
     for changed in ({"model": "other"}, {"max_sentences": 3}):
-        (listed / "links" / JOURNAL).write_bytes(done)
+        (listed / "links" / _JOURNAL).write_bytes(done)
         counted.seen.clear()
         run(listed, "links", encode=counted, **changed)
         assert len(counted.seen) == 6
@@ -117,7 +117,7 @@ def test_two_runs_do_not_write_one_folder(listed):
 
 @pytest.mark.parametrize("content", ["a thesis\n", '{"other": 1}\n', "\xff\xfe"])
 def test_a_journal_of_others_is_not_written_over(listed, content):
-    path = listed / "links" / JOURNAL
+    path = listed / "links" / _JOURNAL
     path.parent.mkdir()
     path.write_text(content, encoding="latin-1")
     with pytest.raises(ConfigError, match=r"align\.journal is damaged"):
@@ -128,7 +128,7 @@ def test_a_journal_of_others_is_not_written_over(listed, content):
 def test_a_cut_or_changed_journal_only_costs_time(listed):
     (listed / "3.de").write_text("")
     run(listed, "links")
-    journal = listed / "links" / JOURNAL
+    journal = listed / "links" / _JOURNAL
     done = journal.read_bytes()
     expected = bytes_of(listed, "links")
     for harmed in (b"", done[: len(done) // 2], done[:-3], done.replace(b"1.de", b"\xff.de")):

@@ -10,12 +10,12 @@ from interlingua.mining import documents
 from interlingua.mining.documents import (
     DocumentMatch,
     check_matches,
-    document_pairs,
+    collect_document_pairs,
     language_pattern,
     reader,
     without_language,
 )
-from interlingua.mining.texts import Line, build_side, read_lines
+from interlingua.mining.texts import Line, build_side, read_text_lines
 from tests.mining.invented import WORDS, embed, text
 from tests.mining.unit_vectors import MARGINS
 from tests.progress_records import Recorded
@@ -73,7 +73,7 @@ def test_documents_named_by_their_languages_alone_match(tmp_path):
 def test_a_first_line_without_a_document_is_in_one_of_its_own(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("\tone\nd\ttwo\n")
-    side = build_side(tmp_path / "side", lambda: read_lines([path], "documents"))
+    side = build_side(tmp_path / "side", lambda: read_text_lines([path], "documents"))
     assert len(set(side.documents.tolist())) == 2
 
 
@@ -97,10 +97,10 @@ def crawl(folder, seed=0):
 
 
 def found(x, y, match=EQUAL, *, k=2, margin="ratio", background=0, **options):
-    """What ``document_pairs`` finds by max retrieval."""
+    """What ``collect_document_pairs`` finds by max retrieval."""
     vectors = embed(list(x.texts)), embed(list(y.texts))
     options |= {"k": k, "margin": margin, "background": background}
-    return document_pairs(x, y, *vectors, match, retrieval="max", **options)
+    return collect_document_pairs(x, y, *vectors, match, retrieval="max", **options)
 
 
 def oracle(x, y, k, margin, background):
@@ -150,7 +150,7 @@ def oracle(x, y, k, margin, background):
 @pytest.mark.parametrize("background", [0, 10, 1000])
 @pytest.mark.parametrize("margin", MARGINS)
 def test_pairs_within_documents_are_the_oracle(tmp_path, monkeypatch, margin, background, group):
-    monkeypatch.setattr(documents, "GROUP", group)
+    monkeypatch.setattr(documents, "_GROUP", group)
     x, y = crawl(tmp_path)
     told = Recorded()
     options = {"k": 3, "margin": margin, "background": background}

@@ -10,7 +10,7 @@ from interlingua.mining.calibration.calibration import (
     fit_calibration,
     fit_isotonic,
     fit_logistic,
-    measure,
+    measure_calibration,
     reliability,
     reliability_by_tenths,
 )
@@ -113,14 +113,14 @@ def test_a_line_is_taken_for_a_line_and_steps_for_steps():
 def test_measures_are_of_pairs_the_fit_has_not_seen():
     scores, right = drawn(80, lambda s: np.full(len(s), 0.5))
     fit = fit_calibration(scores, right)
-    seen = measure(fit.curve.probability(scores), right)
+    seen = measure_calibration(fit.curve.probability(scores), right)
     assert fit.measures["log_loss"] > seen["log_loss"] + 0.001
 
 
 def test_measures_by_hand():
     """Four pairs in bins of one each: gaps 0.1, 0.2, 0.4, 0."""
     guess, right = np.array([0.1, 0.8, 0.4, 1.0]), np.array([False, True, False, True])
-    found = measure(guess, right)
+    found = measure_calibration(guess, right)
     assert found["ece"] == pytest.approx((0.1 + 0.2 + 0.4 + 0) / 4)
     assert found["brier"] == pytest.approx((0.01 + 0.04 + 0.16 + 0) / 4)
     assert found["log_loss"] == pytest.approx(-(np.log(0.9) + np.log(0.8) + np.log(0.6)) / 4)

@@ -33,7 +33,7 @@ def in_blocks(near, size):
 @pytest.mark.parametrize("margin", MARGINS)
 @pytest.mark.parametrize(("n", "m", "k"), [(40, 50, 4), (5, 3, 4), (1, 1, 2)])
 def test_pairs_on_disk_are_those_in_memory(tmp_path, monkeypatch, n, m, k, margin):
-    monkeypatch.setattr(found, "CHUNK", 9)
+    monkeypatch.setattr(found, "_CHUNK", 9)
     rng = np.random.default_rng(n)
     x, y = unit(rng, n), unit(rng, m)
     x[n // 2] = x[0]  # equal scores

@@ -4,13 +4,13 @@ import pytest
 
 from interlingua.alignment.align import (
     DocumentPair,
-    check_texts,
-    document_pairs,
+    check_bitext_languages,
     link_line,
+    list_document_pairs,
     pair_languages,
+    read_document_sentences,
     read_links,
     read_list,
-    read_sentences,
 )
 from interlingua.alignment.sentence_alignment import Link
 from interlingua.errors import ConfigError, DataError
@@ -31,10 +31,10 @@ def test_links_as_vecalign_writes_them(tmp_path):
 @pytest.mark.parametrize("name", ["a.csv", "a.XLSX", "a.tmx.gz"])
 def test_links_under_the_name_of_a_bitext_are_refused(tmp_path, name):
     with pytest.raises(ConfigError, match=f"--texts {name}"):
-        document_pairs("a.txt", "b.txt", output=name)
+        list_document_pairs("a.txt", "b.txt", output=name)
     listed = written(tmp_path / "list", f"a.txt\tb.txt\t{name}\n")
     with pytest.raises(ConfigError, match=f"--texts {name}"):
-        document_pairs(None, None, listed)
+        list_document_pairs(None, None, listed)
 
 
 def test_links_without_costs_or_spaces(tmp_path):
@@ -62,22 +62,26 @@ def test_lines_that_are_no_links(text, message, tmp_path):
 
 
 def test_sentences_are_lines_blank_ones_too(tmp_path):
-    assert read_sentences(written(tmp_path / "a.txt", "one \r\n\n two\n")) == ["one ", "", " two"]
+    assert read_document_sentences(written(tmp_path / "a.txt", "one \r\n\n two\n")) == [
+        "one ",
+        "",
+        " two",
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "\n \n\t\n"])
 def test_empty_documents(text, tmp_path):
     with pytest.raises(DataError, match=r"a\.txt: .*empty"):
-        read_sentences(written(tmp_path / "a.txt", text))
+        read_document_sentences(written(tmp_path / "a.txt", text))
 
 
 def test_sentences_of_a_table_by_column_or_language(tmp_path):
     table = written(tmp_path / "m.csv", "id,de,text\n1,eins,one\n2,,two\n")
-    assert read_sentences(table, language="de") == ["eins", ""]
-    assert read_sentences(table, column="text", language="de") == ["one", "two"]
-    assert read_sentences(table, split_as="", column="text") == ["one two"]
+    assert read_document_sentences(table, language="de") == ["eins", ""]
+    assert read_document_sentences(table, column="text", language="de") == ["one", "two"]
+    assert read_document_sentences(table, split_as="", column="text") == ["one two"]
     with pytest.raises(ConfigError, match="'text'"):
-        read_sentences(written(tmp_path / "m.txt", "eins\n"), column="text")
+        read_document_sentences(written(tmp_path / "m.txt", "eins\n"), column="text")
 
 
 def test_a_list(tmp_path):
@@ -108,10 +112,10 @@ def test_broken_lists(text, message, tmp_path):
 
 
 def test_what_is_to_be_aligned(tmp_path):
-    assert document_pairs("a", "b") == [DocumentPair("a", "b")]
-    assert document_pairs("a", "b", None, "c", "d") == [DocumentPair("a", "b", "c", "d")]
+    assert list_document_pairs("a", "b") == [DocumentPair("a", "b")]
+    assert list_document_pairs("a", "b", None, "c", "d") == [DocumentPair("a", "b", "c", "d")]
     listed = written(tmp_path / "list", "a\tb\tc\n")
-    assert document_pairs(None, None, listed) == [DocumentPair("a", "b", "c")]
+    assert list_document_pairs(None, None, listed) == [DocumentPair("a", "b", "c")]
 
 
 @pytest.mark.parametrize(
@@ -126,15 +130,15 @@ def test_what_is_to_be_aligned(tmp_path):
 def test_what_can_not_be_aligned(arguments, message, tmp_path):
     listed = written(tmp_path / "list", "a\tb\n")
     with pytest.raises(ConfigError, match=message):
-        document_pairs(*(listed if argument == "LIST" else argument for argument in arguments))
+        list_document_pairs(*(listed if argument == "LIST" else argument for argument in arguments))
 
 
 def test_formats_that_tell_languages_need_them():
-    check_texts("out.tsv", [("", "")])
-    check_texts(None, [("", "")])
-    check_texts("out.tmx", [("deu_Latn", "eng_Latn")])
+    check_bitext_languages("out.tsv", [("", "")])
+    check_bitext_languages(None, [("", "")])
+    check_bitext_languages("out.tmx", [("deu_Latn", "eng_Latn")])
     with pytest.raises(ConfigError, match=r"out\.tmx .*--source-language"):
-        check_texts("out.tmx", [("deu_Latn", "eng_Latn"), ("deu_Latn", "")])
+        check_bitext_languages("out.tmx", [("deu_Latn", "eng_Latn"), ("deu_Latn", "")])
 
 
 def test_languages_are_those_given_else_of_both_names():
@@ -150,5 +154,5 @@ def test_languages_are_those_given_else_of_both_names():
 
 def test_plain_text_is_split_and_lines_are_not(tmp_path):
     path = written(tmp_path / "a.txt", "One. Two!\n\nThree\n")
-    assert read_sentences(path) == ["One. Two!", "", "Three"]
-    assert read_sentences(path, split_as="eng_Latn") == ["One.", "Two!", "Three"]
+    assert read_document_sentences(path) == ["One. Two!", "", "Three"]
+    assert read_document_sentences(path, split_as="eng_Latn") == ["One.", "Two!", "Three"]

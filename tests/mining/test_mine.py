@@ -9,7 +9,7 @@ import pytest
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibration.calibration import save_calibration
-from interlingua.mining.defaults import CHEAP, DROPPED
+from interlingua.mining.defaults import CHEAP, DEFAULT_CHECKS
 from interlingua.mining.mine import parse_shard
 from interlingua.mining.pair_search import parse_size
 from interlingua.runtime.progress import SILENT
@@ -118,7 +118,10 @@ def test_a_copy_takes_no_text_from_its_translation(tmp_path, sides):
 
 
 def test_like_laser_nothing_is_checked(tmp_path, sides):
-    run(mine_job(output=tmp_path / "p.tsv", laser=True, check=",".join(CHEAP), drop=DROPPED), sides)
+    run(
+        mine_job(output=tmp_path / "p.tsv", laser=True, check=",".join(CHEAP), drop=DEFAULT_CHECKS),
+        sides,
+    )
     rows = rows_of(tmp_path / "p.tsv")
     assert len(rows) > 30
     assert float(rows[0][0]) == np.float32(rows[0][0])

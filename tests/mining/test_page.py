@@ -13,7 +13,7 @@ from interlingua.mining.calibration.calibrate import read_labels
 from interlingua.mining.calibration.calibration import Bin
 from interlingua.mining.checks import CheckPlan, find_check
 from interlingua.mining.filter import write_mined
-from interlingua.mining.page import check_value, histogram_bars, write_page
+from interlingua.mining.page import format_check_value, histogram_bars, write_mining_page
 from interlingua.mining.texts import Line
 from interlingua.report.pages import macro
 from tests.mining.curves import calibration
@@ -93,7 +93,7 @@ def page(tmp_path):
     how = {"languages": LANGUAGES, "calibration": curve}
     written = write_mined(mined, tmp_path / "p.tsv", cut, checks, folder=tmp_path / "seen", **how)
     page = tmp_path / "p.html"
-    write_page(page, mined, written, tmp_path / "p.tsv", scoring="mine ratio", **how)
+    write_mining_page(page, mined, written, tmp_path / "p.tsv", scoring="mine ratio", **how)
     return page.read_text(encoding="utf-8")
 
 
@@ -138,8 +138,8 @@ def test_it_shows_numbers(page):
 def test_check_values_have_labels(page):
     assert '<span title="ratio of the longer to the shorter side">longer : shorter side 1.' in page
     assert "length 1." not in page
-    assert check_value("script", 0.5)[1] == "letters in the right script 50 %"
-    assert check_value("hub", 30.0)[1] == "nearest of how many 30"
+    assert format_check_value("script", 0.5)[1] == "letters in the right script 50 %"
+    assert format_check_value("hub", 30.0)[1] == "nearest of how many 30"
     assert all(find_check(name).label for name in CHECKS)
 
 

@@ -155,7 +155,7 @@ def test_the_time_left_is_known_once_the_model_s_speed_is(tmp_path, monkeypatch,
     # Little work is enough for an estimate, and any speed is steady.
     monkeypatch.setattr("interlingua.runtime.progress.LEAST_SECONDS", 0)
     monkeypatch.setattr("interlingua.runtime.progress.LEAST_REPORTS", 3)
-    monkeypatch.setattr("interlingua.runtime.progress.LEAST_SHARE", 0)
+    monkeypatch.setattr("interlingua.runtime.progress._LEAST_SHARE", 0)
     monkeypatch.setattr("interlingua.runtime.progress.STEADY", float("inf"))
     source, target, _ = sides(tmp_path)
     if known:

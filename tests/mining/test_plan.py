@@ -24,7 +24,7 @@ def slowly(texts):
 @pytest.fixture(autouse=True)
 def short_trials(monkeypatch):
     monkeypatch.setattr(speed, "TRIED_VECTORS", 256)
-    monkeypatch.setattr(plan, "TRIAL_SECONDS", 0.05)
+    monkeypatch.setattr(plan, "_TRIAL_SECONDS", 0.05)
 
 
 @pytest.fixture

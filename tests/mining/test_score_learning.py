@@ -5,7 +5,11 @@ import pytest
 
 from interlingua.corpus.formats.bitext import write_pairs
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.calibration.calibrate import check_learning, judged, learn_scores
+from interlingua.mining.calibration.calibrate import (
+    check_learning,
+    learn_scores,
+    score_judged_pairs,
+)
 from interlingua.mining.calibration.calibration import load_calibration
 from interlingua.mining.calibration.mixed_stream import (
     WRONG_KINDS,
@@ -124,7 +128,7 @@ def test_answers_stay_with_their_pairs(tmp_path):
     assert [len(kind) for kind in wrong] == [3, 4, 4, 3]
     assert right.mean() > max(kind.mean() for kind in (wrong[0], wrong[1], wrong[3]))
     labels = {(pairs[3].source, pairs[3].target): False}
-    scores, known = judged(BitextScorer(encode), pairs, labels, no_checks(tmp_path))
+    scores, known = score_judged_pairs(BitextScorer(encode), pairs, labels, no_checks(tmp_path))
     assert known.right.tolist() == [False]
     assert known.scores.tolist() == [scores[3]]
 

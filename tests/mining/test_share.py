@@ -10,7 +10,7 @@ from interlingua.mining.calibration.calibration import (
     separation,
     share_interval,
 )
-from interlingua.mining.calibration.mixture import draw_like, fit_mixture
+from interlingua.mining.calibration.score_mixture import draw_like, fit_mixture
 
 
 def drawn(rng, right, wrong, apart):

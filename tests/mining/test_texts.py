@@ -8,7 +8,7 @@ import pytest
 from interlingua.corpus.cleaning.keys import text_key
 from interlingua.errors import DataError
 from interlingua.mining import texts
-from interlingua.mining.texts import Line, build_side, exact_keys, guess_layout, read_lines
+from interlingua.mining.texts import Line, build_side, exact_keys, guess_layout, read_text_lines
 from interlingua.storage.files import count_lines
 from tests.progress_records import Recorded
 
@@ -36,7 +36,7 @@ def oracle(lines, equal, keep_blank):
 def test_each_text_is_there_once_with_all_its_lines(
     tmp_path, monkeypatch, equal, keep_blank, memory
 ):
-    monkeypatch.setattr(texts, "CHUNK", 7)
+    monkeypatch.setattr(texts, "_CHUNK", 7)
     draw, told = random.Random(0), Recorded()
     lines = [draw.choice(SEVERAL) for _ in range(100)]
     side = build_side(
@@ -73,21 +73,26 @@ def test_no_text_at_all(tmp_path, lines):
 def test_layouts(tmp_path):
     path = tmp_path / "a.tsv.gz"
     path.write_bytes(gzip.compress(b"d1\ts1\t one\ttwo \r\nd1\tno id\n\n"))
-    assert list(read_lines([path], "lines"))[1:] == [Line("d1\tno id", "2"), Line("", "3")]
-    assert next(iter(read_lines([path], "lines", strip=False))) == Line("d1\ts1\t one\ttwo ", "1")
+    assert list(read_text_lines([path], "lines"))[1:] == [Line("d1\tno id", "2"), Line("", "3")]
+    assert next(iter(read_text_lines([path], "lines", strip=False))) == Line(
+        "d1\ts1\t one\ttwo ", "1"
+    )
     with pytest.raises(DataError, match=r"a.tsv.gz:3: .*no tab"):
-        list(read_lines([path], "documents"))
+        list(read_text_lines([path], "documents"))
     path.write_bytes(gzip.compress(b"d1\ts1\t one\ttwo \nd1\tno id\n"))
-    assert list(read_lines([path], "documents")) == [
+    assert list(read_text_lines([path], "documents")) == [
         Line("one\ttwo", "s1", "d1"),
         Line("no id", "d1#2", "d1"),
     ]
-    assert list(read_lines([path], "ids")) == [Line("s1\t one\ttwo", "d1"), Line("no id", "d1")]
+    assert list(read_text_lines([path], "ids")) == [
+        Line("s1\t one\ttwo", "d1"),
+        Line("no id", "d1"),
+    ]
     (tmp_path / "next").write_text("d2\ttwo\nno tab\n", encoding="utf-8")
     both = [path, tmp_path / "next"]
-    assert [line.name for line in read_lines(both, "lines")] == ["1", "2", "3", "4"]
+    assert [line.name for line in read_text_lines(both, "lines")] == ["1", "2", "3", "4"]
     with pytest.raises(DataError, match=r"next:2: .*id TAB text"):
-        list(read_lines(both, "ids"))
+        list(read_text_lines(both, "ids"))
 
 
 @pytest.mark.parametrize(("text", "lines"), [(b"", 0), (b"a", 1), (b"a\n", 1), (b"a\n\nb", 3)])
@@ -95,7 +100,7 @@ def test_lines_are_counted_as_they_are_read(tmp_path, text, lines):
     (tmp_path / "a.txt").write_bytes(text)
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(text))
     for path in (tmp_path / "a.txt", tmp_path / "a.txt.gz"):
-        assert count_lines(path) == lines == len(list(read_lines([path], "lines")))
+        assert count_lines(path) == lines == len(list(read_text_lines([path], "lines")))
 
 
 def test_lines_of_a_file_that_is_cut_are_not_counted(tmp_path):

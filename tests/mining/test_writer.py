@@ -12,8 +12,8 @@ from interlingua.mining.filter import write_filtered
 from interlingua.mining.writer import (
     PairRow,
     check_columns,
+    format_row,
     format_with_columns,
-    line_of,
     open_rows,
     write_rows,
 )
@@ -40,9 +40,9 @@ def test_a_column_that_is_not_there():
 def test_a_line_of_each_format():
     found = row(reasons=["x y", "z"], origins=["s0", "s5"], hub=30)
     columns = ["score", "source", "reasons", "origins", "hub", "probability", "source_language"]
-    assert line_of(found, "tsv", columns) == "0.123457\ta b c\tx y, z\ts0 s5\t30\t\tdeu_Latn\n"
-    assert line_of(found, "tsv", ["score"], repr) == "0.123456789\n"
-    back = json.loads(line_of(found, "jsonl", []))
+    assert format_row(found, "tsv", columns) == "0.123457\ta b c\tx y, z\ts0 s5\t30\t\tdeu_Latn\n"
+    assert format_row(found, "tsv", ["score"], repr) == "0.123456789\n"
+    back = json.loads(format_row(found, "jsonl", []))
     assert (back["source"], back["target_language"], back["hub"]) == ("a\tb\nc", "eng_Latn", 30)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.config.registry import DEFAULT_MODEL, MODELS, load
+from interlingua.config.registry import DEFAULT_MODEL, MODELS, import_place
 from interlingua.encoder.directories.model_directory import read_json
 from interlingua.encoder.encoder import Encoder
 from tests.distributions import build_wheel
@@ -53,7 +53,7 @@ def stock(importable):
 def test_the_entry_point_leads_to_the_folder_of_the_model(importable):
     [(name, place)] = PROJECT["entry-points"][MODELS].items()
     assert name == DEFAULT_MODEL
-    assert {path.name for path in load(place)().iterdir()} >= {
+    assert {path.name for path in import_place(place)().iterdir()} >= {
         "config.json",
         "tokenizer.json",
         "model.safetensors",

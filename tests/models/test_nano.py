@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import interlingua
-from interlingua.config.registry import MODELS, load
+from interlingua.config.registry import MODELS, import_place
 from interlingua.encoder.encoder import Encoder
 from tests.distributions import build_wheel
 
@@ -44,7 +44,7 @@ def folder(monkeypatch):
     monkeypatch.syspath_prepend(NANO / "src")
     [(name, place)] = PROJECT["entry-points"][MODELS].items()
     assert name == "nano"
-    return load(place)()
+    return import_place(place)()
 
 
 def test_versions_and_the_extra_agree(folder):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from interlingua.batches.records import TokenStore
+from interlingua.batches.token_store import TokenStore
 from interlingua.errors import DataError
 from interlingua.preparation.output import check_not_empty, file_names, write_store, write_texts
 from interlingua.preparation.progress import StageProgress

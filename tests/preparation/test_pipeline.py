@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from interlingua.batches.records import TokenStore
-from interlingua.corpus.manifest import ENTRIES, Manifest
+from interlingua.batches.token_store import TokenStore
+from interlingua.corpus.manifest import CORPUS_ENTRIES, Manifest
 from interlingua.errors import ConfigError, DataError
 from interlingua.preparation.config import SourceConfig, VocabularyConfig
-from interlingua.preparation.pipeline import prepare
+from interlingua.preparation.pipeline import prepare_corpus
 from interlingua.storage.files import sha256_file, sha256_tree
 from interlingua.storage.locks import exclusive
 from interlingua.vocabulary.vocabulary import Vocabulary
@@ -20,7 +20,7 @@ from tests.preparation.conftest import config_for, sentences, write_tsv
 def test_the_folder_and_its_manifest(tmp_path, corpus):
     write_tsv(corpus / "de-en.more.news.tsv", [("gleich", "gleich")])
     config = config_for(tmp_path, corpus)
-    manifest = prepare(config)
+    manifest = prepare_corpus(config)
     folder = config.output
     names = "heldout manifest.json train valid valid_text vocabulary"
     assert sorted(path.name for path in folder.iterdir()) == names.split()
@@ -56,9 +56,9 @@ def test_lines_that_can_not_be_read_are_skipped_and_kept(tmp_path, corpus, caplo
         file.write(b"one cell\n\xe4\tb\n")
     config = config_for(tmp_path, corpus)
     with pytest.raises(DataError, match=r"de-en\.news\.tsv:30"):
-        prepare(config)
+        prepare_corpus(config)
     assert not config.output.exists()
-    manifest = prepare(dataclasses.replace(config, on_error="skip"))
+    manifest = prepare_corpus(dataclasses.replace(config, on_error="skip"))
     assert manifest.sources[0].skipped == {"unreadable line": 2}
     assert manifest.sources[0].read == 300
     kept = (config.output / "rejected_lines.tsv").read_text(encoding="utf-8").splitlines()
@@ -77,10 +77,10 @@ def test_a_slip_in_the_last_source_or_the_vocabulary_costs_no_work(tmp_path, cor
     config = config_for(tmp_path, corpus)
     sources = (*config.sources, SourceConfig(paths=(corpus / "absent.de-en.tsv",)))
     with pytest.raises(DataError, match=r"absent\.de-en\.tsv: no such file"):
-        prepare(dataclasses.replace(config, sources=sources))
+        prepare_corpus(dataclasses.replace(config, sources=sources))
     vocabulary = VocabularyConfig(path=str(tmp_path / "absent"))
     with pytest.raises(DataError, match="absent: no such"):
-        prepare(dataclasses.replace(config, vocabulary=vocabulary))
+        prepare_corpus(dataclasses.replace(config, vocabulary=vocabulary))
 
 
 def test_held_out_pairs_are_drawn_from_what_the_least_score_leaves(tmp_path, corpus):
@@ -95,7 +95,7 @@ def test_held_out_pairs_are_drawn_from_what_the_least_score_leaves(tmp_path, cor
     config = config_for(tmp_path, corpus)
     source = dataclasses.replace(config.sources[0], min_score=1.0)
     scored = dataclasses.replace(config, sources=(source, config.sources[1]))
-    manifest = prepare(scored)
+    manifest = prepare_corpus(scored)
     record = manifest.sources[0]
     assert record.dropped["below_min_score"] == manifest.dropped["below_min_score"] == 150
     kept = record.train + record.valid + record.heldout
@@ -108,7 +108,7 @@ def test_held_out_pairs_are_drawn_from_what_the_least_score_leaves(tmp_path, cor
 
 def test_a_language_without_pairs_is_named(tmp_path, corpus, caplog):
     config = config_for(tmp_path, corpus, languages=("de", "en", "fr", "th"))
-    prepare(config)
+    prepare_corpus(config)
     assert [message for message in caplog.messages if message.startswith("language ")] == [
         "language tha_Thai: no pairs to train on (0 read); add a source that has it, or leave it"
         " out of languages"
@@ -123,7 +123,7 @@ def test_a_source_without_pairs_is_named(tmp_path, corpus, caplog):
         SourceConfig(paths=(corpus / "de-en.empty.tsv",)),
         SourceConfig(paths=(corpus / "*.other.tsv",), name="x"),
     )
-    prepare(dataclasses.replace(config, sources=(*config.sources, *others)))
+    prepare_corpus(dataclasses.replace(config, sources=(*config.sources, *others)))
     assert caplog.messages == [
         "source de-en.empty.tsv: no pairs; check its files",
         "source x: no pairs (skipped: 2 other language); check its files",
@@ -138,7 +138,7 @@ def test_every_pair_is_accounted_for(tmp_path, corpus):
     (tmp_path / "test" / "a.txt").write_text(rows[0][1])
     config = config_for(tmp_path, corpus, decontaminate=(tmp_path / "test",))
     capped = (config.sources[0], dataclasses.replace(config.sources[1], max_pairs=100, weight=0.5))
-    manifest = prepare(dataclasses.replace(config, sources=capped))
+    manifest = prepare_corpus(dataclasses.replace(config, sources=capped))
     sources, pairs = manifest.sources, manifest.language_pairs
     for record in sources:
         kept = record.train + record.valid + record.heldout
@@ -156,7 +156,7 @@ def test_the_same_config_gives_the_same_bytes(tmp_path, corpus):
     digests = []
     for number in (1, 2, None):
         config = config_for(tmp_path, corpus, output=tmp_path / str(number), processes=number)
-        prepare(config)
+        prepare_corpus(config)
         names = ("train", "valid", "vocabulary", "heldout")
         digests.append([sha256_tree(config.output / name) for name in names])
     assert digests[0] == digests[1] == digests[2]
@@ -166,7 +166,7 @@ def test_nothing_is_left_behind_by_a_failure(tmp_path, corpus):
     config = config_for(tmp_path, corpus)
     write_tsv(corpus / "en-fr.z.talks.tsv", [("a house", "une maison"), ("a", "b\tc")])
     with pytest.raises(DataError, match=r"en-fr\.z\.talks\.tsv:2"):
-        prepare(config)
+        prepare_corpus(config)
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
@@ -175,14 +175,14 @@ def test_an_old_folder_stays_unless_it_may_go(tmp_path, corpus):
     config.output.mkdir()
     (config.output / "precious").write_text("x")
     with pytest.raises(DataError, match="already there"):
-        prepare(config)
+        prepare_corpus(config)
     with pytest.raises(ConfigError, match="holds other files"):
-        prepare(config, overwrite=True)
+        prepare_corpus(config, overwrite=True)
     assert (config.output / "precious").exists()
     (config.output / "precious").unlink()
-    prepare(config, overwrite=True)
+    prepare_corpus(config, overwrite=True)
     ours = [path for path in config.output.rglob("*") if path.is_file()]
-    assert all(re.fullmatch(ENTRIES, str(path.relative_to(config.output))) for path in ours)
+    assert all(re.fullmatch(CORPUS_ENTRIES, str(path.relative_to(config.output))) for path in ours)
     mine = [config.output / name for name in ("precious", "train/notes.txt", "plots/a/b.svg")]
     for path in mine:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -191,14 +191,14 @@ def test_an_old_folder_stays_unless_it_may_go(tmp_path, corpus):
     (config.output / "backbone").mkdir()
     (config.output / "backbone" / "model.safetensors").write_text("x")
     (config.output / "heldout" / "xxx-eng.tsv").write_text("x")
-    prepare(config, overwrite=True)
+    prepare_corpus(config, overwrite=True)
     assert [path.read_text() for path in mine] == ["x"] * 3
     assert not (config.output / "backbone").exists()
     assert not (config.output / "heldout" / "xxx-eng.tsv").exists()
 
 
 def test_only_the_wanted_languages(tmp_path, corpus):
-    manifest = prepare(config_for(tmp_path, corpus, languages=("en", "de")))
+    manifest = prepare_corpus(config_for(tmp_path, corpus, languages=("en", "de")))
     assert manifest.languages == ("deu_Latn", "eng_Latn")
     assert manifest.sources[1].skipped == {"other language": 300}
 
@@ -220,6 +220,6 @@ def test_two_runs_do_not_make_one_folder_whatever_its_name(tmp_path, corpus, nam
         exclusive(tmp_path, name=".prepared.lock", remedy="x"),
         pytest.raises(ConfigError, match=message),
     ):
-        prepare(config, overwrite=True)
-    prepare(config)
+        prepare_corpus(config, overwrite=True)
+    prepare_corpus(config)
     assert not list(tmp_path.glob(".prepared*"))

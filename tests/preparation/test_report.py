@@ -3,8 +3,8 @@ import io
 
 from rich.console import Console
 
-from interlingua.preparation.pipeline import prepare
-from interlingua.preparation.report import summary
+from interlingua.preparation.pipeline import prepare_corpus
+from interlingua.preparation.report import corpus_summary
 from tests.preparation.conftest import config_for, sentences, write_tsv
 
 
@@ -14,14 +14,14 @@ def prepared(folder, corpus, exam):
     for name, text in (("exam.txt", exam), ("README.md", "no text"), ("vectors.npy", "no text")):
         (folder / "exam" / name).write_text(text)
     config = config_for(folder, corpus, decontaminate=(folder / "exam",))
-    return prepare(config)
+    return prepare_corpus(config)
 
 
 def test_tables_name_sources_rules_and_totals(tmp_path, corpus):
     write_tsv(corpus / "de-en.x.news.tsv", [("gleich", "gleich")])
     manifest = prepared(tmp_path, corpus, "no such sentence")
     console = Console(file=io.StringIO(), width=120)
-    for table in summary(manifest):
+    for table in corpus_summary(manifest):
         console.print(table)
     rows = [line.replace("│", " ").split() for line in console.file.getvalue().splitlines()]
     assert ["news", "CC0", "301", "1", "270", "10", "20"] in rows
@@ -37,7 +37,7 @@ def test_what_is_in_evaluation_sets_stands_below_its_rule(tmp_path, corpus):
     manifest = prepared(tmp_path, corpus, "\n".join(row[0] for row in sentences(3)))
     assert min(manifest.dropped, key=manifest.dropped.get) == "in_evaluation_set"
     manifest = dataclasses.replace(manifest, dropped=manifest.dropped | {"empty": 1})
-    rules = next(table for table in summary(manifest) if table.title.startswith("Dropped"))
+    rules = next(table for table in corpus_summary(manifest) if table.title.startswith("Dropped"))
     shown = list(rules.columns[0].cells)
     assert shown.index("  of these in exam") == shown.index("in_evaluation_set") + 1
     assert shown[-1] == "empty"

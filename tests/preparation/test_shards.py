@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from interlingua.preparation import shards
-from interlingua.preparation.shards import DROPPED, Fate, Shard
+from interlingua.preparation.shards import DROPPED_FATES, Fate, Shard
 
 
 @pytest.fixture
 def shard(tmp_path, monkeypatch):
-    monkeypatch.setattr(shards, "BLOCK_ROWS", 2)
+    monkeypatch.setattr(shards, "_BLOCK_ROWS", 2)
     found = Shard(tmp_path, 7, 0, ("deu_Latn", "eng_Latn"))
     for first in (0, 3):
         rows = range(first, first + 3)
@@ -41,4 +41,4 @@ def test_blocks_give_the_marked_rows(shard, chosen):
 def test_fates(shard):
     shard.fates[1:3] = Fate.heldout
     assert (shard.count(Fate.train), shard.count(Fate.heldout)) == (4, 2)
-    assert not {Fate.train, Fate.valid, Fate.heldout} & set(DROPPED)
+    assert not {Fate.train, Fate.valid, Fate.heldout} & set(DROPPED_FATES)

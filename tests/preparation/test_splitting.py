@@ -5,7 +5,7 @@ from interlingua.preparation import splitting
 from interlingua.preparation.config import SplitConfig
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.shards import Fate
-from interlingua.preparation.splitting import split
+from interlingua.preparation.splitting import split_rows
 from tests.preparation.conftest import config_for, shard_of
 
 NONE = SplitConfig()
@@ -23,7 +23,7 @@ def keys_of(shards, fate):
 
 
 def split_into(shards, folder, heldout, validation=NONE, **options):
-    split(
+    split_rows(
         shards,
         config_for(folder, folder, heldout=heldout, validation=validation, **options),
         StageProgress(),
@@ -94,12 +94,12 @@ def test_words_and_sources_decide_who_may_be_drawn(tmp_path):
     config = config_for(tmp_path, tmp_path, heldout=SplitConfig(pairs=5), validation=NONE)
     object.__setattr__(config.sources[0], "heldout", False)
     shard.fates[:] = 0
-    split([shard], config, StageProgress())
+    split_rows([shard], config, StageProgress())
     assert shard.count(Fate.heldout) == 0
 
 
 def test_without_a_candidate_nothing_happens(tmp_path):
     shard = numbered(tmp_path, 0, [1, 2], [3, 4], pair=("deu_Latn", "fra_Latn"))
-    split([shard], config_for(tmp_path, tmp_path), StageProgress())
+    split_rows([shard], config_for(tmp_path, tmp_path), StageProgress())
     assert shard.count(Fate.train) == 2
-    split([], config_for(tmp_path, tmp_path), StageProgress())
+    split_rows([], config_for(tmp_path, tmp_path), StageProgress())

@@ -24,7 +24,7 @@ from interlingua.retrieval.searcher import (
     add_to_index,
     build_index,
     delete_from_index,
-    model_of,
+    load_index_model,
 )
 from tests.encoder.conftest import tiny_vocabulary
 
@@ -176,7 +176,7 @@ def stored(folder):
 
 
 def test_a_hit_names_document_offset_and_heading(built, markdown):
-    searcher = Searcher(PassageIndex(built), model_of(PassageIndex(built)))
+    searcher = Searcher(PassageIndex(built), load_index_model(PassageIndex(built)))
     wanted = next(one for one in stored(built) if one.heading == "Part 1")
     hit = searcher.search(wanted.embedded_text, top=1).hits[0]
     assert hit.document == markdown.name
@@ -244,5 +244,5 @@ def test_the_fact_in_sentence_400_is_first(tmp_path):
     file.write_text(" ".join(lines))
     build_index("mini", [file], tmp_path / "index", documents=True)
     index = PassageIndex(tmp_path / "index")
-    hits = Searcher(index, model_of(index)).search("Who hid the silver key?", top=3).hits
+    hits = Searcher(index, load_index_model(index)).search("Who hid the silver key?", top=3).hits
     assert fact in hits[0].text

@@ -10,9 +10,9 @@ import pytest
 from interlingua.errors import ConfigError, DataError
 from interlingua.retrieval.index_files import (
     IndexFile,
-    check_files,
+    check_index_files,
     file_name,
-    named_files,
+    list_index_files,
     read_files,
 )
 
@@ -47,7 +47,7 @@ def test_a_file_has_one_name_from_any_folder(project, monkeypatch, start):
 
 def test_files_of_equal_names_share_no_id(project, monkeypatch):
     monkeypatch.chdir(project)
-    files = named_files(["a/de.txt", "b/de.txt"], "index")
+    files = list_index_files(["a/de.txt", "b/de.txt"], "index")
     assert files == [IndexFile("a/de.txt", "a/de.txt"), IndexFile("b/de.txt", "b/de.txt")]
     passages = list(read_files(files))
     assert [(passage.id, passage.file) for passage in passages] == [
@@ -66,9 +66,9 @@ def test_files_that_can_not_be_indexed_are_refused(project):
         ([path, project / "a" / ".." / "a" / "de.txt"], "given twice"),
     ):
         with pytest.raises(DataError, match=match):
-            named_files(given, project / "index")
+            list_index_files(given, project / "index")
     with pytest.raises(ConfigError, match="no files"):
-        named_files([], project / "index")
+        list_index_files([], project / "index")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names that are not UTF-8")
@@ -77,7 +77,7 @@ def test_a_name_that_is_not_utf_8_is_refused(project):
     with open(path, "w") as file:
         file.write("Eins.\n")
     with pytest.raises(DataError, match="half a character"):
-        named_files([path], project / "index")
+        list_index_files([path], project / "index")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_fault_in_any_file_is_found_at_once(tmp_path, first, second, match):
     one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
     one.write_text(first)
     two.write_text(second)
-    files = named_files([one, two], tmp_path / "index")
-    check_files(files[:1])
+    files = list_index_files([one, two], tmp_path / "index")
+    check_index_files(files[:1])
     with pytest.raises(DataError, match=re.escape(match.format(one=one, two=two))):
-        check_files(files)
+        check_index_files(files)

@@ -16,7 +16,7 @@ from interlingua.retrieval.lance_table import (
     sql_strings,
     table_rows,
     table_schema,
-    text_key,
+    text_digest,
 )
 from interlingua.retrieval.passage_files import Passage
 
@@ -50,9 +50,9 @@ def test_the_content_changes_with_each_field_but_the_id(field):
 
 
 def test_a_key_is_the_same_everywhere_and_fits_in_64_bits():
-    assert text_key("a") == text_key("a") != text_key("b")
-    assert all(-(2**63) <= text_key(str(n)) < 2**63 for n in range(1000))
-    assert any(text_key(str(n)) < 0 for n in range(1000))
+    assert text_digest("a") == text_digest("a") != text_digest("b")
+    assert all(-(2**63) <= text_digest(str(n)) < 2**63 for n in range(1000))
+    assert any(text_digest(str(n)) < 0 for n in range(1000))
 
 
 @pytest.mark.parametrize(

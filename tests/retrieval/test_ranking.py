@@ -10,7 +10,7 @@ from interlingua.retrieval.ranking import (
     first_of_each_language,
     followed,
     fused,
-    language_shares,
+    hit_language_shares,
     merged,
 )
 
@@ -74,7 +74,7 @@ def test_words_alone_are_fused_too():
 
 def test_shares_of_languages_in_ranking_and_index():
     hits = [hit(name, 1, "eng_Latn" if name == "c" else "deu_Latn") for name in "abcd"]
-    assert language_shares(hits, {"eng_Latn": 50, "deu_Latn": 30, "tha_Thai": 20}) == [
+    assert hit_language_shares(hits, {"eng_Latn": 50, "deu_Latn": 30, "tha_Thai": 20}) == [
         LanguageShare("deu_Latn", 0.75, 0.3),
         LanguageShare("eng_Latn", 0.25, 0.5),
         LanguageShare("tha_Thai", 0.0, 0.2),
@@ -82,4 +82,4 @@ def test_shares_of_languages_in_ranking_and_index():
 
 
 def test_shares_of_an_empty_ranking_are_zero():
-    assert language_shares([], {"eng_Latn": 2}) == [LanguageShare("eng_Latn", 0.0, 1.0)]
+    assert hit_language_shares([], {"eng_Latn": 2}) == [LanguageShare("eng_Latn", 0.0, 1.0)]

@@ -23,7 +23,7 @@ from interlingua.retrieval.searcher import (
     add_to_index,
     build_index,
     delete_from_index,
-    model_of,
+    load_index_model,
 )
 from interlingua.storage.formats import PASSAGE_INDEX
 from interlingua.storage.record import read_record, write_record
@@ -64,7 +64,7 @@ def files(tmp_path):
 def searcher(model, files, tmp_path):
     assert build_index(model, files, tmp_path / "index") == Added(60, 0, 0)
     index = PassageIndex(tmp_path / "index")
-    return Searcher(index, model_of(index))
+    return Searcher(index, load_index_model(index))
 
 
 def test_the_ranking_is_that_of_the_cosines(searcher, model, files):
@@ -85,9 +85,12 @@ def test_another_model_is_refused(searcher, model, tmp_path):
     vocabulary = tiny_vocabulary(frame=True)
     other = BackboneConfig.preset("ems-tiny", vocab_size=vocabulary.size)
     Encoder.from_scratch(other, vocabulary).save(tmp_path / "other")
-    assert model_of(searcher.index, model=model).settings == model_of(searcher.index).settings
+    assert (
+        load_index_model(searcher.index, model=model).settings
+        == load_index_model(searcher.index).settings
+    )
     with pytest.raises(ConfigError, match="another value of the model"):
-        model_of(searcher.index, model=str(tmp_path / "other"))
+        load_index_model(searcher.index, model=str(tmp_path / "other"))
 
 
 def ids(hits, language=None):
@@ -228,7 +231,7 @@ def test_files_of_equal_names_keep_their_passages(model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "b")
     assert add_to_index("../index", ["de.txt", tmp_path / "a" / "de.txt"]) == Added(0, 0, 4)
     index = PassageIndex(tmp_path / "index")
-    hits = Searcher(index, model_of(index)).search("Katze", mode="text").hits
+    hits = Searcher(index, load_index_model(index)).search("Katze", mode="text").hits
     assert {hit.id: hit.text for hit in hits} == {
         f"{folder}/de.txt:1": f"Die Katze {folder}" for folder in ("a", "b", "b/c")
     }
@@ -240,7 +243,7 @@ def test_a_file_that_became_shorter_leaves_no_line(searcher, files, tmp_path):
     assert add_to_index(tmp_path / "index", [files[0]]) == Added(0, 1, 4, deleted=15)
     index = PassageIndex(tmp_path / "index")
     assert index.languages() == {"deu_Latn": 5, "eng_Latn": 20, "tha_Thai": 20}
-    found = Searcher(index, model_of(index)).search("Neu.", top=60, languages=["de"]).hits
+    found = Searcher(index, load_index_model(index)).search("Neu.", top=60, languages=["de"]).hits
     assert {hit.text for hit in found} == {"Neu.", *kept[1:]}
 
 
@@ -272,7 +275,7 @@ def test_a_map_goes_with_the_index(model, files, tmp_path):
     (tmp_path / "language_map.safetensors").unlink()
     index = PassageIndex(tmp_path / "index")
     question = files[0].read_text().splitlines()[0]
-    [hit] = Searcher(index, model_of(index)).search(question, top=1).hits
+    [hit] = Searcher(index, load_index_model(index)).search(question, top=1).hits
     assert hit.score == pytest.approx(1, abs=1e-5)
     with pytest.raises(ConfigError, match="language map"):
         build_index(model, files, tmp_path / "index")
@@ -287,8 +290,8 @@ def test_a_model_that_moved_can_be_named(searcher, model, tmp_path):
     write_record(path, PASSAGE_INDEX, {**record, "model": str(tmp_path / "gone")})
     index = PassageIndex(tmp_path / "index")
     with pytest.raises(CheckpointError, match="gone"):
-        model_of(index)
-    assert model_of(index, model=model).settings.digest == record["digest"]
+        load_index_model(index)
+    assert load_index_model(index, model=model).settings.digest == record["digest"]
 
 
 @pytest.mark.parametrize("files", [[], ["nothing.txt"], ["."]])

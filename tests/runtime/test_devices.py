@@ -1,6 +1,6 @@
 import torch
 
-from interlingua.runtime.devices import gathered, on_device
+from interlingua.runtime.devices import gather_rows, on_device
 
 CPU = torch.device("cpu")
 
@@ -17,7 +17,7 @@ def test_tensor_elsewhere_is_copied():
 
 def test_rows_are_gathered_with_their_gradient():
     x = torch.arange(6.0).view(3, 2).requires_grad_()
-    found = gathered(x, torch.tensor([2, 0]))
+    found = gather_rows(x, torch.tensor([2, 0]))
     found.sum().backward()
     assert found.tolist() == [[4.0, 5.0], [0.0, 1.0]]
     assert x.grad.tolist() == [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]]

@@ -15,8 +15,8 @@ from interlingua.runtime.progress import (
     LineProgress,
     Progress,
     TerminalProgress,
+    make_progress,
     progress_of,
-    shown,
 )
 from tests.progress_records import Recorded
 
@@ -41,7 +41,7 @@ def test_nothing_is_shown_unless_asked_for(fast, capsys, given):
     with progress_of(given) as progress:
         work(progress)
         time.sleep(0.05)
-    with shown(quiet=True) as progress:
+    with make_progress(quiet=True) as progress:
         work(progress)
     assert capsys.readouterr() == ("", "")
 
@@ -87,7 +87,7 @@ def test_transient_bars_vanish():
 
 @pytest.mark.parametrize(("total", "told"), [(1000, "250 of 1,000 pairs, "), (None, "250 pairs, ")])
 def test_without_a_terminal_a_line_a_minute(fast, capsys, total, told):
-    with shown() as progress:
+    with make_progress() as progress:
         work(progress, total)
         lines = ""
         while lines.count("\n") < 3:  # also while nothing advances
@@ -97,13 +97,13 @@ def test_without_a_terminal_a_line_a_minute(fast, capsys, total, told):
 
 
 def test_work_of_less_than_a_minute_writes_no_line(capsys):
-    with shown() as progress:
+    with make_progress() as progress:
         work(progress)
     assert capsys.readouterr() == ("", "")
 
 
 def test_no_line_is_written_after_an_error(fast, capsys):
-    with pytest.raises(InterlinguaError), shown() as progress:
+    with pytest.raises(InterlinguaError), make_progress() as progress:
         work(progress)
         raise InterlinguaError("no such column")
     capsys.readouterr()

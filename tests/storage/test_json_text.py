@@ -7,7 +7,7 @@ import pytest
 from interlingua.errors import DataError
 from interlingua.storage import limits
 from interlingua.storage.json_text import (
-    MAX_DEPTH,
+    _MAX_DEPTH,
     MAX_DIGITS,
     load_json,
     parse_json,
@@ -36,7 +36,7 @@ def test_good_json_is_what_python_reads(text):
     [
         ("[" * 100_000, "nested too deeply"),
         ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
-        ("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), "nested too deeply"),
+        ("[" * (_MAX_DEPTH + 1) + "]" * (_MAX_DEPTH + 1), "nested too deeply"),
         ('{"a":' * 5000 + "1" + "}" * 5000, "nested too deeply"),
         ("9" * (MAX_DIGITS + 1), "digits"),
         ("9" * 10_000, "digits"),

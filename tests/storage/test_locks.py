@@ -61,9 +61,9 @@ def test_a_killed_holder_locks_no_longer(tmp_path, holder):
     other = holder()
     other.send_signal(signal.SIGKILL)
     other.wait()
-    assert [path.name for path in tmp_path.iterdir()] == [locks.NAME]
+    assert [path.name for path in tmp_path.iterdir()] == [locks.LOCK_FILE]
     with locks.exclusive(tmp_path, remedy="choose x"):
-        assert f"process {os.getpid()} " in (tmp_path / locks.NAME).read_text()
+        assert f"process {os.getpid()} " in (tmp_path / locks.LOCK_FILE).read_text()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -146,7 +146,7 @@ def test_a_link_in_its_place_is_not_followed(tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("text")
     (tmp_path / "w").mkdir()
-    (tmp_path / "w" / locks.NAME).symlink_to(precious)
+    (tmp_path / "w" / locks.LOCK_FILE).symlink_to(precious)
     with pytest.raises(DataError, match="can't write"), locks.exclusive(tmp_path / "w", remedy="x"):
         pass
     assert precious.read_text() == "text"
@@ -154,7 +154,7 @@ def test_a_link_in_its_place_is_not_followed(tmp_path):
 
 @pytest.mark.parametrize("text", ["important", "pro\n", "p"])
 def test_a_file_that_is_no_lock_is_kept(tmp_path, text):
-    path = tmp_path / locks.NAME
+    path = tmp_path / locks.LOCK_FILE
     path.write_text(text)
     is_cut = text == "p"  # what a full disk leaves of ours
     if is_cut:

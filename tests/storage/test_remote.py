@@ -11,8 +11,8 @@ from interlingua.storage.remote import (
     check_writable,
     destination,
     exists,
-    expand,
-    fetch,
+    expand_pattern,
+    fetch_file,
     filesystem,
     is_remote,
     keep_inputs,
@@ -45,44 +45,50 @@ def test_patterns_here_and_elsewhere(tmp_path, store):
     for name in ("b-2.txt", "b-1.txt", "c.txt"):
         (tmp_path / name).write_text(name)
         store.pipe(f"/x/{name}", name.encode())
-    assert expand(tmp_path / "b-*.txt") == [str(tmp_path / "b-1.txt"), str(tmp_path / "b-2.txt")]
-    assert expand(f"file://{tmp_path}/c.txt") == [str(tmp_path / "c.txt")]
-    assert expand("memory://x/b-?.txt") == ["memory:///x/b-1.txt", "memory:///x/b-2.txt"]
-    assert expand("memory://x/absent.txt") == ["memory://x/absent.txt"]
+    assert expand_pattern(tmp_path / "b-*.txt") == [
+        str(tmp_path / "b-1.txt"),
+        str(tmp_path / "b-2.txt"),
+    ]
+    assert expand_pattern(f"file://{tmp_path}/c.txt") == [str(tmp_path / "c.txt")]
+    assert expand_pattern("memory://x/b-?.txt") == ["memory:///x/b-1.txt", "memory:///x/b-2.txt"]
+    assert expand_pattern("memory://x/absent.txt") == ["memory://x/absent.txt"]
     (tmp_path / "d[1].txt").write_text("")
-    assert expand(tmp_path / "d[1].txt") == [str(tmp_path / "d[1].txt")]
+    assert expand_pattern(tmp_path / "d[1].txt") == [str(tmp_path / "d[1].txt")]
     for pattern in (f"{tmp_path}/z*", "memory://x/z*"):
         with pytest.raises(DataError, match="is called so"):
-            expand(pattern)
+            expand_pattern(pattern)
 
 
 def test_what_is_here_is_not_copied(tmp_path):
     (tmp_path / "a.txt").write_text("a")
-    assert fetch(f"file://{tmp_path}/a.txt", tmp_path / "copies") == tmp_path / "a.txt"
+    assert fetch_file(f"file://{tmp_path}/a.txt", tmp_path / "copies") == tmp_path / "a.txt"
     assert not (tmp_path / "copies").exists()
 
 
 def test_a_file_is_fetched_once_and_again_when_it_has_changed(tmp_path, store, monkeypatch):
     store.pipe("/x/a.txt.gz", gzip.compress(b"one"))
-    copy = fetch("memory://x/a.txt.gz", tmp_path)
+    copy = fetch_file("memory://x/a.txt.gz", tmp_path)
     assert gzip.decompress(copy.read_bytes()) == b"one"
     assert copy.name.endswith("-a.txt.gz")
     asked, real = [], type(store)._open
     monkeypatch.setattr(
         type(store), "_open", lambda *at, **how: asked.append(1) or real(*at, **how)
     )
-    assert fetch("memory://x/a.txt.gz", tmp_path) == copy
+    assert fetch_file("memory://x/a.txt.gz", tmp_path) == copy
     assert not asked
     before = state("memory://x/a.txt.gz")
     store.pipe("/x/a.txt.gz", gzip.compress(b"two"))
     assert state("memory://x/a.txt.gz") != before
-    assert gzip.decompress(fetch("memory://x/a.txt.gz", tmp_path).read_bytes()) == b"two"
+    assert gzip.decompress(fetch_file("memory://x/a.txt.gz", tmp_path).read_bytes()) == b"two"
     assert asked
 
 
 def test_two_files_of_one_name_are_two_copies(tmp_path, store):
     store.pipe({"/x/a.txt": b"x", "/y/a.txt": b"y"})
-    assert [fetch(f"memory://{side}/a.txt", tmp_path).read_text() for side in "xy"] == ["x", "y"]
+    assert [fetch_file(f"memory://{side}/a.txt", tmp_path).read_text() for side in "xy"] == [
+        "x",
+        "y",
+    ]
 
 
 def test_what_is_made_is_sent_when_it_is_whole(tmp_path, store):
@@ -100,12 +106,12 @@ def test_what_is_made_is_sent_when_it_is_whole(tmp_path, store):
 
 def test_what_cannot_be_had_is_one_line(tmp_path, store, monkeypatch):
     with pytest.raises(DataError, match=r"memory://x/a\.txt: no such"):
-        fetch("memory://x/a.txt", tmp_path)
+        fetch_file("memory://x/a.txt", tmp_path)
     store.pipe("/x/a.txt", b"")
     monkeypatch.setattr(type(store), "_open", refuses)
     monkeypatch.setattr(type(store), "put_file", refuses)
     with pytest.raises(DataError, match="RuntimeError: no credentials; check"):
-        fetch("memory://x/a.txt", tmp_path)
+        fetch_file("memory://x/a.txt", tmp_path)
     (tmp_path / "b").write_text("made")
     with pytest.raises(DataError, match=f"credentials; .*kept in {tmp_path}/b"):  # noqa: SIM117
         with destination("memory://x/b", tmp_path):

@@ -12,7 +12,7 @@ from interlingua.storage import locks
 from interlingua.storage.files import sha256_tree
 from interlingua.storage.formats import Format
 from interlingua.storage.record import RecordError, write_record
-from interlingua.storage.workspace import RECORD, open_workspace
+from interlingua.storage.workspace import WORKSPACE_RECORD, open_workspace
 
 JOB = Format("interlingua-job", 2, "start over")
 
@@ -58,7 +58,7 @@ def test_a_finished_step_is_not_done_again(place):
     assert log == ["first", "second", "third"]
     run(place, log)
     assert len(log) == 3
-    assert sorted(path.name for path in place.iterdir()) == ["first", "third", RECORD]
+    assert sorted(path.name for path in place.iterdir()) == ["first", "third", WORKSPACE_RECORD]
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "removed", "folder removed"])
@@ -128,7 +128,7 @@ def test_a_users_files_stay(place):
     assert (place / "mine.txt").read_text() == "a user's"
 
 
-@pytest.mark.parametrize("name", ["first", "third", "notes.txt", RECORD])
+@pytest.mark.parametrize("name", ["first", "third", "notes.txt", WORKSPACE_RECORD])
 def test_a_folder_with_other_files_is_refused(place, name):
     place.mkdir()
     (place / name).write_text("a user's")
@@ -157,14 +157,14 @@ def test_an_error_in_a_step_leaves_it_undone(place):
 
 def test_another_version_is_refused_in_one_line(place):
     place.mkdir()
-    write_record(place / RECORD, Format("interlingua-job", 1, ""), {})
+    write_record(place / WORKSPACE_RECORD, Format("interlingua-job", 1, ""), {})
     with pytest.raises(RecordError, match=r"job-1.*job-2.*name another folder"):
         run(place, [])
 
 
 def test_every_damage_of_the_record_is_one_line(place):
     run(place, [])
-    path = place / RECORD
+    path = place / WORKSPACE_RECORD
     content = path.read_bytes()
     for end in range(0, len(content) - 1, 7):
         path.write_bytes(content[:end])
@@ -183,7 +183,7 @@ def test_every_damage_of_the_record_is_one_line(place):
 def test_two_runs_do_not_work_in_one_folder(place):
     with opened(place), pytest.raises(ConfigError, match="in use"):
         run(place, [])
-    assert not (place / locks.NAME).exists()
+    assert not (place / locks.LOCK_FILE).exists()
 
 
 class Killed(BaseException):
@@ -220,7 +220,7 @@ def test_a_run_that_ends_at_any_rename_or_sync_ends_with_the_same_files(place, m
         calls = -(10**6)
         run(other, [])
         assert sha256_tree(other) == whole
-        assert json.loads((other / RECORD).read_text())["steps"].keys() == {
+        assert json.loads((other / WORKSPACE_RECORD).read_text())["steps"].keys() == {
             "first",
             "second",
             "third",
@@ -274,7 +274,7 @@ def test_parts_go_by_their_names_and_other_files_stay(place, resume):
         with opened(place, parts=PARTS, resume="never") as work:
             assert work.steps == ()
     left = {path.name for path in place.rglob("*") if path.is_file()}
-    assert left - {RECORD} == {"notes.txt", "thesis.txt"}
+    assert left - {WORKSPACE_RECORD} == {"notes.txt", "thesis.txt"}
 
 
 @pytest.mark.parametrize("name", ["part-2/b.bin", "part-3", "step/x"])
@@ -283,7 +283,7 @@ def test_parts_of_others_are_refused(place, name):
     (place / name).write_text("mine")
     with pytest.raises(ConfigError, match=name.split("/")[0]), opened(place, parts=PARTS):
         pass
-    assert not (place / RECORD).exists()
+    assert not (place / WORKSPACE_RECORD).exists()
 
 
 @pytest.mark.parametrize("name", ["part-2/b.bin", "part-3"])

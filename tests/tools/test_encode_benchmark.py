@@ -47,7 +47,7 @@ def loaded(benchmark, monkeypatch, engine, *, runs, executor="kernel"):
     choice = Choice(executor=executor, reason="", refused={"kernel": "not this shape"})
     monkeypatch.setattr("torch.set_num_threads", lambda count: None)
     monkeypatch.setattr("interlingua.kernels.variant", lambda name: runs)
-    monkeypatch.setattr(layers, "choose", lambda backbone, dtype: choice)
+    monkeypatch.setattr(layers, "choose_layer_executor", lambda backbone, dtype: choice)
     encoder = SimpleNamespace(backbone=None, encode=lambda texts, prompt, dtype: dtype)
     monkeypatch.setattr(Encoder, "load", lambda model: encoder)
     return benchmark.load(engine, argparse.Namespace(threads=1, model="model"))([])

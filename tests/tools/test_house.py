@@ -91,8 +91,8 @@ VIOLATIONS = {
     ),
     "a very long function in the training loop": (
         "function-length",
-        {f"{SRC}/training/loop.py": "def f():\n" + "    x = 1\n" * 200},
-        [f"{SRC}/training/loop.py:1: function-length: f has 201 lines, at most 200 are allowed"],
+        {f"{SRC}/training/loop.py": "def f():\n" + "    x = 1\n" * 150},
+        [f"{SRC}/training/loop.py:1: function-length: f has 151 lines, at most 150 are allowed"],
     ),
     "a folder of many modules": (
         "folder-size",
@@ -100,9 +100,25 @@ VIOLATIONS = {
         [f"{SRC}/a:1: folder-size: 21 modules, at most 20 are allowed"],
     ),
     "two classes with the same name": (
-        "class-names",
+        "public-names",
         {f"{SRC}/a.py": "class A: ...\n", f"{SRC}/b/c.py": "\ndef f():\n    class A: ...\n"},
-        [f"{SRC}/b/c.py:3: class-names: class A is also in {SRC}/a.py:1"],
+        [f"{SRC}/b/c.py:3: public-names: A is also in {SRC}/a.py:1"],
+    ),
+    "a function, a constant and a verb with names that other modules have": (
+        "public-names",
+        {
+            f"{SRC}/a.py": "X = 1\ndef run(): ...\n",
+            f"{SRC}/b.py": "x = 1\nX: int = 2\nasync def run(): ...\n",
+            f"{SRC}/cli/verbs/mine.py": "def mine(): ...\nx = 2\n",
+            f"{SRC}/mining/mine.py": "def mine(): ...\n",
+            f"{SRC}/pool.py": "mine = 3\n",
+        },
+        [
+            f"{SRC}/b.py:2: public-names: X is also in {SRC}/a.py:1",
+            f"{SRC}/b.py:3: public-names: run is also in {SRC}/a.py:2",
+            f"{SRC}/cli/verbs/mine.py:2: public-names: x is also in {SRC}/b.py:1",
+            f"{SRC}/pool.py:1: public-names: mine is also in {SRC}/mining/mine.py:1",
+        ],
     ),
     "progress bars elsewhere": (
         "progress-bars",
@@ -199,7 +215,7 @@ VIOLATIONS = {
         ],
     ),
     "a file that is no Python": (
-        "class-names",
+        "public-names",
         {f"{SRC}/a.py": "x = 1\ndef\n"},
         [f"{SRC}/a.py:2: syntax: invalid syntax"],
     ),
@@ -234,9 +250,13 @@ CLEAN = {
         f"{SRC}/a/__init__.py": "",
         f"{SRC}/a/b/c.py": "",
     },
-    "class-names": {
-        f"{SRC}/a.py": "class A: ...\nclass _B: ...\n",
-        f"{SRC}/b.py": "class B: ...\nclass _B: ...\n",
+    "public-names": {
+        f"{SRC}/a.py": "class A: ...\nclass _B: ...\nT = 1\nlog = 2\n_X = 3\ndef f(): ...\n",
+        f"{SRC}/b.py": "class B: ...\nclass _B: ...\nT = 1\nlog = 2\n_X = 3\nfrom a import f\n",
+        f"{SRC}/c.py": "def g():\n    f = 1\nif g:\n    class C:\n        def f(self): ...\n",
+        f"{SRC}/d.py": "import f\ndef h(): ...\ndef h(): ...\n",
+        f"{SRC}/verbs/mine.py": "def mine(): ...\n",
+        f"{SRC}/cli/verbs/mine.py": "def mine(): ...\n",
         "tests/test_a.py": "class A: ...\n",
     },
     "progress-bars": {f"{SRC}/runtime/progress.py": "import rich.progress\n"},

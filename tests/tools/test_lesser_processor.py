@@ -55,8 +55,10 @@ def test_no_library_finds_more(level, run):
     variant, capability = json.loads(ran.stdout)
     # The best one that runs here, of those up to the level.
     sources = Path(kernels.__file__).parent
-    running = [name for name in kernels.VARIANTS if kernels._load(sources / "layers.c", name)]
-    levels = kernels.VARIANTS[kernels.VARIANTS.index(level) :]
+    running = [
+        name for name in kernels.KERNEL_VARIANTS if kernels._load(sources / "layers.c", name)
+    ]
+    levels = kernels.KERNEL_VARIANTS[kernels.KERNEL_VARIANTS.index(level) :]
     assert variant == next((name for name in levels if name in running), None)
     assert ("512" in capability) <= (level == "avx512vnni")
 

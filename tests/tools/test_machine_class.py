@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.kernels import VARIANTS
+from interlingua.kernels import KERNEL_VARIANTS
 
 ROOT = Path(__file__).resolve().parents[2]
 INTEL = "processor : 0\nvendor_id\t: GenuineIntel\nflags : fpu\n\nprocessor : 1\n"
@@ -42,7 +42,7 @@ def machine_class(monkeypatch):
     ],
 )
 def test_class_goes_by_vendor_and_variant(machine_class, variant, cpuinfo, expected):
-    assert variant is None or variant in VARIANTS
+    assert variant is None or variant in KERNEL_VARIANTS
     assert machine_class.class_of(variant, machine_class.vendor_of(cpuinfo)) == expected
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.config import load_toml
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.errors import DataError
 from tools import published_files as tool
@@ -96,7 +96,10 @@ def test_a_corpus_own_codes_are_the_papers_languages(tmp_path, corpus):
             )
         )
         (pair,) = read_pairs(str(path))
-        assert {pair.source_language, pair.target_language} == {"eng_Latn", resolve(language).code}
+        assert {pair.source_language, pair.target_language} == {
+            "eng_Latn",
+            resolve_language(language).code,
+        }
 
 
 def test_the_thai_corpus_is_read_by_its_columns(tmp_path):
@@ -121,14 +124,14 @@ def test_ems_corpora_are_those_its_toml_reads():
     config = load_toml(ROOT / "experiments" / "ems" / "prepare_ems62.toml")
     read = {Path(path).parent.name for source in config["sources"] for path in source["paths"]}
     assert read == {remote.folder for remote in tool.FILES["ems62"].files}
-    assert {resolve(code) for code in config["languages"]} == {
-        resolve(code) for code in (*tool.EMS, "en")
+    assert {resolve_language(code) for code in config["languages"]} == {
+        resolve_language(code) for code in (*tool.EMS, "en")
     }
     assert len(config["languages"]) == 62
 
 
 def test_kakao_corpora_are_those_its_toml_reads():
     config = load_toml(ROOT / "experiments" / "calibrated" / "prepare_calibrated14.toml")
-    assert {resolve(code) for code in config["languages"]} == {
-        resolve(code) for code in (*tool.KAKAO, "en")
+    assert {resolve_language(code) for code in config["languages"]} == {
+        resolve_language(code) for code in (*tool.KAKAO, "en")
     }

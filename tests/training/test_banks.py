@@ -17,12 +17,12 @@ from interlingua.methods.teachers.frozen_teachers import ModelTeacher
 from interlingua.methods.teachers.teacher_bank import read_bank_record
 from interlingua.storage.files import sha256_file, sha256_tree
 from interlingua.training import banks
-from interlingua.training.banks import fill_banks
+from interlingua.training.banks import Banks
 from interlingua.training.build import MicroBatches, build_objective
 from interlingua.training.checkpoint import checkpoints_in
 from interlingua.training.config import train_config_from
-from interlingua.training.feeds.feeds import open_data
-from interlingua.training.loop import train
+from interlingua.training.feeds.open_feeds import open_data
+from interlingua.training.loop import run_training
 from interlingua.training.machine.engine import Engine
 from interlingua.training.validation import valid_batches
 from tests.training.runs import digest, records
@@ -62,15 +62,8 @@ class Parts:
     engine: Engine
 
     def fill(self, folder, *, steps=12, **options):
-        return fill_banks(
-            self.objective,
-            self.batches,
-            self.validation,
-            self.engine,
-            steps=steps,
-            folder=folder,
-            **options,
-        )
+        filled = Banks(self.objective, self.batches, self.engine, **options)
+        return filled.fill(self.validation, steps=steps, folder=folder)
 
     @property
     def anchors(self):
@@ -151,7 +144,7 @@ def test_runs_that_name_a_folder_share_what_is_in_it(config, tmp_path):
 
 
 def test_a_killed_run_goes_on_behind_its_parts(config, tmp_path, monkeypatch):
-    monkeypatch.setattr(banks, "PART", 40)
+    monkeypatch.setattr(banks, "_PART", 40)
     whole = parts(config())
     whole.fill(tmp_path / "whole")
     embed, calls = ModelTeacher.embed, []
@@ -185,7 +178,7 @@ def test_a_killed_run_goes_on_behind_its_parts(config, tmp_path, monkeypatch):
 
 
 def test_processes_share_the_parts(config, tmp_path, monkeypatch):
-    monkeypatch.setattr(banks, "PART", 40)
+    monkeypatch.setattr(banks, "_PART", 40)
     made = parts(config())
 
     class Other:
@@ -302,7 +295,7 @@ def sentence_keys_of(vocabulary, lines):
 )
 def test_a_resumed_run_with_a_bank_ends_with_the_same_bytes(config, tmp_path, options, monkeypatch):
     whole = config(run={"output": str(tmp_path / "whole")}, **options)
-    train(whole, progress=False)
+    run_training(whole, progress=False)
     stopped = config(run={"output": str(tmp_path / "stopped")}, **options)
 
     def evaluate(encoder, step):
@@ -311,12 +304,12 @@ def test_a_resumed_run_with_a_bank_ends_with_the_same_bytes(config, tmp_path, op
         return {}
 
     with pytest.raises(RuntimeError):
-        train(stopped, evaluate=evaluate, progress=False)
+        run_training(stopped, evaluate=evaluate, progress=False)
     assert [path.name for path in checkpoints_in(stopped.run.output / "checkpoints")] == [
         "step-00000004"
     ]
     monkeypatch.setattr(ModelTeacher, "embed", lambda *args: pytest.fail("embedded again"))
-    train(stopped, progress=False)
+    run_training(stopped, progress=False)
     assert digest(stopped.run.output) == digest(whole.run.output)
     (final,) = records(whole.run.output, "final")
     assert final["cpu_seconds"] > read_bank_record(whole.run.output / "bank").cpu_seconds

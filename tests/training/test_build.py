@@ -15,8 +15,8 @@ from interlingua.training.build import (
     remember_lengths,
 )
 from interlingua.training.config import train_config_from
-from interlingua.training.feeds.feeds import open_data
-from interlingua.training.loop import train
+from interlingua.training.feeds.open_feeds import open_data
+from interlingua.training.loop import run_training
 from interlingua.training.machine.engine import Engine
 from interlingua.vocabulary.vocabulary import Vocabulary
 
@@ -148,7 +148,7 @@ def test_a_run_leaves_a_model_with_its_lengths(table_of_feeds, tmp_path):
         "eval_steps": 1,
     }
     table_of_feeds["run"]["metric_for_best_model"] = "own"  # there are no questions to validate on
-    result = train(
+    result = run_training(
         train_config_from(table_of_feeds),
         evaluate=lambda encoder, step: {"own": 1.0},
         progress=False,
@@ -310,7 +310,7 @@ def test_fewer_negatives_than_the_step_has_are_warned_of(
     tiny_table["run"] = {
         key: value for key, value in tiny_table["run"].items() if value is not None
     }
-    train(train_config_from(tiny_table), progress=False)
+    run_training(train_config_from(tiny_table), progress=False)
     warned = [line for line in capsys.readouterr().err.splitlines() if "negatives" in line]
     assert len(warned) == (expected is not None)
     assert expected is None or expected in warned[0]
@@ -321,7 +321,7 @@ def test_a_step_of_more_rows_than_there_are_is_warned_of(tiny_table, rows, warne
     tiny_table["run"] |= {"max_steps": 2, "save_steps": 2, "eval_steps": 2}
     if rows is not None:
         tiny_table["data"] |= {"max_pairs": rows, "language_pairs": ["deu_Latn-eng_Latn"]}
-    train(train_config_from(tiny_table), progress=False)
+    run_training(train_config_from(tiny_table), progress=False)
     lines = [line for line in capsys.readouterr().err.splitlines() if "several times" in line]
     assert len(lines) == warned
     assert all("16 rows" in line and "run.global_batch_size" in line for line in lines)
@@ -333,7 +333,7 @@ def test_forms_are_those_of_the_config_and_a_run_takes_them(tiny_table, word_voc
     config = train_config_from(tiny_table)
     assert build_objective(config, word_vocabulary).written_forms is not None
     tiny_table["run"] |= {"output": str(tmp_path / "run"), "max_steps": 2}
-    assert train(train_config_from(tiny_table)).step == 2
+    assert run_training(train_config_from(tiny_table)).step == 2
     tiny_table["method"] = {"name": "tlm"}
     with pytest.raises(ConfigError, match=r"data\.forms"):
         build_objective(train_config_from(tiny_table), word_vocabulary)

@@ -13,10 +13,10 @@ from interlingua.storage.record import checksum_of
 from interlingua.training.checkpoint import (
     TrainState,
     checkpoints_in,
-    damage,
+    find_checkpoint_damage,
     latest_checkpoint,
     load_checkpoint,
-    rotate,
+    remove_old_checkpoints,
     save_checkpoint,
     weights_of,
 )
@@ -114,18 +114,21 @@ def test_no_bit_of_the_state_can_change_unnoticed(tmp_path):
     module, optimizer = trained()
     path = save_checkpoint(tmp_path, module, optimizer, TrainState(step=9)) / "state.json"
     content = path.read_bytes()
-    assert damage(path.parent) is None
+    assert find_checkpoint_damage(path.parent) is None
     for place in range(len(content) - 1):
         for bit in (0, 3):
             changed = bytearray(content)
             changed[place] ^= 1 << bit
             path.write_bytes(changed)
-            found = damage(path.parent)
+            found = find_checkpoint_damage(path.parent)
             assert found is not None or json.loads(changed) == json.loads(content)
     changed = content.replace(b'"step": 9', b'"step": 1')
     assert changed != content
     path.write_bytes(changed)
-    assert damage(path.parent) == "state.json: damaged: its content does not fit its checksum"
+    assert (
+        find_checkpoint_damage(path.parent)
+        == "state.json: damaged: its content does not fit its checksum"
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,7 +138,10 @@ def test_a_state_without_its_digests_is_refused(tmp_path, change):
     path = save_checkpoint(tmp_path, *trained(), TrainState(step=9)) / "state.json"
     record = json.loads(path.read_text()) | change
     path.write_text(json.dumps({key: value for key, value in record.items() if value is not None}))
-    assert damage(path.parent) == "state.json: damaged: its content does not fit its checksum"
+    assert (
+        find_checkpoint_damage(path.parent)
+        == "state.json: damaged: its content does not fit its checksum"
+    )
 
 
 WILD = [
@@ -161,7 +167,7 @@ def test_a_wild_state_with_a_right_checksum_is_refused(tmp_path, change):
         change = {"state": record["state"] | change["state"]}
     record = {key: value for key, value in (record | change).items() if value is not None}
     path.write_text(json.dumps(record | {"checksum": checksum_of(record)}))
-    assert damage(path.parent) in (
+    assert find_checkpoint_damage(path.parent) in (
         "state.json lacks digests of its files",
         "state.json has another state than the one that is written",
     )
@@ -190,7 +196,7 @@ def test_a_state_of_the_first_version_is_named(tmp_path):
     path.write_text(
         json.dumps(json.loads(path.read_text()) | {"format": "interlingua-checkpoint-1"})
     )
-    assert "interlingua-checkpoint-1, this one" in damage(path.parent)
+    assert "interlingua-checkpoint-1, this one" in find_checkpoint_damage(path.parent)
 
 
 def test_no_whole_checkpoint(tmp_path):
@@ -208,7 +214,7 @@ def test_other_format_is_named(tmp_path):
     path = save_checkpoint(tmp_path, *trained(), TrainState(step=5))
     record = json.loads((path / "state.json").read_text())
     (path / "state.json").write_text(json.dumps({**record, "format": "other-2"}))
-    assert "other-2" in damage(path)
+    assert "other-2" in find_checkpoint_damage(path)
 
 
 def test_other_objective_is_refused(tmp_path):
@@ -221,9 +227,9 @@ def test_rotation_keeps_the_newest_and_the_best(tmp_path):
     module, optimizer = trained()
     for step in (10, 20, 30, 40):
         save_checkpoint(tmp_path, module, optimizer, TrainState(step=step))
-    rotate(tmp_path, keep=2, best_step=10)
+    remove_old_checkpoints(tmp_path, keep=2, best_step=10)
     assert [path.name[-2:] for path in checkpoints_in(tmp_path)] == ["10", "30", "40"]
-    rotate(tmp_path, keep=5, best_step=None)
+    remove_old_checkpoints(tmp_path, keep=5, best_step=None)
     assert len(checkpoints_in(tmp_path)) == 3
 
 
@@ -243,7 +249,7 @@ def test_full_disk_keeps_the_checkpoint_before(tmp_path):
     assert str(caught.value).count("free some space") == 1
     assert "another place" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
-    assert damage(tmp_path / "step-00000001") is None
+    assert find_checkpoint_damage(tmp_path / "step-00000001") is None
     save_checkpoint(tmp_path, module, optimizer, TrainState(step=2))
     assert latest_checkpoint(tmp_path, print) == tmp_path / "step-00000002"
 
@@ -260,10 +266,12 @@ def test_no_process_holds_two_weights_whole_that_it_does_not_keep(tmp_path, monk
         most = max(most, len(alive))
         return one
 
-    monkeypatch.setattr(engine, "whole", put_together)
+    monkeypatch.setattr(engine, "gather_tensor", put_together)
     path = save_checkpoint(tmp_path, module, optimizer, TrainState(step=3), write=False)
     assert most == 1
     assert not path.exists()
     save_checkpoint(tmp_path, module, optimizer, TrainState(step=3))
-    monkeypatch.setattr(engine, "whole", lambda tensor: pytest.fail("loading needs shapes alone"))
+    monkeypatch.setattr(
+        engine, "gather_tensor", lambda tensor: pytest.fail("loading needs shapes alone")
+    )
     load_checkpoint(path, module, optimizer)

@@ -7,10 +7,10 @@ from interlingua.config import FileText, with_absolute_paths
 from interlingua.errors import ConfigError
 from interlingua.methods.matryoshka import Matryoshka
 from interlingua.training.config import (
-    SIZES,
+    _SIZES,
     EncoderConfig,
     RunConfig,
-    differences,
+    config_differences,
     load_train_config,
     train_config_from,
 )
@@ -42,7 +42,7 @@ def test_prefixes_stand_beside_the_method_s_own_options(tiny_config, written):
     assert config.method.prefixes == Matryoshka(dims=(32, 8), weights=(1.0, 0.5))
     written.write_text(config.to_toml(), encoding="utf-8")
     assert load_train_config(written) == config
-    assert differences(config.to_mapping(), tiny_config().to_mapping()) == [
+    assert config_differences(config.to_mapping(), tiny_config().to_mapping()) == [
         "method.matryoshka ([32, 8], None)",
         "method.matryoshka_weights ([1.0, 0.5], None)",
     ]
@@ -98,7 +98,7 @@ def test_a_pretrained_backbone_has_its_sizes():
 def test_sizes_are_fields_of_the_backbone():
     from interlingua.encoder.modeling.backbone import BackboneConfig
 
-    assert set(SIZES) <= {field.name for field in dataclasses.fields(BackboneConfig)}
+    assert set(_SIZES) <= {field.name for field in dataclasses.fields(BackboneConfig)}
     assert EncoderConfig(preset="ems-tiny", hidden_size=48).sizes() == {"hidden_size": 48}
 
 
@@ -125,9 +125,9 @@ def test_sizes_that_do_not_divide(micro_size, processes):
 def test_differences_name_keys_and_values(tiny_config):
     a = tiny_config().to_mapping()
     b = tiny_config(seed=3, logging_steps=5).to_mapping()
-    assert differences(a, a) == []
-    assert differences(a, b) == ["run.logging_steps (1.0, 5.0)", "run.seed (0, 3)"]
-    assert differences(a, b, ignore=frozenset({"run.seed", "run.logging_steps"})) == []
+    assert config_differences(a, a) == []
+    assert config_differences(a, b) == ["run.logging_steps (1.0, 5.0)", "run.seed (0, 3)"]
+    assert config_differences(a, b, ignore=frozenset({"run.seed", "run.logging_steps"})) == []
 
 
 def test_absolute_paths_mean_the_same_elsewhere(tiny_table, tmp_path, monkeypatch):

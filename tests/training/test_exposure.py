@@ -1,4 +1,4 @@
-from interlingua.training.exposure import MOST_ROWS, exposure_lines
+from interlingua.training.exposure import _MOST_ROWS, exposure_lines
 
 
 def test_a_line_for_each_largest_first():
@@ -18,7 +18,7 @@ def test_a_line_for_each_largest_first():
 def test_many_are_a_few_lines_that_sum_up():
     seen = {f"l{number:02d}": 100 - number for number in range(82)}
     lines = list(exposure_lines(seen, dict.fromkeys(seen, 10), heading="planned"))
-    assert len(lines) == MOST_ROWS + 1
+    assert len(lines) == _MOST_ROWS + 1
     assert "planned" in lines[0]
     rows = [line.split() for line in lines[1:]]
     assert [row[0] for row in rows][:2] == ["l00", "l01"]

@@ -17,7 +17,7 @@ from interlingua.errors import TaskError
 from interlingua.training.build import with_default_prompt
 from interlingua.training.config import train_config_from
 from interlingua.training.log import NotFiniteError
-from interlingua.training.loop import train
+from interlingua.training.loop import run_training
 from tests.training.runs import records
 
 
@@ -38,7 +38,9 @@ def from_model(tiny_table, tmp_path, word_vocabulary):
 def test_the_best_model_may_be_the_start_and_says_so(from_model, tmp_path):
     worse = iter([0.9, 0.5, 0.4])
     config = from_model(metric_for_best_model="score", greater_is_better=True)
-    result = train(config, evaluate=lambda encoder, step: {"score": next(worse)}, progress=False)
+    result = run_training(
+        config, evaluate=lambda encoder, step: {"score": next(worse)}, progress=False
+    )
     assert [record["step"] for record in records(result.run, "evaluation")] == [0, 6, 12]
     assert (result.best_step, result.best_metric) == (0, 0.9)
     assert Encoder.load(result.best).digest() == Encoder.load(tmp_path / "start").digest()
@@ -51,12 +53,14 @@ def test_the_best_model_may_be_the_start_and_says_so(from_model, tmp_path):
 def test_training_that_helps_is_the_best_model(from_model):
     better = iter([0.4, 0.5, 0.9])
     config = from_model(metric_for_best_model="score", greater_is_better=True)
-    result = train(config, evaluate=lambda encoder, step: {"score": next(better)}, progress=False)
+    result = run_training(
+        config, evaluate=lambda encoder, step: {"score": next(better)}, progress=False
+    )
     assert (result.best_step, result.best_when) == (12, "step 12")
 
 
 def test_a_run_from_scratch_is_not_evaluated_before_it(tiny_config):
-    run = train(tiny_config(), progress=False).run
+    run = run_training(tiny_config(), progress=False).run
     assert [record["step"] for record in records(run, "evaluation")] == [6, 12]
 
 
@@ -66,7 +70,7 @@ def test_frozen_embeddings_stay_as_they_are_and_the_rest_is_trained(from_model, 
         config, encoder=dataclasses.replace(config.encoder, freeze_embeddings=True)
     )
     before = Encoder.load(tmp_path / "start").backbone.state_dict()
-    after = Encoder.load(train(frozen, progress=False).model).backbone.state_dict()
+    after = Encoder.load(run_training(frozen, progress=False).model).backbone.state_dict()
     same = {name for name, weight in after.items() if torch.equal(weight, before[name])}
     assert "word_embeddings.weight" in same
     assert not same - {"word_embeddings.weight", "token_type_embeddings.weight"}
@@ -81,7 +85,7 @@ def test_vectors_that_are_not_finite_are_told_in_words_of_training(from_model):
     with pytest.raises(
         NotFiniteError, match=r"finite after step 6; .*optimizer\.learning_rate"
     ) as caught:
-        train(from_model(metric_for_best_model="score"), evaluate=broken, progress=False)
+        run_training(from_model(metric_for_best_model="score"), evaluate=broken, progress=False)
     assert isinstance(caught.value.__cause__, TaskError)
     assert "--dtype" not in str(caught.value)
 

@@ -3,8 +3,9 @@ import time
 import pytest
 
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.training.checkpoint import TrainState
 from interlingua.training.log import RunLog
-from interlingua.training.result import Clock, TrainResult, read_result
+from interlingua.training.result import Clock, TrainResult, read_run_result
 from interlingua.training.run_folder import RunFolder
 
 
@@ -16,7 +17,7 @@ def batch(lengths):
 def test_clock_counts_steps_and_leaves_the_rest_out(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-    clock = Clock(seconds=50.0)
+    clock = Clock(TrainState(seconds=50.0))
     now[0] += 2
     clock.count([batch([1, 2]), batch([3])], world_size=2)  # 6 pairs, 24 tokens in 2 s
     now[0] += 10
@@ -36,18 +37,18 @@ def test_a_finished_run_is_read_back(tmp_path):
     result = TrainResult(
         run=folder.path, step=7, max_steps=9, model=folder.model, metrics={"valid_loss": 1.5}
     )
-    assert read_result(folder) is None
+    assert read_run_result(folder) is None
     with RunLog(folder.metrics, max_steps=9, progress=False) as log:
         log.final(7, result.to_record())
-    assert read_result(folder) == result
+    assert read_run_result(folder) == result
     folder.model.rmdir()
-    assert read_result(folder) is None
+    assert read_run_result(folder) is None
 
 
 def test_processor_time_of_steps_alone(monkeypatch):
     times = iter([10.0, 12.0, 20.0, 21.0])
     monkeypatch.setattr("interlingua.training.result.time.process_time", lambda: next(times))
-    clock = Clock(0.0, cpu_seconds=5.0)  # at 10
+    clock = Clock(TrainState(cpu_seconds=5.0))  # at 10
     clock.count([batch([1, 2])], world_size=2)  # two processes took 2 s each
     clock.leave_out()  # an evaluation until 20
     clock.count([batch([1, 2])], world_size=1)

@@ -249,7 +249,7 @@ def test_one_run_at_a_time(begun):
     in_use = f"in use by process {os.getpid()} .* set run.output"
     with folder.alone(), pytest.raises(ConfigError, match=in_use), folder.alone():
         pass
-    assert not (folder.path / locks.NAME).exists()
+    assert not (folder.path / locks.LOCK_FILE).exists()
 
 
 def test_never_removes_nothing_that_the_run_did_not_write(begun):

@@ -4,16 +4,16 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from interlingua.batches.records import TokenStoreWriter
+from interlingua.batches.token_store import TokenStoreWriter
 from interlingua.errors import ConfigError
 from interlingua.training.build import MicroBatches, build_objective
 from interlingua.training.checkpoint import TrainState
 from interlingua.training.config import train_config_from
-from interlingua.training.feeds.feeds import open_data
+from interlingua.training.feeds.open_feeds import open_data
 from interlingua.training.machine.engine import Engine
 from interlingua.training.validation import (
     check_metric,
-    measure,
+    measure_validation,
     out_of_patience,
     saturation_warning,
     update_best,
@@ -42,7 +42,7 @@ def test_batches_are_whole_and_do_not_change(parts):
 )
 def test_they_are_the_same_for_all_devices_and_micro_batches(parts, devices, micro):
     config, data, engine, objective, batches = parts
-    expected = measure(
+    expected = measure_validation(
         objective, valid_batches(config, data, batches), engine, evaluate=None, step=0
     ).metrics
     other = config.replace_run(micro_batch_size=micro)
@@ -50,7 +50,7 @@ def test_they_are_the_same_for_all_devices_and_micro_batches(parts, devices, mic
     shared = valid_batches(
         other, data, MicroBatches(other, data.train, objective.encoder.max_tokens, of_many)
     )
-    assert measure(objective, shared, engine, evaluate=None, step=0).metrics == expected
+    assert measure_validation(objective, shared, engine, evaluate=None, step=0).metrics == expected
 
 
 def test_their_size_can_be_set(tiny_table):
@@ -85,7 +85,7 @@ def test_pairs_are_validated_on_as_they_are(tiny_table, prepared, word_vocabular
 def test_no_validation_pairs(parts):
     config, data, engine, objective, batches = parts
     assert valid_batches(config, data._replace(valid={}), batches) == []
-    measured = measure(
+    measured = measure_validation(
         objective, [], engine, evaluate=lambda encoder, step: {"own": step / 2}, step=3
     )
     assert measured == ({"own": 1.5}, None)
@@ -95,7 +95,7 @@ def test_loss_is_the_mean_over_batches_without_dropout(parts):
     config, data, engine, objective, batches = parts
     fixed = valid_batches(config, data, batches)
     seen = []
-    metrics, spread = measure(
+    metrics, spread = measure_validation(
         objective,
         fixed,
         engine,
@@ -127,7 +127,7 @@ def test_measuring_alone_gathers_from_nobody(parts):
 
     objective.all_gather = gather
     object.__setattr__(objective, "config", type(objective.config)(negatives="processes"))
-    measure(objective, fixed, engine, evaluate=None, step=1)
+    measure_validation(objective, fixed, engine, evaluate=None, step=1)
     assert objective.all_gather is gather
 
 

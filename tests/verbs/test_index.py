@@ -8,7 +8,7 @@ import pytest
 
 import interlingua
 from interlingua.errors import ConfigError, InterlinguaError
-from interlingua.verbs.index import READ, Indexed, IndexOptions
+from interlingua.verbs.index import _READ, Indexed, IndexOptions
 from tests.retrieval.test_searcher import files, model  # noqa: F401
 
 pytest.importorskip("lancedb")
@@ -40,13 +40,13 @@ def test_a_build_names_what_is_no_file(tmp_path):
     assert not (tmp_path / "index").exists()
 
 
-@pytest.mark.parametrize("action", READ)
+@pytest.mark.parametrize("action", _READ)
 def test_an_option_is_read_or_refused(action):
     """Every option of the dataclass, with some value."""
     others = {"approximate": True, "documents": True, "chunk_tokens": 64, "chunk_overlap": 8}
-    values = {name: others.get(name, "x") for names in READ.values() for name in names}
+    values = {name: others.get(name, "x") for names in _READ.values() for name in names}
     assert set(values) == set(IndexOptions.__dataclass_fields__) - {"action", "arguments"}
     for name, value in values.items():
-        if name not in READ[action]:
+        if name not in _READ[action]:
             with pytest.raises(ConfigError, match=f"--{name.replace('_', '-')} .*index {action}"):
                 interlingua.index(action, ["folder", "file"], **{name: value})

@@ -34,7 +34,7 @@ def model(tmp_path, word_vocabulary):
 
 
 def test_every_rate_and_reason_is_named(monkeypatch, model):
-    monkeypatch.delenv(choice.VARIABLE)
+    monkeypatch.delenv(choice.EXECUTOR_VARIABLE)
     found = interlingua.info(model)
     text = "\n".join(found.lines)
     remembered = choice.remembered().values()
@@ -53,14 +53,14 @@ def test_every_rate_and_reason_is_named(monkeypatch, model):
 def test_without_a_model_it_is_the_machine():
     found = interlingua.info()
     assert (found.executors, found.dtype) == ({}, None)
-    assert f"{choice.VARIABLE}: first" in found.lines
+    assert f"{choice.EXECUTOR_VARIABLE}: first" in found.lines
     assert any(choice.processor() in line for line in found.lines)
     # choice and reason, which the tests' environment decides
     assert any(line.startswith("exact search on the CPU: ") for line in found.lines)
 
 
 def test_the_variable_is_named_as_the_reason(monkeypatch, model):
-    monkeypatch.setenv(choice.VARIABLE, "torch")
+    monkeypatch.setenv(choice.EXECUTOR_VARIABLE, "torch")
     found = interlingua.info(model=model)
     assert set(found.executors.values()) == {"torch"}
-    assert f"  float32: torch, {choice.VARIABLE} names it" in found.lines
+    assert f"  float32: torch, {choice.EXECUTOR_VARIABLE} names it" in found.lines

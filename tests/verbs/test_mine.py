@@ -11,7 +11,7 @@ import interlingua
 from interlingua.config.options import declared
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.checks import CheckPlan
-from interlingua.mining.defaults import CHEAP, DROPPED
+from interlingua.mining.defaults import CHEAP, DEFAULT_CHECKS
 from interlingua.verbs.mine import MineOptions, check_mine
 from tests.mining.invented import corpora, embed, write_lines
 
@@ -165,13 +165,15 @@ def test_defaults_are_those_of_the_checks():
     options = MineOptions("m", "a", "b")
     assert options.checks == ",".join(CHEAP)
     found = check_mine(options)
-    assert found == CheckPlan.parse(",".join(CHEAP), DROPPED) != CheckPlan.parse("none", "none")
+    assert (
+        found == CheckPlan.parse(",".join(CHEAP), DEFAULT_CHECKS) != CheckPlan.parse("none", "none")
+    )
     without = check_mine(MineOptions("m", "a", "b", checks="none"))
     assert without == CheckPlan.parse("none", "none")
     (help_text,) = [
         declaration.help for field, declaration in declared(MineOptions) if field.name == "drop"
     ]
-    assert DROPPED in help_text
+    assert DEFAULT_CHECKS in help_text
 
 
 def test_unequal_numbers_are_no_translations_and_few_texts_are_told():

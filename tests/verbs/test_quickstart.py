@@ -21,7 +21,7 @@ def wanted(monkeypatch):
         settings.append(given)
         return made_up(model=0.3, tfidf=0.1)
 
-    monkeypatch.setattr(run, "quickstart", quickstart)
+    monkeypatch.setattr(run, "show_quickstart", quickstart)
     return settings
 
 

@@ -9,7 +9,7 @@ import pytest
 from tokenizers import Regex, Tokenizer, models, normalizers, processors
 
 from interlingua.errors import DataError
-from interlingua.vocabulary.tokenizer_checks import MAX_GROWTH, MAX_PIECES, check_definition
+from interlingua.vocabulary.tokenizer_checks import _MAX_PIECES, MAX_GROWTH, check_definition
 from interlingua.vocabulary.vocabulary import Vocabulary
 
 WORDS = {"<unk>": 0, "a": 1, "[X]": 2}
@@ -142,7 +142,7 @@ def test_templates_of_a_few_tokens_pass():
 
 
 @pytest.mark.parametrize(
-    "made", [template([TEXT] * (MAX_PIECES + 1), 1), template([SPECIAL, TEXT], MAX_PIECES)]
+    "made", [template([TEXT] * (_MAX_PIECES + 1), 1), template([SPECIAL, TEXT], _MAX_PIECES)]
 )
 def test_templates_that_make_long_sequences_are_refused(made):
     with pytest.raises(DataError, match="post_processor"):

@@ -133,7 +133,7 @@ def test_other_models_are_refused():
 
 
 def test_id_counts_are_those_of_a_loop(monkeypatch):
-    monkeypatch.setattr("interlingua.vocabulary.trimming.CHUNK_TEXTS", 3)
+    monkeypatch.setattr("interlingua.vocabulary.trimming._CHUNK_TEXTS", 3)
     vocabulary = sentencepiece(model_type="unigram")
     expected = np.zeros(vocabulary.size, dtype=np.int64)
     for text in KEPT:

@@ -27,9 +27,9 @@ import torch
 from torch import Tensor
 
 from interlingua import __version__
-from interlingua.adapt.development import Development, Scores, read_development
+from interlingua.adapt.development import Development, DevelopmentScores, read_development
 from interlingua.adapt.weight_files import (
-    DTYPES,
+    HEADER_DTYPES,
     StoredTensor,
     WeightFiles,
     files_besides_weights,
@@ -41,8 +41,8 @@ from interlingua.encoder.directories.model_directory import (
     is_ours,
     read_backbone_config,
     read_json,
-    read_settings,
-    write_json,
+    read_model_settings,
+    write_model_json,
 )
 from interlingua.encoder.directories.post_pooling_files import check_cut, read_post_pooling
 from interlingua.encoder.encoder import Encoder
@@ -57,7 +57,7 @@ from interlingua.storage.record import write_record
 from interlingua.storage.tensor_files import write_safetensors
 from interlingua.vocabulary.vocabulary import Vocabulary
 
-RECORD = "average.json"
+_RECORD = "average.json"
 DEFAULT_GRID = tuple(step / 10 for step in range(11))
 SHOWN_DIFFERENCES = 3
 """Tensors that a message names, at most."""
@@ -70,7 +70,7 @@ class GridPoint(NamedTuple):
 
     share: float
     """Of all models but the first, together."""
-    scores: Scores
+    scores: DevelopmentScores
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,14 +122,14 @@ def average_models(
             points = measure_grid(
                 folders, shares, development, folder / "mixture", prompt=prompt, on_point=on_point
             )
-            chosen, rule = choose(points, max_loss=max_loss)
+            chosen, rule = choose_point(points, max_loss=max_loss)
             fixed = mixture(chosen.share, len(folders))
         # Without weights and without data all models have the same share.
         weights = fixed or mixture(1 - 1 / len(folders), len(folders))
         result = AverageResult(model=target, weights=weights, grid=tuple(points), rule=rule)
         write_average(folders, weights, folder)
         write_record(
-            folder / RECORD, AVERAGE, record(result, folders, [str(model) for model in models])
+            folder / _RECORD, AVERAGE, record(result, folders, [str(model) for model in models])
         )
     return result
 
@@ -167,7 +167,7 @@ def mixture(share: float, count: int) -> tuple[float, ...]:
     return (1 - share, *[share / (count - 1)] * (count - 1))
 
 
-def choose(points: Sequence[GridPoint], *, max_loss: float) -> tuple[GridPoint, str]:
+def choose_point(points: Sequence[GridPoint], *, max_loss: float) -> tuple[GridPoint, str]:
     """The best point of a grid, and the rule in words; see the module."""
 
     def by_retrieval(point: GridPoint) -> tuple[float, float]:
@@ -269,7 +269,7 @@ def write_average(folders: Sequence[Path], weights: Sequence[float], output: Pat
     # The mean was written by this version, whoever wrote the first model.
     settings = read_json(output / "config_sentence_transformers.json", missing={})
     settings["__version__"] = {**(settings.get("__version__") or {}), "interlingua": __version__}
-    write_json(output / "config_sentence_transformers.json", settings)
+    write_model_json(output / "config_sentence_transformers.json", settings)
     opened = [WeightFiles(folder) for folder in folders]
     # Folder by folder: each is a module with a file of its own.
     by_place: dict[str, dict[str, StoredTensor]] = {}
@@ -292,7 +292,7 @@ def _write_place(
     target = folder / (names.pop() if len(names) == 1 else "model.safetensors")
     means = {}
     for name, tensor in named.items():
-        means[name.rpartition("/")[2]] = _mean(opened, weights, name, DTYPES[tensor.dtype])
+        means[name.rpartition("/")[2]] = _mean(opened, weights, name, HEADER_DTYPES[tensor.dtype])
     write_safetensors(target, means, {"format": "pt"})
     # Files of the next folder are others: these need not stay open.
     for files in opened:
@@ -348,7 +348,9 @@ def _differences(own: dict[str, StoredTensor], other: dict[str, StoredTensor]) -
 def _settings(*folders: Path) -> dict[str, list[Any]]:
     """What two models must have in common besides their tensors, by name."""
     # How long a text may be does not matter here: any limit of a user's is high enough.
-    read: list[EncodingSettings] = [read_settings(folder, max_tokens=1 << 30) for folder in folders]
+    read: list[EncodingSettings] = [
+        read_model_settings(folder, max_tokens=1 << 30) for folder in folders
+    ]
     configs = [read_json(folder / "config.json", missing={}) for folder in folders]
     common: dict[str, list[Any]] = {
         "pooling": [settings.pooling for settings in read],

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.corpus.formats.bitext import languages_from_name, read_pairs
 from interlingua.corpus.formats.evaluation_sets import aligned_files, pair_files
 from interlingua.corpus.formats.labeled_pairs import LabeledPair, read_labeled
@@ -47,7 +47,7 @@ class ScoredSet(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class DevelopmentScores:
     """What a model reaches on development data, in percent."""
 
     retrieval: Mapping[str, float]
@@ -75,7 +75,7 @@ class Development:
 
     def measure(
         self, encoder: TextEncoder, *, prompt: str | None = None, progress: Progress = SILENT
-    ) -> Scores:
+    ) -> DevelopmentScores:
         """Embed each sentence once and score all sets.
 
         Args:
@@ -93,7 +93,7 @@ class Development:
             for scored in self.scored:
                 similarity[scored.name] = _correlation(cached, scored)
                 progress.advance()
-        return Scores(retrieval, similarity)
+        return DevelopmentScores(retrieval, similarity)
 
 
 def read_translations(
@@ -156,7 +156,7 @@ def read_similarity(path: PathLike) -> ScoredSet:
         DataError: the file is missing or broken.
     """
     # Of files that name no languages: these are English.
-    english = resolve("eng").code
+    english = resolve_language("eng").code
     pairs = read_labeled(Path(path), kind="sts", split="dev", languages=(english, english))
     return ScoredSet(Path(path).name, pairs)
 
@@ -193,10 +193,12 @@ def read_development(
 def _spread(one: TranslationSet, most: int | None) -> TranslationSet:
     """At most so many rows, evenly spread; all where there is no limit."""
     most = most or len(one.sources)
-    return one._replace(sources=sample(one.sources, most), targets=sample(one.targets, most))
+    return one._replace(
+        sources=sample_evenly(one.sources, most), targets=sample_evenly(one.targets, most)
+    )
 
 
-def sample(texts: Sequence[str], most: int) -> list[str]:
+def sample_evenly(texts: Sequence[str], most: int) -> list[str]:
     """Texts evenly spread over a list."""
     rows = np.linspace(0, len(texts) - 1, min(most, len(texts))).round().astype(int).tolist()
     return [texts[row] for row in rows]

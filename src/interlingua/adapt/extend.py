@@ -21,11 +21,11 @@ from typing import Any, TypeVar
 from interlingua.adapt import text
 from interlingua.adapt.development import (
     Development,
-    Scores,
+    DevelopmentScores,
     TranslationSet,
     read_development,
     read_translations,
-    sample,
+    sample_evenly,
 )
 from interlingua.adapt.settings import ExtendSettings, open_extension
 from interlingua.adapt.vocabulary_growth import (
@@ -34,16 +34,16 @@ from interlingua.adapt.vocabulary_growth import (
     grow_vocabulary,
     measure_fragmentation,
 )
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.options import listed
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import DataError, InterlinguaError
 from interlingua.evaluation.validation import validation_evaluator
 from interlingua.exporters.sentence_transformers import find_model
 from interlingua.methods.distill import DistillConfig
-from interlingua.preparation.pipeline import prepare
+from interlingua.preparation.pipeline import prepare_corpus
 from interlingua.runtime.progress import progress_of
-from interlingua.storage.workspace import RECORD, Workspace
+from interlingua.storage.workspace import WORKSPACE_RECORD, Workspace
 from interlingua.training.config import (
     EncoderConfig,
     MethodConfig,
@@ -53,10 +53,10 @@ from interlingua.training.config import (
     TrainConfig,
 )
 from interlingua.training.feeds.data_config import DataConfig, MonolingualConfig
-from interlingua.training.loop import train
+from interlingua.training.loop import run_training
 
 log = logging.getLogger("interlingua")
-MAX_PIECES = 2000
+_MAX_PIECES = 2000
 """New pieces at most where the text decides."""
 MAX_PREMIUM = 1.5
 """Tokens of the language for each of the pivot's, in the same pairs, from which on the vocabulary
@@ -94,8 +94,8 @@ class ExtendResult:
     """The new model directory."""
     language: str
     vocabulary: VocabularyReport
-    before: Scores
-    after: Scores
+    before: DevelopmentScores
+    after: DevelopmentScores
     own: tuple[str, ...]
     """The sets in the new language; all others belong to the forgetting check."""
 
@@ -146,8 +146,8 @@ class Extension:
         vocabulary, start = self.grow(work, encoder, replay)
         if not work.is_done("corpus"):
             work.begin("corpus")
-            config = text.prepare_config(self.settings, start, prompt)
-            prepare(config, overwrite=True, progress=self.progress)
+            config = text.adaptation_corpus_config(self.settings, start, prompt)
+            prepare_corpus(config, overwrite=True, progress=self.progress)
             work.finish("corpus")
         development = self.development()
         own = self.own_sets(development)
@@ -206,11 +206,11 @@ class Extension:
         if pieces is None:
             pieces = 0
             if premium >= MAX_PREMIUM or before.unknown_share >= MAX_UNKNOWN:
-                pieces = MAX_PIECES
+                pieces = _MAX_PIECES
         if pieces:
             # Texts that the model knows should be cut as before, or their vectors would change.
             others = [sentence for texts in replay.values() for sentence in texts]
-            keep = [*sample(sides.pivot, KEPT_TEXTS), *sample(others, KEPT_TEXTS)]
+            keep = [*sample_evenly(sides.pivot, KEPT_TEXTS), *sample_evenly(others, KEPT_TEXTS)]
             grown = grow_vocabulary(
                 encoder.vocabulary, sides.language, pieces=pieces, keep=keep, language=code
             )
@@ -253,17 +253,17 @@ class Extension:
         """The sets of translations with a side in the new language."""
 
         def has_language(one: TranslationSet) -> bool:
-            return self.settings.language in {resolve(code).code for code in one.languages}
+            return self.settings.language in {resolve_language(code).code for code in one.languages}
 
         return tuple(one.name for one in development.translations if has_language(one))
 
     def measured(
         self, work: Workspace, when: str, encoder: Encoder, development: Development, prompt: str
-    ) -> Scores:
+    ) -> DevelopmentScores:
         """Scores on all development data; kept in the record, so that they are computed once."""
         known = work.get(when)
         if known is not None:
-            return self._of_record(lambda values: Scores(**values), known)
+            return self._of_record(lambda values: DevelopmentScores(**values), known)
         sets = len(development.translations) + len(development.scored)
         with progress_of(self.progress) as shown:
             shown.start(sets, "sets", f"measuring {when} training")
@@ -285,7 +285,9 @@ class Extension:
         evaluate = None
         if any((self.output / "corpus" / "valid_text").iterdir()):
             evaluate = validation_evaluator(self.output / "corpus" / "valid_text", prompt=prompt)
-        result = train(self.train_config(start, replay), evaluate=evaluate, progress=self.progress)
+        result = run_training(
+            self.train_config(start, replay), evaluate=evaluate, progress=self.progress
+        )
         if result.interrupted or result.model is None:
             raise InterlinguaError(
                 f"stopped after step {result.step} of {result.max_steps}, which is saved; the same"
@@ -340,7 +342,7 @@ class Extension:
         try:
             return make(values)
         except (TypeError, KeyError, ValueError) as error:
-            place = self.output / RECORD
+            place = self.output / WORKSPACE_RECORD
             raise DataError(
                 f"can't be read ({error}); start over in another folder", path=place
             ) from error

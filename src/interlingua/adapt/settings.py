@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from interlingua.config import Above, AtLeast, refuse_without
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.options import (
     INPUT,
     MODEL,
@@ -29,7 +29,7 @@ from interlingua.storage.workspace import Workspace, open_workspace
 Device = Literal["auto", "cpu", "cuda"]
 Files = Any
 """A path or several, of which ``ExtendSettings`` makes a tuple of ``Path``."""
-MAY_CHANGE = ("device", "threads")
+_MAY_CHANGE = ("device", "threads")
 """Options that a run may go on with otherwise than it began."""
 
 
@@ -132,8 +132,8 @@ class ExtendSettings(Options):
         # is frozen, so that they can only be put in like this.
         normalized = {
             **{name: _paths(getattr(self, name)) for name in ("pairs", "replay", "check", "sts")},
-            "language": resolve(self.language).code,
-            "pivot": resolve(self.pivot).code,
+            "language": resolve_language(self.language).code,
+            "pivot": resolve_language(self.pivot).code,
             "output": Path(self.output),
             "check_languages": tuple(listed(self.check_languages) or ()) or None,
             "check_pairs": self.check_pairs or None,
@@ -186,6 +186,6 @@ def open_extension(settings: ExtendSettings) -> AbstractContextManager[Workspace
         EXTEND,
         settings=settings.to_record(),
         inputs=(settings.model, *settings.pairs, *settings.replay, *settings.check, *settings.sts),
-        may_change=MAY_CHANGE,
+        may_change=_MAY_CHANGE,
         remedy="name another folder with --output",
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from interlingua.adapt.settings import ExtendSettings
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.corpus.cleaning.decontaminate import EvaluationKeys
 from interlingua.corpus.cleaning.keys import text_keys
 from interlingua.corpus.formats.bitext import (
@@ -32,22 +32,22 @@ SELF_DESCRIBING = ("tmx", "jsonl", "huggingface", "gettext")
 """Formats in which pairs carry their languages."""
 
 
-class Sides(NamedTuple):
+class PairSentences(NamedTuple):
     """The sentences of both languages of the pairs."""
 
     language: list[str]
     pivot: list[str]
 
 
-def read_sides(settings: ExtendSettings) -> Sides:
+def read_sides(settings: ExtendSettings) -> PairSentences:
     """All pairs of the new language and the pivot, not cleaned.
 
     Raises:
         DataError: there is none, or a file is broken.
     """
-    language = resolve(settings.language).code
-    pivot = resolve(settings.pivot).code
-    sides = Sides([], [])
+    language = resolve_language(settings.language).code
+    pivot = resolve_language(settings.pivot).code
+    sides = PairSentences([], [])
     others: set[str] = set()
     for path in settings.pairs:
         for pair in read_pairs_of(path, language, pivot):
@@ -84,7 +84,9 @@ def _languages(path: PathLike, language: str, pivot: str) -> tuple[str | None, s
     return language, pivot
 
 
-def prepare_config(settings: ExtendSettings, vocabulary: Path | str, prompt: str) -> PrepareConfig:
+def adaptation_corpus_config(
+    settings: ExtendSettings, vocabulary: Path | str, prompt: str
+) -> PrepareConfig:
     """How the pairs are cleaned, split and tokenized.
 
     Sentences of the check sets stay out of training.
@@ -94,8 +96,8 @@ def prepare_config(settings: ExtendSettings, vocabulary: Path | str, prompt: str
         vocabulary: the model that gives the vocabulary.
         prompt: put in front of every text.
     """
-    language = resolve(settings.language).code
-    pivot = resolve(settings.pivot).code
+    language = resolve_language(settings.language).code
+    pivot = resolve_language(settings.pivot).code
     sources = []
     for path in settings.pairs:
         first, second = _languages(path, language, pivot)

@@ -30,7 +30,7 @@ from interlingua.encoder.modeling.meta_device import meta_device
 from interlingua.encoder.static import make_backbone
 from interlingua.errors import ConfigError
 from interlingua.vocabulary.pieces import (
-    Run,
+    TokenRun,
     encodings,
     learn_merges,
     piece_names,
@@ -40,7 +40,7 @@ from interlingua.vocabulary.pieces import (
 )
 from interlingua.vocabulary.vocabulary import Vocabulary
 
-KINDS = ("Unigram", "WordPiece", "BPE")
+_KINDS = ("Unigram", "WordPiece", "BPE")
 LEARNED_PER_PIECE = 3
 MORE_MERGES = 100
 """Merges learned for each requested piece, and besides, as many turn out to be mere steps towards
@@ -82,7 +82,7 @@ class GrownVocabulary(NamedTuple):
     """A vocabulary with new pieces, and where they come from."""
 
     vocabulary: Vocabulary
-    runs: dict[int, Run]
+    runs: dict[int, TokenRun]
     """New id -> the old ids that it stands for; an unknown character stands for the unknown
     token."""
     changed_texts: int
@@ -138,11 +138,11 @@ def grow_vocabulary(
         ConfigError: the tokenizer's model is of another kind.
     """
     kind = vocabulary.model_type
-    if kind not in KINDS:
-        raise ConfigError(f"a {kind} tokenizer can't take new pieces; {', '.join(KINDS)} can")
+    if kind not in _KINDS:
+        raise ConfigError(f"a {kind} tokenizer can't take new pieces; {', '.join(_KINDS)} can")
     # Characters come first, since pieces of them can be learned only from text that spells them.
     characters = unknown_characters(vocabulary, texts, min_count=min_count, language=language)
-    found: dict[str, Run] = dict.fromkeys(characters, (vocabulary.unk_id,))
+    found: dict[str, TokenRun] = dict.fromkeys(characters, (vocabulary.unk_id,))
     spelled = vocabulary
     if found:
         spelled = with_pieces(vocabulary, found)
@@ -177,9 +177,9 @@ def grow_vocabulary(
     return GrownVocabulary(grown, runs, len(changed))
 
 
-def runs_in(words: Mapping[Run, int], *, longest: int) -> set[Run]:
+def runs_in(words: Mapping[TokenRun, int], *, longest: int) -> set[TokenRun]:
     """All runs of two tokens and more that words hold, up to a length."""
-    runs: set[Run] = set()
+    runs: set[TokenRun] = set()
     for word in words:
         for length in range(2, min(longest, len(word)) + 1):
             runs.update(word[start : start + length] for start in range(len(word) - length + 1))
@@ -188,13 +188,13 @@ def runs_in(words: Mapping[Run, int], *, longest: int) -> set[Run]:
 
 def _useful(
     spelled: Vocabulary,
-    found: dict[str, Run],
+    found: dict[str, TokenRun],
     texts: Sequence[str],
     *,
     pieces: int,
     min_count: int,
     language: str | None,
-) -> dict[str, Run]:
+) -> dict[str, TokenRun]:
     """Unknown characters, and the pieces that save most tokens.
 
     They are counted where all of them compete for the texts.
@@ -215,8 +215,8 @@ def _useful(
 
 
 def _harmless(
-    vocabulary: Vocabulary, spelled: Vocabulary, found: dict[str, Run], keep: Sequence[str]
-) -> dict[str, Run]:
+    vocabulary: Vocabulary, spelled: Vocabulary, found: dict[str, TokenRun], keep: Sequence[str]
+) -> dict[str, TokenRun]:
     """The pieces without those that change a kept text."""
     for _ in range(MOST_ROUNDS):
         grown = _grown(vocabulary, spelled, found)
@@ -237,7 +237,9 @@ def _harmless(
     return found
 
 
-def _grown(vocabulary: Vocabulary, spelled: Vocabulary, found: Mapping[str, Run]) -> Vocabulary:
+def _grown(
+    vocabulary: Vocabulary, spelled: Vocabulary, found: Mapping[str, TokenRun]
+) -> Vocabulary:
     """The old vocabulary with these pieces, which may hold ids of new characters.
 
     Some of the characters may have been left out since.
@@ -248,7 +250,7 @@ def _grown(vocabulary: Vocabulary, spelled: Vocabulary, found: Mapping[str, Run]
     return with_pieces(vocabulary, in_old_ids)
 
 
-def _in_old_ids(run: Run, vocabulary: Vocabulary) -> Run:
+def _in_old_ids(run: TokenRun, vocabulary: Vocabulary) -> TokenRun:
     """A run of ids that may be new characters'; these were unknown before."""
     known = range(vocabulary.size)
     return tuple(token if token in known else vocabulary.unk_id for token in run)

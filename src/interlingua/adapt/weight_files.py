@@ -26,7 +26,7 @@ from interlingua.encoder.modeling.weights import (
 )
 from interlingua.errors import CheckpointError
 
-DTYPES = {
+HEADER_DTYPES = {
     "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
     "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8,
     "U8": torch.uint8, "BOOL": torch.bool,
@@ -153,7 +153,7 @@ def _check_backbone(
         CheckpointError: some are missing, left over or of another shape.
     """
     # Of tensors that hold no floats only that matters: int64 stands for all other dtypes.
-    floats = {spelled: kind for spelled, kind in DTYPES.items() if kind.is_floating_point}
+    floats = {spelled: kind for spelled, kind in HEADER_DTYPES.items() if kind.is_floating_point}
     kinds = {name: floats.get(tensor.dtype, torch.int64) for name, tensor in stored.items()}
     blank = {
         name: torch.empty(tensor.shape, dtype=kinds[name], device="meta")

@@ -1,10 +1,10 @@
 """Documents linked sentence by sentence with an encoder.
 
-Sentences are read from files or lists (``DocumentPair``, ``read_sentences``). An ``Aligner`` embeds
-all blocks of up to ``max_sentences - 1`` sentences, links them with ``alignment.align_blocks``, and
-puts blank lines back in their places, linked to nothing. ``align_documents`` does this for two
-documents or for a list of them; a run that resumes skips the documents that are done. Links are
-written in vecalign's format.
+Sentences are read from files or lists (``DocumentPair``, ``read_document_sentences``). An
+``Aligner`` embeds all blocks of up to ``max_sentences - 1`` sentences, links them with
+``alignment.align_blocks``, and puts blank lines back in their places, linked to nothing.
+``align_documents`` does this for two documents or for a list of them; a run that resumes skips the
+documents that are done. Links are written in vecalign's format.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ FEWEST_LINKS = 3
 UNRELATED = 0.1
 """Median score of links. That of 20 sentences and another text's is within 0.1 of 0, of models and
 languages from English-German to English-Telugu; that of translations is 0.29 to 0.95."""
-JOURNAL = "align.journal"
+_JOURNAL = "align.journal"
 LOCK = ".align.lock"
 _LINK = re.compile(
     r"\s*\[([\d\s,]*)\]\s*:\s*\[([\d\s,]*)\]\s*(?::\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*)?"
@@ -82,7 +82,7 @@ class DocumentPair(NamedTuple):
     gold: str | None = None
 
 
-def read_sentences(
+def read_document_sentences(
     path: PathLike,
     *,
     split_as: str | None = None,
@@ -158,7 +158,7 @@ def pair_languages(
     return codes[0], codes[1]
 
 
-def document_pairs(
+def list_document_pairs(
     source: PathLike | None,
     target: PathLike | None,
     list_file: PathLike | None = None,
@@ -200,7 +200,7 @@ def document_pairs(
     return found
 
 
-def check_texts(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> None:
+def check_bitext_languages(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> None:
     """Refuse a bitext of a format with languages where none are known, before the work begins.
 
     Args:
@@ -524,7 +524,7 @@ class Aligner:
             part.stop()
             for link in links:
                 if link.source and link.target:
-                    texts = joined(source, link.source), joined(target, link.target)
+                    texts = join_sentences(source, link.source), join_sentences(target, link.target)
                     yield TextPair(
                         texts[0], texts[1], languages[0], languages[1], score=1 - link.cost
                     )
@@ -536,7 +536,7 @@ class Aligner:
         split_as = None
         if self.split:
             split_as = language
-        return read_sentences(
+        return read_document_sentences(
             pair[side] or "",
             split_as=split_as,
             column=self.columns[side],
@@ -632,12 +632,12 @@ def block_texts(sentences: Sequence[str], most: int) -> BlockTexts:
     places = np.zeros((most, len(sentences)), np.int64)
     for size in range(1, most + 1):
         for last in range(size - 1, len(sentences)):
-            text = joined(sentences, range(last - size + 1, last + 1))
+            text = join_sentences(sentences, range(last - size + 1, last + 1))
             places[size - 1, last] = numbers.setdefault(text, len(numbers))
     return BlockTexts(list(numbers), places)
 
 
-def joined(sentences: Sequence[str], numbers: Iterable[int]) -> str:
+def join_sentences(sentences: Sequence[str], numbers: Iterable[int]) -> str:
     """Sentences in a row as one text."""
     return " ".join(sentences[number].strip() for number in numbers)
 
@@ -704,7 +704,7 @@ def check_alignment(
         DataError: a language is unknown.
     """
     codes = [pair_languages(pair.source, pair.target, languages) for pair in documents]
-    check_texts(texts, codes)
+    check_bitext_languages(texts, codes)
     if split and texts is None and any(pair.output is None for pair in documents):
         raise ConfigError(
             "--split: links number the sentences that are made, so these must be written too; give"
@@ -730,7 +730,7 @@ def align_documents(
 
     Args:
         aligner: with the model, the languages and all other settings.
-        documents: see ``document_pairs``.
+        documents: see ``list_document_pairs``.
         journal_folder: of the journal by which a list of documents is resumed; None = two
             documents, which are aligned at once.
         texts: file for the linked sentences.
@@ -746,7 +746,7 @@ def align_documents(
         if journal_folder is not None:
             remedy = "choose another --output folder"
             stack.enter_context(exclusive(journal_folder, remedy=remedy, name=LOCK))
-            journal = AlignJournal(journal_folder / JOURNAL, f"{model} {aligner.settings}")
+            journal = AlignJournal(journal_folder / _JOURNAL, f"{model} {aligner.settings}")
         found = aligner.pairs(
             documents,
             stdout=stdout,

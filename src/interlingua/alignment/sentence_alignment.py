@@ -41,10 +41,10 @@ DIAGONALS_AT_ONCE = 64
 GRAIN = 1e-3
 """1 - cos below this is taken for this: where texts are copied, one to one is then cheaper than two
 to two."""
-Blocks = Float32[ndarray, "k n d"]
+BlockVectors = Float32[ndarray, "k n d"]
 """``blocks[p - 1, i]``: the vector, of length 1, of the p sentences that end with sentence i; else
 anything."""
-Shape = tuple[int, int]
+LinkShape = tuple[int, int]
 """Sentences of the source and of the target in a link."""
 
 
@@ -57,7 +57,7 @@ class AlignConfig(CheckedSettings):
     skip_quantile: defaults.SkipQuantile = defaults.SKIP_QUANTILE
     """Leaving a sentence alone costs this quantile (0 to 1) of the costs of random pairs of
     sentences."""
-    band: defaults.Band = defaults.BAND
+    band: defaults.BandWidth = defaults.BAND
     """Sentences on either side of the coarse path in which the fine one is looked for."""
     full_size: Annotated[int, AtLeast(1)] = 300
     """Sentences; documents with a product of lengths of at most the square of this are searched in
@@ -68,7 +68,7 @@ class AlignConfig(CheckedSettings):
     """Of their draw."""
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
+    def shapes(self) -> tuple[LinkShape, ...]:
         """Of links with sentences on both sides.
 
         One to one is first, so that of equal chains the simplest is taken.
@@ -117,11 +117,11 @@ class DocumentLevel(NamedTuple):
         chance: mean of 1 - cos to the other document's blocks.
     """
 
-    blocks: Blocks
+    blocks: BlockVectors
     chance: Float32[ndarray, "k n"]
 
 
-class Band(NamedTuple):
+class SearchBand(NamedTuple):
     """Which places are visited: on diagonal a those with y from ``first[a]`` on, x = a - y.
 
     Attributes:
@@ -133,7 +133,9 @@ class Band(NamedTuple):
     width: int
 
 
-def align_blocks(source: Blocks, target: Blocks, config: AlignConfig | None = None) -> Alignment:
+def align_blocks(
+    source: BlockVectors, target: BlockVectors, config: AlignConfig | None = None
+) -> Alignment:
     """The cheapest chain of links between two documents, as far as the bands reach.
 
     Args:
@@ -169,14 +171,14 @@ def align_blocks(source: Blocks, target: Blocks, config: AlignConfig | None = No
         band = full_band(n, m)
         if path is not None:
             band = band_around(path, n, m, config.band + max(map(max, shapes)))
-        found = search(*sides, shapes=shapes, skip=skip_cost(*sides, config), band=band)
+        found = find_best_path(*sides, shapes=shapes, skip=skip_cost(*sides, config), band=band)
         visited += len(band.first) * band.width
         # Two sentences of the next level are one of this.
         path = [(2 * i, 2 * j) for i, j in path_of(found.links)]
     return found._replace(nodes=visited)
 
 
-def halve(blocks: Blocks) -> Blocks:
+def halve(blocks: BlockVectors) -> BlockVectors:
     """Sentences two by two: the sums of their vectors less the mean of all, of length 1.
 
     Of the sizes of blocks only the first is used, single sentences.
@@ -196,7 +198,7 @@ def halve(blocks: Blocks) -> Blocks:
     return np.asarray(half / np.maximum(lengths, 1e-6), dtype=np.float32)
 
 
-def sides_of(source: Blocks, target: Blocks) -> tuple[DocumentLevel, DocumentLevel]:
+def sides_of(source: BlockVectors, target: BlockVectors) -> tuple[DocumentLevel, DocumentLevel]:
     """Both documents with the mean distance of every block to the other one's."""
     # The mean of products with many vectors is the product with their mean.
     centers = mean_block(source), mean_block(target)
@@ -205,7 +207,7 @@ def sides_of(source: Blocks, target: Blocks) -> tuple[DocumentLevel, DocumentLev
     )
 
 
-def mean_block(blocks: Blocks) -> Float32[ndarray, " d"]:
+def mean_block(blocks: BlockVectors) -> Float32[ndarray, " d"]:
     """The mean vector of all blocks, each size counting the same."""
     # No block of p + 1 sentences ends before sentence p; a short document has none at all of the
     # larger sizes.
@@ -256,13 +258,13 @@ def skip_cost(source: DocumentLevel, target: DocumentLevel, config: AlignConfig)
     return float(np.quantile(found, translations + (1 - translations) * config.skip_quantile))
 
 
-def full_band(n: int, m: int) -> Band:
+def full_band(n: int, m: int) -> SearchBand:
     """All places of two documents."""
     # On diagonal a, x = a - y is at most n, so that y begins with a - n.
-    return Band(np.maximum(np.arange(n + m + 1) - n, 0), min(n, m) + 1)
+    return SearchBand(np.maximum(np.arange(n + m + 1) - n, 0), min(n, m) + 1)
 
 
-def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> Band:
+def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> SearchBand:
     """Places near a path: straight lines between its points, and so many places to either side.
 
     Args:
@@ -276,7 +278,7 @@ def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> Band
     # The y of the path on every diagonal, by straight lines between its points.
     diagonals = np.array([i + j for i, j in inside])
     middle = np.interp(np.arange(n + m + 1), diagonals, [j for _, j in inside])
-    return Band(np.floor(middle + 0.5).astype(np.int64) - reach, 2 * reach + 1)
+    return SearchBand(np.floor(middle + 0.5).astype(np.int64) - reach, 2 * reach + 1)
 
 
 def path_of(links: tuple[Link, ...]) -> list[tuple[int, int]]:
@@ -291,13 +293,13 @@ def path_of(links: tuple[Link, ...]) -> list[tuple[int, int]]:
     return points
 
 
-def search(
+def find_best_path(
     source: DocumentLevel,
     target: DocumentLevel,
     *,
-    shapes: tuple[Shape, ...],
+    shapes: tuple[LinkShape, ...],
     skip: float,
-    band: Band,
+    band: SearchBand,
 ) -> Alignment:
     """Dynamic programming over the places of a band, one diagonal at a time.
 
@@ -339,9 +341,9 @@ def search(
 def _prices(
     source: DocumentLevel,
     target: DocumentLevel,
-    shapes: tuple[Shape, ...],
+    shapes: tuple[LinkShape, ...],
     skip: float,
-    band: Band,
+    band: SearchBand,
     start: int,
     stop: int,
 ) -> Float64[ndarray, "a t w"]:
@@ -387,7 +389,7 @@ def _links(
     steps: Int64[ndarray, "t 2"],
     source: DocumentLevel,
     target: DocumentLevel,
-    band: Band,
+    band: SearchBand,
 ) -> tuple[Link, ...]:
     """Follow the choices back from the end."""
     x = source.blocks.shape[1]
@@ -406,7 +408,7 @@ def _links(
     return tuple(reversed(links))
 
 
-Sides = tuple[tuple[int, ...], tuple[int, ...]]
+LinkSentences = tuple[tuple[int, ...], tuple[int, ...]]
 """The sentences of a link, without its cost."""
 
 
@@ -469,7 +471,7 @@ class LinkCounts:
         return _scores(self.lax, self.links, self.gold_lax, self.gold)
 
 
-def _agreement(links: set[Sides], right: set[Sides]) -> tuple[int, int, int]:
+def _agreement(links: set[LinkSentences], right: set[LinkSentences]) -> tuple[int, int, int]:
     """How many links, how many of them are right, and how many overlap with a right one."""
     # Of each source sentence, the target sentences that are linked with it.
     targets: dict[int, set[int]] = defaultdict(set)

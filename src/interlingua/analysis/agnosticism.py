@@ -22,7 +22,7 @@ from interlingua.evaluation.metrics.pool import accuracy_by_pair, search_pool
 from interlingua.evaluation.parallel import read_parallel, unit_vectors
 from interlingua.runtime.progress import SILENT, Progress
 
-STAGES = 3
+_STAGES = 3
 """Pieces of work that progress counts: embedding, the pass over the pool, the probe."""
 
 
@@ -55,7 +55,7 @@ class Agnosticism(CheckedSettings):
         texts = read_parallel(data, self.languages)
         languages = texts.languages
         work = len(texts.languages) * texts.sentences
-        progress.start(STAGES * work, "sentences", self.name)
+        progress.start(_STAGES * work, "sentences", self.name)
         vectors = unit_vectors(subject.embeds, texts, progress=progress.within(work))
         # One pass over all pairs of sentences serves bias, hubness and the accuracies.
         pool = search_pool(vectors, k=self.k, progress=progress.within(work))

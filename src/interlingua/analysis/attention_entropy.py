@@ -18,7 +18,7 @@ from torch import Tensor
 
 from interlingua.analysis.record import Analysis, mean_measure
 from interlingua.analysis.subject import Subject, needs_states, of_texts
-from interlingua.analysis.tokens import batches, check_finite, spell, token_ids
+from interlingua.analysis.tokens import batches, check_finite_values, spell, token_ids
 from interlingua.config import CheckedSettings
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.modeling.attention_weights import first_token_attention, sentence_attention
@@ -34,8 +34,8 @@ MEASURES = {
     "attention_on_special": "share of the attention that goes to special tokens such as <s> and"
     " </s>",
 }
-SHOWN_CHARACTERS = 90
-SHOWN_LANGUAGES = 3
+_SHOWN_CHARACTERS = 90
+_SHOWN_LANGUAGES = 3
 FIRST_SHOWN = "eng_Latn"
 
 
@@ -89,7 +89,7 @@ class AttentionEntropy(CheckedSettings):
                     weights, special, batch.sequence_ids(), batch.batch_size
                 )
                 found[:, number, first : first + batch.batch_size] = values.cpu().numpy()
-                check_finite(values.cpu().numpy(), first)
+                check_finite_values(values.cpu().numpy(), first)
                 by_head = by_head + of_heads.sum(dim=0).cpu().double().numpy()
             progress.advance(texts.sentences)
         # Sums over all sentences of all languages, as means; heads are counted from 1.
@@ -162,9 +162,9 @@ def _examples(
     The mean over heads, and that of each head; and that of all tokens, where it is requested.
     """
     # False sorts before True, so that English comes first and the others keep their order.
-    languages = sorted(texts.languages, key=lambda code: code != FIRST_SHOWN)[:SHOWN_LANGUAGES]
+    languages = sorted(texts.languages, key=lambda code: code != FIRST_SHOWN)[:_SHOWN_LANGUAGES]
     lines = texts.lines[languages[0]]
-    short = [number for number, line in enumerate(lines) if len(line) <= SHOWN_CHARACTERS] or [0]
+    short = [number for number, line in enumerate(lines) if len(line) <= _SHOWN_CHARACTERS] or [0]
     found: list[Mapping[str, Any]] = []
     for number in short[: options.examples]:
         for code in languages:

@@ -11,7 +11,7 @@ from numpy import ndarray
 from interlingua.analysis.record import Measure
 from interlingua.errors import DataError
 
-BLOCK = 8192
+_BLOCK = 8192
 """Vectors read at once."""
 
 
@@ -98,8 +98,8 @@ def partition_isotropy(vectors: Float32[ndarray, "l n d"], gram: Float64[ndarray
     # Z(c) and Z(-c) for each eigenvector.
     sums = np.zeros((2, len(gram)))
     for rows in vectors:
-        for start in range(0, len(rows), BLOCK):
-            along = np.asarray(rows[start : start + BLOCK], np.float64) @ directions
+        for start in range(0, len(rows), _BLOCK):
+            along = np.asarray(rows[start : start + _BLOCK], np.float64) @ directions
             sums[0] += np.exp(along).sum(axis=0)
             sums[1] += np.exp(-along).sum(axis=0)
     return float(sums.min() / sums.max())

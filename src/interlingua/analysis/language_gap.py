@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float32, Float64
 from numpy import ndarray
 
-from interlingua.analysis.record import RESAMPLES, Measure
+from interlingua.analysis.record import ANALYSIS_RESAMPLES, Measure
 from interlingua.evaluation.metrics.correlation import interval
 from interlingua.evaluation.metrics.pool import Pool
 
-CHUNK = 100
+_CHUNK = 100
 """Resamples drawn at once."""
 
 
@@ -99,12 +99,12 @@ def accuracy_gap(pool: Pool, languages: Sequence[str]) -> Measure:
 
 
 def _resampled_gaps(by_line: Float64[ndarray, "l n"]) -> Float64[ndarray, " r"]:
-    """The gap in each of ``RESAMPLES`` draws of lines, with replacement."""
+    """The gap in each of ``ANALYSIS_RESAMPLES`` draws of lines, with replacement."""
     # How often each line is drawn is all that a mean needs; one product then gives all means.
     n = by_line.shape[1]
     rng = np.random.default_rng(1)
     draws = [
-        rng.multinomial(n, np.full(n, 1 / n), size=CHUNK) @ by_line.T / n
-        for _ in range(RESAMPLES // CHUNK)
+        rng.multinomial(n, np.full(n, 1 / n), size=_CHUNK) @ by_line.T / n
+        for _ in range(ANALYSIS_RESAMPLES // _CHUNK)
     ]
     return np.asarray(np.ptp(np.concatenate(draws), axis=1))

@@ -14,10 +14,10 @@ from interlingua.analysis.record import Measure, mean_measure
 from interlingua.errors import DataError
 from interlingua.runtime.progress import SILENT, Progress
 
-BLOCK = 8192
+_BLOCK = 8192
 """Vectors read at once."""
 L2 = 1e-3
-STEPS = 200
+_STEPS = 200
 
 
 def language_identification(
@@ -107,7 +107,7 @@ def _train(vectors: Float32[ndarray, "l n d"], lines: Int64[ndarray, " m"], l2: 
     probe = _Probe(center, scale, torch.zeros(width + 1, count, dtype=torch.float64))
     optimizer = torch.optim.LBFGS(
         [probe.parameters],
-        max_iter=STEPS,
+        max_iter=_STEPS,
         tolerance_grad=1e-6,
         tolerance_change=1e-10,
         line_search_fn="strong_wolfe",
@@ -134,8 +134,8 @@ def _loss_and_gradient(
         gradient = l2 * is_penalized * weights
         loss = float((l2 / 2 * is_penalized * weights.square()).sum())
         for language in range(count):
-            for start in range(0, len(lines), BLOCK):
-                x = probe.features(vectors[language, lines[start : start + BLOCK]])
+            for start in range(0, len(lines), _BLOCK):
+                x = probe.features(vectors[language, lines[start : start + _BLOCK]])
                 log_shares = torch.log_softmax(x @ weights, dim=1)
                 loss -= float(log_shares[:, language].sum()) / total
                 # The gradient of cross-entropy by hand, X' (softmax - one hot): autograd would hold

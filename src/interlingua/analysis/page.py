@@ -15,10 +15,10 @@ import numpy as np
 
 from interlingua.analysis.differences import Change, changes, paired
 from interlingua.analysis.record import Analysis, Measure
-from interlingua.analysis.tables import difference_interval, heading, shown
+from interlingua.analysis.tables import analysis_heading, difference_interval, format_value
 from interlingua.analysis.token_matching import CLASSES
 from interlingua.analysis.word_order import PAPER
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.report.pages import render_page
 from interlingua.storage.files import PathLike, atomic_write
 
@@ -43,12 +43,12 @@ BY_LANGUAGE = {
     "same_language_bias_without_translations": "Nearest sentence in the own language, translations"
     " taken out",
 }
-MIXED = "P@1 among the lines of all languages, from the row's language to the column's"
-MOST_LANGUAGES = 60
+_MIXED = "P@1 among the lines of all languages, from the row's language to the column's"
+_MOST_LANGUAGES = 60
 """More do not fit into a heat map that can be read."""
 AROUND = 70
 """Characters of a text kept on either side of what is marked in it."""
-Side = Sequence[Analysis]
+ModelAnalyses = Sequence[Analysis]
 """One analysis of each model."""
 
 
@@ -80,7 +80,7 @@ class Marked(NamedTuple):
     about: str = ""
 
 
-def write_page(
+def write_analysis_page(
     found: Sequence[Sequence[Analysis]], folder: PathLike, *, only: Sequence[str] = ()
 ) -> Path:
     """Write ``analysis-MODEL.html`` or ``analysis-MODEL-MODEL2.html``.
@@ -101,20 +101,20 @@ def write_page(
     name = re.sub(r"[^A-Za-z0-9_.+-]", "_", "-".join(["analysis", *models, *only]))
     path = Path(folder) / f"{name}.html"
     with atomic_write(path) as file:
-        file.write(render(found))
+        file.write(render_analyses(found))
     return path
 
 
-def render(found: Sequence[Sequence[Analysis]]) -> str:
+def render_analyses(found: Sequence[Sequence[Analysis]]) -> str:
     """The page's text.
 
     Args:
-        found: see ``write_page``.
+        found: see ``write_analysis_page``.
     """
-    sides: list[Side] = [[one] for one in found[0]]
+    sides: list[ModelAnalyses] = [[one] for one in found[0]]
     # Of two models what both have comes first, then what one of them has alone.
     if len(found) == 2:
-        both: list[Side] = [list(pair) for pair in paired(found)]
+        both: list[ModelAnalyses] = [list(pair) for pair in paired(found)]
         compared = {side[0].task for side in both}
         sides = both + [[one] for analyses in found for one in analyses if one.task not in compared]
     firsts = [analyses[0] for analyses in found if analyses]
@@ -146,7 +146,7 @@ def _about(analysis: Analysis) -> str:
     return " · ".join([*facts, made["date"], made["command"]])
 
 
-def _section(side: Side) -> dict[str, Any]:
+def _section(side: ModelAnalyses) -> dict[str, Any]:
     """What the page shows of one analysis, of one model or of two that are compared."""
     first = side[0]
     # The data's name may stand behind that of the analysis; one that is not ours has no drawing.
@@ -163,7 +163,7 @@ def _section(side: Side) -> dict[str, Any]:
     return {
         "kind": kind,
         "title": title,
-        "heading": heading(first),
+        "heading": analysis_heading(first),
         "measures": measures,
         "own": draw(side),
         "notes": list(notes),
@@ -186,11 +186,11 @@ def _measure(measures: Sequence[Measure], change: Change | None) -> dict[str, An
         "meaning": meaning,
         "paper": paper,
         "dots": dots,
-        "shown": [shown(measure.value, measure.unit) for measure in measures],
+        "shown": [format_value(measure.value, measure.unit) for measure in measures],
         "difference": "",
     }
     if change is not None:
-        row["difference"] = shown(change.difference, change.before.unit, sign=True)
+        row["difference"] = format_value(change.difference, change.before.unit, sign=True)
         # Colored only where there is an interval to go by.
         row["proven"] = change.verdict if change.tested is not None else ""
         bounds = difference_interval(change)
@@ -204,7 +204,9 @@ def _dots(measures: Sequence[Measure], paper: Mapping[str, float]) -> list[Dot]:
     values = [measure.value for measure in measures]
     others = [(value, f"{model}: {value}", "paper") for model, value in paper.items()]
     if first.ideal is not None:
-        others.append((first.ideal, f"without language: {shown(first.ideal, first.unit)}", "ideal"))
+        others.append(
+            (first.ideal, f"without language: {format_value(first.ideal, first.unit)}", "ideal")
+        )
     known = [value for value, _, _ in others] + values
     # Shares and cosines end at 1; any other scale ends a little behind its largest number.
     low = min(0.0, *known)
@@ -217,7 +219,7 @@ def _dots(measures: Sequence[Measure], paper: Mapping[str, float]) -> list[Dot]:
 
     dots = [Dot(place(value), label, kind) for value, label, kind in others]
     for number, measure in enumerate(measures):
-        dot = Dot(place(measure.value), shown(measure.value, measure.unit), f"m{number}")
+        dot = Dot(place(measure.value), format_value(measure.value, measure.unit), f"m{number}")
         if measure.low is not None and measure.high is not None:
             start = place(measure.low)
             dot = dot._replace(low=start, width=place(measure.high) - start)
@@ -225,7 +227,7 @@ def _dots(measures: Sequence[Measure], paper: Mapping[str, float]) -> list[Dot]:
     return dots
 
 
-def _panel(side: Side) -> dict[str, Any]:
+def _panel(side: ModelAnalyses) -> dict[str, Any]:
     """Bars by language, ordered by the first model, and a grid of pairs of each model."""
     by_language = []
     for name, title in BY_LANGUAGE.items():
@@ -234,17 +236,22 @@ def _panel(side: Side) -> dict[str, Any]:
         rows = []
         for code in order:
             shares = [table[code] for table in tables]
-            rows.append((resolve(code).name, [(share, shown(share, "share")) for share in shares]))
+            rows.append(
+                (
+                    resolve_language(code).name,
+                    [(share, format_value(share, "share")) for share in shares],
+                )
+            )
         by_language.append((title, rows))
     grids = []
-    if len(side[0].languages) <= MOST_LANGUAGES:
+    if len(side[0].languages) <= _MOST_LANGUAGES:
         grids = [
             (one.model, one.tables["accuracy_mixed_pool"], list(one.languages)) for one in side
         ]
-    return {"by_language": by_language, "grids": grids, "grids_title": MIXED}
+    return {"by_language": by_language, "grids": grids, "grids_title": _MIXED}
 
 
-def _token_matching(side: Side) -> dict[str, Any]:
+def _token_matching(side: ModelAnalyses) -> dict[str, Any]:
     """The shares of the classes, above those of the paper's models, and some tokens in place."""
     shares = []
     examples = []
@@ -261,7 +268,7 @@ def _matches(example: Mapping[str, Any]) -> tuple[Marked, list[Marked]]:
     found = []
     for one in example["neighbors"]:
         about = (
-            f"{resolve(one['language']).name} · {one['class'].replace('_', ' ')} ·"
+            f"{resolve_language(one['language']).name} · {one['class'].replace('_', ' ')} ·"
             f" {one['cosine']:.2f}"
         )
         marked = mark(one["text"], one["start"], one["end"], one["class"])
@@ -290,7 +297,7 @@ def mark(text: str, start: int, end: int, kind: str, *, around: int = AROUND) ->
     return Marked(before, text[start:end], after, kind)
 
 
-def _attention(side: Side) -> dict[str, Any]:
+def _attention(side: ModelAnalyses) -> dict[str, Any]:
     """The entropy of each head, and the attention to the tokens of some lines.
 
     The same line of two models is shown next to each other.
@@ -311,7 +318,7 @@ def _attention(side: Side) -> dict[str, Any]:
 
 def _attention_example(model: str, example: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return a title, tokens with weights and heads, the mean map, and the maps of heads."""
-    about = f"{model} · {resolve(example['language']).name} · line {example['line']}"
+    about = f"{model} · {resolve_language(example['language']).name} · line {example['line']}"
     tokens = [(token["text"], token["weight"], token["special"]) for token in example["tokens"]]
     by_token = [(token["text"], token["heads"]) for token in example["tokens"]]
     maps = example.get("maps", [])
@@ -319,15 +326,15 @@ def _attention_example(model: str, example: Mapping[str, Any]) -> tuple[Any, ...
     return about, tokens, by_token, mean, maps
 
 
-def _word_order(side: Side) -> dict[str, Any]:
+def _word_order(side: ModelAnalyses) -> dict[str, Any]:
     return {"examples": [example["text"] for example in side[0].examples]}
 
 
-def _nothing(side: Side) -> dict[str, Any]:
+def _nothing(side: ModelAnalyses) -> dict[str, Any]:
     return {}
 
 
-DRAWN: dict[str, tuple[str, Callable[[Side], dict[str, Any]]]] = {
+DRAWN: dict[str, tuple[str, Callable[[ModelAnalyses], dict[str, Any]]]] = {
     "agnosticism": ("Language-agnosticism panel", _panel),
     "token_matching": ("Token matching", _token_matching),
     "attention_entropy": ("Attention of the first token", _attention),

@@ -20,13 +20,13 @@ from numpy import ndarray
 from interlingua.errors import DataError
 from interlingua.evaluation.metrics.correlation import interval
 from interlingua.evaluation.results import (
-    ANALYSIS,
+    ANALYSIS_KEY,
     ANALYSIS_SUFFIX,
     NOT_OF_THE_KIND,
     TABLE_SUFFIX,
     find_sidecar,
-    line_of,
     read_table,
+    result_line,
     result_path,
     without_folders,
     write_together,
@@ -37,8 +37,8 @@ from interlingua.storage.formats import ANALYSIS as ANALYSIS_FORMAT
 from interlingua.storage.json_text import parse_json, read_json_text
 from interlingua.storage.record import fault_of
 
-RESAMPLES = 2000
-Unit = Literal["share", "cosine", "nats", "percent", ""]
+ANALYSIS_RESAMPLES = 2000
+ValueUnit = Literal["share", "cosine", "nats", "percent", ""]
 Better = Literal["lower", "higher"]
 
 
@@ -63,7 +63,7 @@ class Measure:
 
     name: str
     value: float
-    unit: Unit
+    unit: ValueUnit
     definition: str
     better: Better | None = None
     ideal: float | None = None
@@ -178,9 +178,12 @@ def bootstrap_mean(items: Float64[ndarray, " n"]) -> tuple[float, float]:
     # Means of a few flags take few values. How often each is drawn is a multinomial, which is the
     # same as drawing the items. Of many values the table of draws would be large.
     if len(values) > 1000:
-        means = [items[rng.integers(len(items), size=len(items))].mean() for _ in range(RESAMPLES)]
+        means = [
+            items[rng.integers(len(items), size=len(items))].mean()
+            for _ in range(ANALYSIS_RESAMPLES)
+        ]
         return interval(np.array(means))
-    drawn = rng.multinomial(len(items), counts / len(items), size=RESAMPLES)
+    drawn = rng.multinomial(len(items), counts / len(items), size=ANALYSIS_RESAMPLES)
     return interval(np.asarray(drawn @ values / len(items)))
 
 
@@ -201,7 +204,7 @@ def write_analysis(analysis: Analysis, folder: PathLike) -> Path:
     }
 
     def render(digests: dict[str, str]) -> str:
-        content = {**to_json(analysis), "files": digests}
+        content = {**analysis_to_json(analysis), "files": digests}
         return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
     def write_items(place: Path) -> None:
@@ -221,22 +224,22 @@ def analysis_path(analysis: Analysis, folder: Path) -> Path:
     return result_path(cast(Any, analysis), folder).with_suffix(ANALYSIS_SUFFIX)
 
 
-def to_json(analysis: Analysis) -> dict[str, Any]:
+def analysis_to_json(analysis: Analysis) -> dict[str, Any]:
     """The file's content."""
     plain = {f.name: getattr(analysis, f.name) for f in dataclasses.fields(analysis)}
     # Two fields have other names in the file.
     task = plain.pop("task")
     plain["dataset_revision"] = plain.pop("data_revision")
     plain["measures"] = [_measure_to_json(measure) for measure in analysis.measures]
-    return {"format": ANALYSIS_FORMAT.tag, ANALYSIS: task, **plain}
+    return {"format": ANALYSIS_FORMAT.tag, ANALYSIS_KEY: task, **plain}
 
 
-def table_text(analyses: Iterable[Analysis]) -> str:
+def analysis_table_text(analyses: Iterable[Analysis]) -> str:
     """Return lines of a table of results: analyses without items and examples."""
     lines = []
     for one in analyses:
-        content = to_json(dataclasses.replace(one, examples=()))
-        lines.append(line_of(content | {"provenance": without_folders(one.provenance)}))
+        content = analysis_to_json(dataclasses.replace(one, examples=()))
+        lines.append(result_line(content | {"provenance": without_folders(one.provenance)}))
     return "".join(lines)
 
 
@@ -287,7 +290,7 @@ def _from_json(content: dict[str, Any], path: Path | None) -> Analysis:
     if fault := fault_of(content, ANALYSIS_FORMAT):
         raise ValueError(fault)
     del content["format"]
-    content["task"] = content.pop(ANALYSIS)
+    content["task"] = content.pop(ANALYSIS_KEY)
     content["data_revision"] = content.pop("dataset_revision")
     digests = content.pop("files", None)
     items = None

@@ -13,10 +13,10 @@ from typing import Any
 from interlingua.analysis.record import Analysis, write_analysis
 from interlingua.analysis.subject import Analyser, Subject
 from interlingua.config import from_mapping, train_key_hint
-from interlingua.config.registry import ANALYSES, did_you_mean, resolve
+from interlingua.config.registry import ANALYSES, did_you_mean, resolve_name
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.model_info import ModelInfo, describe, prompt_text
+from interlingua.encoder.model_info import ModelInfo, describe_encoder, prompt_text
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import ConfigError
 from interlingua.evaluation.build import settings_table
@@ -56,7 +56,7 @@ def build_analyses(
             raise ConfigError(f"--set {name}.…: there is no analysis {name!r} here{hint}")
     built = []
     for name, label in zip(chosen, labels, strict=True):
-        kind = resolve(ANALYSES, name)
+        kind = resolve_name(ANALYSES, name)
         options = dict(options_of.get(label, {}))
         fields = {field.name for field in dataclasses.fields(kind)}
         # What was set for one analysis goes before what was given for all.
@@ -66,7 +66,7 @@ def build_analyses(
     return built
 
 
-def analyse(
+def run_analyses(
     encoder: TextEncoder,
     analyses: Sequence[Analyser],
     data: PathLike,
@@ -105,7 +105,7 @@ def analyse(
         DataError: files are missing, broken or misaligned, or a language is not among them.
         TaskError: the encoder gave no usable vectors.
     """
-    model = model or describe(encoder)
+    model = model or describe_encoder(encoder)
     # A prompt other than the model's own makes other numbers, so files have to name it.
     if prompt is not None:
         model = dataclasses.replace(model, overrides=(*model.overrides, f"prompt={prompt!r}"))
@@ -116,7 +116,7 @@ def analyse(
         kept = {"kept": kept_folder(model, encoder, before, Path(cache))}
     elif output is not None:
         kept = {"unfinished": unfinished_file(model, encoder, before, Path(output))}
-    own = states_of(encoder)
+    own = unwrap_model(encoder)
     found = []
     with (
         CachedEncoder(encoder, prompt=prompt, batch_tokens=batch_tokens, **kept) as cached,
@@ -152,7 +152,7 @@ def _run(
     )
 
 
-def states_of(encoder: Any) -> Encoder | None:
+def unwrap_model(encoder: Any) -> Encoder | None:
     """The model itself, of which hidden states can be read, without wrappers such as a cache."""
     if isinstance(encoder, OwnEncoder):
         return encoder.encoder

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 from interlingua.analysis.record import Analysis, Measure
-from interlingua.evaluation.report.comparison import Cell, ComparisonTable, Row
+from interlingua.evaluation.report.comparison import ComparisonCell, ComparisonTable, Row
 
 DIRECTIONS = {"higher": True, "lower": False, None: None}
 
@@ -78,7 +78,7 @@ def _row(task: str, name: str, found: Sequence[Measure | None]) -> Row:
     shown = next(measure for measure in found if measure is not None)
     share = shown.unit == "share"
     unit = {"share": ", %", "percent": ", %", "nats": ", nats"}.get(shown.unit, "")
-    cells = [None if measure is None else Cell(measure.value) for measure in found]
+    cells = [None if measure is None else ComparisonCell(measure.value) for measure in found]
     return Row(
         name=f"{shown.title}{unit}",
         cells=cells,

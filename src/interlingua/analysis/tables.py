@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from interlingua.analysis.differences import Change, changes, paired
-from interlingua.analysis.record import Analysis, Measure, Unit
-from interlingua.config.languages import resolve
+from interlingua.analysis.record import Analysis, Measure, ValueUnit
+from interlingua.config.languages import resolve_language
 from interlingua.report.tables import Table
 
 if TYPE_CHECKING:
     import rich.table
 
 
-def terminal_tables(found: Sequence[Sequence[Analysis]]) -> list[rich.table.Table]:
+def analysis_terminal_tables(found: Sequence[Sequence[Analysis]]) -> list[rich.table.Table]:
     """A table per analysis, for rich to print; of two models what both have is compared.
 
     Args:
@@ -29,7 +29,7 @@ def terminal_tables(found: Sequence[Sequence[Analysis]]) -> list[rich.table.Tabl
     return [table.terminal() for table in tables]
 
 
-def shown(value: float, unit: Unit, *, sign: bool = False) -> str:
+def format_value(value: float, unit: ValueUnit, *, sign: bool = False) -> str:
     """A number with its unit: shares in percent, entropies in nats."""
     # A difference has its sign and no unit, which stands next to the values that it is of. One of
     # percent keeps its own, as it is a share of a value.
@@ -55,12 +55,12 @@ def interval_of(measure: Measure) -> str:
 
 
 def difference_interval(change: Change) -> str:
-    """The difference's interval in the units of ``shown``, or nothing."""
+    """The difference's interval in the units of ``format_value``, or nothing."""
     if change.tested is None:
         return ""
     unit = change.before.unit
-    low = shown(change.tested.low, unit, sign=True)
-    high = shown(change.tested.high, unit, sign=True)
+    low = format_value(change.tested.low, unit, sign=True)
+    high = format_value(change.tested.high, unit, sign=True)
     return f"{low} to {high}"
 
 
@@ -71,10 +71,13 @@ def extremes(measure: Measure) -> str:
     ordered = sorted(measure.by_language.items(), key=lambda item: item[1])
     low, least = ordered[0]
     high, most = ordered[-1]
-    return f"{_name(low)} {shown(least, measure.unit)}, {_name(high)} {shown(most, measure.unit)}"
+    return (
+        f"{_name(low)} {format_value(least, measure.unit)}, {_name(high)} "
+        f"{format_value(most, measure.unit)}"
+    )
 
 
-def heading(analysis: Analysis) -> str:
+def analysis_heading(analysis: Analysis) -> str:
     """What was measured on what."""
     return f"{analysis.task} (version {analysis.version}){analysis.texts}"
 
@@ -83,11 +86,11 @@ def _one(analysis: Analysis) -> Table:
     """The measures of one model."""
     rows = []
     for measure in analysis.measures:
-        ideal = "" if measure.ideal is None else shown(measure.ideal, measure.unit)
+        ideal = "" if measure.ideal is None else format_value(measure.ideal, measure.unit)
         cells = [interval_of(measure), measure.better or "", ideal, extremes(measure)]
-        rows.append([measure.title, shown(measure.value, measure.unit), *cells])
+        rows.append([measure.title, format_value(measure.value, measure.unit), *cells])
     head = ["measure", "value", "95 %", "better", "without language", "lowest and highest language"]
-    return Table(f"{analysis.model}: {heading(analysis)}", head, rows, words=(0, 3, 5))
+    return Table(f"{analysis.model}: {analysis_heading(analysis)}", head, rows, words=(0, 3, 5))
 
 
 def _two(before: Analysis, after: Analysis) -> Table:
@@ -95,16 +98,19 @@ def _two(before: Analysis, after: Analysis) -> Table:
     rows = []
     for change in changes(before, after):
         first = change.before
-        values = [shown(first.value, first.unit), shown(change.after.value, change.after.unit)]
-        difference = shown(change.difference, first.unit, sign=True)
+        values = [
+            format_value(first.value, first.unit),
+            format_value(change.after.value, change.after.unit),
+        ]
+        difference = format_value(change.difference, first.unit, sign=True)
         verdict = [difference_interval(change), change.verdict, first.better or ""]
         rows.append([first.title, *values, difference, *verdict])
     head = ["measure", before.model, after.model, "difference", "95 %", "", "better"]
-    return Table(heading(before), head, rows, words=(0, 5, 6))
+    return Table(analysis_heading(before), head, rows, words=(0, 5, 6))
 
 
 def _name(code: str) -> str:
     """German for ``deu_Latn``; a pair of languages as it is."""
     if "-" in code:
         return code
-    return resolve(code).name
+    return resolve_language(code).name

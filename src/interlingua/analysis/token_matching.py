@@ -42,7 +42,7 @@ SHOWN_NEIGHBORS = 3
 LINE_BITS = 32
 PLACE_BITS = 16
 """Of a token's number; 15 bits are left for the language."""
-NOTE = (
+_NOTE = (
     "the paper's percentages are multiples of 1/1512 and not of 1/3750, so it did not count 250 x"
     " 3 x 5 neighbors; tokens are drawn at random there and here, and other vocabularies have"
     " other tokens"
@@ -137,7 +137,7 @@ class TokenMatching(CheckedSettings):
             texts,
             measures=tuple(_measures(matches, texts.languages)),
             examples=tuple(_examples(matches, encoder, texts, subject.prompt, self)),
-            notes=(NOTE,),
+            notes=(_NOTE,),
         )
 
     def _match(

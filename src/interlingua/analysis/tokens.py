@@ -102,14 +102,14 @@ def token_windows(
         with torch.inference_mode():
             hidden = backbone(batch.input_ids, batch.cu_seqlens).float()
             states = F.normalize(hidden, dim=-1).cpu().numpy()
-        check_finite(states, first)
+        check_finite_values(states, first)
         kept = text_mask(encoder, batch, prompt)
         line = batch.sequence_ids().cpu().numpy() + first
         place = batch.positions().cpu().numpy()
         yield TokenWindow(states[kept], line[kept], place[kept])
 
 
-def check_finite(values: Float32[ndarray, "*shape"], line: int) -> None:
+def check_finite_values(values: Float32[ndarray, "*shape"], line: int) -> None:
     """Refuse what can't be counted or averaged.
 
     Args:

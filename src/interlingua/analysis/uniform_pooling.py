@@ -16,11 +16,11 @@ from interlingua.encoder.pooling import PoolingMode
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.data.folders import content_sha256
 from interlingua.evaluation.scores import TaskResult
-from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.suite import evaluate_suite
 from interlingua.evaluation.task import options
 from interlingua.runtime.progress import SILENT, Progress
 
-NOTE = (
+_NOTE = (
     "each difference is relative to the score with CLS, 100 (CLS - uniform) / CLS: so the paper's"
     " table was made, though its text says relative to the other"
 )
@@ -53,7 +53,7 @@ class UniformPooling(CheckedSettings):
         ways: tuple[PoolingMode, ...] = ("cls", "mean")
         progress.start(len(ways), "poolings", self.name)
         for pooling in ways:
-            scored[pooling] = evaluate(
+            scored[pooling] = evaluate_suite(
                 _with_pooling(encoder, pooling),
                 build_tasks(self.suite, languages=self.languages, data=data),
                 data,
@@ -64,7 +64,7 @@ class UniformPooling(CheckedSettings):
         # Pairs of one task's results, with CLS first.
         results = list(zip(*(scored[pooling] for pooling in ways), strict=True))
         measures = [measure for cls, uniform in results for measure in compared(cls, uniform)]
-        notes = [NOTE]
+        notes = [_NOTE]
         own = subject.info.pooling
         if own != "cls":
             notes.append(

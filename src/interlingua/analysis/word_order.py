@@ -14,12 +14,12 @@ from interlingua.evaluation.task import options
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.arrays import normalize_rows
 
-SENTENCES = (
+_SENTENCES = (
     "can you believe that what he actually did was steal the money she saved for the children?",
     "what can you actually believe she did was save the money for the children that he stole?",
 )
 PAPER = {"LASER": 0.90, "LaBSE": 0.95, "SBERT-distill": 0.97, "EMS": 0.97}
-NOTE = (
+_NOTE = (
     f"the paper prints {', '.join(f'{model} {cosine:.2f}' for model, cosine in PAPER.items())};"
     " the two do not have identical words, as it says (steal and stole, save and saved); compare"
     " the cosine with the mean cosine of different lines"
@@ -39,15 +39,15 @@ class WordOrder(CheckedSettings):
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = SILENT) -> Analysis:
         """See ``Analyser.run``; the sentences are the paper's, no data are read."""
-        first, second = normalize_rows(subject.embeds.encode(list(SENTENCES), language="eng_Latn"))
+        first, second = normalize_rows(subject.embeds.encode(list(_SENTENCES), language="eng_Latn"))
         return Analysis(
             task=self.name,
             version=self.version,
             dataset="",
-            data_sha256=content_sha256([SENTENCES]),
+            data_sha256=content_sha256([_SENTENCES]),
             data_revision="EMS, section V-H",
             languages=("eng_Latn",),
-            sentences=len(SENTENCES),
+            sentences=len(_SENTENCES),
             measures=(
                 Measure(
                     name="word_order_cosine",
@@ -58,7 +58,7 @@ class WordOrder(CheckedSettings):
                     " meaning",
                 ),
             ),
-            examples=tuple({"text": text} for text in SENTENCES),
-            notes=(NOTE,),
+            examples=tuple({"text": text} for text in _SENTENCES),
+            notes=(_NOTE,),
             **options(self),
         )

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 from jaxtyping import Float32
 from torch import Tensor
 
-from interlingua.batches.tokens import Place, TokenBatch
+from interlingua.batches.tokens import BatchPosition, TokenBatch
 
 FeedName = Literal["parallel", "labeled", "questions", "monolingual"]
 FEEDS: tuple[FeedName, ...] = get_args(FeedName)
@@ -30,9 +30,9 @@ class LabeledBatch(NamedTuple):
     first_row: int = 0
     seed: int = 0
 
-    def place(self, side: str) -> Place:
+    def place(self, side: str) -> BatchPosition:
         """What draws on side ``"a"`` or ``"b"`` depend on."""
-        return Place(self.seed, self.step, side, self.first_row)
+        return BatchPosition(self.seed, self.step, side, self.first_row)
 
 
 class QuestionBatch(NamedTuple):
@@ -54,9 +54,9 @@ class SentenceBatch(NamedTuple):
     first_row: int = 0
     seed: int = 0
 
-    def place(self) -> Place:
+    def place(self) -> BatchPosition:
         """What draws on the sentences depend on."""
-        return Place(self.seed, self.step, "a", self.first_row)
+        return BatchPosition(self.seed, self.step, "a", self.first_row)
 
 
 class PreparedBatch(NamedTuple):

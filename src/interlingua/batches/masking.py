@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from interlingua.batches.tokens import Place, TokenBatch
+from interlingua.batches.tokens import BatchPosition, TokenBatch
 from interlingua.errors import ConfigError
 from interlingua.runtime.seeds import seed_for
 
@@ -54,7 +54,7 @@ class LabeledTokens(NamedTuple):
 
 def mlm_mask(
     batch: TokenBatch,
-    place: Place,
+    place: BatchPosition,
     *,
     ratio: float,
     mask_id: int,
@@ -112,7 +112,7 @@ def mlm_mask(
 
 def one_token_mask(
     batch: TokenBatch,
-    place: Place,
+    place: BatchPosition,
     *,
     mask_id: int,
     special_ids: Sequence[int] = (),
@@ -150,7 +150,7 @@ def one_token_mask(
     return batch._replace(input_ids=replaced), hidden
 
 
-def coin_flips(batch: TokenBatch, place: Place) -> Bool[Tensor, " b"]:
+def coin_flips(batch: TokenBatch, place: BatchPosition) -> Bool[Tensor, " b"]:
     """One fair coin a sentence, e.g. which side of each pair is masked."""
     # the draw of each sentence's first token, less than half of its range
     first = batch.cu_seqlens[:-1].long()
@@ -158,7 +158,7 @@ def coin_flips(batch: TokenBatch, place: Place) -> Bool[Tensor, " b"]:
 
 
 def random_context(
-    place: Place, rows: Int64[Tensor, " n"], length: int, *, hidden: float
+    place: BatchPosition, rows: Int64[Tensor, " n"], length: int, *, hidden: float
 ) -> Bool[Tensor, "n length length"]:
     """For each token of sentences of one length, which tokens it is shown.
 
@@ -179,7 +179,7 @@ def random_context(
 
 
 def _choose(
-    batch: TokenBatch, place: Place, maskable: Bool[Tensor, " t"], ratio: float
+    batch: TokenBatch, place: BatchPosition, maskable: Bool[Tensor, " t"], ratio: float
 ) -> Bool[Tensor, " t"]:
     """Tokens to mask, at least one if the batch has any that may be.
 
@@ -195,7 +195,7 @@ def _choose(
     return chosen
 
 
-def _draws(batch: TokenBatch, place: Place, purpose: str) -> Int64[Tensor, " t"]:
+def _draws(batch: TokenBatch, place: BatchPosition, purpose: str) -> Int64[Tensor, " t"]:
     """One integer in [0, 2^31) a token."""
     key = seed_for(place.seed, "mask", purpose, place.side, place.step)
     places = ((batch.sequence_ids() + place.first_row) << POSITION_BITS) | batch.positions()

@@ -36,7 +36,7 @@ def _joined(a: TokenBatch, b: TokenBatch) -> TokenBatch:
     )
 
 
-def split(batch: TokenBatch, size: int) -> list[TokenBatch]:
+def split_batch(batch: TokenBatch, size: int) -> list[TokenBatch]:
     """The batch in parts of ``size`` consecutive sentences, the last of what is left.
 
     Parts share its memory.

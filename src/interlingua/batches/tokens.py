@@ -131,7 +131,7 @@ class TokenBatch(NamedTuple):
         return ids, mask
 
 
-class Place(NamedTuple):
+class BatchPosition(NamedTuple):
     """Where in a run a batch stands: all that random draws on it depend on."""
 
     seed: int
@@ -156,6 +156,6 @@ class ParallelBatch(NamedTuple):
     seed: int = 0
     """The run's seed."""
 
-    def place(self, side: str) -> Place:
+    def place(self, side: str) -> BatchPosition:
         """What draws on side ``"a"`` or ``"b"`` depend on."""
-        return Place(self.seed, self.step, side, self.first_row)
+        return BatchPosition(self.seed, self.step, side, self.first_row)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 
 from interlingua.batches.tokens import TokenBatch
-from interlingua.corpus.forms.variants import VARIANTS, check_variants
+from interlingua.corpus.forms.variants import FORM_VARIANTS, check_variants
 from interlingua.runtime.seeds import stream_key
 from interlingua.vocabulary.vocabulary import Vocabulary
 
@@ -24,7 +24,7 @@ class FormsRequest(NamedTuple):
     share: float
     """Of the sentences, above 0 and at most 1."""
     names: tuple[str, ...] = ()
-    """Of ``corpus.forms.variants.VARIANTS``; none: all of them."""
+    """Of ``corpus.forms.variants.FORM_VARIANTS``; none: all of them."""
 
 
 class WrittenForms:
@@ -43,7 +43,7 @@ class WrittenForms:
         check_variants(request.names, "data.forms.names")
         self._vocabulary = vocabulary
         self._share = request.share
-        self._names = request.names or tuple(VARIANTS)
+        self._names = request.names or tuple(FORM_VARIANTS)
         self._max_tokens = max_tokens
 
     def __call__(self, batch: TokenBatch, *, seed: int, step: int) -> TokenBatch:
@@ -64,7 +64,7 @@ class WrittenForms:
                 continue
             language = batch.languages[row]
             text = self._vocabulary.decode(ids)
-            written = VARIANTS[draw.choice(self._names)](text, draw, language)
+            written = FORM_VARIANTS[draw.choice(self._names)](text, draw, language)
             if written != text:
                 (sentences[row],) = self._vocabulary.encode(
                     [written], language=language, max_tokens=self._max_tokens

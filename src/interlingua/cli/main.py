@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any
 
 from interlingua import __version__
-from interlingua.cli.verb import call, completion, reader_has_left
+from interlingua.cli.verb import call_verb, completion, reader_has_left
 from interlingua.config.registry import did_you_mean
 from interlingua.errors import InterlinguaError
 from interlingua.runtime.processes import is_first_on_machine
@@ -109,7 +109,7 @@ def _dispatch(verb: str, rest: list[str]) -> None:
             f"no such command {verb!r}{did_you_mean(verb, VERBS)}; see: interlingua --help"
         )
     else:
-        call(verb, VERBS[verb], rest)
+        call_verb(verb, VERBS[verb], rest)
 
 
 def _tell(text: str) -> None:

@@ -18,15 +18,22 @@ from typer.core import TyperCommand
 
 from interlingua.config import AtLeast, Between
 from interlingua.config.bounds import bounds_of
-from interlingua.config.options import GENERAL, GROUPS, KINDS, Declaration, declared, kinds_of
+from interlingua.config.options import (
+    ARGUMENT_TYPES,
+    GENERAL,
+    GROUPS,
+    Declaration,
+    declared,
+    kinds_of,
+)
 from interlingua.storage.limits import MAX_LINE_CHARACTERS, line_limit
 
 T = TypeVar("T")
-READ = (bool, int, float, str, Path)
+_READ = (bool, int, float, str, Path)
 """Types of default values that say by themselves what a command line reads."""
 
 
-def command(
+def make_command(
     options: type[T],
     *,
     quiet: str | None = "No progress bar.",
@@ -101,10 +108,10 @@ def _annotation(
     options: type, field: dataclasses.Field[Any], default: Any, declaration: Declaration
 ) -> Any:
     kinds = kinds_of(options, field)
-    kind: Any = declaration.kind or KINDS.get(kinds[0])
+    kind: Any = declaration.kind or ARGUMENT_TYPES.get(kinds[0])
     if kind is None:
         # bool comes before int, which it is, too.
-        kind = next((known for known in READ if isinstance(default, known)), str)
+        kind = next((known for known in _READ if isinstance(default, known)), str)
     if default is None:
         kind = kind | None
     more: dict[str, Any] = {

@@ -12,7 +12,7 @@ from typing import Any
 from interlingua.errors import InterlinguaError
 
 
-def call(verb: str, summary: str, arguments: Sequence[str]) -> None:
+def call_verb(verb: str, summary: str, arguments: Sequence[str]) -> None:
     """Run a verb and end the process.
 
     Raises:
@@ -23,7 +23,7 @@ def call(verb: str, summary: str, arguments: Sequence[str]) -> None:
     # UsageError, which is click's or, in newer versions, typer's own.
     slip: Any = typer.BadParameter.__base__
     try:
-        run = command(verb, summary)
+        run = make_verb_command(verb, summary)
         # Not standalone, or typer would print a slip in its own way and end the process.
         code = run(args=list(arguments), prog_name=f"interlingua {verb}", standalone_mode=False)
     except slip as error:
@@ -32,7 +32,7 @@ def call(verb: str, summary: str, arguments: Sequence[str]) -> None:
     sys.exit(code or 0)
 
 
-def command(verb: str, summary: str) -> Any:
+def make_verb_command(verb: str, summary: str) -> Any:
     """Make a typer command of the function of a verb in ``interlingua.cli.verbs``."""
     import typer
 

@@ -16,10 +16,10 @@ from interlingua.config.bounds import Between as Between
 from interlingua.config.bounds import InsideFolder as InsideFolder
 from interlingua.config.bounds import Longest as Longest
 from interlingua.config.loader import ValueOrigin as ValueOrigin
-from interlingua.config.loader import fill as fill
+from interlingua.config.loader import convert_to_type as convert_to_type
 from interlingua.config.loader import from_mapping as from_mapping
 from interlingua.config.loader import load_config as load_config
-from interlingua.config.loader import shown as shown
+from interlingua.config.loader import shorten_value as shorten_value
 from interlingua.config.paths import HUB_PREFIX as HUB_PREFIX
 from interlingua.config.paths import FileText as FileText
 from interlingua.config.paths import PathText as PathText

@@ -19,6 +19,9 @@ from typing import NamedTuple
 
 from interlingua.errors import DataError
 
+ENGLISH = "eng_Latn"
+LanguagePair = tuple[str, str]
+"""The language of a source and of its target."""
 MAX_NAME_CHARACTERS = 100
 _LANGUAGE_FIRST = frozenset(("ar", "be", "ca", "et", "ml", "ps", "sv", "tt", "ug"))
 """Codes of much used languages that are also codes of countries of other languages."""
@@ -93,7 +96,7 @@ class LanguageTag(NamedTuple):
     """ISO 3166-1 or UN M.49, ``BR`` of ``pt_BR``."""
 
 
-def resolve(code_or_name: str) -> Language:
+def resolve_language(code_or_name: str) -> Language:
     """Find a language by any usual name for it.
 
     Args:
@@ -108,18 +111,18 @@ def resolve(code_or_name: str) -> Language:
 
 
 def parse(code_or_name: str) -> LanguageTag:
-    """Like ``resolve``, and tells which region the code named.
+    """Like ``resolve_language``, and tells which region the code named.
 
     Raises:
-        DataError: see ``resolve``.
+        DataError: see ``resolve_language``.
     """
-    found = find(code_or_name)
+    found = look_up_language(code_or_name)
     if found is None:
         raise _unknown(code_or_name)
     return found
 
 
-def find(code_or_name: str) -> LanguageTag | None:
+def look_up_language(code_or_name: str) -> LanguageTag | None:
     """Like ``parse``, or None where nothing is called so, which is found out fast.
 
     In this order: the whole of it in the table, its language with its region (``zh-TW`` is another
@@ -129,7 +132,7 @@ def find(code_or_name: str) -> LanguageTag | None:
         return None
     index = _index()
     if isinstance(code_or_name, LanguageCode) and code_or_name.region:
-        return LanguageTag(resolve(str(code_or_name)), code_or_name.region)
+        return LanguageTag(resolve_language(str(code_or_name)), code_or_name.region)
     key = _key(code_or_name)
     base, script, region, others = _subtags(key)
     exact = index.get(key)
@@ -155,7 +158,7 @@ def find(code_or_name: str) -> LanguageTag | None:
 
 def find_code(code_or_name: str) -> LanguageCode | None:
     """The code of the language that is called so, or None where nothing is."""
-    found = find(code_or_name)
+    found = look_up_language(code_or_name)
     if found is None:
         return None
     return LanguageCode(found.language.code, found.region, code_or_name)
@@ -208,7 +211,7 @@ def written_code(code: str) -> str:
 
 @functools.cache
 def _tag_without_region(code: str) -> str:
-    language = resolve(code)
+    language = resolve_language(code)
     written = {other.script for other in known() if other.iso3 == language.iso3}
     tag = language.iso1 or language.iso3
     if written == {language.script}:
@@ -260,7 +263,7 @@ def languages_of_region(code: str) -> tuple[Language, ...]:
     region = regions().get(code.upper())
     if region is None:
         return ()
-    return tuple(resolve(tag) for tag in region.languages)
+    return tuple(resolve_language(tag) for tag in region.languages)
 
 
 def is_locale(first: str, second: str) -> bool:
@@ -269,13 +272,13 @@ def is_locale(first: str, second: str) -> bool:
     ``pt-br`` is the Portuguese of Brazil, although ``br`` is also Breton; ``ca-es`` is Catalan and
     Spanish.
     """
-    language = find(first)
+    language = look_up_language(first)
     spoken = languages_of_region(second)
     if language is None or language.language.iso3 not in {known.iso3 for known in spoken}:
         return False
     if second.isupper() and not first.isupper():
         return True
-    other = find(second)
+    other = look_up_language(second)
     if other is None:
         return True
     if other.language.iso3 == spoken[0].iso3:  # "es" is a language and its country

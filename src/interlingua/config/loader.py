@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union
 
 from interlingua.config.bounds import NUMBER_RULES, Bounded, NumberRule, bounds_of, hints_of
-from interlingua.config.paths import PathText, expand, from_folder
+from interlingua.config.paths import PathText, expand_path, from_folder
 from interlingua.config.toml import load_toml
 from interlingua.errors import ConfigError, InterlinguaError, did_you_mean
 
 T = TypeVar("T")
 MAX_WHOLE_NUMBER = 2**63 - 1
 """What torch, numpy and the files of a run hold."""
-SHOWN_CHARACTERS = 100
+_SHOWN_CHARACTERS = 100
 """Of a value in an error."""
 
 
@@ -91,10 +91,10 @@ def from_mapping(cls: type[T], table: Mapping[str, Any], *, where: str = "config
     Raises:
         ConfigError: see ``load_config``.
     """
-    return fill(cls, table, ValueOrigin(place=where))
+    return convert_to_type(cls, table, ValueOrigin(place=where))
 
 
-def fill(kind: type[T], content: Any, origin: ValueOrigin) -> T:
+def convert_to_type(kind: type[T], content: Any, origin: ValueOrigin) -> T:
     """Convert plain values to a type: a dataclass, or any type that a field may have.
 
     Raises:
@@ -142,10 +142,10 @@ def _check_numbers(name: str, value: Any, bounded: Bounded) -> None:
         is_number = isinstance(item, _NUMBERS[bounded.kind])
         if item is not None and not (is_number and bounded.rule.holds(item)):
             expected = bounded.rule.describe(_WORDS[bounded.kind])
-            raise ConfigError(_misfit(name, shown(item), expected))
+            raise ConfigError(_misfit(name, shorten_value(item), expected))
 
 
-def shown(value: Any) -> str:
+def shorten_value(value: Any) -> str:
     """Format a value for an error: shortened, without control characters."""
     # Python refuses to write a whole number of more than 4,300 digits: they are counted.
     if isinstance(value, int) and value.bit_length() > 128:
@@ -155,9 +155,9 @@ def shown(value: Any) -> str:
     # A list holds such a number.
     except ValueError:
         return f"a value of type {type(value).__name__}"
-    if len(text) <= SHOWN_CHARACTERS:
+    if len(text) <= _SHOWN_CHARACTERS:
         return text
-    return f"{text[:SHOWN_CHARACTERS]}..."
+    return f"{text[:_SHOWN_CHARACTERS]}..."
 
 
 def _fill(cls: Any, table: Mapping[str, Any], key: str, origin: ValueOrigin) -> Any:
@@ -173,7 +173,7 @@ def _fill(cls: Any, table: Mapping[str, Any], key: str, origin: ValueOrigin) -> 
             raise MisfitError(f"unknown key {_below(key, name)!r}{hint}")
     for name, field in fields.items():
         if name not in values and _is_required(field):
-            expected = describe(hints[name], origin)
+            expected = describe_type(hints[name], origin)
             raise MisfitError(f"{_below(key, name)} is missing, expected {expected}")
     # The dataclass checks how its values go together, and knows neither the file nor its section.
     try:
@@ -199,7 +199,7 @@ def _nearest(cls: Any, name: str, fields: Mapping[str, Any]) -> str:
 
 def _below(key: str, name: str) -> str:
     """Return the full key of a value in a section, without control characters."""
-    bare_name = shown(name)[1:-1]
+    bare_name = shorten_value(name)[1:-1]
     return f"{key}.{bare_name}" if key else bare_name
 
 
@@ -258,7 +258,7 @@ def _convert_scalar(hint: Any, value: Any, key: str, origin: ValueOrigin) -> Any
 
 
 def _unfit(hint: Any, value: Any, key: str, origin: ValueOrigin, got: str = "") -> MisfitError:
-    return MisfitError(_misfit(key, got or shown(value), describe(hint, origin)), key)
+    return MisfitError(_misfit(key, got or shorten_value(value), describe_type(hint, origin)), key)
 
 
 def _misfit(key: str, got: str, expected: str) -> str:
@@ -319,7 +319,7 @@ def _convert_literal(arguments: tuple[Any, ...], value: Any, key: str) -> Any:
         near = did_you_mean(str(value), allowed)
         # Where none is near it lists them all, which the message does already.
         hint = near if near.startswith("; did") else ""
-        raise MisfitError(_misfit(key, shown(value), _listed(allowed)) + hint, key)
+        raise MisfitError(_misfit(key, shorten_value(value), _listed(allowed)) + hint, key)
     # A text leaves its file's folder behind here; a number or a boolean stays what it is.
     if isinstance(value, str):
         return str(value)
@@ -346,7 +346,7 @@ def _text(hint: Any, value: Any, key: str, origin: ValueOrigin) -> str | Path:
         raise _unfit(hint, value, key, origin)
     if hint is Path:
         try:
-            return Path(from_folder(expand(value), value))
+            return Path(from_folder(expand_path(value), value))
         except ConfigError as error:
             raise MisfitError(f"{key}: {error}") from error
     if hint is str:
@@ -371,13 +371,13 @@ def _number(hint: Any, value: Any, key: str, origin: ValueOrigin) -> float | int
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
         # Written so that NaN is refused as well.
         if not abs(value) <= sys.float_info.max:
-            raise MisfitError(_misfit(key, shown(value), "a finite number"), key)
+            raise MisfitError(_misfit(key, shorten_value(value), "a finite number"), key)
         found = float(value)
     elif type(value) is not hint:
         raise _unfit(hint, value, key, origin)
     if hint is int and abs(value) > MAX_WHOLE_NUMBER:
         expected = f"a whole number of at most {MAX_WHOLE_NUMBER}"
-        raise MisfitError(_misfit(key, shown(value), expected), key)
+        raise MisfitError(_misfit(key, shorten_value(value), expected), key)
     if origin.numbers is not None and hint is not bool and not origin.numbers.holds(found):
         raise _unfit(hint, value, key, origin)
     number: float | int | bool = found
@@ -396,7 +396,7 @@ _WORDS: Mapping[Any, str] = {
 }
 
 
-def describe(hint: Any, origin: ValueOrigin) -> str:
+def describe_type(hint: Any, origin: ValueOrigin) -> str:
     """Say what a type expects, such as ``a whole number from 1 to 1024``."""
     if hint in _WORDS:
         words = _WORDS[hint]
@@ -417,11 +417,11 @@ def _descriptions(hint: Any, origin: ValueOrigin) -> Iterator[str]:
     arguments = typing.get_args(hint)
     kind = typing.get_origin(hint)
     if kind is Annotated:
-        words = describe(arguments[0], dataclasses.replace(origin, numbers=None))
+        words = describe_type(arguments[0], dataclasses.replace(origin, numbers=None))
         yield arguments[1].describe(words)
     elif kind in (Union, types.UnionType):
         present = [argument for argument in arguments if argument is not type(None)]
-        yield from (describe(argument, origin) for argument in present)
+        yield from (describe_type(argument, origin) for argument in present)
     elif kind is Literal:
         yield from (str(argument) for argument in arguments)
     elif kind is tuple and Ellipsis not in arguments:

@@ -1,6 +1,6 @@
 """Types of methods' options, with the bounds that no run goes beyond.
 
-``UNBOUNDED`` holds for a number without a bound in its type, in a ``Config`` outside of this
+``_UNBOUNDED`` holds for a number without a bound in its type, in a ``Config`` outside of this
 repository.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
-from interlingua.config import MANY, NEARLY_ONE, Above, Between, ValueOrigin, fill
+from interlingua.config import MANY, NEARLY_ONE, Above, Between, ValueOrigin, convert_to_type
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ Dropout = Annotated[float, Between(0, NEARLY_ONE)]
 """Probability of zeroing an element."""
 Share = Annotated[float, Above(0, 1)]
 """Share of tokens or layers."""
-UNBOUNDED = Between(-MANY, MANY)
+_UNBOUNDED = Between(-MANY, MANY)
 """Bound of numbers that have none in their type."""
 
 
@@ -48,4 +48,4 @@ def read_options(config: type[T], table: Mapping[str, Any], *, where: str) -> T:
     Raises:
         ConfigError: see ``interlingua.config.load_config``.
     """
-    return fill(config, table, ValueOrigin(place=where, numbers=UNBOUNDED))
+    return convert_to_type(config, table, ValueOrigin(place=where, numbers=_UNBOUNDED))

@@ -34,7 +34,7 @@ GROUPS = (INPUT, MODEL, SEARCH, FILTERING, OUTPUT, GENERAL)
 """Headings of ``--help``, in their order."""
 DECLARATION = "interlingua"
 """Key of a field's metadata."""
-KINDS = {
+ARGUMENT_TYPES = {
     "int": int,
     "float": float,
     "Sequence[str]": list[str],
@@ -56,8 +56,8 @@ class Declaration:
         help: one line.
         group: heading of ``--help``, one of ``GROUPS``.
         unit: of its number: tokens, characters, cosine.
-        kind: type that the command line reads; by default that of the annotation (``KINDS``) or
-            of the default value, or else a text.
+        kind: type that the command line reads; by default that of the annotation
+            (``ARGUMENT_TYPES``) or of the default value, or else a text.
         flags: on the command line, where they do not follow from the field's name.
         short: one-letter flag.
         envvar: environment variable that the command line takes for a default.
@@ -203,7 +203,7 @@ def declared(options: type) -> list[tuple[dataclasses.Field[Any], Declaration]]:
     return sorted(fields, key=lambda pair: (not pair[1].is_argument, GROUPS.index(pair[1].group)))
 
 
-def described(declaration: Declaration) -> str:
+def help_with_unit(declaration: Declaration) -> str:
     """The help text with the unit."""
     if declaration.unit is None:
         return declaration.help
@@ -349,7 +349,7 @@ def _check_type(
         return
     if "Array" in kinds and hasattr(value, "__array__"):
         return
-    if "Frame" in kinds and is_frame(value):
+    if "DataFrame" in kinds and is_frame(value):
         return
     if field.name == "device" and type(value).__name__ == "device":
         return
@@ -468,7 +468,7 @@ def _docstring(options: Any, run: Callable[..., Any]) -> str:
     after = rest.partition("\n\n")[2]
     lines = []
     for field, declaration in declared(options):
-        text = f"{field.name}: {described(declaration)}"
+        text = f"{field.name}: {help_with_unit(declaration)}"
         lines.append(textwrap.fill(text, 110, initial_indent="    ", subsequent_indent="        "))
     parts = [summary, "Args:\n" + "\n".join(lines), after]
     return "\n\n".join(part for part in parts if part)

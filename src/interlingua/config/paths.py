@@ -92,7 +92,7 @@ def _is_elsewhere(path: str) -> bool:
     return path.startswith((HUB_PREFIX, "{")) or "://" in path
 
 
-def expand(value: str) -> str:
+def expand_path(value: str) -> str:
     """Return a path with ``~`` and variables filled in.
 
     Raises:

@@ -3,8 +3,8 @@
 Nothing registers itself on import, so the tables can be read without importing what they name. A
 name stands for a class in one of three ways. The library's own classes have short names, in the
 tables below. A package that is installed adds names by entry points, for each table in a group of
-its own. Any other class is named by its place, ``package.module:Class``. ``resolve`` imports the
-class, and only then is the code of a package run.
+its own. Any other class is named by its place, ``package.module:Class``. ``resolve_name`` imports
+the class, and only then is the code of a package run.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ def installed_model_entry(name: str) -> EntryPoint | None:
     return next((entry for entry in installed(MODELS) if entry.name == name), None)
 
 
-def resolve(registry: Registry, name: str) -> Any:
+def resolve_name(registry: Registry, name: str) -> Any:
     """Import what ``name`` stands for.
 
     Args:
@@ -287,7 +287,7 @@ def resolve(registry: Registry, name: str) -> Any:
     if not registry.is_place(name):
         place = _installed_place(registry, name)
     try:
-        found = load(place)
+        found = import_place(place)
     except ConfigError as error:
         start = name.partition(":")[0]
         if not difflib.get_close_matches(start[:100], registry.names, n=1, cutoff=0.6):
@@ -323,7 +323,7 @@ def _installed_place(registry: Registry, name: str) -> str:
     return places.pop()
 
 
-def load(place: str) -> Any:
+def import_place(place: str) -> Any:
     """Import what is at ``package.module:Class`` or ``module:function``.
 
     A module in the working directory is found too.

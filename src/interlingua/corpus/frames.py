@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from interlingua.corpus.formats.table_columns import header_columns, shown_cells
 from interlingua.errors import ConfigError, DataError, did_you_mean, with_article
 
-PORTION = 16_384
+_PORTION = 16_384
 """Elements of an Arrow array that are converted at once."""
 CONVERSIONS = ("to_pylist", "to_list", "tolist")
 """Methods that make a list of a column, of Arrow, of polars and pandas, and of numpy."""
@@ -74,8 +74,8 @@ def is_arrow(column: Any) -> bool:
 
 def arrow_values(array: Any) -> Iterator[Any]:
     """Yield the elements of an Arrow array, in one part or in several."""
-    for start in range(0, len(array), PORTION):
-        yield from array.slice(start, PORTION).to_pylist()
+    for start in range(0, len(array), _PORTION):
+        yield from array.slice(start, _PORTION).to_pylist()
 
 
 class FramePairs(NamedTuple):

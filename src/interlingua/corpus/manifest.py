@@ -15,13 +15,13 @@ from interlingua.storage.files import PathLike
 from interlingua.storage.formats import CORPUS
 from interlingua.storage.record import RecordError, holds_record, read_record, write_record
 
-NAME = "manifest.json"
+MANIFEST_FILE = "manifest.json"
 TRIMMED_FOLDER = "backbone"
 """Of a corpus: the model that goes with its trimmed vocabulary."""
 
 
 _LANGUAGE = r"[a-z]{3}(_[A-Z][a-z]{3})?"
-ENTRIES = (
+CORPUS_ENTRIES = (
     r"manifest\.json|rejected_lines\.tsv|(train|valid)/(tokens\.bin|offsets\.bin|header\.json)"
     rf"|(valid_text|heldout)/{_LANGUAGE}-{_LANGUAGE}\.tsv"
     r"|(vocabulary|backbone)/([\w-]+/)?(\w+\.json|model\.safetensors|sentencepiece\.model)"
@@ -32,7 +32,7 @@ ENTRIES = (
 
 def is_corpus(folder: Path) -> bool:
     """Return whether a folder holds a prepared corpus, so that another may take its place."""
-    return holds_record(folder / NAME, CORPUS)
+    return holds_record(folder / MANIFEST_FILE, CORPUS)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,7 +114,7 @@ class Manifest:
 
     def save(self, folder: PathLike) -> None:
         """Write ``manifest.json``."""
-        write_record(Path(folder) / NAME, CORPUS, to_mapping(self))
+        write_record(Path(folder) / MANIFEST_FILE, CORPUS, to_mapping(self))
 
     @classmethod
     def load(cls, folder: PathLike) -> Manifest:
@@ -123,7 +123,7 @@ class Manifest:
         Raises:
             DataError: it is missing, damaged, or of another format.
         """
-        path = Path(folder) / NAME
+        path = Path(folder) / MANIFEST_FILE
         content = read_record(path, CORPUS)
         # The checksum does not tell who wrote it.
         try:
@@ -141,7 +141,7 @@ def prompt_of(folder: PathLike) -> str | None:
         folder: the corpus's.
     """
     try:
-        content = read_record(Path(folder) / NAME, CORPUS)
+        content = read_record(Path(folder) / MANIFEST_FILE, CORPUS)
     except RecordError as error:
         # A damaged manifest, or one of another version, may have named a prompt.
         if not error.is_missing:

@@ -28,18 +28,18 @@ from torch.nn import functional as F
 from interlingua.batches.feeds import pinned
 from interlingua.batches.prefetch import Prefetcher
 from interlingua.batches.tokens import TokenBatch
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.registry import check_choice
 from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.encoder.executors.layers import Frozen
-from interlingua.encoder.finite import check_finite
+from interlingua.encoder.finite_vectors import check_finite
 from interlingua.encoder.language_maps.language_shift import LanguageShift
 from interlingua.encoder.modeling.backbone import Backbone
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import PostPooling
 from interlingua.encoder.static import StaticBackbone, StaticRunner
 from interlingua.encoder.texts import checked_texts, is_blank
-from interlingua.encoder.vector_format import Precision, VectorFormat
+from interlingua.encoder.vector_format import VectorFormat, VectorPrecision
 from interlingua.errors import ConfigError, DataError
 from interlingua.runtime.progress import SILENT, Progress, progress_of
 from interlingua.storage.files import PathLike, atomic_write, is_special
@@ -56,14 +56,14 @@ SHARES = 4
 """A batch for a thread has so many tokens at least, and there are so many for each, so that none
 waits for long. With fewer tokens all threads work at one batch."""
 Dtype = Literal["float32", "tf32", "bfloat16", "float16", "int8", "auto"]
-DTYPES: Mapping[str, torch.dtype] = {
+WEIGHT_DTYPES: Mapping[str, torch.dtype] = {
     "float32": torch.float32,
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
 }
 """Of weights as they are stored."""
 COMPUTE_DTYPES: Mapping[str, torch.dtype | None] = {
-    **DTYPES,
+    **WEIGHT_DTYPES,
     "tf32": torch.float32,
     "int8": torch.int8,
     "auto": None,
@@ -73,7 +73,7 @@ keeps vectors close to those in float32, see ``encoder/executors/layers.py``."""
 BATCHES_AHEAD = 2
 """Batches that a GPU works on while the vectors of an earlier one are being copied, and that are
 packed for it by then."""
-Vectors = Float32[np.ndarray, "n d"]
+_Vectors = Float32[np.ndarray, "n d"]
 
 
 # Limits at which this process has warned that it cuts texts: once each is enough.
@@ -152,12 +152,12 @@ def encode_texts(
     batch_tokens: int,
     normalize: bool,
     dim: int | None,
-    precision: Precision,
+    precision: VectorPrecision,
     dtype: Dtype,
     out: PathLike | None,
     report: EncodeReport | None,
     progress: bool | Progress,
-) -> Vectors:
+) -> _Vectors:
     """Return one vector per text, in the order given; see ``Encoder.encode``.
 
     Memory is bounded by the window.
@@ -188,7 +188,7 @@ def encode_texts(
         encoder.settings, encoder.full_dim, dim=dim, normalize=normalize, precision=precision
     )
     if language is not None:
-        language = resolve(language).code
+        language = resolve_language(language).code
     counts = EncodeReport() if report is None else report
     tokenized = _tokenized_windows(
         encoder, checked, encoder.settings.prompt_text(prompt), language, counts
@@ -205,14 +205,14 @@ def encode_texts(
             form(_without_blank(run(ids, batch_tokens, counting), blank_rows))
             for ids, blank_rows in tokenized
         )
-        vectors = collect(encoded, form.width, out)
+        vectors = collect_vectors(encoded, form.width, out)
     if report is None and counts.cut_rows and counts.max_tokens not in _WARNED_LIMITS:
         _WARNED_LIMITS.add(counts.max_tokens)
         log.warning("%s; this warning appears once", counts.cuts)
     return vectors
 
 
-def _without_blank(vectors: Vectors, blank_rows: list[int]) -> Vectors:
+def _without_blank(vectors: _Vectors, blank_rows: list[int]) -> _Vectors:
     """Set the vectors of a window's blank texts to zero, in place."""
     vectors[blank_rows] = 0.0
     return vectors
@@ -251,7 +251,7 @@ def encode_tokens(
     normalize: bool = True,
     dtype: Dtype = "float32",
     language: str | None = None,
-) -> Vectors:
+) -> _Vectors:
     """As ``encode_texts``, of token ids that are short enough and have their special tokens.
 
     Args:
@@ -427,7 +427,7 @@ class _BatchRunner:
             # What the workers set counts for threads that are made from now on: set it back.
             torch.set_num_threads(self.threads)
 
-    def __call__(self, window: list[list[int]], batch_tokens: int, progress: Progress) -> Vectors:
+    def __call__(self, window: list[list[int]], batch_tokens: int, progress: Progress) -> _Vectors:
         lengths = [len(ids) for ids in window]
         if self.on_cpu:
             batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)
@@ -446,7 +446,7 @@ class _BatchRunner:
 
     def _results(
         self, window: list[list[int]], batches: list[list[int]], *, in_threads: bool
-    ) -> Iterator[Vectors]:
+    ) -> Iterator[_Vectors]:
         """The vectors of batches, in their order; on a CPU each by one thread or by all."""
         if not self.on_cpu:
             return self._computed_ahead(window, batches)
@@ -455,8 +455,8 @@ class _BatchRunner:
                 self.threads, "encode", initializer=lambda: torch.set_num_threads(1)
             )
 
-        def run(rows: list[int]) -> Vectors:
-            vectors: Vectors = self.pooled(window, rows).numpy()
+        def run(rows: list[int]) -> _Vectors:
+            vectors: _Vectors = self.pooled(window, rows).numpy()
             return vectors
 
         if self.pool is None or not in_threads:
@@ -465,7 +465,7 @@ class _BatchRunner:
 
     def _computed_ahead(
         self, window: list[list[int]], batches: list[list[int]]
-    ) -> Iterator[Vectors]:
+    ) -> Iterator[_Vectors]:
         """The results of batches, from a GPU.
 
         The next ones are under way before the host waits for one.
@@ -520,9 +520,9 @@ class _BatchRunner:
         return pooled
 
 
-def _awaited(result: Tensor, arrived: torch.cuda.Event) -> Vectors:
+def _awaited(result: Tensor, arrived: torch.cuda.Event) -> _Vectors:
     arrived.synchronize()
-    vectors: Vectors = result.numpy()
+    vectors: _Vectors = result.numpy()
     return vectors
 
 
@@ -573,7 +573,7 @@ def token_budget_batches(
         yield batch
 
 
-def collect(windows: Iterator[Vectors], dim: int, out: PathLike | None) -> Vectors:
+def collect_vectors(windows: Iterator[_Vectors], dim: int, out: PathLike | None) -> _Vectors:
     """Vectors made a window at a time, in memory or in a file.
 
     Args:
@@ -605,7 +605,7 @@ def collect(windows: Iterator[Vectors], dim: int, out: PathLike | None) -> Vecto
         _write_header(file, rows, dim, dtype)
     # An array of no bytes can't be mapped.
     mode: Literal["r"] | None = "r" if rows else None
-    vectors: Vectors = np.load(out, mmap_mode=mode)
+    vectors: _Vectors = np.load(out, mmap_mode=mode)
     return vectors
 
 

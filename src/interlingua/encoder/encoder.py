@@ -45,18 +45,18 @@ from interlingua.encoder.encode import (
 )
 from interlingua.encoder.executors.layers import Frozen
 from interlingua.encoder.gradcache import in_parts
+from interlingua.encoder.int8_ranges import calibrate_ranges
 from interlingua.encoder.language_maps.language_shift import LanguageShift, read_shift, write_shift
 from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
 from interlingua.encoder.modeling.meta_device import meta_device
 from interlingua.encoder.modeling.weights import weights_digest
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import Dense, PostPooling
-from interlingua.encoder.ranges import calibrate_ranges
-from interlingua.encoder.roles import Role, role_prompt
+from interlingua.encoder.query_and_passage import Role, role_prompt
 from interlingua.encoder.shared_passes import SharedPasses
 from interlingua.encoder.snapshots import SnapshotCache
 from interlingua.encoder.static import StaticBackbone, make_backbone
-from interlingua.encoder.vector_format import Precision, check_width
+from interlingua.encoder.vector_format import VectorPrecision, check_width
 from interlingua.errors import (
     CheckpointError,
     ConfigError,
@@ -274,7 +274,7 @@ class Encoder(nn.Module):
         batch_size: int | None = None,
         batch_tokens: int = 16_384,
         show_progress_bar: bool | Progress = False,
-        precision: Precision = "float32",
+        precision: VectorPrecision = "float32",
         dtype: Dtype | None = None,
         convert_to_tensor: Literal[False] = False,
         convert_to_numpy: bool = True,
@@ -295,7 +295,7 @@ class Encoder(nn.Module):
         batch_size: int | None = None,
         batch_tokens: int = 16_384,
         show_progress_bar: bool | Progress = False,
-        precision: Precision = "float32",
+        precision: VectorPrecision = "float32",
         dtype: Dtype | None = None,
         convert_to_tensor: Literal[True],
         convert_to_numpy: bool = True,
@@ -316,7 +316,7 @@ class Encoder(nn.Module):
         batch_size: int | None = None,
         batch_tokens: int = 16_384,
         show_progress_bar: bool | Progress = False,
-        precision: Precision = "float32",
+        precision: VectorPrecision = "float32",
         dtype: Dtype | None = None,
         convert_to_tensor: bool = False,
         convert_to_numpy: bool = True,
@@ -441,7 +441,7 @@ class Encoder(nn.Module):
             embeddings1: (n, d), or one vector (d,).
             embeddings2: (m, d), or one vector (d,).
         """
-        one, other = unit_rows(embeddings1), unit_rows(embeddings2)
+        one, other = as_unit_rows(embeddings1), as_unit_rows(embeddings2)
         _check_equal(one.shape[1:], other.shape[1:])
         return one @ other.T
 
@@ -457,7 +457,7 @@ class Encoder(nn.Module):
             embeddings1: (n, d), or one vector (d,).
             embeddings2: (n, d), or one vector (d,).
         """
-        one, other = unit_rows(embeddings1), unit_rows(embeddings2)
+        one, other = as_unit_rows(embeddings1), as_unit_rows(embeddings2)
         _check_equal(one.shape, other.shape)
         return (one * other).sum(dim=1)
 
@@ -681,7 +681,7 @@ class Encoder(nn.Module):
         return weights_digest(weights, begin=begin)
 
 
-def unit_rows(vectors: Tensor | np.ndarray | Sequence[Any]) -> Float[Tensor, "n d"]:
+def as_unit_rows(vectors: Tensor | np.ndarray | Sequence[Any]) -> Float[Tensor, "n d"]:
     """Return vectors, or a single one, as rows of length 1; a vector of zeros stays as it is.
 
     Raises:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from interlingua.batches.sentences import split
+from interlingua.batches.sentences import split_batch
 from interlingua.batches.tokens import TokenBatch
 
 
@@ -40,7 +40,7 @@ def in_parts(
     Returns:
         the parts' rows behind one another.
     """
-    parts = split(batch, size)
+    parts = split_batch(batch, size)
     inputs = torch.split(word_embeddings, [len(part.input_ids) for part in parts])
     arguments = zip(parts, inputs, strict=True)
     if not torch.is_grad_enabled():

@@ -69,7 +69,7 @@ class ModelInfo:
         return self.digest[:12]
 
 
-def describe(encoder: Any, *, name: str | None = None) -> ModelInfo:
+def describe_encoder(encoder: Any, *, name: str | None = None) -> ModelInfo:
     """Facts about an encoder, from its own ``info`` (adapters) or its attributes (``Encoder``)."""
     info = getattr(encoder, "info", None)
     if isinstance(info, ModelInfo):

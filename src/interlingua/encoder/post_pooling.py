@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from interlingua.errors import ConfigError
 
 Activation = Literal["identity", "tanh", "relu", "gelu", "silu", "sigmoid"]
-FUNCTIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+_FUNCTIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "identity": nn.Identity(),
     "tanh": torch.tanh,
     "relu": F.relu,
@@ -73,7 +73,7 @@ class Dense(nn.Module):
         """The layer's output, computed in float32 or wider also under autocast."""
         with torch.autocast(vectors.device.type, enabled=False):
             transformed = self._transformed(vectors.to(self.linear.weight.dtype))
-        activated: Tensor = FUNCTIONS[self.activation](transformed)
+        activated: Tensor = _FUNCTIONS[self.activation](transformed)
         return activated
 
     def _transformed(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b e"]:

@@ -20,7 +20,7 @@ class TextEncoder(Protocol):
     """All that evaluation, mining, search and serving need of a model.
 
     One that embeds questions and passages by methods of their own has ``encode_queries`` and
-    ``encode_passages`` too, see ``encoder/roles.py``.
+    ``encode_passages`` too, see ``encoder/query_and_passage.py``.
     """
 
     @property

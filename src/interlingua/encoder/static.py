@@ -21,7 +21,7 @@ from interlingua.encoder.post_pooling import PostPooling
 from interlingua.runtime.devices import on_device
 from interlingua.runtime.progress import Progress
 
-MAX_TOKENS = 1_000_000
+STATIC_MAX_TOKENS = 1_000_000
 """There are no positions, so texts may have any length."""
 
 
@@ -29,7 +29,7 @@ class StaticBackbone(Backbone):
     """A table of token vectors; the weight of a token is the length of its vector.
 
     Args:
-        config: of ``static_config``; it has no layers.
+        config: of ``static_model_config``; it has no layers.
     """
 
     def __init__(self, config: BackboneConfig) -> None:
@@ -75,7 +75,7 @@ class StaticBackbone(Backbone):
         )
 
 
-def static_config(vocab_size: int, dim: int, *, pad_token_id: int = 0) -> BackboneConfig:
+def static_model_config(vocab_size: int, dim: int, *, pad_token_id: int = 0) -> BackboneConfig:
     """The shape of a table, in the terms of a transformer's."""
     return BackboneConfig(
         vocab_size=vocab_size,
@@ -85,7 +85,7 @@ def static_config(vocab_size: int, dim: int, *, pad_token_id: int = 0) -> Backbo
         intermediate_size=0,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
-        max_position_embeddings=MAX_TOKENS,
+        max_position_embeddings=STATIC_MAX_TOKENS,
         pad_token_id=pad_token_id,
         model_type="static",
     )

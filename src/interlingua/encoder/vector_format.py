@@ -18,14 +18,14 @@ from jaxtyping import Float32, Num
 from numpy import ndarray
 
 from interlingua.config.registry import check_choice
-from interlingua.encoder.finite import check_finite
+from interlingua.encoder.finite_vectors import check_finite
 from interlingua.errors import ConfigError, DataError
 from interlingua.runtime.portions import ceil_div
 from interlingua.storage.arrays import normalize_rows
 
-Precision = Literal["float32", "int8", "binary", "ubinary"]
+VectorPrecision = Literal["float32", "int8", "binary", "ubinary"]
 """binary is ubinary minus 128, as signed bytes; both hold one bit per dimension."""
-STEPS = 255
+_STEPS = 255
 OFFSET = 128
 """What signed bytes are below unsigned ones."""
 
@@ -61,7 +61,7 @@ class Int8Ranges(NamedTuple):
     @property
     def steps(self) -> Float32[ndarray, " d"]:
         """Widths of a step; 1 for a dimension that is the same everywhere."""
-        steps = (np.array(self.maximum, dtype=np.float32) - self.starts) / np.float32(STEPS)
+        steps = (np.array(self.maximum, dtype=np.float32) - self.starts) / np.float32(_STEPS)
         return np.where(steps == 0, np.float32(1), steps)
 
 
@@ -87,7 +87,7 @@ def ranges_by_width(stored: Mapping[str, Any]) -> dict[int, Int8Ranges]:
 
 
 def quantize_vectors(
-    vectors: Float32[ndarray, "n d"], precision: Precision, ranges: Int8Ranges | None = None
+    vectors: Float32[ndarray, "n d"], precision: VectorPrecision, ranges: Int8Ranges | None = None
 ) -> Num[ndarray, "n c"]:
     """Vectors in another precision; binary ones have a column for eight dimensions.
 
@@ -99,13 +99,13 @@ def quantize_vectors(
     Raises:
         ConfigError: the precision is unknown, or int8 has no ranges.
     """
-    check_choice("precision", precision, get_args(Precision))
+    check_choice("precision", precision, get_args(VectorPrecision))
     if precision == "float32":
         return vectors
     if precision == "int8":
         if ranges is None:
             raise ConfigError("int8 vectors need ranges; measure them with Int8Ranges.of(vectors)")
-        codes = np.clip(np.floor((vectors - ranges.starts) / ranges.steps), 0, STEPS)
+        codes = np.clip(np.floor((vectors - ranges.starts) / ranges.steps), 0, _STEPS)
         return np.asarray((codes - OFFSET).astype(np.int8))
     bits = np.packbits(vectors > 0, axis=-1)
     if precision == "ubinary":
@@ -170,7 +170,7 @@ class VectorFormat:
     width: int
     cuts: bool
     normalize: bool
-    precision: Precision
+    precision: VectorPrecision
     ranges: Int8Ranges | None
 
     @classmethod
@@ -181,7 +181,7 @@ class VectorFormat:
         *,
         dim: int | None,
         normalize: bool,
-        precision: Precision,
+        precision: VectorPrecision,
     ) -> VectorFormat:
         """The requested format, if the model can give it.
 

@@ -19,7 +19,7 @@ from interlingua.config import (
     train_key_hint,
     train_key_hint_of,
 )
-from interlingua.config.registry import SUITES, TASKS, check_choice, did_you_mean, resolve
+from interlingua.config.registry import SUITES, TASKS, check_choice, did_you_mean, resolve_name
 from interlingua.errors import ConfigError, DataError, LanguageAbsentError
 from interlingua.evaluation.task import Task
 from interlingua.storage.files import PathLike
@@ -120,7 +120,7 @@ def _build(
     # "package.module:Class" names a task's own class; any other colon is mteb:STS17
     if not TASKS.is_place(name):
         family, _, of_family = name.partition(":")
-    kind = resolve(TASKS, family)
+    kind = resolve_name(TASKS, family)
     label = TASKS.label(name)
     known = {field.name for field in dataclasses.fields(kind)}
     groups = [group for group, members in SUITES.items() if name in members and group in options_of]
@@ -143,7 +143,7 @@ def _build(
 
 def _fields_of(name: str) -> set[str]:
     family = name.partition(":")[0]  # mteb:STS17
-    return {field.name for field in dataclasses.fields(resolve(TASKS, family))}
+    return {field.name for field in dataclasses.fields(resolve_name(TASKS, family))}
 
 
 def _with_data(group: str, members: Mapping[str, Any], data: PathLike) -> list[Task]:

@@ -20,23 +20,23 @@ import numpy as np
 from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
-from interlingua.encoder.backends.foreign import PORTION_TEXTS, as_vectors, check_vectors
+from interlingua.encoder.backends.foreign import ENCODER_PORTION_TEXTS, as_vectors, check_vectors
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.dual_encoder import with_title
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.encoder.protocol import TextEncoder
-from interlingua.encoder.roles import Role, encode_in_role, has_two_towers, role_prompt
+from interlingua.encoder.query_and_passage import Role, encode_in_role, has_two_towers, role_prompt
 from interlingua.encoder.vector_format import first_elements
 from interlingua.errors import ConfigError
-from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.key_index import KEY_BYTES
 from interlingua.evaluation.results import model_folder
+from interlingua.evaluation.time_limit import Budget, BudgetUsed
 from interlingua.evaluation.vector_files import VectorFiles
 from interlingua.storage.files import PathLike, atomic_write
 
-COUNTED_AT_ONCE = 2**20
+_COUNTED_AT_ONCE = 2**20
 """Rows to look up marks of at a time."""
 UNREAD = ("matryoshka_dims", "truncate_dim", "int8_ranges")
 """Settings that change no vector, or only its width."""
@@ -100,7 +100,9 @@ class CachedEncoder:
         self.report: EncodeReport | None = None
         if self._is_own or getattr(encoder, "counts_tokens", False):
             self.report = EncodeReport()
-        self._portion = min(PORTION_TEXTS, getattr(encoder, "portion_texts", PORTION_TEXTS))
+        self._portion = min(
+            ENCODER_PORTION_TEXTS, getattr(encoder, "portion_texts", ENCODER_PORTION_TEXTS)
+        )
         if kept is None:
             self._store = VectorFiles.unfinished(unfinished)
         else:
@@ -156,8 +158,8 @@ class CachedEncoder:
             return None
         truncated = 0
         # a block at a time: row numbers take 8 bytes each, the marks 1
-        for first in range(0, len(self._is_requested), COUNTED_AT_ONCE):
-            rows = first + np.flatnonzero(self._is_requested[first : first + COUNTED_AT_ONCE])
+        for first in range(0, len(self._is_requested), _COUNTED_AT_ONCE):
+            rows = first + np.flatnonzero(self._is_requested[first : first + _COUNTED_AT_ONCE])
             truncated += int(np.count_nonzero(self._store.marked(rows)))
         return truncated
 

@@ -25,7 +25,7 @@ TEXT_CHARACTERS = 400
 """Longer texts are cut."""
 
 
-def sample(
+def choose_examples(
     wrong: Bool[ndarray, " n"], texts: Sequence[str], limit: int, *, of: str = ""
 ) -> list[int]:
     """Which wrong items to keep: those with the lowest checksums of their texts.
@@ -86,7 +86,7 @@ def wrong_neighbors(
 
     # the checksum is of the languages too: else the English sentences would be the same for all
     # languages
-    sampled = sample(~right, queries, limit, of="-".join(languages))
+    sampled = choose_examples(~right, queries, limit, of="-".join(languages))
     return tuple(map(example_of, sampled))
 
 

@@ -19,7 +19,7 @@ from interlingua.evaluation.tasks.similarity.similarity import SimilarityTask
 from interlingua.evaluation.tasks.similarity.sts import STS17, Sick, STS12to16, STSBenchmark
 from interlingua.evaluation.tasks.translation.bucc import BuccMTEB
 
-Columns = dict[str, Any]
+ColumnValues = dict[str, Any]
 """Of one subset: column -> values."""
 CLONES = "mteb"
 """The folder of local clones of mteb's data sets, each under the last part of its name on the
@@ -51,7 +51,7 @@ def load_data(task: Any, data: Path) -> str | None:
     if name in READERS and (folder := _folder(data, READERS[name])):
         subsets = READERS[name].read(folder)
         if subsets:
-            fill(task, subsets)
+            fill_task(task, subsets)
             return folder.name
     path = str(task.metadata.dataset["path"])
     clone = data / CLONES / path.rpartition("/")[2]
@@ -70,7 +70,7 @@ def load_data(task: Any, data: Path) -> str | None:
     return clone.name if clone.is_dir() else None
 
 
-def fill(task: Any, subsets: Mapping[str, Columns]) -> None:
+def fill_task(task: Any, subsets: Mapping[str, ColumnValues]) -> None:
     """Put local data into a task of mteb, which runs on no more than these.
 
     Args:
@@ -110,22 +110,22 @@ class Reader(NamedTuple):
     Attributes:
         folders: usual names of its folder.
         files: what is in a folder.
-        read: subsets for ``fill``; none where the folder lacks those of the task.
+        read: subsets for ``fill_task``; none where the folder lacks those of the task.
     """
 
     folders: Sequence[str]
     files: Callable[[Path], object]
-    read: Callable[[Path], dict[str, Columns]]
+    read: Callable[[Path], dict[str, ColumnValues]]
 
 
-def _english_subsets(task: SimilarityTask, prefix: str, folder: Path) -> dict[str, Columns]:
+def _english_subsets(task: SimilarityTask, prefix: str, folder: Path) -> dict[str, ColumnValues]:
     """The sets that mteb takes as one."""
     sets = task.read(task.wanted(task.files(folder), folder), folder)
     parts = [pairs for key, (_, pairs) in sets.items() if key.startswith(prefix)]
     return {"default": _columns(parts)} if parts else {}
 
 
-def _sts17_subsets(folder: Path) -> dict[str, Columns]:
+def _sts17_subsets(folder: Path) -> dict[str, ColumnValues]:
     task = STS17()
     files = task.wanted(task.files(folder), folder)
     subsets = {}
@@ -134,7 +134,7 @@ def _sts17_subsets(folder: Path) -> dict[str, Columns]:
     return subsets
 
 
-def _tatoeba_subsets(folder: Path) -> dict[str, Columns]:
+def _tatoeba_subsets(folder: Path) -> dict[str, ColumnValues]:
     subsets = {}
     for file in pair_files_by_key(folder).values():
         source, target = read_pair_file(file)
@@ -142,7 +142,7 @@ def _tatoeba_subsets(folder: Path) -> dict[str, Columns]:
     return subsets
 
 
-def _bucc_subsets(folder: Path) -> dict[str, Columns]:
+def _bucc_subsets(folder: Path) -> dict[str, ColumnValues]:
     """As mteb transforms them: of the sources only those of gold pairs."""
     task = BuccMTEB()
     subsets = {}
@@ -171,8 +171,8 @@ def _folder(data: Path, reader: Reader) -> Path | None:
     return None
 
 
-def _columns(parts: Iterable[JudgedPairs]) -> Columns:
-    columns: Columns = {"sentence1": [], "sentence2": [], "score": []}
+def _columns(parts: Iterable[JudgedPairs]) -> ColumnValues:
+    columns: ColumnValues = {"sentence1": [], "sentence2": [], "score": []}
     for pairs in parts:
         columns["sentence1"] += pairs.first
         columns["sentence2"] += pairs.second

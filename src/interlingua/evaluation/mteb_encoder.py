@@ -10,12 +10,12 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config.languages import find_code
-from interlingua.encoder.roles import Role
+from interlingua.encoder.query_and_passage import Role
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256
 from interlingua.runtime.progress import SILENT, Progress
 
-ROLES: Mapping[str, Role] = {"query": "query", "document": "passage"}
+_ROLES: Mapping[str, Role] = {"query": "query", "document": "passage"}
 """What mteb calls the roles of texts in a search."""
 
 
@@ -75,7 +75,7 @@ class MTEBEncoder:
         texts = [text for batch in batches for text in batch["text"]]
         role: Role | None = None
         if prompt_type is not None:
-            role = ROLES[prompt_type.value]
+            role = _ROLES[prompt_type.value]
         # of the texts as mteb joins them, title and body, whatever the encoder reads
         digest = content_sha256([texts])
         self.digests.add(digest)

@@ -13,7 +13,11 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config.languages import parse
-from interlingua.corpus.formats.evaluation_sets import aligned_files, one_each, read_lines
+from interlingua.corpus.formats.evaluation_sets import (
+    aligned_files,
+    one_each,
+    read_evaluation_lines,
+)
 from interlingua.errors import DataError, count_of
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
@@ -26,14 +30,14 @@ from interlingua.evaluation.data.folders import (
     full_code,
     recognize,
 )
-from interlingua.evaluation.data.named_files import named_files, suffixed_files
-from interlingua.evaluation.data.ntrex import language_files as ntrex_language_files
+from interlingua.evaluation.data.named_files import find_named_files, suffixed_files
+from interlingua.evaluation.data.ntrex import ntrex_files as ntrex_language_files
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
 from interlingua.evaluation.tasks.translation.flores import LANGUAGE_GROUPS, FloresP1
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.arrays import normalize_rows
 
-GROUPS: dict[str, tuple[str, ...]] = {
+_GROUPS: dict[str, tuple[str, ...]] = {
     name: (*codes, ENGLISH) for name, codes in {**LANGUAGE_GROUPS, **FLORES_GROUPS}.items()
 }
 """The groups of the evaluation, with English in each: ``muse`` 15, ``low_resource`` 17, ``mexma``
@@ -87,10 +91,10 @@ def language_files(folder: Path) -> dict[str, Path]:
     # the most particular way of naming files first
     if ntrex := ntrex_language_files(folder):
         return ntrex
-    files = max(aligned_files(folder), named_files(folder), key=len)
+    files = max(aligned_files(folder), find_named_files(folder), key=len)
     # one file alone is not parallel text, so other ways of naming are tried
     if len(files) < 2:
-        files = suffixed_files(folder) or named_files(folder, tables=True) or files
+        files = suffixed_files(folder) or find_named_files(folder, tables=True) or files
     return one_each((full_code(spelled), path) for spelled, path in files.items())
 
 
@@ -101,7 +105,7 @@ def choose_files(
 
     Args:
         data: the folder, or the one that holds FLORES-200 devtest under its usual name.
-        languages: in any code or name, or groups of them (``GROUPS``); by default ``muse`` where
+        languages: in any code or name, or groups of them (``_GROUPS``); by default ``muse`` where
             all of it is there, else all.
         also: codes that are read too.
 
@@ -111,10 +115,10 @@ def choose_files(
     folder = find_folder(data, (FLORES,), language_files, ALIGNED).resolve()
     files = language_files(folder)
     # the default is a group only if it is complete; else its mean would pass for the whole group's
-    if languages is None and set(GROUPS[DEFAULT_GROUP]) <= set(files):
+    if languages is None and set(_GROUPS[DEFAULT_GROUP]) <= set(files):
         languages = [DEFAULT_GROUP]
     available = {code: parse(code).language.code for code in files}
-    chosen = choose_languages([*(languages or available), *also], available, GROUPS, folder)
+    chosen = choose_languages([*(languages or available), *also], available, _GROUPS, folder)
     return {code: files[code] for code in sorted(chosen)}
 
 
@@ -145,7 +149,7 @@ def read_parallel(
             " more with --languages",
             path=folder,
         )
-    lines = {code: read_lines(path) for code, path in files.items()}
+    lines = {code: read_evaluation_lines(path) for code, path in files.items()}
     first = next(iter(lines))
     for code, texts in lines.items():
         if len(texts) != len(lines[first]):

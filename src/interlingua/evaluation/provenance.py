@@ -17,7 +17,7 @@ from interlingua import __version__
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.runtime import peak_rss_bytes
 
-PACKAGES = (
+_PACKAGES = (
     "torch", "numpy", "transformers", "tokenizers", "sentencepiece", "sentence-transformers",
     "onnxruntime", "mteb", "scikit-learn", "ir-measures", "PyStemmer",
 )  # fmt: skip
@@ -37,7 +37,7 @@ def provenance(model: ModelInfo, prompt: str, measured: Mapping[str, object]) ->
         *_gpu(model.device),
     ]
     # optional packages that are not installed are left out
-    versions = {name: version for name in PACKAGES if (version := _version(name))}
+    versions = {name: version for name in _PACKAGES if (version := _version(name))}
     return {
         # revision is a property, which asdict leaves out
         "model": {**asdict(model), "revision": model.revision},

@@ -36,7 +36,7 @@ ANALYSIS_SUFFIX = ".analysis.json"  # of what `interlingua analyse` leaves in th
 T = TypeVar("T")
 TABLE_SUFFIX = ".jsonl"
 """Of tables of results."""
-ANALYSIS = "analysis"
+ANALYSIS_KEY = "analysis"
 """Key that an analysis has and a result has not."""
 OWN = "interlingua"  # the key of what mteb's layout has no place for
 _OWN_FIELDS = (
@@ -80,7 +80,7 @@ def write_result(result: TaskResult, folder: PathLike) -> Path:
         _write_mteb(result, path, Path(folder))
 
     def render(digests: Mapping[str, str]) -> str:
-        content = to_json(result)
+        content = result_to_json(result)
         content[OWN][_FILES] = digests
         return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
@@ -140,7 +140,7 @@ def model_folder(name: str, folder: Path) -> Path:
     return folder / "results" / re.sub(r"[^\w.+-]", "_", name.strip("/").replace("/", "__"))
 
 
-def to_json(result: TaskResult) -> dict[str, Any]:
+def result_to_json(result: TaskResult) -> dict[str, Any]:
     """The file's content, a ``TaskResult`` of mteb with one more key."""
 
     def scores_of(subset: SubsetScores) -> dict[str, Any]:
@@ -164,12 +164,12 @@ def to_json(result: TaskResult) -> dict[str, Any]:
 
 
 def write_table(results: Iterable[TaskResult], path: PathLike) -> None:
-    """Write results to one file; see ``table_text``."""
+    """Write results to one file; see ``result_table_text``."""
     with atomic_write(path) as file:
-        file.write(table_text(results))
+        file.write(result_table_text(results))
 
 
-def table_text(results: Iterable[TaskResult]) -> str:
+def result_table_text(results: Iterable[TaskResult]) -> str:
     """Return a table of results: a line of JSON per result, small enough for a repository.
 
     A line has the fields of a result file without values of single items. Commands name paths
@@ -179,10 +179,10 @@ def table_text(results: Iterable[TaskResult]) -> str:
 
 
 def _table_line(result: TaskResult) -> str:
-    content = to_json(result)
+    content = result_to_json(result)
     own = {key: value for key, value in content[OWN].items() if key not in _UNUSED_IN_TABLES}
     content[OWN] = own | {"provenance": without_folders(own["provenance"])}
-    return line_of(content)
+    return result_line(content)
 
 
 def without_folders(provenance: Mapping[str, object]) -> dict[str, object]:
@@ -194,7 +194,7 @@ def without_folders(provenance: Mapping[str, object]) -> dict[str, object]:
     return shown
 
 
-def line_of(content: Mapping[str, Any]) -> str:
+def result_line(content: Mapping[str, Any]) -> str:
     """Return a line of a table of results."""
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n"
 
@@ -248,7 +248,7 @@ def read_table(
     is_empty = True
     for number, record in json_lines(path):
         is_empty = False
-        if (ANALYSIS in record) != analyses:
+        if (ANALYSIS_KEY in record) != analyses:
             continue
         try:
             yield read(record)

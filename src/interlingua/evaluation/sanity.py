@@ -32,7 +32,7 @@ COMMON_PROMPT = "query: "
 """Tried on a model that names no prompts of its own; many were trained with it."""
 MOST_COSINE = 0.9
 """Unrelated sentences above this leave thresholds no room."""
-LEAST_GAIN = 0.05
+_LEAST_GAIN = 0.05
 """How much more of the probe, as a fraction, another reading must retrieve to be better ..."""
 LEAST_DEVIATIONS = 3.0
 """... and how many standard deviations of the items on which the two differ."""
@@ -44,7 +44,7 @@ SAME = 1e-6
 largest number."""
 MOST_CUT = 0.05
 """Share of cut texts above which scores measure only the beginnings of texts."""
-Columns = list[Float32[ndarray, "n d"]]
+ProbeVectors = list[Float32[ndarray, "n d"]]
 """The vectors of each column of the probe."""
 
 
@@ -60,7 +60,7 @@ class Sanity(NamedTuple):
     measured: Mapping[str, Any]
 
 
-def check_encoder(
+def check_sanity(
     encoder: TextEncoder,
     model: ModelInfo,
     *,
@@ -124,7 +124,7 @@ def cut_note(texts: int, cut: int | None, max_tokens: int | None) -> list[str]:
     ]
 
 
-def _embedded(encoder: TextEncoder, prompt: str | None) -> Columns:
+def _embedded(encoder: TextEncoder, prompt: str | None) -> ProbeVectors:
     own = getattr(encoder, "encoder", encoder)
     options: dict[str, Any] = {"prompt": prompt}
     # an encoder that is given a report does not warn of cut texts itself
@@ -137,7 +137,7 @@ def _embedded(encoder: TextEncoder, prompt: str | None) -> Columns:
     return columns
 
 
-def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, Columns]:
+def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, ProbeVectors]:
     """The probe read in several ways: as requested, with other poolings, with a prompt.
 
     Other poolings are tried if token states can be had, and a prompt if none is set.
@@ -147,7 +147,7 @@ def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, C
     may need another prompt, or none.
     """
     pooled = _pooled(encoder, prompt)
-    by_mode: dict[str, Columns] = {}
+    by_mode: dict[str, ProbeVectors] = {}
     if pooled:
         for language, texts in probe():
             for mode, vectors in pooled(texts, language).items():
@@ -206,13 +206,13 @@ def own_poolings(
     return pooled
 
 
-def _retrieved(columns: Columns) -> Bool[ndarray, " m"]:
+def _retrieved(columns: ProbeVectors) -> Bool[ndarray, " m"]:
     """Whether the nearest sentence says the same, from the first column to each other and back."""
     found = [nearest_both_ways(columns[0], column) for column in columns[1:]]
     return np.concatenate([is_right(nearest) for both in found for nearest in both])
 
 
-def _unrelated_cosine(columns: Columns) -> float:
+def _unrelated_cosine(columns: ProbeVectors) -> float:
     """The mean cosine of sentences of different rows, within and across the columns."""
     unit = np.stack([normalize_rows(column) for column in columns])
     rows = unit.shape[1]
@@ -240,7 +240,7 @@ def _on_readings(retrieved: Mapping[str, Bool[ndarray, " m"]]) -> list[str]:
     lost = int((requested & ~best).sum())
     # sign test: were neither reading better, won - lost would have the deviation sqrt(won + lost)
     is_significant = won - lost >= LEAST_DEVIATIONS * np.sqrt(won + lost)
-    if best.mean() - requested.mean() < LEAST_GAIN or not is_significant:
+    if best.mean() - requested.mean() < _LEAST_GAIN or not is_significant:
         return []
     scores = (
         f"{100 * best.mean():.0f} % of {len(best)} searches instead of"
@@ -252,7 +252,7 @@ def _on_readings(retrieved: Mapping[str, Bool[ndarray, " m"]]) -> list[str]:
     ]
 
 
-def _on_sameness(columns: Columns) -> list[str]:
+def _on_sameness(columns: ProbeVectors) -> list[str]:
     """Vectors that tell no sentence from another."""
     vectors = np.concatenate(columns)
     largest = float(np.abs(vectors).max())

@@ -20,7 +20,7 @@ from interlingua.runtime.portions import portions
 from interlingua.storage.arrays import normalize_rows
 
 T = TypeVar("T")
-PORTION_TEXTS = 8192
+STREAM_PORTION_TEXTS = 8192
 Read = Callable[[Int64[ndarray, " n"]], Float32[ndarray, "n d"]]
 """Rows -> their vectors."""
 
@@ -71,7 +71,7 @@ def keep_vectors(
     texts: Iterable[T],
     *,
     normalize: bool = False,
-    portion: int = PORTION_TEXTS,
+    portion: int = STREAM_PORTION_TEXTS,
 ) -> KeptVectors:
     """Embed texts with an encoder that keeps the vectors itself.
 
@@ -99,7 +99,7 @@ def stream_vectors(
     texts: Iterable[T],
     *,
     normalize: bool = False,
-    portion: int = PORTION_TEXTS,
+    portion: int = STREAM_PORTION_TEXTS,
 ) -> Float32[ndarray, "n d"]:
     """Embed texts; neither they nor their vectors need to fit into memory.
 

@@ -23,30 +23,30 @@ from typing import Any
 
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.backends.vectors import PRECOMPUTED
-from interlingua.encoder.model_info import ModelInfo, describe, prompt_text
+from interlingua.encoder.model_info import ModelInfo, describe_encoder, prompt_text
 from interlingua.encoder.protocol import TextEncoder
-from interlingua.encoder.roles import Role
+from interlingua.encoder.query_and_passage import Role
 from interlingua.errors import ConfigError, DataError, InterlinguaError
-from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.cache import CachedEncoder, vector_places
 from interlingua.evaluation.provenance import provenance
 from interlingua.evaluation.results import write_result
-from interlingua.evaluation.sanity import check_encoder, cut_note
+from interlingua.evaluation.sanity import check_sanity, cut_note
 from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.task import Task
+from interlingua.evaluation.time_limit import Budget, BudgetUsed
 from interlingua.mining.mine import parse_shard
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 
 log = logging.getLogger("interlingua")
 ORDER = "the order is evaluate(encoder, suite, data)"
-LATE = "late"
+_LATE = "late"
 """A warning shown with the first result: an encoder that fails for good says the same by its
 error."""
 
 
-def evaluate(
+def evaluate_suite(
     encoder: TextEncoder | PathLike,
     suite: str | Sequence[str | Task],
     data: PathLike | None = None,
@@ -105,7 +105,7 @@ def evaluate(
     if shard is not None:
         part = checked_shard(shard, tasks, cache)
     before = prompt_text(encoder, prompt)
-    model = _with_prompts(model or describe(encoder), encoder, prompt, role_prompts or {})
+    model = _with_prompts(model or describe_encoder(encoder), encoder, prompt, role_prompts or {})
     places = vector_places(model, encoder, before, output, cache)
     sanity: dict[str, Any] | None = None
     if check:
@@ -193,7 +193,7 @@ def _recorded(
 ) -> TaskResult:
     """The result with all that its numbers depend on besides the task; written, if it is to be."""
     # pop: it is shown once, and no part of the record
-    if sanity and (late := sanity.pop(LATE, None)):
+    if sanity and (late := sanity.pop(_LATE, None)):
         log.warning("%s", late)
     # counts begin anew with each task, so they are taken before the next one starts
     counts: dict[str, Any] = cached.counts()
@@ -214,7 +214,7 @@ def _recorded(
 def _checked(
     encoder: TextEncoder, model: ModelInfo, prompt: str | None, tasks: Sequence[Task]
 ) -> dict[str, Any] | None:
-    """What the probe says; its warnings are shown, except a ``LATE`` one.
+    """What the probe says; its warnings are shown, except a ``_LATE`` one.
 
     None of vectors that were computed before.
     """
@@ -224,12 +224,12 @@ def _checked(
     # only where a task asks for inner products do unequal lengths matter
     by_dot = [task.name for task in tasks if getattr(task, "similarity", None) == "dot"]
     try:
-        found = check_encoder(encoder, model, prompt=prompt, dot_tasks=by_dot)
+        found = check_sanity(encoder, model, prompt=prompt, dot_tasks=by_dot)
     # whatever it is: a function may know no text but its own, and a try is not a reason to stop
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
         untried = f"the sentences to try the model on could not be embedded ({reason})"
-        return {"warnings": [untried], LATE: untried}
+        return {"warnings": [untried], _LATE: untried}
     for warning in found.warnings:
         log.warning("%s", warning)
     return {"warnings": list(found.warnings), **found.measured}

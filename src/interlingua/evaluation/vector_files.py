@@ -34,7 +34,7 @@ from interlingua.errors import DataError
 from interlingua.evaluation.key_index import KEY_BYTES, KeyIndex
 from interlingua.storage.formats import VECTOR_FILE
 
-SUFFIX = ".vectors"
+_SUFFIX = ".vectors"
 _HEADER = struct.Struct("<12sI")  # format, width of the vectors
 _MARK = 1
 """The lowest bit of a record's number is its mark, the others are those of its vector's
@@ -83,13 +83,13 @@ class VectorFiles:
             folder: made where it is missing.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        last = max((int(path.stem) for path in folder.glob(f"[0-9]*{SUFFIX}")), default=-1)
+        last = max((int(path.stem) for path in folder.glob(f"[0-9]*{_SUFFIX}")), default=-1)
         own = None
         others = []
         number = 0
         # the first file that no process has locked becomes the own one, behind the last a new one
         while own is None or number <= last:
-            path = folder / f"{number}{SUFFIX}"
+            path = folder / f"{number}{_SUFFIX}"
             if own is None and (locked := _lock(path)) is not None:
                 own = locked
             elif path.exists():

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from interlingua import __version__
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.corpus.forms.text_forms import IN_TOKENIZER_FILE
-from interlingua.corpus.manifest import NAME as MANIFEST
+from interlingua.corpus.manifest import MANIFEST_FILE as MANIFEST
 from interlingua.corpus.manifest import Manifest
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.static import StaticBackbone
@@ -120,7 +120,9 @@ def model_card(
         ]
         parts += ["## Training data", _table(("source", "license", "pairs"), rows)]
     if provenance.languages:
-        names = ", ".join(f"{resolve(code).name} ({code})" for code in provenance.languages)
+        names = ", ".join(
+            f"{resolve_language(code).name} ({code})" for code in provenance.languages
+        )
         parts += ["## Languages", names]
     if provenance.results:
         shown = [(*words, f"{100 * score:.2f} %") for *words, score in provenance.results]
@@ -151,7 +153,12 @@ def forms_note(forms: Sequence[str], library: str = LIBRARY) -> str:
 def _front_matter(provenance: Provenance, library: str) -> str:
     """YAML with all strings in quotes: ``no`` is Norwegian, not false."""
     # The hub takes two letters where there are, and three otherwise; scripts of a language are one.
-    languages = sorted({resolve(code).iso1 or resolve(code).iso3 for code in provenance.languages})
+    languages = sorted(
+        {
+            resolve_language(code).iso1 or resolve_language(code).iso3
+            for code in provenance.languages
+        }
+    )
     lines = ["---"]
     if languages:
         lines += ["language:", *(f"- {json.dumps(code)}" for code in languages)]

@@ -26,7 +26,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 from torch import Tensor
 
-from interlingua.encoder.directories.model_directory import read_json, write_json
+from interlingua.encoder.directories.model_directory import read_json, write_model_json
 from interlingua.encoder.directories.static_directory import LARGEST
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.modeling.families import FAMILIES
@@ -101,7 +101,9 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
     # The index by which transformers loads several weight files; here it names one.
     size = sum(tensor.nbytes for tensor in stored.values())
     weight_map = dict.fromkeys(sorted(stored), f"{graphs.name}/{WEIGHTS_FILE}")
-    write_json(folder / INDEX_FILE, {"metadata": {"total_size": size}, "weight_map": weight_map})
+    write_model_json(
+        folder / INDEX_FILE, {"metadata": {"total_size": size}, "weight_map": weight_map}
+    )
     # One object for both graphs: the second finds the matrices that the first has put there.
     exact = SharedFloats(graphs / EXACT_FILE)
     for kind, keeps in (("onnx", Float8Weights), ("onnx int8", Float8AsInt8Weights)):
@@ -109,7 +111,7 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
         (folder / ONNX_FILES[kind]).write_bytes(graph.SerializeToString())
     exact.write()
     described = read_json(folder / "config.json")
-    write_json(folder / "config.json", {**described, "embedding_dtype": NAME})
+    write_model_json(folder / "config.json", {**described, "embedding_dtype": NAME})
 
 
 def rounded_encoder(encoder: Encoder) -> Encoder:

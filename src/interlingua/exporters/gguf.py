@@ -21,7 +21,7 @@ from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import ConfigError, import_extra
 from interlingua.vocabulary.vocabulary import Vocabulary
 
-KINDS: dict[str, str] = {"float32": "F32", "float16": "F16", "int8": "Q8_0"}
+_KINDS: dict[str, str] = {"float32": "F32", "float16": "F16", "int8": "Q8_0"}
 """How matrices are stored, by the name of ``--dtype``; Q8_0 has a scale for each 32 numbers of a
 row."""
 Q8_BLOCK = 32
@@ -49,7 +49,7 @@ OTHER_NAMES = {
 
 def gguf_file(dtype: str) -> str:
     """Name of the file in a directory."""
-    return f"model-{KINDS[dtype]}.gguf"
+    return f"model-{_KINDS[dtype]}.gguf"
 
 
 def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16") -> None:
@@ -59,7 +59,7 @@ def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16
         encoder: the model.
         path: of the file.
         name: of the model, in the file.
-        dtype: of the matrices, a key of ``KINDS``; biases and norms stay in float32.
+        dtype: of the matrices, a key of ``_KINDS``; biases and norms stay in float32.
 
     Raises:
         ConfigError: llama.cpp has nothing for a part of the model.
@@ -77,7 +77,7 @@ def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16
     config = backbone.config
     writer = gguf.GGUFWriter(path, "bert")
     writer.add_name(name)
-    file_type = f"MOSTLY_{KINDS[dtype]}"
+    file_type = f"MOSTLY_{_KINDS[dtype]}"
     if dtype == "float32":
         file_type = "ALL_F32"
     writer.add_file_type(getattr(gguf.LlamaFileType, file_type))
@@ -95,7 +95,7 @@ def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16
         kind = "F32"
         # The single row of token types is added like a bias.
         if values.ndim == 2 and "token_types" not in parameter:
-            kind = KINDS[dtype]
+            kind = _KINDS[dtype]
         quantization = getattr(gguf.GGMLQuantizationType, kind)
         stored = gguf.quants.quantize(values, quantization)
         writer.add_tensor(parameter, stored, raw_dtype=quantization)

@@ -24,7 +24,7 @@ from interlingua.encoder.modeling.layer import Layer
 from interlingua.encoder.modeling.layer_weights import run_layer
 from interlingua.encoder.post_pooling import Dense
 from interlingua.encoder.static import StaticBackbone
-from interlingua.exporters.graph_nodes import OUTPUT, Graph
+from interlingua.exporters.graph_nodes import OUTPUT_NODE, Graph
 from interlingua.exporters.graph_weights import FLOAT, FloatWeights, Matrix, Weights
 from interlingua.storage.arrays import SMALLEST_LENGTH
 
@@ -70,7 +70,7 @@ def build_graph(encoder: Encoder, weights: Weights, *, exact: FloatWeights | Non
     if settings.normalize:
         pooled = _normalized(graph, pooled)
     # Gives the last tensor, whichever it is, the name of the output.
-    graph.add("Identity", pooled, name=OUTPUT)
+    graph.add("Identity", pooled, name=OUTPUT_NODE)
     facts = {
         "digest": encoder.digest(),
         "pooling": settings.pooling,

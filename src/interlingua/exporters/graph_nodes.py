@@ -11,7 +11,7 @@ from interlingua import __version__
 from interlingua.errors import import_extra
 
 INPUTS = ("input_ids", "attention_mask")
-OUTPUT = "sentence_embedding"
+OUTPUT_NODE = "sentence_embedding"
 OPSET = 20
 """The first with Gelu."""
 IR_VERSION = 9
@@ -98,7 +98,7 @@ class Graph:
         inputs = [
             helper.make_tensor_value_info(name, types.INT64, ["batch", "length"]) for name in INPUTS
         ]
-        output = helper.make_tensor_value_info(OUTPUT, types.FLOAT, ["batch", dim])
+        output = helper.make_tensor_value_info(OUTPUT_NODE, types.FLOAT, ["batch", dim])
         constants = [
             self._onnx.numpy_helper.from_array(array, name)
             for name, array in self._constants.items()

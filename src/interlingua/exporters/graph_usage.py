@@ -9,7 +9,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.exporters.gguf import gguf_file
 from interlingua.exporters.runtimes import ONNX_FILES, OPENVINO_FILE
 
-TEXTS = ("The cat sits on the mat.", "Die Katze sitzt auf der Matte.")
+_TEXTS = ("The cat sits on the mat.", "Die Katze sitzt auf der Matte.")
 
 
 def graph_usage(encoder: Encoder, kinds: Sequence[str], *, dtype: str = "float32") -> str:
@@ -112,7 +112,7 @@ def _tokenized(encoder: Encoder) -> list[str]:
 def _texts(encoder: Encoder) -> str:
     """Two texts as code, with the first of the model's prompts."""
     before = next(iter(encoder.settings.prompts.values()), "")
-    return json.dumps([before + text for text in TEXTS])
+    return json.dumps([before + text for text in _TEXTS])
 
 
 def _block(lines: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ from interlingua.exporters.sentence_transformers import (
 from interlingua.exporters.verify import Verification
 from interlingua.storage.files import PathLike
 
-Kind = Literal["onnx", "int8", "openvino", "compact", "gguf"]
+GraphKind = Literal["onnx", "int8", "openvino", "compact", "gguf"]
 DTYPES = ("float32", "float16")
 LARGEST_FILE_BYTES = 1 << 30
 """Beyond this the weights lie in a file next to the graph; protobuf can't hold more than twice as
@@ -37,7 +37,7 @@ much."""
 def export_graphs(
     source: PathLike,
     out: PathLike,
-    kinds: Sequence[Kind],
+    kinds: Sequence[GraphKind],
     settings: ExportSettings = DEFAULTS,
 ) -> Verification | None:
     """Write graphs of a model, with pooling and normalization inside.
@@ -84,7 +84,7 @@ def export_graphs(
     return write_checked(encoder, run, out, settings, fill)
 
 
-def _check_kinds(dtype: str, kinds: Sequence[Kind]) -> None:
+def _check_kinds(dtype: str, kinds: Sequence[GraphKind]) -> None:
     """Refuse options of which one would be ignored.
 
     Raises:
@@ -107,7 +107,7 @@ def _check_kinds(dtype: str, kinds: Sequence[Kind]) -> None:
         )
 
 
-def _library(kinds: Sequence[Kind]) -> str:
+def _library(kinds: Sequence[GraphKind]) -> str:
     """What the card names as the library, of which the hub takes one."""
     if "compact" in kinds:
         return LIBRARY
@@ -117,7 +117,12 @@ def _library(kinds: Sequence[Kind]) -> str:
 
 
 def write_graphs(
-    encoder: Encoder, folder: Path, kinds: Sequence[Kind], dtype: str = "float32", *, name: str = ""
+    encoder: Encoder,
+    folder: Path,
+    kinds: Sequence[GraphKind],
+    dtype: str = "float32",
+    *,
+    name: str = "",
 ) -> None:
     """Write the graphs alone, each kind to its place in the directory.
 

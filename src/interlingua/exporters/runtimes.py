@@ -20,7 +20,7 @@ from interlingua.encoder.directories.model_directory import EncodingSettings, re
 from interlingua.errors import CheckpointError, ConfigError, import_extra
 from interlingua.storage.arrays import normalize_rows
 
-Vectors = Float32[ndarray, "n d"]
+_Vectors = Float32[ndarray, "n d"]
 ROUNDING = {"float32": 1e-5, "float16": 1e-4, "bfloat16": 1e-2, "int8": 5e-3, "float8": 2e-2}
 ROUNDING |= {"F32": 1e-3, "F16": 1e-3, "Q8_0": 5e-3}
 """Largest 1 - cosine that is put down to rounding, by what the weights are kept in.
@@ -55,7 +55,7 @@ class Runtime(ABC):
         return ROUNDING[self.weights]
 
     @abstractmethod
-    def encode(self, texts: Sequence[str], *, prompt: str | None) -> Vectors:
+    def encode(self, texts: Sequence[str], *, prompt: str | None) -> _Vectors:
         """A vector per text, of length 1.
 
         Args:
@@ -99,9 +99,9 @@ class StockRuntime(Runtime):
             str(folder), device="cpu", trust_remote_code=False
         ).float()
 
-    def encode(self, texts: Sequence[str], *, prompt: str | None) -> Vectors:
+    def encode(self, texts: Sequence[str], *, prompt: str | None) -> _Vectors:
         """See ``Runtime``."""
-        vectors: Vectors = self.model.encode(
+        vectors: _Vectors = self.model.encode(
             list(texts), prompt_name=prompt, normalize_embeddings=True, show_progress_bar=False
         )
         return vectors
@@ -131,7 +131,7 @@ class TokenizedRuntime(Runtime):
 class GraphRuntime(TokenizedRuntime):
     """A graph that takes token ids."""
 
-    def encode(self, texts: Sequence[str], *, prompt: str | None) -> Vectors:
+    def encode(self, texts: Sequence[str], *, prompt: str | None) -> _Vectors:
         """See ``Runtime``."""
         before = self.settings.prompt_text(prompt)
         made = []
@@ -144,7 +144,7 @@ class GraphRuntime(TokenizedRuntime):
         return normalize_rows(np.concatenate(made))
 
     @abstractmethod
-    def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> Vectors:
+    def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> _Vectors:
         """The graph's output for a padded batch."""
 
 
@@ -174,7 +174,7 @@ class OnnxRuntime(GraphRuntime):
             )
         self.weights = self.session.get_modelmeta().custom_metadata_map.get("weights", "float32")
 
-    def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> Vectors:
+    def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> _Vectors:
         """See ``GraphRuntime``."""
         (vectors,) = self.session.run(
             ["sentence_embedding"], {"input_ids": ids, "attention_mask": mask}
@@ -212,7 +212,7 @@ class OpenVinoRuntime(GraphRuntime):
             # Some versions give an object around the value, others the value.
             self.weights = str(getattr(record, "value", record))
 
-    def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> Vectors:
+    def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> _Vectors:
         """See ``GraphRuntime``."""
         outputs = self.model({"input_ids": ids, "attention_mask": mask})
         return np.array(outputs["sentence_embedding"])
@@ -249,7 +249,7 @@ class LlamaCppRuntime(TokenizedRuntime):
         with _reported(f"{file}: llama.cpp can't load it"):
             self.server: Any = xllamacpp.Server(options)
 
-    def encode(self, texts: Sequence[str], *, prompt: str | None) -> Vectors:
+    def encode(self, texts: Sequence[str], *, prompt: str | None) -> _Vectors:
         """See ``Runtime``."""
         before = self.settings.prompt_text(prompt)
         vectors = []

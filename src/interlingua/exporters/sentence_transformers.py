@@ -9,13 +9,13 @@ from pathlib import Path
 import torch
 
 from interlingua.encoder.directories.model_directory import MODEL_ENTRIES, is_ours
-from interlingua.encoder.encode import DTYPES
+from interlingua.encoder.encode import WEIGHT_DTYPES
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.exporters.card import Provenance, model_card, read_provenance, stock_usage
-from interlingua.exporters.shrink import WHOLE, ShrinkOptions, shrink
-from interlingua.exporters.verify import SAMPLES, Verification, check_model, verify
+from interlingua.exporters.shrink import WHOLE_MODEL, ShrinkOptions, shrink
+from interlingua.exporters.verify import SAMPLES, Verification, check_exportable, verify
 from interlingua.storage.files import PathLike, atomic_directory
 from interlingua.storage.locate import RUN_CONFIG, model_of_run
 
@@ -36,7 +36,7 @@ class ExportSettings:
     """Refuse what can't be expressed there, run what was written, and compare the vectors."""
     overwrite: bool = False
     """Replace the directory if one of our models is in it."""
-    smaller: ShrinkOptions = WHOLE
+    smaller: ShrinkOptions = WHOLE_MODEL
     """What is taken out of the model first."""
     samples: Mapping[str, Sequence[str]] = field(default_factory=lambda: SAMPLES)
     """Texts to compare vectors of, by language."""
@@ -49,7 +49,7 @@ class ExportSettings:
 DEFAULTS = ExportSettings()
 
 
-def export(
+def export_model(
     source: PathLike, out: PathLike, settings: ExportSettings = DEFAULTS
 ) -> Verification | None:
     """Write a model for use elsewhere. Nothing appears at ``out`` unless the round trip succeeds.
@@ -68,9 +68,9 @@ def export(
             a part of it. Also where its vectors contain NaN, or differ after export.
     """
     dtype = settings.dtype
-    if dtype != "int8" and dtype not in DTYPES:
+    if dtype != "int8" and dtype not in WEIGHT_DTYPES:
         raise ConfigError(
-            f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}, and int8 for token"
+            f"dtype {dtype!r} is unknown; there are: {', '.join(WEIGHT_DTYPES)}, and int8 for token"
             " vectors"
         )
     model, run = find_model(source)
@@ -84,7 +84,7 @@ def export(
         refuse_inexpressible(encoder, model)
 
     def fill(folder: Path, provenance: Provenance) -> None:
-        encoder.save(folder, dtype=DTYPES.get(dtype, torch.int8))
+        encoder.save(folder, dtype=WEIGHT_DTYPES.get(dtype, torch.int8))
         encoder.vocabulary.for_other_libraries().save(folder)
         usage = stock_usage(encoder, provenance.name, in_bytes=dtype == "int8")
         card = model_card(encoder, provenance, usage=usage)
@@ -127,7 +127,7 @@ def write_checked(
     Raises:
         CheckpointError: the model's vectors contain NaN, or differ after export.
     """
-    check_model(encoder, DTYPES.get(settings.dtype))
+    check_exportable(encoder, WEIGHT_DTYPES.get(settings.dtype))
     provenance = read_provenance(
         run,
         name=settings.name or Path(out).name,

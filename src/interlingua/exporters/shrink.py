@@ -15,7 +15,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.modeling.backbone import Backbone
 from interlingua.encoder.modeling.meta_device import meta_device
 from interlingua.errors import ConfigError, DataError
-from interlingua.exporters.components import in_components
+from interlingua.exporters.principal_components import in_components
 from interlingua.storage.files import PathLike, stem_and_suffix
 from interlingua.vocabulary.trimming import ids_in_use
 
@@ -39,7 +39,7 @@ class ShrinkOptions:
     """Files on which the ranges of int8 vectors are measured."""
 
 
-WHOLE = ShrinkOptions()
+WHOLE_MODEL = ShrinkOptions()
 
 
 def shrink(encoder: Encoder, options: ShrinkOptions) -> Encoder:

@@ -22,7 +22,7 @@ from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.corpus.formats.monolingual import language_of, read_sentences
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.finite import check_finite
+from interlingua.encoder.finite_vectors import check_finite
 from interlingua.encoder.static import StaticBackbone
 from interlingua.encoder.texts import is_blank
 from interlingua.errors import CheckpointError
@@ -149,7 +149,7 @@ def verify(
         MissingExtraError: a runtime's library is not installed.
     """
     run_by = runtimes(folder)
-    found = measure(encoder, run_by, samples, (None, *encoder.settings.prompts))
+    found = measure_runtimes(encoder, run_by, samples, (None, *encoder.settings.prompts))
     # Before any error, so that the user sees the whole table and not the first fault alone.
     on_verified(found)
     for name, language, low in found.failures():
@@ -169,7 +169,7 @@ def verify(
     return found
 
 
-def check_model(
+def check_exportable(
     encoder: Encoder,
     dtype: torch.dtype | None = None,
     samples: Mapping[str, Sequence[str]] = SAMPLES,
@@ -209,7 +209,7 @@ def _finite(vectors: Float32[ndarray, "n d"], texts: Sequence[str]) -> None:
     check_finite(vectors, lambda row: repr(texts[row][:60]), error=CheckpointError)
 
 
-def measure(
+def measure_runtimes(
     encoder: Encoder,
     run_by: Sequence[Runtime],
     samples: Mapping[str, Sequence[str]],

@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-Margin = Literal["ratio", "distance", "absolute"]
-MARGINS: tuple[Margin, ...] = get_args(Margin)
+MarginKind = Literal["ratio", "distance", "absolute"]
+MARGINS: tuple[MarginKind, ...] = get_args(MarginKind)
 
 
 def margin_score(
@@ -22,7 +22,7 @@ def margin_score(
     x_mean: Float[Tensor, "*#shape"],
     y_mean: Float[Tensor, "*#shape"],
     *,
-    margin: Margin = "ratio",
+    margin: MarginKind = "ratio",
 ) -> Float[Tensor, "*shape"]:
     r"""Margin score of candidate pairs, Artetxe & Schwenk (2019), Eq. (2)-(5).
 
@@ -61,7 +61,7 @@ def score_neighbors(
     x_means: Float[Tensor, " n"],
     y_means: Float[Tensor, " m"],
     *,
-    margin: Margin = "ratio",
+    margin: MarginKind = "ratio",
 ) -> Float[Tensor, "n k"]:
     """Margin scores of every x and its k nearest y.
 

@@ -16,15 +16,15 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from interlingua.kernels.calls import available, call, even_parts, in_threads
+from interlingua.kernels.calls import call_kernel, can_use_training_kernel, even_parts, in_threads
 from interlingua.runtime.devices import on_device
-from interlingua.runtime.one_pass import one_pass, switch
+from interlingua.runtime.fusion import one_pass, switch
 
 TILE_ELEMENTS = {"cpu": 2**20, "cuda": 2**27}
 """Logits alive at a time: what a CPU keeps in its cache, or half a gigabyte on a GPU."""
 SMALLEST_TILE = 1024
 """Words that a tile has at least, however many tokens there are."""
-KEPT_BYTES = 2**29
+_KEPT_BYTES = 2**29
 """Logits that are kept for the backward pass; the others are computed again."""
 
 
@@ -35,7 +35,7 @@ def linear_cross_entropy(
     targets: Int64[Tensor, " n"],
     *,
     tile: int | None = None,
-    kept_bytes: int = KEPT_BYTES,
+    kept_bytes: int = _KEPT_BYTES,
 ) -> Float[Tensor, " n"]:
     r"""Cross-entropy of each token under softmax(h W' + b), by tiles of the vocabulary.
 
@@ -162,7 +162,7 @@ class _Seen:
         self, product: Float[Tensor, "n w"], bias: Float[Tensor, " w"], targets: Int64[Tensor, " n"]
     ) -> None:
         """Take in the logits of some words; targets count from the first of them."""
-        if available(product) and bias.dtype == torch.float32:
+        if can_use_training_kernel(product) and bias.dtype == torch.float32:
             # the kernel writes its results in place
             _by_rows("observe", product, bias, (targets, self.largest, self.sum, self.expected))
             return
@@ -206,7 +206,7 @@ def _slopes(
 
     The first in the products' type, for the products of the backward pass.
     """
-    if available(product) and bias.dtype == torch.float32:
+    if can_use_training_kernel(product) and bias.dtype == torch.float32:
         slopes = torch.empty_like(product)
         rows = (targets, log_normalizer, upstream.contiguous(), slopes)
         sums = _by_rows("slopes_of", product, bias, rows, sums=True)
@@ -266,7 +266,7 @@ def _by_rows(
         arguments = [product[first:], bias, *(x[first:] for x in rows)]
         if sums:
             arguments.append(totals[parts.index(first)])
-        call(name, product, last - first, product.shape[1], *arguments)
+        call_kernel(name, product, last - first, product.shape[1], *arguments)
 
     in_threads(parts, part)
     return totals.sum(0)

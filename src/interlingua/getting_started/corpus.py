@@ -13,11 +13,11 @@ from interlingua.errors import DataError
 from interlingua.getting_started.catalogues import (
     ENGLISH,
     SENTENCE_WORDS,
-    Source,
+    CatalogueSource,
     is_sentence,
     read_catalogues,
 )
-from interlingua.getting_started.scores import Kind
+from interlingua.getting_started.scores import LineKind
 from interlingua.preparation.config import (
     PrepareConfig,
     SourceConfig,
@@ -30,8 +30,8 @@ MIN_SENTENCES = 100
 """Distinct sentences a language needs to take part."""
 
 
-def collect(
-    sources: Iterable[Source], folder: Path, *, progress: Progress
+def collect_bitexts(
+    sources: Iterable[CatalogueSource], folder: Path, *, progress: Progress
 ) -> dict[str, dict[str, Path]]:
     """Read all catalogues and write one bitext per source and language.
 
@@ -83,9 +83,9 @@ def collect(
     return {name: _write(chosen, folder / _folder_name(name)) for name, chosen in found.items()}
 
 
-def prepare_config(
+def quickstart_corpus_config(
     bitexts: Mapping[str, Mapping[str, Path]],
-    sources: Sequence[Source],
+    sources: Sequence[CatalogueSource],
     output: Path,
     *,
     vocabulary_size: int,
@@ -124,7 +124,7 @@ def prepare_config(
     )
 
 
-def split_kinds(heldout: Path, output: Path) -> dict[Kind, Path]:
+def split_kinds(heldout: Path, output: Path) -> dict[LineKind, Path]:
     """Parts the held-out pairs into sentences and names.
 
     Args:
@@ -135,11 +135,11 @@ def split_kinds(heldout: Path, output: Path) -> dict[Kind, Path]:
     Returns:
         the folder of each kind that has any.
     """
-    folders: dict[Kind, Path] = {}
+    folders: dict[LineKind, Path] = {}
     for file in pair_files(heldout):
-        parts: dict[Kind, list[str]] = {"sentences": [], "names": []}
+        parts: dict[LineKind, list[str]] = {"sentences": [], "names": []}
         for foreign, english in zip(*read_pair_file(file), strict=True):
-            kind: Kind = "sentences" if is_sentence(english) else "names"
+            kind: LineKind = "sentences" if is_sentence(english) else "names"
             parts[kind].append(f"{foreign}\t{english}\n")
         for kind, lines in parts.items():
             # With one candidate every query finds its translation.

@@ -8,19 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.corpus.formats.evaluation_sets import pair_files, read_pair_file
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.evaluation.metrics.retrieval import nearest_both_ways
 from interlingua.storage.arrays import normalize_rows
 
-SHOWN_LANGUAGES = (
+_SHOWN_LANGUAGES = (
     "rus_Cyrl", "jpn_Jpan", "arb_Arab", "zho_Hans", "hin_Deva", "kor_Hang", "ell_Grek", "ukr_Cyrl",
     "pes_Arab", "deu_Latn", "tur_Latn", "spa_Latn", "fra_Latn",
 )  # fmt: skip
-MOST_LANGUAGES = 6
-"""Shown for each sentence, those of ``SHOWN_LANGUAGES`` first."""
-WORDS = range(5, 13)
+_MOST_LANGUAGES = 6
+"""Shown for each sentence, those of ``_SHOWN_LANGUAGES`` first."""
+_WORDS = range(5, 13)
 _PLAIN_WORD = re.compile(r"[^\W\d_][a-z']*[,.?!]?")
 
 
@@ -55,11 +55,11 @@ def demonstrate(encoder: TextEncoder, folder: Path, *, queries: int = 4) -> list
         queries: sentences to show.
     """
     texts = _read(folder)
-    chosen = [code for code in SHOWN_LANGUAGES if code in texts]
+    chosen = [code for code in _SHOWN_LANGUAGES if code in texts]
     others = [code for code in texts if code not in chosen]
     # Those with most messages first. Twice as many as are shown, as not all have every sentence.
     chosen += sorted(others, key=lambda code: -len(texts[code]))
-    chosen = chosen[: 2 * MOST_LANGUAGES]
+    chosen = chosen[: 2 * _MOST_LANGUAGES]
     english = _shared_sentences([texts[code] for code in chosen], queries)
     if not english:
         return []
@@ -71,12 +71,12 @@ def demonstrate(encoder: TextEncoder, folder: Path, *, queries: int = 4) -> list
         nearest, _ = nearest_both_ways(english_vectors, vectors)
         for row, sentence in enumerate(english):
             translation = texts[code].get(sentence)
-            if translation is None or len(found[row]) == MOST_LANGUAGES:
+            if translation is None or len(found[row]) == _MOST_LANGUAGES:
                 continue
             best = int(nearest[row])
             found[row].append(
                 Neighbor(
-                    language=resolve(code).name,
+                    language=resolve_language(code).name,
                     text=candidates[best],
                     cosine=float(english_vectors[row] @ vectors[best]),
                     right=candidates[best] == translation,
@@ -91,7 +91,9 @@ def _read(folder: Path) -> dict[str, dict[str, str]]:
     texts = {}
     for file in pair_files(folder):
         foreign, english = read_pair_file(file)
-        texts[resolve(file.source_language).code] = dict(zip(english, foreign, strict=True))
+        texts[resolve_language(file.source_language).code] = dict(
+            zip(english, foreign, strict=True)
+        )
     return texts
 
 
@@ -105,4 +107,4 @@ def _shared_sentences(texts: Sequence[Mapping[str, str]], count: int) -> list[st
 def _is_readable(message: str) -> bool:
     """Return whether it has plain words only: no quotes, numbers or rests of placeholders."""
     words = message.split()
-    return len(words) in WORDS and all(map(_PLAIN_WORD.fullmatch, words))
+    return len(words) in _WORDS and all(map(_PLAIN_WORD.fullmatch, words))

@@ -9,7 +9,7 @@ from typing import Any
 
 from interlingua.config import to_mapping
 from interlingua.errors import TaskError
-from interlingua.getting_started.catalogues import Source
+from interlingua.getting_started.catalogues import CatalogueSource
 from interlingua.getting_started.demo import Demonstration
 from interlingua.getting_started.scores import MIN_MESSAGES, Average, LanguageScore, Script
 from interlingua.report.pages import render_page
@@ -29,7 +29,7 @@ class QuickstartFindings:
     """ISO 8601, UTC."""
     seconds: Mapping[str, float]
     """Wall time of each part."""
-    sources: Sequence[Source]
+    sources: Sequence[CatalogueSource]
     unavailable: Mapping[str, str]
     """Packages that couldn't be fetched, with pip's complaint."""
     languages: int
@@ -74,7 +74,7 @@ class QuickstartFindings:
             )
 
 
-def write_json(findings: QuickstartFindings, path: Path) -> None:
+def write_findings(findings: QuickstartFindings, path: Path) -> None:
     """Write the findings as JSON: fractions, never percent."""
     write_record(path, QUICKSTART, to_mapping(findings))
 
@@ -84,7 +84,7 @@ def write_html(findings: QuickstartFindings, path: Path) -> None:
     page = render_page(
         "quickstart.html",
         findings=findings,
-        headline=headline(findings),
+        headline=findings_headline(findings),
         verdict=verdict(findings),
         scripts=SCRIPTS,
         min_messages=MIN_MESSAGES,
@@ -99,7 +99,7 @@ def write_html(findings: QuickstartFindings, path: Path) -> None:
         file.write(page)
 
 
-def headline(findings: QuickstartFindings) -> str:
+def findings_headline(findings: QuickstartFindings) -> str:
     """The result in one sentence."""
     # Across scripts, where nothing but what was learned can match.
     other = findings.average("sentences", "other")
@@ -128,7 +128,7 @@ def verdict(findings: QuickstartFindings) -> str:
     return " ".join(parts)
 
 
-def sources_table(sources: Sequence[Source]) -> Table:
+def sources_table(sources: Sequence[CatalogueSource]) -> Table:
     """Return where the text comes from, under which license."""
     rows = []
     for source in sources:

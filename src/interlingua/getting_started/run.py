@@ -24,28 +24,42 @@ from interlingua.encoder.directories.model_directory import MODEL_ENTRIES, is_ou
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.getting_started import tables
-from interlingua.getting_started.catalogues import Package, Source, fetch, packages
-from interlingua.getting_started.corpus import collect, prepare_config, split_kinds
+from interlingua.getting_started.catalogues import (
+    CatalogueSource,
+    Package,
+    fetch_catalogues,
+    packages,
+)
+from interlingua.getting_started.corpus import (
+    collect_bitexts,
+    quickstart_corpus_config,
+    split_kinds,
+)
 from interlingua.getting_started.demo import Demonstration, demonstrate
-from interlingua.getting_started.report import QuickstartFindings, write_html, write_json
-from interlingua.getting_started.scores import Kind, LanguageScore, averages, score
-from interlingua.getting_started.training import MAX_TOKENS, VOCABULARY_SIZE, recipe
-from interlingua.preparation.pipeline import prepare
-from interlingua.runtime.progress import shown
+from interlingua.getting_started.report import QuickstartFindings, write_findings, write_html
+from interlingua.getting_started.scores import (
+    LanguageScore,
+    LineKind,
+    averages,
+    score_with_baselines,
+)
+from interlingua.getting_started.training import MESSAGE_MAX_TOKENS, VOCABULARY_SIZE, recipe
+from interlingua.preparation.pipeline import prepare_corpus
+from interlingua.runtime.progress import make_progress
 from interlingua.storage.files import atomic_directory, remove_entries
 from interlingua.storage.formats import QUICKSTART
 from interlingua.storage.json_text import json_lines
 from interlingua.storage.locks import exclusive
 from interlingua.storage.record import holds_record, write_record
 from interlingua.training.budget import BudgetError
-from interlingua.training.loop import train
+from interlingua.training.loop import run_training
 from interlingua.training.result import TrainResult
 
 MEASURE_SECONDS = 35.0
 """Set aside for measuring and reporting, but no more than ``MEASURE_SHARE`` of the budget."""
 MEASURE_SHARE = 0.2
 MIN_TRAIN_SECONDS = 5.0
-RECORD = "quickstart.json"
+_RECORD = "quickstart.json"
 _LANGUAGE = r"[a-z]{3}(_[A-Z][a-z]{3})?"
 COLLECTED = rf"\w+/{_LANGUAGE}-{_LANGUAGE}\.tsv"
 HELDOUT = rf"(sentences|names)/{_LANGUAGE}-{_LANGUAGE}\.tsv"
@@ -89,7 +103,7 @@ class Stopwatch:
         self.seconds[part] = round(time.perf_counter() - start, 2)
 
 
-def quickstart(settings: Settings, *, console: Console | None = None) -> QuickstartFindings:
+def show_quickstart(settings: Settings, *, console: Console | None = None) -> QuickstartFindings:
     """Do the whole job and show it.
 
     The output folder gets ``collected/``, ``corpus/``, ``heldout/``, ``run/``, ``model/``,
@@ -117,22 +131,24 @@ def _quickstart(settings: Settings, console: Console) -> QuickstartFindings:
     # Before anything is written: the folder may hold a user's own files.
     _claim(output)
     with watch.time("collect"):
-        tables.heading(console, 1, "Collecting translations from the catalogues of public packages")
+        tables.print_heading(
+            console, 1, "Collecting translations from the catalogues of public packages"
+        )
         sources, unavailable = _sources(settings)
         bitexts = _collect(sources, output)
         tables.show_sources(console, sources, unavailable)
     with watch.time("prepare"):
-        tables.heading(
+        tables.print_heading(
             console, 2, "Preparing: cleaning, deduplication, held-out messages, vocabulary"
         )
         manifest, folders = _prepare(bitexts, sources, output)
         tables.show_corpus(console, manifest)
     with watch.time("train"):
-        tables.heading(console, 3, "Training an EMS encoder from scratch")
+        tables.print_heading(console, 3, "Training an EMS encoder from scratch")
         # Training gets the time that the parts before it have left.
         result = _train(settings, output, settings.budget_seconds - watch.total)
     with watch.time("measure"):
-        tables.heading(console, 4, "Measuring retrieval on messages that training never saw")
+        tables.print_heading(console, 4, "Measuring retrieval on messages that training never saw")
         parameters, scores, demonstrations = _measure(result, folders, output)
     findings = QuickstartFindings(
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -152,7 +168,7 @@ def _quickstart(settings: Settings, console: Console) -> QuickstartFindings:
         commands=_commands(output),
         versions=_versions(),
     )
-    write_json(findings, output / RECORD)
+    write_findings(findings, output / _RECORD)
     write_html(findings, output / "report.html")
     tables.show_findings(console, findings, output)
     return findings
@@ -163,18 +179,18 @@ def _claim(output: Path) -> None:
 
     Refuses one that holds other files.
     """
-    names = ("collected", "corpus", "heldout", "run", "model", "results", RECORD, "report.html")
+    names = ("collected", "corpus", "heldout", "run", "model", "results", _RECORD, "report.html")
     there = [name for name in names if (output / name).exists()]
-    if there and not holds_record(output / RECORD, QUICKSTART):
+    if there and not holds_record(output / _RECORD, QUICKSTART):
         raise ConfigError(
             f"{output} holds other files ({', '.join(there)}), which would be lost; name another"
             " folder"
         )
     # By this file the next run recognizes the folder, also where this one is stopped.
-    write_record(output / RECORD, QUICKSTART, {"finished": False})
+    write_record(output / _RECORD, QUICKSTART, {"finished": False})
 
 
-def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
+def _sources(settings: Settings) -> tuple[list[CatalogueSource], dict[str, str]]:
     """Fetched packages and the user's folders.
 
     What can't be fetched is not an error while anything is left.
@@ -183,12 +199,12 @@ def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
     if requested is None:
         requested = packages()
     cache = settings.cache.expanduser()
-    sources: list[Source] = []
+    sources: list[CatalogueSource] = []
     unavailable: dict[str, str] = {}
     if requested:
-        with shown() as progress:
-            sources, unavailable = fetch(requested, cache, progress=progress)
-    sources += [Source(name=str(folder), folder=folder) for folder in settings.catalogues]
+        with make_progress() as progress:
+            sources, unavailable = fetch_catalogues(requested, cache, progress=progress)
+    sources += [CatalogueSource(name=str(folder), folder=folder) for folder in settings.catalogues]
     if not sources:
         why = next(iter(unavailable.values()), "none was named")
         raise DataError(
@@ -197,20 +213,24 @@ def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
     return sources, unavailable
 
 
-def _collect(sources: Sequence[Source], output: Path) -> dict[str, dict[str, Path]]:
+def _collect(sources: Sequence[CatalogueSource], output: Path) -> dict[str, dict[str, Path]]:
     # An earlier run may have had sources that this one has not.
     remove_entries(output / "collected", COLLECTED)
-    with shown() as progress:
-        return collect(sources, output / "collected", progress=progress)
+    with make_progress() as progress:
+        return collect_bitexts(sources, output / "collected", progress=progress)
 
 
 def _prepare(
-    bitexts: Mapping[str, Mapping[str, Path]], sources: Sequence[Source], output: Path
-) -> tuple[Manifest, dict[Kind, Path]]:
-    config = prepare_config(
-        bitexts, sources, output / "corpus", vocabulary_size=VOCABULARY_SIZE, max_tokens=MAX_TOKENS
+    bitexts: Mapping[str, Mapping[str, Path]], sources: Sequence[CatalogueSource], output: Path
+) -> tuple[Manifest, dict[LineKind, Path]]:
+    config = quickstart_corpus_config(
+        bitexts,
+        sources,
+        output / "corpus",
+        vocabulary_size=VOCABULARY_SIZE,
+        max_tokens=MESSAGE_MAX_TOKENS,
     )
-    manifest = prepare(config, overwrite=True, progress=True)
+    manifest = prepare_corpus(config, overwrite=True, progress=True)
     # Prepare holds sentences and names out together; they are scored apart.
     remove_entries(output / "heldout", HELDOUT)
     folders = split_kinds(output / "corpus" / "heldout", output / "heldout")
@@ -236,7 +256,7 @@ def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult
         budget_seconds=seconds if settings.steps is None else None,
     )
     try:
-        result = train(config, resume="never", progress=True)
+        result = run_training(config, resume="never", progress=True)
     # Its message names the key of a config, which the user of this command has not written.
     except BudgetError as error:
         # What the other parts take, and one step.
@@ -253,7 +273,7 @@ def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult
 
 
 def _measure(
-    result: TrainResult, folders: Mapping[Kind, Path], output: Path
+    result: TrainResult, folders: Mapping[LineKind, Path], output: Path
 ) -> tuple[int, list[LanguageScore], list[Demonstration]]:
     """The number of weights, the scores and the demonstrations."""
     assert result.model is not None
@@ -263,8 +283,8 @@ def _measure(
     ) as folder:
         shutil.copytree(result.model, folder, dirs_exist_ok=True)
     encoder = Encoder.load(output / "model")
-    with shown() as progress, _errors_only():
-        scores = score(
+    with make_progress() as progress, _errors_only():
+        scores = score_with_baselines(
             encoder,
             folders,
             name=model_name(str(output / "model")),

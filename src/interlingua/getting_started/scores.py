@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.corpus.formats.evaluation_sets import pair_files, read_pair_file
-from interlingua.encoder.model_info import describe
+from interlingua.encoder.model_info import describe_encoder
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.evaluation.scores import TaskResult
-from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.suite import evaluate_suite
 from interlingua.getting_started.baselines import random_accuracy, tfidf_accuracy
 from interlingua.runtime.progress import SILENT, Progress
 
-Kind = Literal["sentences", "names"]
+LineKind = Literal["sentences", "names"]
 Script = Literal["other", "latin"]
 MIN_MESSAGES = 100
 """A language counts in the averages from this many held-out messages on."""
@@ -34,7 +34,7 @@ class LanguageScore:
     name: str
     """``German``."""
     script: Script
-    kind: Kind
+    kind: LineKind
     messages: int
     """Held-out messages; also the number of candidates."""
     random: float
@@ -65,7 +65,7 @@ class Average:
     """Unweighted means over languages of one kind of script with ``MIN_MESSAGES`` or more."""
 
     script: Script
-    kind: Kind
+    kind: LineKind
     languages: int
     random: float
     tfidf: float
@@ -79,9 +79,9 @@ class Average:
         return self.model / self.tfidf
 
 
-def score(
+def score_with_baselines(
     encoder: TextEncoder,
-    folders: Mapping[Kind, Path],
+    folders: Mapping[LineKind, Path],
     *,
     name: str,
     output: Path,
@@ -98,9 +98,9 @@ def score(
     """
     scores: list[LanguageScore] = []
     for kind, folder in folders.items():
-        model = describe(encoder, name=name)
+        model = describe_encoder(encoder, name=name)
         # The task gives both directions of P@1 for each language.
-        results = evaluate(
+        results = evaluate_suite(
             encoder, ["tatoeba"], folder, output=output, model=model, progress=progress
         )
         scores += _baseline_scores(results[0], kind, folder)
@@ -111,7 +111,7 @@ def averages(scores: Sequence[LanguageScore]) -> list[Average]:
     """Sentences first, other scripts first; a group without languages is left out."""
     found = []
     # In the order in which tables show them.
-    kinds: tuple[Kind, ...] = ("sentences", "names")
+    kinds: tuple[LineKind, ...] = ("sentences", "names")
     scripts: tuple[Script, ...] = ("other", "latin")
     for kind in kinds:
         for script in scripts:
@@ -121,7 +121,7 @@ def averages(scores: Sequence[LanguageScore]) -> list[Average]:
     return found
 
 
-def _average(script: Script, kind: Kind, group: Sequence[LanguageScore]) -> Average:
+def _average(script: Script, kind: LineKind, group: Sequence[LanguageScore]) -> Average:
     return Average(
         script=script,
         kind=kind,
@@ -132,13 +132,13 @@ def _average(script: Script, kind: Kind, group: Sequence[LanguageScore]) -> Aver
     )
 
 
-def _baseline_scores(result: TaskResult, kind: Kind, folder: Path) -> list[LanguageScore]:
+def _baseline_scores(result: TaskResult, kind: LineKind, folder: Path) -> list[LanguageScore]:
     """The task's own scores of each language next to those of the baselines."""
     # The task names its subsets by the files.
     files = {file.name: file for file in pair_files(folder)}
     scores = []
     for subset in result.subsets:
-        language = resolve(subset.languages[0])
+        language = resolve_language(subset.languages[0])
         scores.append(
             LanguageScore(
                 code=language.code,

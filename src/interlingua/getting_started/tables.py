@@ -8,14 +8,14 @@ from pathlib import Path
 from rich.console import Console
 
 from interlingua.corpus.manifest import Manifest
-from interlingua.getting_started.catalogues import Source
+from interlingua.getting_started.catalogues import CatalogueSource
 from interlingua.getting_started.demo import Demonstration
 from interlingua.getting_started.report import (
     SCRIPTS,
     QuickstartFindings,
     averages_table,
     best_first,
-    headline,
+    findings_headline,
     sources_table,
     verdict,
 )
@@ -24,13 +24,13 @@ from interlingua.report.tables import Table
 from interlingua.runtime import duration
 
 
-def heading(console: Console, number: int, text: str) -> None:
+def print_heading(console: Console, number: int, text: str) -> None:
     """Announce a part of the job."""
     console.print(f"\n[bold]{number}/4  {text}[/bold]")
 
 
 def show_sources(
-    console: Console, sources: Sequence[Source], unavailable: Mapping[str, str]
+    console: Console, sources: Sequence[CatalogueSource], unavailable: Mapping[str, str]
 ) -> None:
     """Where the text comes from, under which license."""
     console.print(sources_table(sources).terminal())
@@ -62,7 +62,7 @@ def show_findings(console: Console, findings: QuickstartFindings, output: Path) 
     )
     for demonstration in findings.demonstrations:
         _show_demonstration(console, demonstration)
-    console.print(f"\n[bold]{headline(findings)}.[/bold]")
+    console.print(f"\n[bold]{findings_headline(findings)}.[/bold]")
     seconds = sum(findings.seconds.values())
     console.print(f"{duration(seconds)} in all. Report: {output / 'report.html'}", markup=False)
     console.print("\n[bold]Next[/bold]")

@@ -16,7 +16,7 @@ from interlingua.training.config import (
 from interlingua.training.feeds.data_config import DataConfig
 
 VOCABULARY_SIZE = 8_000
-MAX_TOKENS = 96
+MESSAGE_MAX_TOKENS = 96
 """Of a message; one in a hundred is longer and is cut."""
 
 
@@ -50,7 +50,7 @@ def recipe(
             intermediate_size=256,
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
-            max_position_embeddings=MAX_TOKENS,
+            max_position_embeddings=MESSAGE_MAX_TOKENS,
         ),
         method=MethodConfig(
             name="ems",

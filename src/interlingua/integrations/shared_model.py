@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.retrieval.indexed_model import IndexedModel
@@ -65,7 +65,7 @@ class SearchModel:
     ) -> None:
         self.language = ""
         if language is not None:
-            self.language = resolve(language).code
+            self.language = resolve_language(language).code
         self._model = IndexedModel(shared_encoder(model, device), model, dtype=dtype)
 
     def embed_passages(self, texts: Sequence[str]) -> Float32[ndarray, "n d"]:

@@ -21,8 +21,8 @@ from typing import NamedTuple
 from interlingua.config.registry import did_you_mean
 from interlingua.errors import ConfigError
 
-VARIABLE = "INTERLINGUA_KERNELS"
-VARIANTS = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2", "i8mm", "dotprod", "neon")
+KERNELS_VARIABLE = "INTERLINGUA_KERNELS"
+KERNEL_VARIANTS = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2", "i8mm", "dotprod", "neon")
 """Best first. For x86-64: AVX-512 with VNNI and BF16, with AMX's tiles and without; AVX-512 with
 VNNI alone; AVX2 with AVX-VNNI; AVX2 alone. For AArch64: NEON with products of small matrices of
 bytes and of bfloats; with the dot product of bytes; NEON alone."""
@@ -30,7 +30,7 @@ ELF_HEAD_BYTES = 64
 ELF_CLASS = b"\x02\x01"
 """64 bits, the lowest byte first."""
 UNMEASURED = {"layers": ("i8mm",), "neighbors": ("amx", "i8mm"), "training": ("i8mm",)}
-"""By source: variants that were not timed on any processor yet. ``find`` takes one only if
+"""By source: variants that were not timed on any processor yet. ``find_library`` takes one only if
 ``INTERLINGUA_KERNELS`` names it."""
 SOURCES = ("layers", "neighbors", "training")
 
@@ -43,23 +43,23 @@ class Kernel(NamedTuple):
 
 
 def library(name: str) -> ctypes.CDLL | None:
-    """The compiled ``name.c``, see ``find``."""
-    kernel = find(name)
+    """The compiled ``name.c``, see ``find_library``."""
+    kernel = find_library(name)
     if kernel is None:
         return None
     return kernel.library
 
 
 def variant(name: str) -> str | None:
-    """Which variant of the compiled ``name.c`` is used, see ``find``."""
-    kernel = find(name)
+    """Which variant of the compiled ``name.c`` is used, see ``find_library``."""
+    kernel = find_library(name)
     if kernel is None:
         return None
     return kernel.variant
 
 
 @functools.cache
-def find(name: str) -> Kernel | None:
+def find_library(name: str) -> Kernel | None:
     """The best measured variant of the compiled ``name.c``, or the one that the user names.
 
     None where none was built, or of an older source; where this processor can't run it, or it is
@@ -71,7 +71,7 @@ def find(name: str) -> Kernel | None:
     """
     for candidate in wanted_variants():
         # Best by design need not be best in time, so what was not measured is not chosen.
-        is_named = os.environ.get(VARIABLE) == candidate
+        is_named = os.environ.get(KERNELS_VARIABLE) == candidate
         if candidate in UNMEASURED.get(name, ()) and not is_named:
             continue
         loaded = _load(Path(__file__).with_name(f"{name}.c"), candidate)
@@ -88,15 +88,16 @@ def wanted_variants() -> tuple[str, ...]:
     Raises:
         ConfigError: it names no variant.
     """
-    value = os.environ.get(VARIABLE, "")
+    value = os.environ.get(KERNELS_VARIABLE, "")
     if value in ("", "1"):
-        return VARIANTS
+        return KERNEL_VARIANTS
     if value == "0":
         return ()
-    if value not in VARIANTS:
-        hint = did_you_mean(value, VARIANTS)
+    if value not in KERNEL_VARIANTS:
+        hint = did_you_mean(value, KERNEL_VARIANTS)
         raise ConfigError(
-            f"{VARIABLE}: no variant {value!r}{hint}; expected 0, 1, {', '.join(VARIANTS)}"
+            f"{KERNELS_VARIABLE}: no variant {value!r}{hint}; expected 0, 1, "
+            f"{', '.join(KERNEL_VARIANTS)}"
         )
     return (value,)
 
@@ -107,14 +108,14 @@ def _load(source: Path, variant: str) -> ctypes.CDLL | None:
     if not path.is_file():
         return None
     # Before it is mapped: of a file that was cut short the system would kill this process.
-    problem = damage(path)
+    problem = find_library_damage(path)
     if problem is None:
         try:
             loaded = ctypes.CDLL(str(path))
             loaded.digest.restype = ctypes.c_uint32
             # Of another source, or for instructions that this processor lacks: no fault, so that
             # the next variant is tried without a line.
-            if loaded.digest() == digest(source) and loaded.supported():
+            if loaded.digest() == source_digest(source) and loaded.supported():
                 return loaded
             return None
         except OSError:  # built for another machine
@@ -128,7 +129,7 @@ def _load(source: Path, variant: str) -> ctypes.CDLL | None:
     return None
 
 
-def damage(path: Path) -> str | None:
+def find_library_damage(path: Path) -> str | None:
     """Why the file of a library must not be mapped into memory, or None.
 
     The system maps a library without looking at its length: one that was cut kills the process when
@@ -150,7 +151,7 @@ def damage(path: Path) -> str | None:
     return None
 
 
-def digest(source: Path) -> int:
+def source_digest(source: Path) -> int:
     """Of a source and all headers, so that a library of older ones is noticed."""
     headers = sorted(source.parent.glob("*.h"))
     return zlib.crc32(b"".join(path.read_bytes() for path in (source, *headers)))

@@ -18,11 +18,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from interlingua.kernels import VARIABLE, library, variant
+from interlingua.kernels import KERNELS_VARIABLE, library, variant
 
-TYPES = {torch.float32: 0, torch.bfloat16: 1}
+_TYPES = {torch.float32: 0, torch.bfloat16: 1}
 """Of activations; as in training.c."""
-FUNCTIONS = {
+_FUNCTIONS = {
     "residual_norm": "..aaf.ff.aaf",
     "residual_norm_back": "..aaf.faafff",
     "activation": "...afa",
@@ -33,7 +33,7 @@ FUNCTIONS = {
     "slopes_of": "..afiffaf",
 }
 """What each argument of a function points to: activations, float32, int64; a dot = not a tensor."""
-SIZES = {
+_SIZES = {
     "residual_norm": "..nnw.ww.nnr",
     "residual_norm_back": "..nnr.wnnwww",
     "activation": "...nwn",
@@ -47,14 +47,14 @@ rows x columns.
 The two numbers stand before the first tensor. Those of ``attention`` are in its own struct, see
 ``encoder/executors/fused.py``.
 """
-MEASURED = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2")
+_MEASURED = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2")
 """Variants that were seen to be no slower than torch; without a trial another one is used only
 where ``INTERLINGUA_KERNELS`` names it."""
 MIN_ELEMENTS = 1 << 17
 """Fewer activations than this are not worth a thread of their own."""
 
 
-class Chosen:
+class ChosenKernel:
     """Who makes the passes of training in this process.
 
     One for the whole process, as the backward pass runs in threads of torch's own.
@@ -67,7 +67,7 @@ class Chosen:
         self.executor: str | None = None
 
 
-chosen = Chosen()
+chosen = ChosenKernel()
 
 
 @contextlib.contextmanager
@@ -89,19 +89,19 @@ def runs_here() -> bool:
 def is_kernel_preferred() -> bool:
     """Whether the kernel is used where no trial was made: it was measured, or the user names it."""
     used = variant("training")
-    return used in MEASURED or used == os.environ.get(VARIABLE)
+    return used in _MEASURED or used == os.environ.get(KERNELS_VARIABLE)
 
 
-def available(like: Tensor) -> bool:
+def can_use_training_kernel(like: Tensor) -> bool:
     """Return whether the kernel runs here and is chosen, for activations of this kind."""
-    if like.device.type != "cpu" or like.dtype not in TYPES or not runs_here():
+    if like.device.type != "cpu" or like.dtype not in _TYPES or not runs_here():
         return False
     if chosen.executor is None:
         return is_kernel_preferred()
     return chosen.executor == "kernel"
 
 
-def call(name: str, like: Tensor, *arguments: Any) -> None:
+def call_kernel(name: str, like: Tensor, *arguments: Any) -> None:
     """Call a function of the kernel on activations of the type of ``like``.
 
     Tensors are passed by their address, whole numbers as 64 bits.
@@ -115,14 +115,14 @@ def call(name: str, like: Tensor, *arguments: Any) -> None:
     kernel = library("training")
     assert kernel is not None
     dtypes = {"a": like.dtype, "f": torch.float32, "i": torch.int64}
-    for kind, value in zip(FUNCTIONS[name], arguments, strict=True):
+    for kind, value in zip(_FUNCTIONS[name], arguments, strict=True):
         if isinstance(value, Tensor) or kind != ".":
             _check(name, value, dtypes.get(kind))
-    if name in SIZES:
+    if name in _SIZES:
         _check_sizes(name, arguments)
     values = map(_as_c_value, arguments)
     # Every function returns 0, or else had no memory.
-    if getattr(kernel, name)(ctypes.c_int64(TYPES[like.dtype]), *values):
+    if getattr(kernel, name)(ctypes.c_int64(_TYPES[like.dtype]), *values):
         raise MemoryError(f"no memory for {name} in a batch; lower run.micro_batch_size")
 
 
@@ -152,7 +152,7 @@ def _check(name: str, value: Any, dtype: torch.dtype | None) -> None:
 
 def _check_sizes(name: str, arguments: tuple[Any, ...]) -> None:
     """Refuse tensors that end before the last number that the function takes from them."""
-    sizes = SIZES[name]
+    sizes = _SIZES[name]
     # The dots before the first letter are the numbers before the first tensor.
     first_tensor = len(sizes) - len(sizes.lstrip("."))
     rows, width = arguments[first_tensor - 2 : first_tensor]

@@ -18,7 +18,7 @@ import torch
 from interlingua.batches.sentences import by_pivot
 from interlingua.batches.tokens import ParallelBatch
 from interlingua.config import MANY, Between, CheckedSettings, refuse_unread
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.method_options import PositiveWeight
 from interlingua.encoder.encoder import Encoder
 from interlingua.functional.distillation import mean_squared_error
@@ -85,7 +85,7 @@ class Calibrated(Objective):
         super().__init__(config, encoder)
         compensated = config.compensated_average
         self.teacher = EmaTeacher(encoder, dropout=config.teacher_dropout, compensated=compensated)
-        self.pivot = resolve(config.pivot).code
+        self.pivot = resolve_language(config.pivot).code
 
     @property
     def decay(self) -> float:

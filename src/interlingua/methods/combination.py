@@ -20,7 +20,7 @@ from torch import nn
 from interlingua.batches.feeds import FEEDS, FeedName
 from interlingua.config import CheckedSettings, to_mapping, with_absolute_paths
 from interlingua.config.method_options import read_options
-from interlingua.config.registry import METHODS, resolve
+from interlingua.config.registry import METHODS, resolve_name
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.shared_passes import SharedPasses
 from interlingua.errors import ConfigError
@@ -28,7 +28,7 @@ from interlingua.methods.objective import LabelKind, LossOutput, Objective
 from interlingua.storage.files import PathLike
 
 
-class Term(NamedTuple):
+class CombinedMethod(NamedTuple):
     """One of the methods of a combination."""
 
     method: type[Objective]
@@ -37,7 +37,7 @@ class Term(NamedTuple):
     weight: float
 
 
-def read_term(label: str, table: Any) -> Term:
+def read_term(label: str, table: Any) -> CombinedMethod:
     """Read ``[method.terms.LABEL]``.
 
     Args:
@@ -59,7 +59,7 @@ def read_term(label: str, table: Any) -> Term:
             f"{where}: a label is made of letters, digits and underscores; got {label!r}"
         )
     try:
-        method: type[Objective] = resolve(METHODS, table["method"])
+        method: type[Objective] = resolve_name(METHODS, table["method"])
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
     weight = table.get("weight", 1.0)
@@ -67,10 +67,10 @@ def read_term(label: str, table: Any) -> Term:
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
         raise ConfigError(f"{where}: weight is {weight!r}; it must be a number above 0")
     options = {name: value for name, value in table.items() if name not in ("method", "weight")}
-    return Term(method, read_options(method.Config, options, where=where), float(weight))
+    return CombinedMethod(method, read_options(method.Config, options, where=where), float(weight))
 
 
-def with_absolute_values(table: Mapping[str, Any], term: Term) -> dict[str, Any]:
+def with_absolute_values(table: Mapping[str, Any], term: CombinedMethod) -> dict[str, Any]:
     """The table with absolute paths, so that it means the same in the run's folder.
 
     Args:
@@ -122,7 +122,7 @@ class CombinationConfig(CheckedSettings):
                 f"terms.{savers[0]} and terms.{savers[1]} save a model each; a run leaves one model"
             )
 
-    def resolved(self) -> dict[str, Term]:
+    def resolved(self) -> dict[str, CombinedMethod]:
         """The terms with their methods and options read.
 
         Raises:

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from interlingua.batches.masking import IGNORED, mlm_mask
 from interlingua.batches.sentences import by_pivot, join
-from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
+from interlingua.batches.tokens import BatchPosition, ParallelBatch, TokenBatch
 from interlingua.config import CheckedSettings, refuse_unread
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.method_options import Layers, Share, Temperature, Weight
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pooling import HiddenStates
@@ -124,7 +124,7 @@ class DAP(Objective):
                 f"head_layers is {config.head_layers}, but the encoder has {layers} to begin with;"
                 " lower it"
             )
-        self.pivot = resolve(config.pivot).code
+        self.pivot = resolve_language(config.pivot).code
         self.project: nn.Module = nn.Identity()
         if config.tr_weight and config.projection:
             self.project = nn.Sequential(nn.Linear(encoder.dim, encoder.dim), nn.Tanh())
@@ -142,7 +142,7 @@ class DAP(Objective):
             named = config.languages or sorted(encoder.vocabulary.language_tags)
             if not named:
                 raise ConfigError("the vocabulary has no language tags; set method.languages")
-            codes = tuple(dict.fromkeys(resolve(name).code for name in named))
+            codes = tuple(dict.fromkeys(resolve_language(name).code for name in named))
             self.tags = LanguageTags(codes, encoder.dim, dropout=0.0, normalize=False)
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
@@ -210,8 +210,8 @@ class DAP(Objective):
                 assert self.tags is not None
                 language = self.tags(tag_rows)
             rows = head(
-                states_of(both, hidden, read),
-                states_of(both, hidden, predicted),
+                sentence_states(both, hidden, read),
+                sentence_states(both, hidden, predicted),
                 arrangement,
                 language=language,
             )
@@ -235,7 +235,7 @@ class DAP(Objective):
             (range(size, size + half), range(half)),
         ]
 
-    def labels(self, targets: TokenBatch, place: Place) -> Tensor:
+    def labels(self, targets: TokenBatch, place: BatchPosition) -> Tensor:
         """Tokens to be predicted, what closes a sentence included.
 
         ``IGNORED`` at those that are shown.
@@ -260,7 +260,7 @@ def sentences_of(batch: TokenBatch, rows: range) -> TokenBatch:
     )
 
 
-def states_of(batch: TokenBatch, hidden: HiddenStates, rows: range) -> Float[Tensor, "t d"]:
+def sentence_states(batch: TokenBatch, hidden: HiddenStates, rows: range) -> Float[Tensor, "t d"]:
     """The states of consecutive sentences."""
     start, end = int(batch.cu_seqlens[rows.start]), int(batch.cu_seqlens[rows.stop])
     return hidden.states[start:end]

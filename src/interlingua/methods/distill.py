@@ -19,15 +19,13 @@ from interlingua.batches.feeds import FeedName
 from interlingua.batches.sentences import by_pivot, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import CheckedSettings, PathText
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.method_options import Weight
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.functional.distillation import mean_squared_error
 from interlingua.methods.objective import LossOutput, Objective, Term, need_a_loss
-
-PROBE = "The mayor of Bonn (67) says: it's 7 o'clock - why don't we start?"
-"""Read back from the student's tokens, it must have the teacher's tokens that it has by itself."""
+from interlingua.methods.teachers.frozen_teachers import PROBE as PROBE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,7 +84,7 @@ class Distill(Objective):
 
     def __init__(self, config: DistillConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
-        self.pivot = resolve(config.pivot).code
+        self.pivot = resolve_language(config.pivot).code
         teacher = Encoder.load(config.teacher) if config.teacher else encoder.clone()
         self.teacher = teacher.float()
         self.teacher.requires_grad_(False)

@@ -22,7 +22,7 @@ from interlingua.batches.masking import coin_flips, one_token_mask
 from interlingua.batches.sentences import Meanings, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import Between, CheckedSettings, refuse_unread
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.method_options import Dim, Dropout, PositiveWeight, Temperature
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
@@ -151,7 +151,7 @@ class EMS(Objective):
     def __init__(self, config: EMSConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
         named = config.languages or sorted(encoder.vocabulary.language_tags)
-        languages = tuple(dict.fromkeys(resolve(name).code for name in named))
+        languages = tuple(dict.fromkeys(resolve_language(name).code for name in named))
         if config.generative != "none" and config.language_tag and not languages:
             raise ConfigError(
                 "the vocabulary has no language tags; set method.languages, or language_tag = false"

@@ -76,7 +76,7 @@ class InfoXLMConfig(TLMConfig):
         refuse_unread(self, "transform", reason="tlm_weight = 0 and mlm_weight = 0", when=neither)
 
 
-View = tuple[TokenBatch, Tensor | None]
+EncoderInput = tuple[TokenBatch, Tensor | None]
 """What an encoder reads, and its positions where they do not run on in each sequence."""
 
 
@@ -85,7 +85,7 @@ class InfoXLMInputs(NamedTuple):
 
     text: MaskedText
     """For the language models."""
-    views: tuple[View, View]
+    views: tuple[EncoderInput, EncoderInput]
     """For the contrast: the queries' sentences, and the keys'."""
 
 
@@ -137,7 +137,7 @@ class InfoXLM(TLM):
         pairs, sentences = self.feeds_of(batch)
         return InfoXLMInputs(self.masked(pairs, sentences), self.views(pairs))
 
-    def contrast(self, queries_of: View, keys_of: View) -> Float[Tensor, ""]:
+    def contrast(self, queries_of: EncoderInput, keys_of: EncoderInput) -> Float[Tensor, ""]:
         """L_XLCo: -log e^(q k+ / tau) / (e^(q k+ / tau) + sum over the queue).
 
         q is of the encoder, k of its slow copy.
@@ -161,7 +161,7 @@ class InfoXLM(TLM):
             queries, keys, self.queue[:size], temperature=self.config.temperature
         )
 
-    def views(self, pairs: ParallelBatch) -> tuple[View, View]:
+    def views(self, pairs: ParallelBatch) -> tuple[EncoderInput, EncoderInput]:
         """What the two encoders read: translations, by a coin one way or the other.
 
         Two pairs at a time with mixup.
@@ -186,7 +186,7 @@ class InfoXLM(TLM):
             return (queries, None), (keys, None)
         return self.mixed(queries, order_of_queries), self.mixed(keys, order_of_keys)
 
-    def mixed(self, side: TokenBatch, heads: list[bool]) -> View:
+    def mixed(self, side: TokenBatch, heads: list[bool]) -> EncoderInput:
         """Sentences 2i and 2i + 1 in one sequence, ordered by the coin of 2i.
 
         A last odd one stays out.

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from interlingua.batches.sentences import chained, join, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import Between, CheckedSettings, refuse_unread
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.method_options import Dim, Dropout, Heads, Layers
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
@@ -113,9 +113,9 @@ class LASER(Objective):
 
     def __init__(self, config: LASERConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
-        self.targets = {resolve(name).code for name in config.targets}
+        self.targets = {resolve_language(name).code for name in config.targets}
         named = config.languages or config.targets or sorted(encoder.vocabulary.language_tags)
-        codes = tuple(dict.fromkeys(resolve(name).code for name in named))
+        codes = tuple(dict.fromkeys(resolve_language(name).code for name in named))
         if config.language_dim and not codes:
             raise ConfigError(
                 "the vocabulary has no language tags; set method.languages, or language_dim = 0"

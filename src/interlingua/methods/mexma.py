@@ -31,7 +31,7 @@ from interlingua.functional.masked_lm import group_means, linear_cross_entropy
 from interlingua.functional.uniformity import koleo
 from interlingua.methods.heads.unmasking_head import Arrangement, UnmaskingHead, UnmaskingHeadConfig
 from interlingua.methods.objective import LossOutput, Objective, need_a_loss
-from interlingua.runtime.devices import gathered
+from interlingua.runtime.devices import gather_rows
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -283,7 +283,7 @@ class MEXMA(Objective):
         # The head reads [S_B; states of A]: the other side's vector in place of the first state.
         states = head(states, hidden.arrangement, vectors)
         words = self.encoder.backbone.word_embeddings.weight  # tied, as in the released code
-        losses = linear_cross_entropy(gathered(states, hidden.at), words, head.bias, hidden.ids)
+        losses = linear_cross_entropy(gather_rows(states, hidden.at), words, head.bias, hidden.ids)
         return group_means(losses, hidden.side, self.sides).mean()
 
     def spread(
@@ -298,7 +298,7 @@ class MEXMA(Objective):
         """
         if distinct is not None:
             # Equal sentences have a distance of about 0, of which the logarithm would swamp all.
-            a, b = gathered(a, distinct[0]), gathered(b, distinct[1])
+            a, b = gather_rows(a, distinct[0]), gather_rows(b, distinct[1])
         if min(len(a), len(b)) < 2:
             raise ConfigError(
                 "KoLeo needs two sentences a side; raise run.micro_batch_size or drop koleo_weight"

@@ -23,7 +23,7 @@ from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective
 from interlingua.runtime.devices import on_device
 
-CLASSES = 3
+_CLASSES = 3
 """Contradiction, entailment, neutral."""
 
 
@@ -52,7 +52,7 @@ class NLI(Objective):
 
     def __init__(self, config: NLIConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
-        self.classify = nn.Linear(3 * encoder.dim, CLASSES, bias=config.bias)
+        self.classify = nn.Linear(3 * encoder.dim, _CLASSES, bias=config.bias)
 
     def forward(self, batch: LabeledBatch) -> LossOutput:
         """Cross-entropy, mean over the pairs."""

@@ -157,7 +157,7 @@ class Objective(nn.Module, ABC):
         if is_loss_output(output):
             return output
         raise ConfigError(
-            f"method {type(self).__name__}: forward returned {described(output)}, expected a"
+            f"method {type(self).__name__}: forward returned {describe_output(output)}, expected a"
             " LossOutput; end it with: return self.weighted(NAME=LOSS), where LOSS is a single"
             " number, such as a mean"
         )
@@ -398,7 +398,7 @@ def is_loss_output(output: Any) -> bool:
     return all(isinstance(value, Tensor) and value.ndim == 0 for value in scalars)
 
 
-def described(output: Any) -> str:
+def describe_output(output: Any) -> str:
     """Describe what ``forward`` returned instead of a ``LossOutput``, for the message."""
     if output is None:
         return "nothing"
@@ -407,7 +407,7 @@ def described(output: Any) -> str:
     if isinstance(output, LossOutput) and isinstance(output.terms, Mapping):
         for name, value in {"loss": output.loss, **output.terms}.items():
             if not isinstance(value, Tensor) or value.ndim:
-                return f"for {name} {described(value)}"
+                return f"for {name} {describe_output(value)}"
     return f"a {type(output).__name__}"
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from interlingua.batches.feeds import FeedName, SentenceBatch
 from interlingua.batches.masking import IGNORED, LabeledTokens
-from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
+from interlingua.batches.tokens import BatchPosition, ParallelBatch, TokenBatch
 from interlingua.config import CheckedSettings
 from interlingua.config.method_options import Layers, PositiveWeight, Share, Weight
 from interlingua.encoder.encoder import Encoder
@@ -59,7 +59,7 @@ class RetroMAEConfig(CheckedSettings):
             )
 
 
-class Side(NamedTuple):
+class ReadSentences(NamedTuple):
     """The sentences, or a side of the pairs, as they are read."""
 
     read: TokenBatch
@@ -68,7 +68,7 @@ class Side(NamedTuple):
     """These tokens."""
     decoder: DecoderArrangement
     """What the decoder is shown, and the tokens that it has to tell."""
-    place: Place
+    place: BatchPosition
     """What the decoder's own draws depend on."""
 
 
@@ -121,13 +121,13 @@ class RetroMAE(Objective):
             terms["encoder"] = torch.stack(language_modeling).mean()  # L_enc
         return self.weighted(**terms)
 
-    def prepare(self, batch: SentenceBatch | ParallelBatch) -> list[Side]:
+    def prepare(self, batch: SentenceBatch | ParallelBatch) -> list[ReadSentences]:
         """Every side with its hidden tokens."""
         if isinstance(batch, SentenceBatch):
             return [self.side(batch.sentences, batch.place())]
         return [self.side(batch.a, batch.place("a")), self.side(batch.b, batch.place("b"))]
 
-    def side(self, sentences: TokenBatch, place: Place) -> Side:
+    def side(self, sentences: TokenBatch, place: BatchPosition) -> ReadSentences:
         """Hide tokens from the encoder, and from the decoder what it is to tell."""
         read, labels = self.mask(sentences, place, ratio=self.config.encoder_ratio)
         hidden = LabeledTokens.of(labels)
@@ -136,13 +136,13 @@ class RetroMAE(Objective):
         if not self.config.enhanced:
             ratio = self.config.decoder_ratio
             shown, labels = self.mask(sentences, place, ratio=ratio, replace="always")
-            return Side(read, hidden, self.decoder.arranged(shown, labels), place)
+            return ReadSentences(read, hidden, self.decoder.arranged(shown, labels), place)
         # All tokens of the text are predicted; those that the tokenizer puts around it are not.
         text = ~self.encoder.is_special(sentences.input_ids)
         labels = torch.where(text, sentences.input_ids, IGNORED)
-        return Side(read, hidden, self.decoder.arranged(sentences, labels), place)
+        return ReadSentences(read, hidden, self.decoder.arranged(sentences, labels), place)
 
-    def reconstruct(self, sides: list[Side], *embeddings: Float[Tensor, "b d"]) -> Tensor:
+    def reconstruct(self, sides: list[ReadSentences], *embeddings: Float[Tensor, "b d"]) -> Tensor:
         """L_dec of every side, given its embeddings; their mean."""
         losses = []
         for side, h in zip(sides, embeddings, strict=True):
@@ -151,7 +151,7 @@ class RetroMAE(Objective):
             losses.append(self.masked_token_loss(self.head, states, side.decoder.labeled))
         return torch.stack(losses).mean()
 
-    def decode(self, side: Side, h: Float[Tensor, "b d"]) -> Float[Tensor, "n d"]:
+    def decode(self, side: ReadSentences, h: Float[Tensor, "b d"]) -> Float[Tensor, "n d"]:
         """The decoder's states."""
         backbone = self.encoder.backbone
         if not self.config.enhanced:

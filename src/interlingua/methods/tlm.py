@@ -19,7 +19,7 @@ from torch import Tensor
 from interlingua.batches.feeds import FeedName, SentenceBatch
 from interlingua.batches.masking import LabeledTokens
 from interlingua.batches.sentences import Tails, chained
-from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
+from interlingua.batches.tokens import BatchPosition, ParallelBatch, TokenBatch
 from interlingua.config import CheckedSettings, refuse_unread
 from interlingua.config.method_options import Share, Weight
 from interlingua.encoder.encoder import Encoder
@@ -153,7 +153,7 @@ class TLM(Objective):
         b = self.masked_sentences(pairs.b, pairs.place("mlm b"))
         return MaskedText(for_tlm, (a, b))
 
-    def masked_sentences(self, sentences: TokenBatch, place: Place) -> MaskedSentences:
+    def masked_sentences(self, sentences: TokenBatch, place: BatchPosition) -> MaskedSentences:
         """m(x), x by itself."""
         batch, labels = self.mask(sentences, place)
         return MaskedSentences(batch, LabeledTokens.of(labels))

@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float32, Float64, Int32, Int64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.functional.margin import Margin, best_neighbor, score_neighbors
+from interlingua.functional.margin import MarginKind, best_neighbor, score_neighbors
 from interlingua.mining.defaults import Retrieval
 from interlingua.mining.texts import zeros
 from interlingua.retrieval.topk.exact import Neighbors, mutual_topk
@@ -35,11 +35,11 @@ FOUND = np.dtype([*CANDIDATE.descr, ("hub_x", "<i4"), ("hub_y", "<i4")])
 each for nearest."""
 BYTES_TO_SORT = 40
 """Memory that a pair takes while a list is put in order."""
-CHUNK = 65_536
+_CHUNK = 65_536
 """Pairs worked on at once."""
-Blocks = Callable[[Any], Iterator[tuple[int, Neighbors]]]
+NeighborBlocks = Callable[[Any], Iterator[tuple[int, Neighbors]]]
 """Neighbors of side ``x`` or ``y``, a block at a time, with the number of its first text."""
-OTHER = {"x": "y", "y": "x"}
+_OTHER = {"x": "y", "y": "x"}
 
 
 class Candidates(NamedTuple):
@@ -60,7 +60,7 @@ class Candidates(NamedTuple):
 
 
 def best_both_ways(
-    x: NDArray[np.floating], y: NDArray[np.floating], *, k: int = 4, margin: Margin = "ratio"
+    x: NDArray[np.floating], y: NDArray[np.floating], *, k: int = 4, margin: MarginKind = "ratio"
 ) -> tuple[Candidates, Candidates]:
     """The best-scored of its k nearest neighbors for every x, and for every y.
 
@@ -182,7 +182,7 @@ class CandidatePairs:
         of_x: Neighbors,
         of_y: Neighbors,
         *,
-        margin: Margin,
+        margin: MarginKind,
         means: Mapping[str, Float32[ndarray, " n"]] | None = None,
     ) -> CandidatePairs:
         """From neighbors in memory; see ``of_blocks``."""
@@ -195,10 +195,10 @@ class CandidatePairs:
     @classmethod
     def of_blocks(
         cls,
-        blocks: Blocks,
+        blocks: NeighborBlocks,
         sizes: Mapping[str, int],
         *,
-        margin: Margin,
+        margin: MarginKind,
         folder: Path | None = None,
         means: Mapping[str, Float32[ndarray, " n"]] | None = None,
     ) -> CandidatePairs:
@@ -228,7 +228,7 @@ class CandidatePairs:
                 part[:] = similarities.mean(dim=1).numpy()
                 # Counted before they are added: adding in place takes an index once alone.
                 nearest, times = np.unique(indices[:, 0].numpy(), return_counts=True)
-                hubs[OTHER[side]][nearest] += times.astype(np.int32)
+                hubs[_OTHER[side]][nearest] += times.astype(np.int32)
         # The second pass scores. The pairs of all x come first, those of all y behind them.
         pairs = zeros_of("pairs.bin", CANDIDATE, sum(sizes.values()))
         for side, offset in (("x", 0), ("y", sizes["x"])):
@@ -270,8 +270,8 @@ class CandidatePairs:
         if ordered or retrieval == "max":
             parts = descending(self.pairs["score"][first:stop], memory)
         for part in parts:
-            for start in range(0, len(part), CHUNK):
-                places = part[start : start + CHUNK] + first
+            for start in range(0, len(part), _CHUNK):
+                places = part[start : start + _CHUNK] + first
                 self.looked_at += len(places)
                 yield self._with_hubs(self._chosen(places, retrieval, matcher))
 
@@ -305,11 +305,11 @@ def _score_block(
     side: str,
     neighbors: Neighbors,
     means: Mapping[str, Float32[ndarray, " n"]],
-    margin: Margin,
+    margin: MarginKind,
 ) -> None:
     """Fill the records of a block's texts with the best candidate of each."""
     own = torch.from_numpy(np.array(means[side][part[side]]))
-    others = torch.from_numpy(means[OTHER[side]])
+    others = torch.from_numpy(means[_OTHER[side]])
     scores = score_neighbors(*neighbors, own, others, margin=margin)
     # Vectors of zeros have the ratio 0 / 0.
     scores = torch.nan_to_num(scores)
@@ -317,7 +317,7 @@ def _score_block(
     place = torch.argmax(scores, dim=1, keepdim=True)
     part["score"] = scores.amax(dim=1).double().numpy()
     part["cosine"] = neighbors.similarities.gather(1, place)[:, 0].numpy()
-    part[OTHER[side]] = best_neighbor(scores, neighbors.indices).numpy()
+    part[_OTHER[side]] = best_neighbor(scores, neighbors.indices).numpy()
 
 
 def without_partners(neighbors: Neighbors, partners: Int64[ndarray, " n"]) -> Neighbors:
@@ -357,8 +357,8 @@ def descending(scores: NDArray[np.floating], memory: int) -> Iterator[Int64[ndar
     # The ranges (low, high], from the highest down: equal scores are always in one range.
     for low, high in zip(edges[::-1], [np.inf, *edges[:0:-1]], strict=True):
         found = []
-        for start in range(0, len(scores), CHUNK):
-            chunk = scores[start : start + CHUNK]
+        for start in range(0, len(scores), _CHUNK):
+            chunk = scores[start : start + _CHUNK]
             found.append(start + np.flatnonzero((chunk > low) & (chunk <= high)))
         if found:
             places = np.concatenate(found)

@@ -22,8 +22,8 @@ from jaxtyping import Bool, Float64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.config.registry import CHECKS, resolve
-from interlingua.corpus.cleaning.codepoints import encode, join_lines, segment
+from interlingua.config.registry import CHECKS, resolve_name
+from interlingua.corpus.cleaning.codepoints import encode_codepoints, find_text_bounds, join_lines
 from interlingua.corpus.cleaning.dedup import ExactDeduplicator
 from interlingua.corpus.cleaning.identify import LanguageCheck
 from interlingua.corpus.cleaning.keys import text_keys
@@ -272,7 +272,7 @@ def find_check(name: str) -> type[Check]:
     Raises:
         ConfigError: there is no such check.
     """
-    found: type[Check] = resolve(CHECKS, name)
+    found: type[Check] = resolve_name(CHECKS, name)
     return found
 
 
@@ -505,7 +505,7 @@ def _sums(widths: NDArray[np.floating], texts: Sequence[str]) -> Float64[ndarray
     if not len(texts):
         return np.zeros(0)
     # All texts at once, a line each: a loop over characters in Python would be far slower.
-    points = segment(encode(join_lines(texts)))
+    points = find_text_bounds(encode_codepoints(join_lines(texts)))
     worth = widths[script_numbers()[points.codes]]
     # The last character of each line is its line feed.
     worth[np.append(points.starts[1:] - 1, len(points.codes) - 1)] = 0

@@ -16,7 +16,7 @@ Equal = Literal["exact", "folded", "never"]
 """Which lines hold the same text."""
 K = 4
 """Neighbors that a margin is averaged over."""
-MARGIN: Literal["ratio"] = "ratio"
+DEFAULT_MARGIN: Literal["ratio"] = "ratio"
 RETRIEVAL: Literal["max"] = "max"
 EQUAL: Literal["exact"] = "exact"
 MEMORY_GIB = 4
@@ -34,13 +34,13 @@ CHEAP = tuple(name for name in CHECKS if name != "language")
 """Checks on mined pairs that need no further package; these are measured."""
 DROPPED_OF_PAIR = "script,length,empty,copied,numbers"
 """Checks of a pair alone that reject it unless others are named, in every verb that filters."""
-DROPPED = f"{DROPPED_OF_PAIR},duplicate,hub"
+DEFAULT_CHECKS = f"{DROPPED_OF_PAIR},duplicate,hub"
 """Checks that reject a mined pair unless others are named."""
-Neighbors = Annotated[int, AtLeast(1)]
+NeighborCount = Annotated[int, AtLeast(1)]
 """Type of ``k``."""
 Background = Annotated[int, AtLeast(0)]
-Window = Annotated[int, AtLeast(2)]
+WindowSize = Annotated[int, AtLeast(2)]
 MaxSentences = Annotated[int, AtLeast(2)]
 """A link of one to one has two."""
 SkipQuantile = Annotated[float, Between(0, 1)]
-Band = Annotated[int, AtLeast(1)]
+BandWidth = Annotated[int, AtLeast(1)]

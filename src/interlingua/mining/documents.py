@@ -21,25 +21,25 @@ from jaxtyping import Float32, Int64, UInt64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.errors import ConfigError, DataError
-from interlingua.functional.margin import Margin
+from interlingua.functional.margin import MarginKind
 from interlingua.mining.candidates import FOUND, CandidatePairs, Refuses
 from interlingua.mining.defaults import Retrieval
 from interlingua.mining.texts import (
-    Layout,
     Line,
     NumberedTexts,
+    TextLayout,
     exact_keys,
     matches_file,
-    read_lines,
+    read_text_lines,
 )
 from interlingua.retrieval.topk.exact import Neighbors, exact_topk, mutual_topk
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike, tab_rows
 
-GROUP = 8192
+_GROUP = 8192
 """Texts of a side to look up neighbors of in the background at a time."""
 # What ISO 639-1 and 639-3 do not say and URLs do: bibliographic codes of ISO 639-2, country codes
 # that stand for a language, and a macrolanguage for its one common member.
@@ -82,7 +82,7 @@ class DocumentMatch:
 
 def reader(
     paths: Sequence[PathLike],
-    layout: Layout,
+    layout: TextLayout,
     match: DocumentMatch | None,
     *,
     language: str,
@@ -92,12 +92,12 @@ def reader(
     """The function that reads the lines of a side, with document names that both sides share.
 
     Args:
-        paths: see ``read_lines``.
+        paths: see ``read_text_lines``.
         layout: of both files.
         match: how documents are matched, if they are.
         language: of this side, any code.
-        strip: see ``read_lines``.
-        bad: see ``read_lines``.
+        strip: see ``read_text_lines``.
+        bad: see ``read_text_lines``.
 
     Raises:
         ConfigError: documents are to be matched, and the layout has none.
@@ -108,11 +108,11 @@ def reader(
             " --layout documents"
         )
     if match is None or match.how != "urls":
-        return lambda: read_lines(paths, layout, strip=strip, bad=bad)
+        return lambda: read_text_lines(paths, layout, strip=strip, bad=bad)
     pattern = language_pattern(language)
 
     def lines() -> Iterator[Line]:
-        for line in read_lines(paths, layout, strip=strip, bad=bad):
+        for line in read_text_lines(paths, layout, strip=strip, bad=bad):
             # All lines of this layout have a document.
             assert line.document is not None
             yield line._replace(document=without_language(line.document, pattern))
@@ -122,7 +122,7 @@ def reader(
 
 def language_pattern(language: str) -> re.Pattern[str]:
     """What a language is called by in URLs: ``de``, ``deu``, ``ger``, ``de-at``, ``german``."""
-    found = resolve(language)
+    found = resolve_language(language)
     name = found.name.partition(" (")[0].lower()
     codes = {found.iso1, found.iso3, *_OTHER_CODES.get(found.iso3, "").split()} - {None}
     if " " not in name:
@@ -185,7 +185,7 @@ def check_matches(x: NumberedTexts, y: NumberedTexts, match: DocumentMatch) -> N
     _matches(match, _Documents.of(x), _Documents.of(y))
 
 
-def document_pairs(
+def collect_document_pairs(
     x: NumberedTexts,
     y: NumberedTexts,
     x_vectors: Float32[ndarray, "n d"],
@@ -193,7 +193,7 @@ def document_pairs(
     match: DocumentMatch,
     *,
     k: int,
-    margin: Margin,
+    margin: MarginKind,
     retrieval: Retrieval,
     background: int,
     device: str | None = None,
@@ -255,7 +255,7 @@ def _pairs_of_group(
     vectors: tuple[Float32[ndarray, "n d"], Float32[ndarray, "m d"]],
     samples: list[Int64[ndarray, " s"]],
     k: int,
-    margin: Margin,
+    margin: MarginKind,
     retrieval: Retrieval,
     device: str | None,
     refuses: Refuses | None,
@@ -351,7 +351,7 @@ def _groups(
         sizes = np.maximum(sizes, np.diff(side.starts)[at])
     start = lines = 0
     for stop, size in enumerate(sizes.tolist()):
-        if stop > start and lines + size > GROUP:
+        if stop > start and lines + size > _GROUP:
             yield start, stop
             start = stop
             lines = 0

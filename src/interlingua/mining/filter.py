@@ -21,7 +21,7 @@ from jaxtyping import Float64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.corpus.formats.bitext import TextPair, fields_of, guess_format
+from interlingua.corpus.formats.bitext import TextPair, guess_format, pair_fields
 from interlingua.errors import ConfigError, count_of
 from interlingua.mining.calibration.calibration import (
     PRECISIONS,
@@ -42,7 +42,7 @@ from interlingua.mining.writer import (
     Digits,
     PairRow,
     check_columns,
-    columns_of,
+    choose_columns,
     format_with_columns,
     open_rows,
     write_rows,
@@ -59,11 +59,11 @@ REJECTED = "rejected pairs"
 BELOW = "below the threshold"
 IMPROBABLE = "improbable"
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-LOOKED_AT = 1_000_000
+_LOOKED_AT = 1_000_000
 """Pairs of a stream of which the quantiles are."""
 MUCH = 0.3
 """Share of the pairs that a threshold cuts, from which on a line warns."""
-SHOWN = 12
+_SHOWN = 12
 """Pairs of a kind on the page of samples."""
 LEARNED_FROM = 200_000
 """Pairs at even distances through all, by which the share of right ones is estimated."""
@@ -71,13 +71,13 @@ JUDGE = (
     "50 pairs that you judge, at even distances through the list, would settle it: give them with"
     " --labels in place of --parallel"
 )
-PAIRS_AT_ONCE = 8192
+_PAIRS_AT_ONCE = 8192
 """Mined pairs that are filtered at a time."""
 TO_JUDGE = 200
 """Pairs on that page that are at even distances through all."""
 
 
-def is_below(cut: PairCut, scores: Float64[ndarray, " n"], threshold: float) -> NDArray[np.bool_]:
+def is_cut(cut: PairCut, scores: Float64[ndarray, " n"], threshold: float) -> NDArray[np.bool_]:
     """Mark the scores that a threshold cuts."""
     if cut.is_like_laser:
         return np.asarray(scores <= threshold)
@@ -126,7 +126,7 @@ class Filter:
         learned_from: pairs that ``learn`` was given, in words.
         blank: pairs with a blank side, which have no score; they count in no quantile and in no
             share.
-        first_scores: of up to ``LOOKED_AT`` other pairs and the rest of their block, for the
+        first_scores: of up to ``_LOOKED_AT`` other pairs and the rest of their block, for the
             quantiles.
 
     Raises:
@@ -219,7 +219,7 @@ class Filter:
             [bool(pair.source.strip() and pair.target.strip()) for pair in block.pairs], bool
         )
         self.blank += int(np.count_nonzero(~has_text))
-        if sum(map(len, self.first_scores)) < LOOKED_AT:
+        if sum(map(len, self.first_scores)) < _LOOKED_AT:
             self.first_scores.append(block.scores[has_text])
 
     def _rejected(
@@ -233,7 +233,7 @@ class Filter:
         if probabilities is not None and self.cut.least_probability is not None:
             rejected[IMPROBABLE] = probabilities < self.cut.least_probability
         if self.threshold is not None:
-            rejected[BELOW] = is_below(self.cut, block.scores, self.threshold)
+            rejected[BELOW] = is_cut(self.cut, block.scores, self.threshold)
         return rejected | self.checker.rejected(measured)
 
     def report(self) -> list[str]:
@@ -309,7 +309,7 @@ def _row(
         lines = block.lines[at]
     columns |= values
     # What the input says of the pair besides is kept, under names that mean nothing else here.
-    extra = {name: value for name, value in fields_of(pair).items() if name not in columns}
+    extra = {name: value for name, value in pair_fields(pair).items() if name not in columns}
     return PairRow(pair, columns | extra, reasons, lines, values, tuple(extra))
 
 
@@ -371,7 +371,7 @@ def write_filtered(
         reject = None
         if rejected is not None:
             form = format_with_columns(rejected, REJECTED)
-            with_reasons = ("reasons", *columns_of(form, columns))
+            with_reasons = ("reasons", *choose_columns(form, columns))
             reject = stack.enter_context(
                 open_rows(rejected, format=form, columns=with_reasons, takes_extra=columns is None)
             )
@@ -494,7 +494,7 @@ def write_mined(
     # The place in the list where the threshold cuts, for the samples around it.
     above = len(scores)
     if chosen.threshold is not None:
-        above -= int(np.count_nonzero(is_below(cut, scores, chosen.threshold)))
+        above -= int(np.count_nonzero(is_cut(cut, scores, chosen.threshold)))
     sampler = _Sampler(written, above, len(scores))
     rows = sampler.noted(chosen.rows(_blocks(mined, languages, progress)))
     kept_rows = (row for row in rows if not row.reasons)
@@ -517,8 +517,8 @@ def write_mined(
 def _blocks(mined: Mined, languages: tuple[str, str], progress: Progress) -> Iterator[ScoredPairs]:
     """The mined pairs with their texts, and where each stands."""
     progress.start(len(mined.pairs), "pairs", "writing pairs")
-    for start in range(0, len(mined.pairs), PAIRS_AT_ONCE):
-        part = mined.pairs[start : start + PAIRS_AT_ONCE]
+    for start in range(0, len(mined.pairs), _PAIRS_AT_ONCE):
+        part = mined.pairs[start : start + _PAIRS_AT_ONCE]
         pairs = []
         columns = []
         lines = []
@@ -548,8 +548,8 @@ def rules_in_words(checks: CheckPlan) -> dict[str, str]:
 def refused(checker: Checker, mined: Mined, pairs: NDArray[np.void]) -> NDArray[np.bool_]:
     """Mark the pairs that checks reject for what they are."""
     marks = np.zeros(len(pairs), bool)
-    for start in range(0, len(pairs), PAIRS_AT_ONCE):
-        numbers = pairs[["x", "y"]][start : start + PAIRS_AT_ONCE].tolist()
+    for start in range(0, len(pairs), _PAIRS_AT_ONCE):
+        numbers = pairs[["x", "y"]][start : start + _PAIRS_AT_ONCE].tolist()
         sources = [mined.x.texts[x] for x, _ in numbers]
         targets = [mined.y.texts[y] for _, y in numbers]
         marks[start : start + len(numbers)] = checker.refuses(sources, targets)
@@ -569,10 +569,10 @@ class _Sampler:
         self.written = written
         # Places in the list, by descending score: every so many-th of the best, those at even
         # distances through all, and those around the cut.
-        self.step = max(1, above // SHOWN)
+        self.step = max(1, above // _SHOWN)
         even = np.linspace(0, pairs - 1, min(pairs, TO_JUDGE)).round().astype(int)
         self.judged = set(even.tolist())
-        self.edge = range(max(0, above - SHOWN), min(pairs, above + SHOWN))
+        self.edge = range(max(0, above - _SHOWN), min(pairs, above + _SHOWN))
 
     def noted(self, rows: Iterable[PairRow]) -> Iterator[PairRow]:
         """The rows, each looked at as it goes by."""
@@ -588,10 +588,10 @@ class _Sampler:
         # A pair at the edge is shown there, and not among the best as well.
         if place in self.edge:
             written.borderline.append(row)
-        elif not row.reasons and len(written.best) < SHOWN and place % self.step == 0:
+        elif not row.reasons and len(written.best) < _SHOWN and place % self.step == 0:
             written.best.append(row)
         for reason in row.reasons:
             some = written.rejects.setdefault(reason, [])
             # Pairs below the threshold are shown around the cut, where they are of interest.
-            if len(some) < SHOWN and reason != BELOW:
+            if len(some) < _SHOWN and reason != BELOW:
                 some.append(row)

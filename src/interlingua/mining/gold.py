@@ -167,7 +167,9 @@ def numbers_of_texts(side: NumberedTexts, needed: Collection[str]) -> dict[str, 
     return {text: number for number, text in enumerate(side.texts) if text in needed}
 
 
-def judged(mined: Mined, gold: Sequence[tuple[str, str]], threshold: float | None) -> list[str]:
+def judge_pairs(
+    mined: Mined, gold: Sequence[tuple[str, str]], threshold: float | None
+) -> list[str]:
     """How good the pairs are where those that are right are known."""
     known, lost = gold_pairs(gold, mined.x, mined.y)
     if not known:

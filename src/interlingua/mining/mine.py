@@ -17,15 +17,15 @@ import numpy as np
 from interlingua.errors import ConfigError, count_of
 from interlingua.mining.calibration.calibration import Calibration, load_calibration
 from interlingua.mining.checks import Checker, CheckPlan
-from interlingua.mining.defaults import CHEAP, DROPPED
+from interlingua.mining.defaults import CHEAP, DEFAULT_CHECKS
 from interlingua.mining.filter import (
     Written,
     interval_in_words,
     rejected_in_words,
     write_mined,
 )
-from interlingua.mining.gold import judged
-from interlingua.mining.page import write_page
+from interlingua.mining.gold import judge_pairs
+from interlingua.mining.page import write_mining_page
 from interlingua.mining.pair_cut import PairCut
 from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.pipeline import (
@@ -42,7 +42,11 @@ from interlingua.storage.workspace import Workspace
 
 SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Precisions that are printed."""
-_DEFAULTS = {"precision": (None,), "check": ("", ",".join(CHEAP)), "drop": ("", "none", DROPPED)}
+_DEFAULTS = {
+    "precision": (None,),
+    "check": ("", ",".join(CHEAP)),
+    "drop": ("", "none", DEFAULT_CHECKS),
+}
 """Values of options that LASER's script knows nothing of, where they are not given."""
 
 
@@ -197,15 +201,15 @@ def mine_pairs(
             folder=seen,
             progress=progress,
         )
-    lines = [*mined.notes, *summary(output, mined, written)]
+    lines = [*mined.notes, *mining_summary(output, mined, written)]
     if calibration is not None:
         lines += written.advice
     if gold is not None:
-        lines += judged(mined, gold, written.threshold)
+        lines += judge_pairs(mined, gold, written.threshold)
     if report is not None and output is not None:
         with _local_file(report, work) as path:
             assert path is not None
-            write_page(path, mined, written, output, languages, config.scoring, calibration)
+            write_mining_page(path, mined, written, output, languages, config.scoring, calibration)
         lines.append(f"{report}: best, borderline and rejected pairs")
     return _kept_pairs(written, lines)
 
@@ -276,7 +280,7 @@ def shard_state(folder: Path, shard: tuple[int, int]) -> str:
     )
 
 
-def summary(path: PathLike | None, mined: Mined, written: Written) -> list[str]:
+def mining_summary(path: PathLike | None, mined: Mined, written: Written) -> list[str]:
     """What was written and what was not."""
     lines = [f"{path or 'mined'}: {count_of(written.pairs, 'pairs')} of {len(mined.pairs):,} found"]
     if written.rejected:

@@ -14,7 +14,7 @@ from jaxtyping import Float64
 from numpy import ndarray
 
 from interlingua import __version__
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.registry import CHECKS
 from interlingua.mining.calibration.calibration import Calibration
 from interlingua.mining.checks import find_check
@@ -26,7 +26,7 @@ from interlingua.storage.files import PathLike, atomic_write
 
 BARS = 60
 """Of the histogram of the scores, each 10 units wide in the drawing."""
-SHOWN_PRECISIONS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+_SHOWN_PRECISIONS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Precisions in the table."""
 BASIS = {
     "probes": "held-out pairs that were mixed in",
@@ -36,7 +36,7 @@ BASIS = {
 """What a calibration was fitted on, in words."""
 
 
-def write_page(
+def write_mining_page(
     path: PathLike,
     mined: Mined,
     written: Written,
@@ -75,7 +75,7 @@ def write_page(
     page = render_page(
         "mine.html",
         name=name,
-        languages=" and ".join(resolve(code).name for code in languages),
+        languages=" and ".join(resolve_language(code).name for code in languages),
         written=written,
         found=len(scores),
         bars=histogram_bars(scores, written.threshold),
@@ -84,14 +84,14 @@ def write_page(
         calibration=calibration,
         basis=basis,
         sections=sections,
-        check_value=check_value,
+        check_value=format_check_value,
         about=" · ".join([name, scoring, *mined.notes, f"interlingua {__version__}"]),
     )
     with atomic_write(path) as file:
         file.write(page)
 
 
-def check_value(name: str, value: float) -> tuple[str, str]:
+def format_check_value(name: str, value: float) -> tuple[str, str]:
     """What a check measures, and its value with its label."""
     # Columns of a user's own checks stand among the measured values too.
     if name not in CHECKS:
@@ -149,7 +149,7 @@ def _cuts_table(written: Written) -> Table:
     rows = []
     for cut in written.cuts:
         # A precision that no list reaches has a cut of infinite score and no place in the table.
-        if cut.precision in SHOWN_PRECISIONS and np.isfinite(cut.score):
+        if cut.precision in _SHOWN_PRECISIONS and np.isfinite(cut.score):
             numbers = [f"{cut.score:.4f}", f"{cut.pairs:,}", f"{cut.right:,.0f}"]
             rows.append([f"{cut.precision:.2f}", *numbers])
     title = "what to expect, before the checks"

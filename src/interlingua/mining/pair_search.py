@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from interlingua.mining.documents import DocumentMatch
     from interlingua.retrieval.topk.approximate import Approximate
 
-UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def parse_size(text: str | int) -> int:
@@ -32,7 +32,7 @@ def parse_size(text: str | int) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not found:
         raise ConfigError(f"not a size: {text!r}; give a number with a unit, e.g. 4GiB or 800MiB")
-    size = int(float(found[1]) * UNITS[found[2].upper()])
+    size = int(float(found[1]) * _UNITS[found[2].upper()])
     if size < 1:
         raise ConfigError(
             f"{text!r} leaves no memory to work in; give a size above 0, e.g. 4GiB or 800MiB"
@@ -55,11 +55,11 @@ class PairSearch(Options):
         "Texts of the other side that margins within documents are over, too.",
         group=SEARCH,
     )
-    k: defaults.Neighbors = option(
+    k: defaults.NeighborCount = option(
         defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH
     )
     margin: defaults.Margin = option(
-        defaults.MARGIN, "ratio, distance or absolute (plain cosine).", group=SEARCH
+        defaults.DEFAULT_MARGIN, "ratio, distance or absolute (plain cosine).", group=SEARCH
     )
     retrieval: defaults.Retrieval = option(
         defaults.RETRIEVAL, "max, intersection, forward or backward.", group=SEARCH

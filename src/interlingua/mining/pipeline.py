@@ -26,7 +26,7 @@ from jaxtyping import Bool, Float32
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.protocol import Encode
@@ -38,19 +38,24 @@ from interlingua.mining.candidates import (
     Refuses,
     without_partners,
 )
-from interlingua.mining.documents import DocumentMatch, check_matches, document_pairs, reader
+from interlingua.mining.documents import (
+    DocumentMatch,
+    check_matches,
+    collect_document_pairs,
+    reader,
+)
 from interlingua.mining.pair_search import PairSearch
 from interlingua.mining.texts import (
-    Layout,
     Line,
     NumberedTexts,
+    TextLayout,
     build_side,
     mapped,
     number_texts,
 )
-from interlingua.mining.vectors import FILES as VECTOR_FILES
 from interlingua.mining.vectors import (
     PORTION,
+    VECTOR_FILES,
     VectorsOfTexts,
     check_identity,
     check_known,
@@ -92,9 +97,9 @@ NEIGHBOR_FILES = rf"{JOURNAL}|{LISTS}"
 """Names of the files of a folder of neighbors."""
 LEAST_TEXTS = 10
 """Texts of a side per neighbor of k, below which a warning says that margins mean nothing."""
-MIXED = "mixed-"
+_MIXED = "mixed-"
 """Beginning of the names of steps with held-out texts."""
-Embedded = tuple[Mapping[str, NumberedTexts], Mapping[str, Float32[ndarray, "n d"]]]
+_Embedded = tuple[Mapping[str, NumberedTexts], Mapping[str, Float32[ndarray, "n d"]]]
 """The texts and the vectors of both sides, ``x`` and ``y``."""
 FEW = 16
 """Texts of a side that are embedded to try the search."""
@@ -108,7 +113,7 @@ class TextFile(NamedTuple):
     Attributes:
         path: the file, or what several are called together.
         language: a code such as ``zho_Hans``.
-        layout: see ``read_lines``.
+        layout: see ``mining.texts.read_text_lines``.
         encode: gives the vectors of texts; none where all are known.
         vectors: files of known vectors, one per line.
         extra: the lines of a side in memory.
@@ -121,7 +126,7 @@ class TextFile(NamedTuple):
 
     path: PathLike
     language: str
-    layout: Layout = "lines"
+    layout: TextLayout = "lines"
     encode: Encode | None = None
     vectors: Sequence[PathLike] = ()
     extra: Sequence[Line] = ()
@@ -160,7 +165,7 @@ def text_side(
     ]
     code = ""
     if language:
-        code = resolve(language).code
+        code = resolve_language(language).code
     return TextFile(path=name, language=code, encode=encode, extra=lines, in_memory=True)
 
 
@@ -296,7 +301,7 @@ def mine_files(
 
 def _embed_in_memory(
     files: Mapping[str, TextFile], config: PairSearch, workers: Workers | None, progress: Progress
-) -> Embedded:
+) -> _Embedded:
     """Number and embed the texts of two sides in memory."""
     sides = {}
     vectors = {}
@@ -328,7 +333,7 @@ def _embed_in(
     shard: tuple[int, int] | None,
     workers: Workers | None,
     progress: Progress,
-) -> Embedded | None:
+) -> _Embedded | None:
     """Number and embed the texts of two sides, without held-out ones, in a work folder.
 
     Returns:
@@ -366,10 +371,10 @@ def _mix_in(
     files: Mapping[str, TextFile],
     config: PairSearch,
     model: str,
-    plain: Embedded,
+    plain: _Embedded,
     workers: Workers | None,
     progress: Progress,
-) -> Embedded:
+) -> _Embedded:
     """Number and embed both sides with their held-out texts mixed in.
 
     The texts of a side have the same numbers as without held-out texts, which come behind them.
@@ -386,7 +391,7 @@ def _mix_in(
     sides = {}
     vectors = {}
     for side, file in files.items():
-        name = f"{MIXED}{side}"
+        name = f"{_MIXED}{side}"
         folder = vectors_of(work.path, name)
         sides[side] = prepare_side(file, config, work, name, progress, held_out=file.held_out)
         identity = vectors_identity(file, model, work.digest(name))
@@ -410,7 +415,7 @@ def _mix_in(
 def _prefix(files: Mapping[str, TextFile]) -> str:
     """Return the beginning of the names of parts with held-out texts, if there are any."""
     if any(file.held_out for file in files.values()):
-        return MIXED
+        return _MIXED
     return ""
 
 
@@ -439,7 +444,7 @@ def _search_documents(
     progress: Progress,
 ) -> tuple[NDArray[np.void], str]:
     """The pairs within matched documents, and a note."""
-    return document_pairs(
+    return collect_document_pairs(
         sides["x"],
         sides["y"],
         vectors["x"],
@@ -701,7 +706,7 @@ def prepare_side(
 def _drop_parts(work: Path, name: str) -> None:
     """Remove vectors and neighbors of other held-out texts; the vectors are quickly made."""
     remove_entries(vectors_of(work, name), VECTOR_FILES)
-    for folder in work.glob(f"neighbors-{MIXED}k*"):
+    for folder in work.glob(f"neighbors-{_MIXED}k*"):
         remove_entries(folder, NEIGHBOR_FILES)
 
 

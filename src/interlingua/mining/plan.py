@@ -33,7 +33,7 @@ from interlingua.mining.pipeline import (
     one_width,
     vectors_of,
 )
-from interlingua.mining.texts import read_lines
+from interlingua.mining.texts import read_text_lines
 from interlingua.mining.vectors import PORTION, finished, open_vectors
 from interlingua.retrieval.topk.speed import search_speed
 from interlingua.retrieval.topk.tiles import block_sizes, bytes_of_a_vector
@@ -41,9 +41,9 @@ from interlingua.runtime import duration, peak_rss_bytes, size_text
 from interlingua.runtime.portions import ceil_div
 
 TRIED_TEXTS = 1024
-"""Texts drawn for the trial of the model, of which as many are embedded as ``TRIAL_SECONDS``
+"""Texts drawn for the trial of the model, of which as many are embedded as ``_TRIAL_SECONDS``
 allow."""
-TRIAL_SECONDS = 8.0
+_TRIAL_SECONDS = 8.0
 SAMPLED_TEXTS = 20_000
 """Different texts by which the number of all different texts is estimated, to 1 % of it."""
 LINE_BYTES = 48
@@ -235,7 +235,9 @@ def _measure(file: TextFile, config: PairSearch, folder: Path | None) -> SideSiz
 
     def counted() -> Iterator[str]:
         nonlocal lines, texts, characters, bytes_
-        read = read_lines(file.files, file.layout, strip=not config.is_like_laser, bad=file.bad)
+        read = read_text_lines(
+            file.files, file.layout, strip=not config.is_like_laser, bad=file.bad
+        )
         for line in chain(read, file.extra):
             lines += 1
             if line.text:
@@ -275,7 +277,7 @@ def _trial(file: TextFile, side: SideSize) -> tuple[Float32[ndarray, "n d"], flo
     # Growing parts: a slow model gets little more than the time allows, and a fast one is measured
     # on full batches.
     part = 128
-    while time.perf_counter() - start < TRIAL_SECONDS and (some := list(islice(texts, part))):
+    while time.perf_counter() - start < _TRIAL_SECONDS and (some := list(islice(texts, part))):
         vectors.append(file.encode(some))
         characters += sum(map(len, some))
         part *= 2

@@ -30,7 +30,7 @@ from jaxtyping import Float32, Int64
 from numpy import ndarray
 
 from interlingua.config import CheckedSettings
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.registry import check_choice
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.bitext import TextPair, guess_format, read_pairs
@@ -38,7 +38,7 @@ from interlingua.corpus.formats.moses import moses_files
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import PAIRS, check_text, refuse_container
 from interlingua.errors import ConfigError, DataError
-from interlingua.functional.margin import MARGINS, Margin, margin_score
+from interlingua.functional.margin import MARGINS, MarginKind, margin_score
 from interlingua.mining import defaults
 from interlingua.mining.calibration.calibration import load_calibration
 from interlingua.mining.checks import CheckPlan
@@ -54,9 +54,9 @@ from interlingua.retrieval.topk.exact import exact_topk
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import count_lines
 
-LEAST_PAIRS = 10
+MIN_PAIRS_PER_NEIGHBOR = 10
 """Pairs per neighbor of k; with fewer, a warning says that margins mean little."""
-STANDARD_INPUT = "-"
+_STANDARD_INPUT = "-"
 """Stands for it where a file is named."""
 _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P<window>\d+)")
 
@@ -65,11 +65,11 @@ _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P
 class ScoreConfig(CheckedSettings):
     """What a score is."""
 
-    margin: Margin = defaults.MARGIN
+    margin: MarginKind = defaults.DEFAULT_MARGIN
     """ratio, distance, or absolute, which is the plain cosine and needs no window."""
-    k: defaults.Neighbors = defaults.K
+    k: defaults.NeighborCount = defaults.K
     """Neighbors that the margin's means are taken over."""
-    window: defaults.Window = defaults.WINDOW
+    window: defaults.WindowSize = defaults.WINDOW
     """Pairs with the texts among which neighbors are searched."""
     device: str | None = None
     """Where large windows are searched; see ``search_device``."""
@@ -84,7 +84,9 @@ class ScoreConfig(CheckedSettings):
         ratio is always 1. Only among some tens of unrelated texts do the k nearest show which
         cosine unrelated texts have.
         """
-        return self.margin != "absolute" and min(pairs, self.window) < LEAST_PAIRS * self.k
+        return (
+            self.margin != "absolute" and min(pairs, self.window) < MIN_PAIRS_PER_NEIGHBOR * self.k
+        )
 
     @property
     def scoring(self) -> str:
@@ -414,7 +416,7 @@ def _report(kept: Filter, stream: Stream, config: ScoreConfig, seconds: float) -
 
 def few_pairs(config: ScoreConfig, pairs: int) -> str:
     """Say that there are too few for a margin, and how many are enough."""
-    least = LEAST_PAIRS * config.k
+    least = MIN_PAIRS_PER_NEIGHBOR * config.k
     met = min(pairs, config.window)
     return (
         f"warning: a margin needs neighbors, and {met:,} pairs at a time have too few of them for"
@@ -445,7 +447,7 @@ def open_stream(
     Raises:
         DataError: it holds no pair, or is missing, broken or misaligned.
     """
-    if path == STANDARD_INPUT and format in ("moses", "opus", "gettext", "huggingface", "xlsx"):
+    if path == _STANDARD_INPUT and format in ("moses", "opus", "gettext", "huggingface", "xlsx"):
         raise ConfigError(
             f"{format} can't come from standard input; give tsv, jsonl, csv or tmx, e.g. paste"
             " a.de a.en | ..."
@@ -453,7 +455,7 @@ def open_stream(
     skipped: Counter[str] = Counter()
     bad = bad or BadLines()
     # Standard input has no name that tells its format.
-    if path == STANDARD_INPUT:
+    if path == _STANDARD_INPUT:
         format = format or "tsv"
     pairs = read_pairs(
         path,
@@ -532,7 +534,7 @@ def _resolved(code: str | None) -> str | None:
     """A language's own code for any code of it; None where none is given."""
     if not code:
         return None
-    return resolve(code).code
+    return resolve_language(code).code
 
 
 def _checked_pairs(
@@ -563,7 +565,7 @@ def count_pairs(
 
     The count is None for an input that can be read only once.
     """
-    if path == STANDARD_INPUT:
+    if path == _STANDARD_INPUT:
         return None
     name = format or guess_format(path)
     try:

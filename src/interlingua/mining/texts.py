@@ -1,8 +1,9 @@
 """One side of a corpus to mine: its texts, each once, and the lines that each stands in.
 
 ``number_texts`` numbers the texts of lines in memory. ``build_side`` does the same for the lines of
-files (``read_lines``) of any length, and writes them to a few plain files. Strings are stored one
-behind the other in one file, and their ends in another (``Strings``), so that memory does not grow.
+files (``read_text_lines``) of any length, and writes them to a few plain files. Strings are stored
+one behind the other in one file, and their ends in another (``Strings``), so that memory does not
+grow.
 
 Equal texts are found by sorting 64-bit keys of all lines, as many at once as memory holds. The
 input is read twice: once for the keys, and once for the texts that turned out to be the first of
@@ -39,13 +40,13 @@ from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike, open_text
 
 log = logging.getLogger("interlingua")
-Layout = Literal["lines", "ids", "documents"]
-LAYOUTS: tuple[Layout, ...] = get_args(Layout)
-CHUNK = 65_536
+TextLayout = Literal["lines", "ids", "documents"]
+LAYOUTS: tuple[TextLayout, ...] = get_args(TextLayout)
+_CHUNK = 65_536
 """Lines worked on at once."""
-UNREADABLE = "unreadable"
+_UNREADABLE = "unreadable"
 """Document of lines that were left out; as they are blank, nothing of it is compared."""
-LOOKED_AT = 200
+_LOOKED_AT = 200
 """Lines that tell the layout."""
 ZEROS = 65_536
 """Numbers written at once."""
@@ -177,8 +178,12 @@ class Line(NamedTuple):
     document: str | None = None
 
 
-def read_lines(
-    paths: Sequence[PathLike], layout: Layout, *, strip: bool = True, bad: BadLines | None = None
+def read_text_lines(
+    paths: Sequence[PathLike],
+    layout: TextLayout,
+    *,
+    strip: bool = True,
+    bad: BadLines | None = None,
 ) -> Iterator[Line]:
     """The lines of a text file, blank ones too, or of several as if they were one.
 
@@ -200,7 +205,7 @@ def read_lines(
     # the documents are a column of numbers without gaps.
     bad_document = None
     if layout == "documents":
-        bad_document = UNREADABLE
+        bad_document = _UNREADABLE
     for path, at, line in _numbered(paths, bad):
         number += 1
         if not bad.is_text(line, path, at):
@@ -216,12 +221,12 @@ def read_lines(
         yield found
 
 
-def _parse_line(line: str, layout: Layout, number: int, strip: bool) -> Line | None:
+def _parse_line(line: str, layout: TextLayout, number: int, strip: bool) -> Line | None:
     """Take a line apart; None where it has no tab, and its layout needs one.
 
     Args:
         line: without its line end.
-        layout: see ``read_lines``.
+        layout: see ``read_text_lines``.
         number: of the line, from 1, which names it where nothing else does.
         strip: take the white space at both ends of the text away.
     """
@@ -271,7 +276,7 @@ def matches_file(name: str) -> Path:
     return Path(name)
 
 
-def guess_layout(path: PathLike) -> Layout:
+def guess_layout(path: PathLike) -> TextLayout:
     """The layout of a file, by its first lines.
 
     It is ``ids`` where each of them is a word without white space, a tab and a text, else
@@ -284,7 +289,7 @@ def guess_layout(path: PathLike) -> Layout:
         return "lines"
     # Bad bytes are not an error yet: they are reported when all is read.
     with open_text(path, errors="surrogateescape") as lines:
-        first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, LOOKED_AT)]
+        first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, _LOOKED_AT)]
     if not first:
         raise DataError("the file is empty; expected a sentence per line", path=path)
     # A first word that comes twice is not an id, but a part of the text.
@@ -457,12 +462,12 @@ def _write_keys(
         open(folder / "text_of_line.i64", "wb") as numbers,
         open(folder / "documents.u64", "wb") as documents,
     ):
-        for chunk in portions(lines, CHUNK):
+        for chunk in portions(lines, _CHUNK):
             texts = [line.text for line in chunk]
             keys.write(_keys(texts, equal).tobytes())
             numbers.write(_marks(texts, keep_blank).tobytes())
             names.extend(line.name for line in chunk)
-            # All lines of a file have a document or none has, see ``read_lines``; extra lines
+            # All lines of a file have a document or none has, see ``read_text_lines``; extra lines
             # behind them, such as held-out pairs, have none.
             if chunk[0].document is not None:
                 documents.write(exact_keys([line.document or "" for line in chunk]).tobytes())
@@ -514,9 +519,9 @@ def _number_texts(
     if equal != "never":
         _find_first_lines(keys, number, memory)
     texts = 0
-    for start in range(0, len(number), CHUNK):
-        own = np.arange(start, min(start + CHUNK, len(number)))
-        first = number[start : start + CHUNK]
+    for start in range(0, len(number), _CHUNK):
+        own = np.arange(start, min(start + _CHUNK, len(number)))
+        first = number[start : start + _CHUNK]
         is_new = (first >= 0) & ((first == own) | (equal == "never"))
         is_repeated = (first >= 0) & ~is_new
         # ``first`` is a view: what it points at is taken before the numbers are written over it.
@@ -532,8 +537,8 @@ def _number_texts(
         starts[chunk.texts + 1] += chunk.counts
     # In chunks, as cumsum would take the memory of all; each begins with the sum so far, the last
     # entry of the one before.
-    for start in range(0, texts, CHUNK):
-        part = starts[start : start + CHUNK + 1]
+    for start in range(0, texts, _CHUNK):
+        part = starts[start : start + _CHUNK + 1]
         part[:] = np.cumsum(part)
     # A counting sort: the cursor of a text is where its next line goes.
     filled = int(starts[-1])
@@ -558,9 +563,9 @@ def _find_first_lines(
     parts = max(1, ceil_div(len(keys) * 40, memory))
     for part in range(parts):
         found = [np.zeros(0, np.int64)]
-        for start in range(0, len(keys), CHUNK):
-            is_in_part = keys[start : start + CHUNK] % np.uint64(parts) == part
-            is_filled = number[start : start + CHUNK] >= 0
+        for start in range(0, len(keys), _CHUNK):
+            is_in_part = keys[start : start + _CHUNK] % np.uint64(parts) == part
+            is_filled = number[start : start + _CHUNK] >= 0
             found.append(start + np.flatnonzero(is_in_part & is_filled))
         rows = np.concatenate(found)
         # A stable sort keeps the lines of one key in their order, the first one first.
@@ -589,8 +594,8 @@ class _Grouped(NamedTuple):
 
 def _grouped(number: Int64[ndarray, " n"]) -> Iterator[_Grouped]:
     """All filled lines, a chunk at a time; ``number`` has the text of each line."""
-    for start in range(0, len(number), CHUNK):
-        part = number[start : start + CHUNK]
+    for start in range(0, len(number), _CHUNK):
+        part = number[start : start + _CHUNK]
         filled = np.flatnonzero(part >= 0)
         rows = filled[np.argsort(part[filled], kind="stable")]
         texts, counts = np.unique(part[rows], return_counts=True)
@@ -604,7 +609,7 @@ def _write_texts(folder: Path, lines: Iterable[Line], progress: Progress) -> Non
     number = mapped(folder / "text_of_line.i64", np.dtype(np.int64))
     texts = rows = 0
     with StringsWriter(folder, "texts") as writer:
-        for chunk in portions(lines, CHUNK):
+        for chunk in portions(lines, _CHUNK):
             numbers = number[rows : rows + len(chunk)].tolist()
             new: list[str] = []
             # Texts are numbered in the order in which they are first met: a line holds a new one

@@ -24,7 +24,7 @@ from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.encoder.finite import check_finite, warn_of_zeros
+from interlingua.encoder.finite_vectors import check_finite, warn_of_zeros
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.mining.texts import NumberedTexts
@@ -39,10 +39,10 @@ log = logging.getLogger("interlingua")
 PORTION = 2048
 """Texts embedded together."""
 JOURNALS = "vectors-*of*.journal"
-FILES = r"vectors\.npy|vectors-\d+of\d+\.journal"
+VECTOR_FILES = r"vectors\.npy|vectors-\d+of\d+\.journal"
 """Names of the files of a folder of vectors."""
-REMEDY = "choose another --work folder or remove it"
-PART = 1 << 24
+_REMEDY = "choose another --work folder or remove it"
+_PART = 1 << 24
 """Bytes read at once."""
 
 
@@ -107,7 +107,7 @@ def read_crc(path: Path, start: int, rows: int, width: int) -> int | None:
         with path.open("rb") as file:
             # The header's length depends on the shape that is written in it.
             file.seek(len(header_of(rows, width)) + start * width * 4)
-            while left > 0 and (part := file.read(min(left, PART))):
+            while left > 0 and (part := file.read(min(left, _PART))):
                 crc = zlib.crc32(part, crc)
                 left -= len(part)
     except OSError:
@@ -179,7 +179,7 @@ def embed_side(
     # No mode of ``open`` alone makes a missing file and leaves what is in one, and other shards may
     # write to it at this moment.
     with open(os.open(folder / "vectors.npy", os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
-        journal.resume(identity or {}, remedy=REMEDY)
+        journal.resume(identity or {}, remedy=_REMEDY)
         # The names of both files must outlive a power cut too.
         sync_folder(folder)
         for start, vectors in made:
@@ -245,7 +245,7 @@ def check_identity(folder: Path, identity: Mapping[str, Any]) -> None:
         ConfigError: portions of another identity are finished there.
     """
     for path in sorted(folder.glob(JOURNALS)):
-        Journal(path).parts(identity, remedy=REMEDY)
+        Journal(path).parts(identity, remedy=_REMEDY)
 
 
 def finished(folder: Path) -> set[int]:

@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from interlingua.config.options import Options, recorded
-from interlingua.mining.vectors import FILES as VECTOR_FILES
+from interlingua.mining.vectors import VECTOR_FILES
 from interlingua.retrieval.topk.tiles import JOURNAL, LISTS
 from interlingua.storage.formats import MINING
 from interlingua.storage.workspace import Workspace, open_workspace
 
 log = logging.getLogger("interlingua")
-OPTIONS = "options"
+_OPTIONS = "options"
 """Key of the record's settings with the options of the latest run."""
-REMEDY = "choose another --work folder"
+_REMEDY = "choose another --work folder"
 _NEIGHBORS = rf"{JOURNAL}|{LISTS}"
 PARTS = {
     # The steps; the record lists their files.
@@ -65,15 +65,15 @@ def at_work(
     """
     settings = {}
     if options is not None:
-        settings = {OPTIONS: recorded(options)}
+        settings = {_OPTIONS: recorded(options)}
     try:
         # It holds users' texts, so that only its owner can enter it.
         with open_workspace(
             folder,
             MINING,
             settings=settings,
-            may_change=(OPTIONS,),
-            remedy=REMEDY,
+            may_change=(_OPTIONS,),
+            remedy=_REMEDY,
             parts=PARTS,
             shard=shard,
             is_private=True,

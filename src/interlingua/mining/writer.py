@@ -19,13 +19,13 @@ from interlingua.corpus.formats.bitext import (
     PairWithFields,
     PairWithOrigin,
     TextPair,
+    field_text,
     guess_format,
     one_line,
-    text_of,
     write_pairs,
 )
 from interlingua.corpus.formats.spreadsheet import csv_writer, open_sheet
-from interlingua.corpus.formats.workbook import Cell, WriteCells
+from interlingua.corpus.formats.workbook import CellValue, WriteCells
 from interlingua.errors import ConfigError
 from interlingua.mining.checks import CheckPlan
 from interlingua.storage.files import PathLike, Spool, open_text_writer
@@ -98,7 +98,7 @@ class PairRow(NamedTuple):
         return {**self.columns, **dict(zip(LANGUAGE_COLUMNS, languages, strict=True))}
 
 
-def columns_of(format: str, columns: Sequence[str] | None) -> Sequence[str]:
+def choose_columns(format: str, columns: Sequence[str] | None) -> Sequence[str]:
     """The columns of a file: those that are wanted, or else the format's.
 
     A spreadsheet has the languages too: a file that goes from hand to hand keeps its content, and
@@ -202,7 +202,7 @@ def open_rows(
     """
     if takes_extra is None:
         takes_extra = columns is None
-    own_columns = columns_of(format, columns)
+    own_columns = choose_columns(format, columns)
     with contextlib.ExitStack() as stack:
         if format in SHEETS and path is not None:
             write_cells = stack.enter_context(open_sheet(path, format))
@@ -229,13 +229,13 @@ def open_rows(
 
 
 def _write_line(file: TextIO, columns: Sequence[str], digits: Digits, row: PairRow) -> None:
-    file.write(line_of(row, "jsonl", columns, digits))
+    file.write(format_row(row, "jsonl", columns, digits))
 
 
 def _tsv_writer(file: TextIO) -> WriteCells:
     """Return what writes one row of cells as a line."""
 
-    def write(cells: Sequence[Cell]) -> None:
+    def write(cells: Sequence[CellValue]) -> None:
         file.write("\t".join(one_line(str(cell)) for cell in cells) + "\n")
 
     return write
@@ -344,7 +344,7 @@ def _cell(column: str, value: Any, format: str, digits: Digits) -> str | float:
     return cell_text(column, value, digits)
 
 
-def line_of(row: PairRow, format: str, columns: Sequence[str], digits: Digits = SHORT) -> str:
+def format_row(row: PairRow, format: str, columns: Sequence[str], digits: Digits = SHORT) -> str:
     """A row as TSV, in these columns, or as JSON with all."""
     if format == "jsonl":
         return json.dumps(row.values, ensure_ascii=False) + "\n"
@@ -361,4 +361,4 @@ def cell_text(column: str, value: Any, digits: Digits = SHORT) -> str:
         if column == "reasons":
             separator = ", "
         value = separator.join(value)
-    return one_line(text_of(value))
+    return one_line(field_text(value))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from interlingua.config import MANY, Above, AtLeast, Between, CheckedSettings, PathText
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.corpus.cleaning.clean import CleanConfig
 from interlingua.corpus.segments.segmentation import PreTokenizer
 from interlingua.errors import ConfigError, DataError
@@ -26,7 +26,7 @@ def known_languages(names: Iterable[str]) -> list[str]:
         ConfigError: one is not a language.
     """
     try:
-        return [resolve(name).code for name in names]
+        return [resolve_language(name).code for name in names]
     except DataError as error:
         raise ConfigError(f"languages: {error}") from error
 

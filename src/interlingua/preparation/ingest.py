@@ -43,7 +43,7 @@ from interlingua.runtime.processes import LibraryContext, end_with_parent
 SHARD_ROWS = 1_000_000  # what later stages hold the keys of at once
 UNREADABLE = "unreadable line"
 BELOW_MIN_SCORE = "below_min_score"
-AHEAD = 3  # chunks in flight for each process: enough to keep it busy, few enough to bound memory
+_AHEAD = 3  # chunks in flight for each process: enough to keep it busy, few enough to bound memory
 
 
 @dataclasses.dataclass(slots=True)
@@ -149,7 +149,7 @@ def ingest(
 def _chunks(
     config: PrepareConfig, counts: list[SourceCounts], progress: StageProgress, bad: BadLines
 ) -> Iterator[Chunk]:
-    kept_languages = frozenset(languages.resolve(code).code for code in config.languages)
+    kept_languages = frozenset(languages.resolve_language(code).code for code in config.languages)
     # All files are found before the first is read: the bar needs their number.
     files = []
     for index, source in enumerate(config.sources):
@@ -185,7 +185,7 @@ def _cleaned(chunks: Iterable[Chunk], config: PrepareConfig) -> Iterator[CleanBl
     ) as pool:
         try:
             submitted = (pool.submit(_Worker.clean, chunk) for chunk in chunks)
-            for future in taken_ahead(submitted, AHEAD * processes):
+            for future in taken_ahead(submitted, _AHEAD * processes):
                 yield future.result()
         except BrokenProcessPool as error:
             raise DataError(

@@ -32,7 +32,7 @@ def write_store(
     Returns:
         Tokens written, by language.
     """
-    from interlingua.batches.records import TokenStoreWriter
+    from interlingua.batches.token_store import TokenStoreWriter
 
     tokens: Counter[str] = Counter()
     chosen = [shard for shard in shards if shard.count(fate)]
@@ -93,7 +93,7 @@ def file_names(language_pairs: set[LanguagePair]) -> dict[LanguagePair, str]:
 
     Where a language occurs in two scripts, its full codes take their place.
     """
-    found = {code: languages.resolve(code) for pair in language_pairs for code in pair}
+    found = {code: languages.resolve_language(code) for pair in language_pairs for code in pair}
     uses = Counter(language.iso3 for language in found.values())
     short = {}
     for code, language in found.items():

@@ -22,7 +22,7 @@ from interlingua import __version__
 from interlingua.config import to_mapping
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.manifest import (
-    ENTRIES,
+    CORPUS_ENTRIES,
     LanguagePairRecord,
     Manifest,
     SourceRecord,
@@ -34,7 +34,7 @@ from interlingua.preparation.output import check_not_empty, write_store, write_t
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.prompt import with_prompt
 from interlingua.preparation.selection import select
-from interlingua.preparation.shards import DROPPED, Fate, Shard, total
+from interlingua.preparation.shards import DROPPED_FATES, Fate, Shard, total
 from interlingua.preparation.sources import check_sources
 from interlingua.preparation.vocabulary import make_vocabulary
 from interlingua.runtime.progress import Progress, progress_of
@@ -47,7 +47,7 @@ REJECTED_LINES = "rejected_lines.tsv"
 log = logging.getLogger("interlingua")
 
 
-def prepare(
+def prepare_corpus(
     config: PrepareConfig, *, overwrite: bool = False, progress: bool | Progress = False
 ) -> Manifest:
     """Make a corpus to train on; its folder appears whole or not at all.
@@ -79,7 +79,7 @@ def prepare(
         lock,
         line_limit(config.max_line_characters),
         atomic_directory(
-            config.output, overwrite=overwrite, ours=is_corpus, entries=ENTRIES
+            config.output, overwrite=overwrite, ours=is_corpus, entries=CORPUS_ENTRIES
         ) as folder,
         progress_of(progress) as shown,
     ):
@@ -160,7 +160,7 @@ def _lost(shards: list[Shard], counts: list[SourceCounts]) -> Counter[str]:
         for dropped in found.dropped.values():
             lost.update(dropped)
     for shard in shards:
-        lost.update({fate.name: count for fate in DROPPED if (count := shard.count(fate))})
+        lost.update({fate.name: count for fate in DROPPED_FATES if (count := shard.count(fate))})
     return lost
 
 

@@ -48,10 +48,10 @@ def _settings(path: str) -> EncodingSettings | None:
     """The settings of the model that gives the vocabulary; None for a tokenizer alone."""
     if not path or Path(path).is_file():
         return None
-    from interlingua.encoder.directories.model_directory import read_settings
+    from interlingua.encoder.directories.model_directory import read_model_settings
 
     try:
-        return read_settings(locate(path), max_tokens=2)
+        return read_model_settings(locate(path), max_tokens=2)
     except CheckpointError:
         # A vocabulary alone. What is wrong with a model shows where it is loaded.
         return None

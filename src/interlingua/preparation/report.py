@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 IN_SET = Fate.in_evaluation_set.name
 
 
-def summary(manifest: Manifest) -> Iterator[rich.table.Table]:
+def corpus_summary(manifest: Manifest) -> Iterator[rich.table.Table]:
     """Tables of the sources, of the rules that dropped pairs, and of the languages."""
     titles = ("source", "license", "read", "dropped", "train", "valid", "held out")
     rows = []

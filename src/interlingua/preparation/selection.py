@@ -22,7 +22,7 @@ from interlingua.corpus.cleaning.near_duplicates import NearDuplicates
 from interlingua.preparation.config import PrepareConfig, SourceConfig
 from interlingua.preparation.progress import StageProgress
 from interlingua.preparation.shards import Fate, Shard, total
-from interlingua.preparation.splitting import split
+from interlingua.preparation.splitting import split_rows
 
 
 class Decontaminated(NamedTuple):
@@ -69,7 +69,7 @@ def select(
             own = list(group)
             _limit(own, config.sources[source_index], config.seed, earlier)
             earlier += total(own, Fate.train)
-    split(shards, config, progress)
+    split_rows(shards, config, progress)
     return decontaminated
 
 

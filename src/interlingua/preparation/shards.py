@@ -18,7 +18,7 @@ from numpy import ndarray
 
 from interlingua.preparation.sources import LanguagePair
 
-BLOCK_ROWS = 20_000
+_BLOCK_ROWS = 20_000
 
 
 class Fate(IntEnum):
@@ -38,7 +38,7 @@ class Fate(IntEnum):
     over_max_tokens = 11
 
 
-DROPPED = tuple(fate for fate in Fate if fate not in (Fate.train, Fate.heldout, Fate.valid))
+DROPPED_FATES = tuple(fate for fate in Fate if fate not in (Fate.train, Fate.heldout, Fate.valid))
 
 
 @dataclasses.dataclass(slots=True)
@@ -120,9 +120,9 @@ class Shard:
     def blocks(self, mask: Bool[ndarray, " rows"]) -> Iterator[tuple[list[str], list[str]]]:
         """Stream the marked rows as lists of sources and of targets."""
         with self._path("tsv").open(encoding="utf-8", newline="\n") as file:
-            for first in range(0, self.rows, BLOCK_ROWS):
-                lines = islice(file, min(BLOCK_ROWS, self.rows - first))
-                chosen = list(compress(lines, mask[first : first + BLOCK_ROWS].tolist()))
+            for first in range(0, self.rows, _BLOCK_ROWS):
+                lines = islice(file, min(_BLOCK_ROWS, self.rows - first))
+                chosen = list(compress(lines, mask[first : first + _BLOCK_ROWS].tolist()))
                 # A mask that is shorter than the block would leave lines to the next one.
                 for _ in lines:
                     pass

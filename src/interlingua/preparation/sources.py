@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from interlingua.config.languages import ENGLISH as ENGLISH
+from interlingua.config.languages import LanguagePair as LanguagePair
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.bitext import TextPair, guess_format, read_pairs
 from interlingua.corpus.formats.moses import moses_files
@@ -18,8 +20,6 @@ from interlingua.preparation.config import PrepareConfig, SourceConfig
 from interlingua.storage.files import sha256_file
 
 CHUNK_PAIRS = 10_000
-ENGLISH = "eng_Latn"
-LanguagePair = tuple[str, str]
 NO_SCORE = (
     "a pair has no score, which min_score and max_pairs_by go by; score the file with interlingua"
     " score"

@@ -37,7 +37,7 @@ class _Candidates(NamedTuple):
     """Which may be drawn; the others only count for ``max_share``."""
 
 
-def split(shards: list[Shard], config: PrepareConfig, progress: StageProgress) -> None:
+def split_rows(shards: list[Shard], config: PrepareConfig, progress: StageProgress) -> None:
     """Give rows the fate ``heldout`` or ``valid``.
 
     Those that share a sentence with one of them become ``in_heldout_or_valid``.

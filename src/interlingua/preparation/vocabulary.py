@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("interlingua")
 SMALL_CORPUS = 100_000
 """Pairs, below which their words are far from all words of their languages."""
-SHOWN_LANGUAGES = 5
+_SHOWN_LANGUAGES = 5
 """In a log line."""
 
 
@@ -133,7 +133,7 @@ def _log_lost_tokens(counts: Mapping[str, Any], kept: set[int]) -> None:
         total_lost += lost
         if tokens:
             percentages[language] = 100 * lost / tokens
-    worst = sorted(percentages, key=percentages.__getitem__, reverse=True)[:SHOWN_LANGUAGES]
+    worst = sorted(percentages, key=percentages.__getitem__, reverse=True)[:_SHOWN_LANGUAGES]
     log.info(
         "%.2f %% of all tokens will be spelled by shorter pieces; most in %s",
         100 * total_lost / max(1, total),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas
 
 T = TypeVar("T")
-SHOWN_CHARACTERS = 120
+_SHOWN_CHARACTERS = 120
 """Of the first row, in a line that stands for all."""
 
 
@@ -67,6 +67,6 @@ def shown_rows(name: str, rows: list[Any]) -> str:
     """Return a line that stands for many rows."""
     first = ""
     if rows:
-        first = textwrap.shorten(f": {rows[0]!r}", SHOWN_CHARACTERS, placeholder=" ...")
+        first = textwrap.shorten(f": {rows[0]!r}", _SHOWN_CHARACTERS, placeholder=" ...")
     more = ", ..." if len(rows) > 1 else ""
     return f"<{name} of {len(rows):,}{first}{more}>"

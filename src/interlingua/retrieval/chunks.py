@@ -30,7 +30,7 @@ JOINS_PREVIOUS = "\u200d\u0e33\u0eb3\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U00
 """Joiner of emoji, the vowel am of Thai and Lao, and tones of skin."""
 CountTokens = Callable[[Sequence[str], str], Sequence[int]]
 """Numbers of tokens of texts of a language, without special ones."""
-Span = tuple[int, int]
+_Span = tuple[int, int]
 """First character of a part of a text, and the one behind it."""
 
 
@@ -102,10 +102,10 @@ def chunked(
             )
 
 
-def _chunk_spans(passage: Passage, size: int, overlap: int, count: CountTokens) -> Iterator[Span]:
+def _chunk_spans(passage: Passage, size: int, overlap: int, count: CountTokens) -> Iterator[_Span]:
     """Yield the chunks of a text."""
     text = passage.text
-    parts: list[tuple[Span, int]] = []
+    parts: list[tuple[_Span, int]] = []
     spans = sentence_spans(text, passage.language)
     counts = count([text[start:stop] for start, stop in spans], passage.language)
     for span, tokens in zip(spans, counts, strict=True):
@@ -133,7 +133,7 @@ def _chunk_spans(passage: Passage, size: int, overlap: int, count: CountTokens) 
             shared += parts[first][1]
 
 
-def sentence_spans(text: str, language: str) -> list[Span]:
+def sentence_spans(text: str, language: str) -> list[_Span]:
     """Return where the sentences of a text are."""
     # The splitter changes nothing but white space, so that the other characters can be counted.
     solid = array("q", (at for at, one in enumerate(text) if not one.isspace()))
@@ -160,10 +160,10 @@ def _continues(character: str) -> bool:
 
 
 def _shorter(
-    text: str, span: Span, tokens: int, size: int, language: str, count: CountTokens
-) -> list[tuple[Span, int]]:
+    text: str, span: _Span, tokens: int, size: int, language: str, count: CountTokens
+) -> list[tuple[_Span, int]]:
     """Cut a sentence of too many tokens in halves, and these again."""
-    whole: list[tuple[Span, int]] = []
+    whole: list[tuple[_Span, int]] = []
     pending = [(span, tokens)]
     while pending:
         (start, stop), tokens = pending.pop()

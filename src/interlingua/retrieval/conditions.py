@@ -19,7 +19,7 @@ _WORDS = """
 and or not in is null like ilike between true false case when then else end as cast try_cast escape
 similar exists distinct
 """
-WORDS = frozenset(_WORDS.split())
+SQL_WORDS = frozenset(_WORDS.split())
 """Words of SQL, which are no names unless they are quoted."""
 _SOFT_WORDS = """
 to from any all interval date time timestamp int integer bigint smallint double float real
@@ -83,7 +83,7 @@ def _field_name(tokens: Tokens, number: int) -> str | None:
         name = text[1:-1].replace('""', '"')
         return None if name in OWN_COLUMNS else name
     is_function = _text(tokens, number + 1) == "("
-    if kind != "name" or is_function or text.lower() in WORDS or text in OWN_COLUMNS:
+    if kind != "name" or is_function or text.lower() in SQL_WORDS or text in OWN_COLUMNS:
         return None
     if text.lower() in SOFT_WORDS and not _is_value(tokens, number):
         return None

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from interlingua.encoder.texts import check_text
 from interlingua.errors import ConfigError, DataError
-from interlingua.retrieval.lance_table import text_key
+from interlingua.retrieval.lance_table import text_digest
 from interlingua.retrieval.passage_files import (
     USUAL_COLUMNS,
     Passage,
@@ -57,7 +57,7 @@ def file_name(path: PathLike, folder: PathLike) -> str:
     return check_text(name.as_posix(), 0, "paths")
 
 
-def named_files(paths: Sequence[PathLike], folder: PathLike) -> list[IndexFile]:
+def list_index_files(paths: Sequence[PathLike], folder: PathLike) -> list[IndexFile]:
     """The files to read; none is opened yet.
 
     Args:
@@ -102,7 +102,7 @@ def read_files(
         )
 
 
-def check_files(
+def check_index_files(
     files: Sequence[IndexFile],
     *,
     language: str | None = None,
@@ -129,7 +129,7 @@ def check_files(
     for number, file in enumerate(files):
         passage = None
         for passage in read_files([file], language=language, documents=documents, columns=columns):
-            key = text_key(passage.id)
+            key = text_digest(passage.id)
             if key in file_of:
                 raise DataError(_twice(passage.id, files[file_of[key]].path, file.path))
             file_of[key] = number

@@ -10,12 +10,12 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.registry import check_choice
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_maps.affine_maps import LanguageMap
-from interlingua.encoder.roles import Role, role_prompt
+from interlingua.encoder.query_and_passage import Role, role_prompt
 from interlingua.encoder.texts import is_blank
 from interlingua.errors import ConfigError, DataError
 from interlingua.retrieval.chunks import DEFAULT_CHUNKS, ChunkSettings, check_chunks, chunked
@@ -156,7 +156,7 @@ class IndexedModel:
             raise ConfigError("this model needs the question's language; give --language")
         code = None
         if language is not None:
-            code = resolve(language).code
+            code = resolve_language(language).code
         vector: Float32[ndarray, " d"] = self._embed([question], self.question_prompt, code)[0]
         return vector
 

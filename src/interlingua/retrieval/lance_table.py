@@ -185,7 +185,7 @@ def sql_strings(values: Iterable[str]) -> str:
     return ", ".join(f"'{value}'" for value in escaped)
 
 
-def text_key(text: str) -> int:
+def text_digest(text: str) -> int:
     """A digest of 8 bytes; a signed integer, as Arrow's int64."""
     # Half of a surrogate pair, which JSON can hold, is not UTF-8; its digest is still needed.
     return _digest(text.encode(errors="surrogatepass"))
@@ -198,4 +198,4 @@ def _digest(content: bytes) -> int:
 
 def content_key(passage: Passage) -> int:
     """A digest of all of a passage but its id."""
-    return text_key(json.dumps(passage[1:], ensure_ascii=False))
+    return text_digest(json.dumps(passage[1:], ensure_ascii=False))

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.options import checked_call, is_frame, listed
 from interlingua.config.registry import DEFAULT_MODEL
 from interlingua.corpus.frames import frame_records
@@ -168,7 +168,7 @@ class Index:
         chunk_overlap: int = OVERLAP,
     ) -> None:
         columns = PassageColumns(text_column, title_column, id_column, language_column)
-        code = resolve(language).code if language is not None else ""
+        code = resolve_language(language).code if language is not None else ""
         # What is wrong with the texts shows before a model is read.
         passages = list(_passages(texts, code, columns))
         encoder = _encoder(model)

@@ -54,13 +54,13 @@ from interlingua.retrieval.lance_table import (
     sql_strings,
     table_rows,
     table_schema,
-    text_key,
+    text_digest,
 )
 from interlingua.retrieval.passage_files import Passage
 from interlingua.retrieval.ranking import Hit
 from interlingua.retrieval.vector_scan import (
-    RECORD,
     SCAN_FOLDER,
+    SCAN_RECORD,
     VectorScan,
     open_scan,
     scan_version,
@@ -71,8 +71,7 @@ from interlingua.runtime.portions import portions
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 from interlingua.storage.formats import PASSAGE_INDEX
-from interlingua.storage.locks import NAME as LOCK_FILE
-from interlingua.storage.locks import exclusive
+from interlingua.storage.locks import LOCK_FILE, exclusive
 from interlingua.storage.record import RecordError, holds_record, read_record, write_record
 from interlingua.storage.temporary import sweep
 
@@ -91,7 +90,7 @@ REFINED = 10
 """Candidates to compute the true cosine of, as a multiple of the hits wanted."""
 LEAST_REFINED = 200
 """Candidates at least, so that a search for a few hits finds them too."""
-SHOWN = ("id", "text", "title", "language", "metadata", "document", "offset", "heading")
+_SHOWN = ("id", "text", "title", "language", "metadata", "document", "offset", "heading")
 PASSAGE_COLUMNS = Passage._fields
 ROW = (*CHECKED_COLUMNS, "checksum")
 """Columns to read where rows are checked."""
@@ -134,7 +133,7 @@ class Added:
     """They belonged to a file that was given, and are not in it any more."""
 
 
-def read_settings(folder: PathLike) -> IndexSettings:
+def read_index_settings(folder: PathLike) -> IndexSettings:
     """The settings of an index; needs no package of the extra ``search``.
 
     Raises:
@@ -212,7 +211,7 @@ class PassageIndex:
         )  # its warnings are of no use to the user of an index
         import_extra("lancedb", extra="search")
         self.folder = Path(folder)
-        self.settings = read_settings(folder)
+        self.settings = read_index_settings(folder)
         self._writer: int | None = None
         if create and not self._has_table():
             self._create_table()
@@ -235,7 +234,7 @@ class PassageIndex:
         with exclusive(path, remedy=LOCK_REMEDY):
             sweep(path)  # the settings of a build that was killed while it wrote them
             if holds_record(path / SETTINGS_FILE, PASSAGE_INDEX):
-                require_same(path, read_settings(path), settings)
+                require_same(path, read_index_settings(path), settings)
             else:
                 if any(file.name != LOCK_FILE for file in path.iterdir()):
                     raise ConfigError(f"{path} holds other files; name another folder")
@@ -261,7 +260,7 @@ class PassageIndex:
         # The mapped vectors are written after the version that they are of.
         scan = 0
         with contextlib.suppress(OSError):
-            scan = (self.folder / SCAN_FOLDER / RECORD).stat().st_ino
+            scan = (self.folder / SCAN_FOLDER / SCAN_RECORD).stat().st_ino
         return made.st_ino, made.st_mtime_ns, changed.st_ino, changed.st_mtime_ns, count, scan
 
     def reload(self) -> None:
@@ -271,7 +270,7 @@ class PassageIndex:
             CheckpointError: the index was removed or damaged, or replaced by that of another model.
         """
         try:
-            require_same(self.folder, read_settings(self.folder), self.settings)
+            require_same(self.folder, read_index_settings(self.folder), self.settings)
         except ConfigError as error:
             raise CheckpointError(str(error)) from error
         self._table = self._open_table()
@@ -292,7 +291,7 @@ class PassageIndex:
             return
         with exclusive(self.folder, remedy=LOCK_REMEDY):
             # What was read before the lock may have been changed by another process since.
-            require_same(self.folder, read_settings(self.folder), self.settings)
+            require_same(self.folder, read_index_settings(self.folder), self.settings)
             self._table = self._open_table()
             self._writer = thread
             try:
@@ -350,14 +349,14 @@ class PassageIndex:
         for block in portions(passages, COMMIT_PASSAGES):
             wanted: list[Passage] = []
             for passage in block:
-                key = text_key(passage.id)
+                key = text_digest(passage.id)
                 content = content_key(passage)
                 if key in seen:
                     kept = f"{committed:,} passages before it are in the index"
                     raise DataError(f"the id {passage.id!r} occurs twice; ids must differ; {kept}")
                 seen.add(key)
                 if not passage.file:
-                    documents.add(text_key(passage.document or passage.id))
+                    documents.add(text_digest(passage.document or passage.id))
                 state = (
                     "added"
                     if key not in known
@@ -455,7 +454,7 @@ class PassageIndex:
         with lance_reads(self.folder):
             for batch in query.to_batches():
                 rest += [
-                    name for name in batch.column("id").to_pylist() if text_key(name) not in seen
+                    name for name in batch.column("id").to_pylist() if text_digest(name) not in seen
                 ]
         return rest
 
@@ -474,7 +473,7 @@ class PassageIndex:
             for batch in query.to_batches():
                 names = batch.column("id").to_pylist()
                 for name, document in zip(names, batch.column("document").to_pylist(), strict=True):
-                    if text_key(document) in documents and text_key(name) not in seen:
+                    if text_digest(document) in documents and text_digest(name) not in seen:
                         rest.append(name)
         return rest
 
@@ -626,7 +625,7 @@ class PassageIndex:
         if not np.array_equal(stored, mapped):
             return None
         scores = found.scores[by_row].tolist()
-        shown = rows.select(SHOWN).to_pylist()
+        shown = rows.select(_SHOWN).to_pylist()
         hits = [Hit(score=score, **row) for score, row in zip(scores, shown, strict=True)]
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
@@ -831,7 +830,7 @@ class PassageIndex:
             query = query.where(f"id IN ({sql_strings(ids)})")
         with lance_reads(self.folder):
             for batch in query.to_batches():
-                keys = map(text_key, batch.column("id").to_pylist())
+                keys = map(text_digest, batch.column("id").to_pylist())
                 rows = batch.column("_rowid").to_pylist()
                 contents = batch.column("content").to_pylist()
                 for key, row, content, whole in zip(
@@ -870,7 +869,7 @@ class PassageIndex:
 
 def _as_hits(rows: Any, scores: Sequence[float]) -> list[Hit]:
     """Return rows of Arrow's table as hits, best first; equal scores by id."""
-    shown = rows.select(SHOWN).to_pylist()
+    shown = rows.select(_SHOWN).to_pylist()
     hits = [Hit(score=score, **row) for row, score in zip(shown, scores, strict=True)]
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 

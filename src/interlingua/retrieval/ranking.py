@@ -177,7 +177,7 @@ def fused(
     return sorted(found, key=lambda hit: -hit.score)
 
 
-def language_shares(hits: Sequence[Hit], indexed: Mapping[str, int]) -> list[LanguageShare]:
+def hit_language_shares(hits: Sequence[Hit], indexed: Mapping[str, int]) -> list[LanguageShare]:
     """Every language's share of a ranking and of the passages searched, largest first.
 
     Args:

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.registry import check_choice
 from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
@@ -23,17 +23,27 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.report.rows import RowList
 from interlingua.retrieval.chunks import DEFAULT_CHUNKS, ChunkSettings
 from interlingua.retrieval.feedback import Searchable, rankings_with_feedback
-from interlingua.retrieval.index_files import IndexFile, check_files, named_files, read_files
+from interlingua.retrieval.index_files import (
+    IndexFile,
+    check_index_files,
+    list_index_files,
+    read_files,
+)
 from interlingua.retrieval.indexed_model import IndexedModel
 from interlingua.retrieval.passage_files import USUAL_COLUMNS, Passage, PassageColumns
-from interlingua.retrieval.passage_index import Added, PassageIndex, read_settings, require_same
+from interlingua.retrieval.passage_index import (
+    Added,
+    PassageIndex,
+    read_index_settings,
+    require_same,
+)
 from interlingua.retrieval.ranking import (
     Hit,
     LanguageShare,
     first_of_each_language,
     followed,
     fused,
-    language_shares,
+    hit_language_shares,
     merged,
     without_copies,
 )
@@ -46,7 +56,7 @@ FUSED_DEPTH = 5
 """Hits of each ranking that fusion reads, as a multiple of those wanted."""
 LEAST_FUSED = 100
 """Hits of each ranking that fusion reads at least: the worst of them are its scale."""
-MOST_HITS = 10_000
+_MOST_HITS = 10_000
 MOST_FACTOR = 64
 """Of hits read to those wanted, where copies of texts take the places of others."""
 REFRESH_SECONDS = 0.5
@@ -115,7 +125,7 @@ def build_index(
         CheckpointError: there is no such model or map.
         DataError: a file can't be read or has no passage, or an id occurs twice.
     """
-    named = named_files(files, folder)
+    named = list_index_files(files, folder)
     map_read = None if language_map is None else read_map(language_map)
     encoder = Encoder.load(model, device=device)
     embedder = IndexedModel(
@@ -127,7 +137,7 @@ def build_index(
         chunks=chunks,
         dtype=dtype,
     )
-    check_files(named, language=language, documents=documents, columns=columns)
+    check_index_files(named, language=language, documents=documents, columns=columns)
     index = PassageIndex.create(folder, embedder.settings)
     with index.writing():
         if language_map is not None:
@@ -156,9 +166,9 @@ def add_to_index(
     whole: passages that belong to it and are not in it any more are deleted.
     """
     index = PassageIndex(folder)
-    named = named_files(files, folder)
-    embedder = model_of(index, dtype=dtype, device=device)
-    check_files(named, language=language, documents=documents, columns=columns)
+    named = list_index_files(files, folder)
+    embedder = load_index_model(index, dtype=dtype, device=device)
+    check_index_files(named, language=language, documents=documents, columns=columns)
     with index.writing():
         passages = read_files(named, language=language, documents=documents, columns=columns)
         added = _add(index, named, passages, embedder, progress)
@@ -188,7 +198,7 @@ def delete_from_index(folder: PathLike, ids: Sequence[str] = (), where: str | No
     return deleted
 
 
-def model_of(
+def load_index_model(
     index: PassageIndex,
     *,
     model: str | None = None,
@@ -225,7 +235,7 @@ def model_for(
     Raises:
         ConfigError: the index was built with another encoder.
     """
-    settings = read_settings(folder)
+    settings = read_index_settings(folder)
     embedder = IndexedModel(
         encoder,
         path,
@@ -257,7 +267,7 @@ class _Query:
         """The best hits, of each language no more than ``per_language``."""
         if mode != "hybrid":
             return self._of_one_kind(mode, top, per_language)
-        depth = min(max(FUSED_DEPTH * top, LEAST_FUSED), MOST_HITS)
+        depth = min(max(FUSED_DEPTH * top, LEAST_FUSED), _MOST_HITS)
         if per_language is None:
             return self._fused(depth)[:top]
         # Words and vectors may find other passages of a language, so that it could have twice as
@@ -269,8 +279,8 @@ class _Query:
         """Rank as ``ranking`` does, with each text once: copies of a text have equal scores."""
         factor = 1
         while True:
-            most = min(factor * top, MOST_HITS)
-            share = None if per_language is None else min(factor * per_language, MOST_HITS)
+            most = min(factor * top, _MOST_HITS)
+            share = None if per_language is None else min(factor * per_language, _MOST_HITS)
             found = self.ranking(mode, most, share)
             hits = without_copies(found)
             has_copies = len(hits) < len(found)
@@ -400,8 +410,8 @@ class Ranker:
         """
         check_choice("mode", mode, MODES)
         for name, number in (("top", top), ("per_language", per_language)):
-            if number is not None and not 1 <= number <= MOST_HITS:
-                raise ConfigError(f"{name} is {number}; it must be from 1 to {MOST_HITS}")
+            if number is not None and not 1 <= number <= _MOST_HITS:
+                raise ConfigError(f"{name} is {number}; it must be from 1 to {_MOST_HITS}")
         if vector is None and mode != "text":
             raise ConfigError(
                 f"mode {mode} needs the question's vector; give it, or choose the mode text"
@@ -414,13 +424,13 @@ class Ranker:
             # alone ranks.
             rest = query.unique_ranking("vector" if mode == "feedback" else mode, top)
             hits = followed(hits, rest, top)
-        return Ranking(hits, language_shares(hits, searched))
+        return Ranking(hits, hit_language_shares(hits, searched))
 
     def _searched(self, languages: Sequence[str]) -> dict[str, int]:
         """Number of passages of every language searched."""
         if not languages:
             return self.languages
-        codes = [resolve(code).code for code in languages]
+        codes = [resolve_language(code).code for code in languages]
         missing = next((code for code in codes if code not in self.languages), None)
         if missing is not None:
             known = ", ".join(code or "(none)" for code in self.languages)
@@ -433,7 +443,7 @@ class Searcher(Ranker):
 
     Args:
         index: which.
-        model: that it was built with, see ``model_of``.
+        model: that it was built with, see ``load_index_model``.
     """
 
     index: PassageIndex

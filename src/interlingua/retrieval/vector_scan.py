@@ -33,7 +33,7 @@ from interlingua.storage.formats import VECTOR_SCAN
 from interlingua.storage.record import RecordError, read_record, write_record
 
 SCAN_FOLDER = "scan"
-RECORD = "record.json"
+SCAN_RECORD = "record.json"
 ARRAYS = ("vectors", "rows", "ranks")
 READ_BYTES = 2**23
 """Of a file at once, while its checksum is computed."""
@@ -139,7 +139,7 @@ def _inner_products(
 def scan_version(folder: PathLike) -> int | None:
     """Return the version of the table that the scan of an index is of; None if there is none."""
     try:
-        version = read_record(Path(folder) / SCAN_FOLDER / RECORD, VECTOR_SCAN).get("version")
+        version = read_record(Path(folder) / SCAN_FOLDER / SCAN_RECORD, VECTOR_SCAN).get("version")
     except RecordError:
         return None
     return version if isinstance(version, int) else None
@@ -161,7 +161,7 @@ def open_scan(folder: PathLike, version: int) -> VectorScan | None:
     place = Path(folder) / SCAN_FOLDER
     # The folder may be replaced while it is read: then its checksums or versions differ.
     try:
-        record = read_record(place / RECORD, VECTOR_SCAN)
+        record = read_record(place / SCAN_RECORD, VECTOR_SCAN)
     except RecordError as error:
         if error.is_missing:
             return None
@@ -210,7 +210,7 @@ def write_scan(folder: PathLike, table: Any, width: int) -> None:
             "longest": longest,
             "crc32": {name: _crc32(temporary / f"{name}.npy") for name in ARRAYS},
         }
-        write_record(temporary / RECORD, VECTOR_SCAN, content)
+        write_record(temporary / SCAN_RECORD, VECTOR_SCAN, content)
 
 
 def _order(

@@ -102,7 +102,7 @@ def _korean(text: str) -> str:
     return KOREAN_INSIDE.sub(r"\1 \1", text)
 
 
-RULES: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
+_RULES: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
     (MARKS, lambda text: MARKS.sub("", text)),
     (re.compile("[İı]"), lambda text: text.translate(DOTS)),
     (re.compile("[\u0370-\u03ff\u1f00-\u1fff]"), lambda text: text.translate(GREEK_LETTERS)),
@@ -123,7 +123,7 @@ def word_forms(text: str) -> str:
     """
     if not text.isascii():
         (text,) = undo_forms([text], UNDONE)
-        for script, rewrite in RULES:
+        for script, rewrite in _RULES:
             if script.search(text):
                 text = rewrite(text)
     return INSIDE.sub(" ", POSSESSIVE.sub("", text))

@@ -15,7 +15,7 @@ from jaxtyping import Int64, Shaped
 from torch import Tensor
 
 
-def gathered(x: Shaped[Tensor, n * d], rows: Int64[Tensor, " m"]) -> Shaped[Tensor, m * d]:
+def gather_rows(x: Shaped[Tensor, n * d], rows: Int64[Tensor, " m"]) -> Shaped[Tensor, m * d]:
     """Rows of a tensor on any device, by a list of them on the host."""
     return x.index_select(0, on_device(rows, x.device))
 

@@ -1,10 +1,10 @@
 """How far work is: ``Progress``, which every function that takes long is given.
 
 A function calls ``start`` for each piece of its work, ``advance`` as it gets on, and ``note`` to
-say what it is at. ``shown`` gives a progress that draws bars if standard error is a terminal, and
-writes a line a minute otherwise. ``SILENT`` shows nothing: it is the default of all functions, so
-that Python is silent by default. Public functions also take True for ``shown()``, see
-``progress_of``.
+say what it is at. ``make_progress`` gives a progress that draws bars if standard error is a
+terminal, and writes a line a minute otherwise. ``SILENT`` shows nothing: it is the default of all
+functions, so that Python is silent by default. Public functions also take True for
+``make_progress()``, see ``progress_of``.
 
 Rich draws the bars. It is imported when the first bar is drawn, since the library also works
 without it and silence should not wait for its import.
@@ -303,7 +303,7 @@ class LineProgress(_Shown):
             print(f"after {duration(seconds)}: {self.line()}", file=sys.stderr, flush=True)
 
 
-def shown(quiet: bool = False) -> Progress:
+def make_progress(quiet: bool = False) -> Progress:
     """Return a progress on standard error: bars on a terminal, otherwise a line a minute.
 
     Args:
@@ -332,7 +332,7 @@ def progress_of(
     if isinstance(progress, Progress):
         yield progress
         return
-    with shown(quiet=not progress) as own:
+    with make_progress(quiet=not progress) as own:
         if label:
             own.start(total, unit, label)
         yield own
@@ -401,7 +401,7 @@ class TimeLeft:
         last = reports[-1]
         if len(reports) < LEAST_REPORTS or last[0] - first[0] < LEAST_SECONDS:
             return None
-        if last[1] - first[1] < LEAST_SHARE * (total - first[1]):
+        if last[1] - first[1] < _LEAST_SHARE * (total - first[1]):
             return None
         middle = bisect.bisect(reports, ((first[0] + last[0]) / 2, 0.0))
         # Neither the first nor the last report.
@@ -417,7 +417,7 @@ class TimeLeft:
 LEAST_SECONDS = 10.0
 """Of work after the first piece, before its time is estimated."""
 LEAST_REPORTS = 5
-LEAST_SHARE = 0.02
+_LEAST_SHARE = 0.02
 """Of all work after the first piece."""
 MOST_REPORTS = 1000
 STEADY = 1.5

@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 from interlingua.errors import ConfigError, InterlinguaError, import_extra
 from interlingua.runtime.portions import taken_ahead
 
-LOCAL = "local"
+_LOCAL = "local"
 RETRIES = 3
 """Deaths of its process that a task survives."""
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 class Workers:
@@ -33,11 +33,11 @@ class Workers:
 
     def run(
         self,
-        function: Callable[..., Result],
+        function: Callable[..., _Result],
         tasks: Iterable[tuple[Any, ...]],
         *,
         encodes: bool = False,
-    ) -> Iterator[Result]:
+    ) -> Iterator[_Result]:
         """What a function gives for the arguments of each task, in their order.
 
         A few tasks are taken ahead.
@@ -78,11 +78,11 @@ class OnRay(Workers):
 
     def run(
         self,
-        function: Callable[..., Result],
+        function: Callable[..., _Result],
         tasks: Iterable[tuple[Any, ...]],
         *,
         encodes: bool = False,
-    ) -> Iterator[Result]:
+    ) -> Iterator[_Result]:
         """See ``Workers``.
 
         After an error the few tasks taken ahead are not cancelled but run to their end or to that
@@ -125,7 +125,7 @@ class OnRay(Workers):
             ) from error
 
 
-def _with_threads(function: Callable[..., Result], cores: int, *task: Any) -> Result:
+def _with_threads(function: Callable[..., _Result], cores: int, *task: Any) -> _Result:
     """A task as the other machine does it."""
     import torch
 
@@ -161,7 +161,7 @@ def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
     if is_ours:
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
         # A cluster that is there already takes no options of its start.
-        if address == LOCAL:
+        if address == _LOCAL:
             options["include_dashboard"] = False
         try:
             # What Ray warns of before it fails is in the error too.

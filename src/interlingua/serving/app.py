@@ -21,7 +21,7 @@ from interlingua.serving.guards import Guards
 from interlingua.serving.json_log import WriteLine, write_json_line
 from interlingua.serving.metrics import ServerMetrics
 from interlingua.serving.model import ServedModel
-from interlingua.serving.routes.document import described
+from interlingua.serving.routes.document import document_of_model
 from interlingua.serving.routes.inference_routes import inference_router, status_router
 from interlingua.serving.routes.json_route import UNFORESEEN, DirectRoutes
 from interlingua.serving.routes.ollama_routes import ollama_router
@@ -128,7 +128,7 @@ def make_app(
         app.add_api_route(
             path, _page_file(name, kind), methods=["GET", "HEAD"], include_in_schema=False
         )
-    app.openapi_schema = described(
+    app.openapi_schema = document_of_model(
         app.openapi(),
         model,
         searcher.languages if searcher else (),

@@ -23,8 +23,8 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-Vectors = Float32[ndarray, "n d"]
-Embed = Callable[[list[list[int]], str | None], Vectors]
+_Vectors = Float32[ndarray, "n d"]
+EmbedTokens = Callable[[list[list[int]], str | None], _Vectors]
 """Token ids of texts of one language -> a vector each."""
 FIRST_GUESS = 5_000.0
 """Tokens per second, before the first batch has been measured."""
@@ -57,7 +57,7 @@ class _Request:
     """Done with the encoder in place of a batch."""
     taken: int = 0
     """Texts that are in a batch already."""
-    blocks: list[Vectors] = field(default_factory=list)
+    blocks: list[_Vectors] = field(default_factory=list)
     """Their vectors, a block of each batch."""
 
     # A client may leave between the check and the answer; a cancelled future takes neither.
@@ -100,7 +100,7 @@ class Batcher:
 
     def __init__(
         self,
-        embed: Embed,
+        embed: EmbedTokens,
         *,
         batch_tokens: int,
         queue_tokens: int,

@@ -13,8 +13,8 @@ from prometheus_client import (
 
 from interlingua.serving.batching import BatchRecord
 
-SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-TEXTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_TEXTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 class ServerMetrics:
@@ -39,7 +39,7 @@ class ServerMetrics:
             "interlingua_request_seconds",
             "Time to answer a request",
             ["path"],
-            buckets=SECONDS,
+            buckets=_SECONDS,
             registry=registry,
         )
         self.texts = Counter("interlingua_texts", "Texts embedded", registry=registry)
@@ -51,10 +51,13 @@ class ServerMetrics:
             "interlingua_requests_refused", "Requests refused with a full queue", registry=registry
         )
         self.batch_texts = Histogram(
-            "interlingua_batch_texts", "Texts of a batch", buckets=TEXTS, registry=registry
+            "interlingua_batch_texts", "Texts of a batch", buckets=_TEXTS, registry=registry
         )
         self.batch_seconds = Histogram(
-            "interlingua_batch_seconds", "Time to embed a batch", buckets=SECONDS, registry=registry
+            "interlingua_batch_seconds",
+            "Time to embed a batch",
+            buckets=_SECONDS,
+            registry=registry,
         )
         self.queue_tokens = Gauge(
             "interlingua_queue_tokens",

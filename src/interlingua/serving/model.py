@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.encoder.encode import Dtype, automatic_dtype_name, encode_tokens
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.texts import check_text, is_blank
@@ -175,7 +175,7 @@ class ServedModel:
         return TokenizedTexts(sequences, len(too_long))
 
     def embed(self, sequences: list[list[int]], language: str | None) -> Float32[ndarray, "n d"]:
-        """Vectors as pooling gives them, before ``shape_vectors``; see ``batching.Embed``."""
+        """Vectors as pooling gives them, before ``shape_vectors``; see ``batching.EmbedTokens``."""
         # Neither cut nor scaled: texts of a batch belong to requests of several formats.
         return encode_tokens(
             self.encoder, sequences, normalize=False, dtype=self.dtype, language=language
@@ -234,4 +234,4 @@ def language_code(language: str | None) -> str | None:
     """
     if language is None:
         return None
-    return resolve(language).code
+    return resolve_language(language).code

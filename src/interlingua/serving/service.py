@@ -34,8 +34,8 @@ WATCH_SECONDS = 1.0
 LIST_THREADS = 8
 """Requests to mine or to align that are worked on at a time; their threads mostly wait for the
 queue."""
-Vectors = Float32[ndarray, "n d"]
-Result = TypeVar("Result")
+_Vectors = Float32[ndarray, "n d"]
+_Result = TypeVar("_Result")
 
 
 class Service:
@@ -73,7 +73,7 @@ class Service:
         dim: int | None = None,
         normalize: bool = True,
         counted: bool = True,
-    ) -> tuple[Vectors, TokenizedTexts]:
+    ) -> tuple[_Vectors, TokenizedTexts]:
         """Vectors of texts.
 
         Args:
@@ -127,7 +127,7 @@ class Service:
         language: str | None = None,
         dim: int | None = None,
         normalize: bool = True,
-    ) -> Vectors:
+    ) -> _Vectors:
         """Vectors of token ids; see ``embed_texts``."""
         # Before the texts are queued: a number of dimensions that is wrong costs no batch.
         with mistakes_of_client():
@@ -139,8 +139,8 @@ class Service:
         return shape_vectors(vectors, form)
 
     async def with_encoder(
-        self, request: Request, tokenized: TokenizedTexts, work: Callable[[], Result]
-    ) -> Result:
+        self, request: Request, tokenized: TokenizedTexts, work: Callable[[], _Result]
+    ) -> _Result:
         """What only the encoder's thread may do; it waits in the queue as texts do.
 
         Args:
@@ -152,7 +152,7 @@ class Service:
             request, tokenized, lambda: self.batcher.submit(tokenized.sequences, work=work)
         )
 
-    async def in_list_thread(self, work: Callable[[], Result]) -> Result:
+    async def in_list_thread(self, work: Callable[[], _Result]) -> _Result:
         """Work on two lists of texts, in a thread of its own, which may wait for the queue itself.
 
         Args:
@@ -209,8 +209,8 @@ class Service:
         refuse_texts(texts, self.settings)
 
     async def _result(
-        self, request: Request, tokenized: TokenizedTexts, submit: Callable[[], Future[Result]]
-    ) -> Result:
+        self, request: Request, tokenized: TokenizedTexts, submit: Callable[[], Future[_Result]]
+    ) -> _Result:
         """Put a request in the queue and wait for it as long as its client does."""
         refuse_tokens(tokenized.tokens, self.settings)
         self._note(request, tokenized)

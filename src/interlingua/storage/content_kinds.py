@@ -73,12 +73,12 @@ ZIPPED = (
 )
 """What zip archives hold near their beginning."""
 HTML = ContentKind("HTML", "take its text out, e.g. pandoc -t plain")
-MARKDOWN = ContentKind("Markdown", "take its text out, e.g. pandoc -t plain")
+_MARKDOWN = ContentKind("Markdown", "take its text out, e.g. pandoc -t plain")
 JSON = ContentKind(
     "JSON", f"{IN_TEXT}, e.g. jq -r .text, or call it .jsonl or .json where these are read"
 )
 SUBTITLES = ContentKind("subtitles", f"{IN_TEXT}, without numbers and times")
-LATEX = ContentKind("LaTeX", "take its text out, e.g. pandoc -f latex -t plain")
+_LATEX = ContentKind("LaTeX", "take its text out, e.g. pandoc -f latex -t plain")
 XML = ContentKind("XML", IN_TEXT)
 YAML = ContentKind("YAML", IN_TEXT)
 SETTINGS = ContentKind("a file of keys and values", "take the values out, a sentence a line")
@@ -231,7 +231,7 @@ def find_kind(head: bytes, suffix: str, *, is_json: bool = False) -> ContentKind
     if suffix in (".html", ".htm", ".xhtml"):
         return HTML
     if suffix in (".md", ".markdown") or len(_HEADING.findall(head)) > 1:
-        return MARKDOWN
+        return _MARKDOWN
     if is_json:
         return None
     return _kind_of_lines(_whole_lines(head))
@@ -278,7 +278,7 @@ def _whole_lines(head: bytes) -> list[str]:
 def _kind_of_lines(lines: list[str]) -> ContentKind | None:
     """Return what text is by the form of its lines; None for plain text."""
     if _is_latex(lines):
-        return LATEX
+        return _LATEX
     if any(re.match(r"\.\. [\w-]+::", line) for line in lines):
         return ContentKind("reStructuredText", "take its text out, e.g. pandoc -f rst -t plain")
     if len(lines) < LEAST_LINES:

@@ -18,7 +18,7 @@ from interlingua.storage.files import open_bytes, open_text
 from interlingua.storage.limits import read_document
 
 MAX_DIGITS = 300
-MAX_DEPTH = 200
+_MAX_DEPTH = 200
 """Lists in lists; code that walks what was parsed may call itself as often."""
 
 
@@ -99,7 +99,7 @@ def check_value(value: Any, text: str) -> None:
         ValueError: it is or does.
     """
     # Only an escape can bring a surrogate, and only brackets nesting: most texts need no walk.
-    may_be_deep = text.count("[") + text.count("{") > MAX_DEPTH
+    may_be_deep = text.count("[") + text.count("{") > _MAX_DEPTH
     may_be_broken = "\\ud" in text or "\\uD" in text
     if may_be_deep:
         _refuse_depth(value)
@@ -192,14 +192,14 @@ def json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, An
 
 
 def _refuse_depth(value: Any) -> None:
-    """Refuse a value of more than ``MAX_DEPTH`` levels.
+    """Refuse a value of more than ``_MAX_DEPTH`` levels.
 
     A vocabulary has a hundred thousand entries: each level is filtered at once, lists and objects
     apart.
     """
     lists = [value] if isinstance(value, list) else []
     objects = [value] if isinstance(value, dict) else []
-    for _ in range(MAX_DEPTH):
+    for _ in range(_MAX_DEPTH):
         if not lists and not objects:
             return
         inner = list(chain.from_iterable(lists))

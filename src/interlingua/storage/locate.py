@@ -23,7 +23,7 @@ RUN_CONFIG = "config.toml"
 # The best by evaluation first, then the last one.
 RUN_MODELS = ("best", "model")
 # Not all files: some models hold the same weights in a dozen other formats.
-HUB_FILES = [
+_HUB_FILES = [
     "*.json",
     "*.model",
     "*.txt",
@@ -35,7 +35,7 @@ HUB_FILES = [
 
 
 def locate(
-    path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pytorch_model.bin")
+    path_or_id: PathLike, *, patterns: Sequence[str] = (*_HUB_FILES, "pytorch_model.bin")
 ) -> Path:
     """The folder of a model.
 

@@ -25,7 +25,7 @@ from interlingua.runtime.processes import is_alive
 from interlingua.storage.files import PathLike
 
 log = logging.getLogger("interlingua")
-NAME = ".interlingua.lock"
+LOCK_FILE = ".interlingua.lock"
 _WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL)
 """What ``flock`` fails with on file systems that have no locks."""
 _HOLDER = re.compile(r"process (?P<pid>\d+) on (?P<host>\S+) since [\w:+-]+")
@@ -41,7 +41,7 @@ def exclusive(
     folder: Path,
     *,
     remedy: str,
-    name: str = NAME,
+    name: str = LOCK_FILE,
     what: PathLike | None = None,
     shared: bool = False,
     wait: bool = False,

@@ -8,7 +8,7 @@ fsspec does the transfers. Its own cache of whole files is not used, for it writ
 after a fetch that was stopped the same process reads 2 bytes of 100 as the whole file. The record
 in its folder names the copies by any path, so that a work folder from a stranger makes it read any
 file of this machine; and it names copies without the suffix, by which formats are known. The cache
-here is ``fetch``, 15 lines.
+here is ``fetch_file``, 15 lines.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def name_of(path: PathLike) -> str:
     return os.fspath(path).rstrip("/").rpartition("/")[2]
 
 
-def expand(pattern: PathLike) -> list[str]:
+def expand_pattern(pattern: PathLike) -> list[str]:
     """The files that a name stands for, in the order of their names.
 
     They are several if it has ``*``, ``?`` or ``[``.
@@ -65,7 +65,7 @@ def expand(pattern: PathLike) -> list[str]:
     return found
 
 
-def fetch(path: PathLike, folder: Path) -> Path:
+def fetch_file(path: PathLike, folder: Path) -> Path:
     """A file of this machine with the same bytes: the file itself, or a copy that is made once.
 
     Args:

@@ -46,7 +46,7 @@ from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.storage.temporary import sweep
 
 log = logging.getLogger("interlingua")
-RECORD = "workspace.json"
+WORKSPACE_RECORD = "workspace.json"
 Resume = Literal["auto", "never", "only"]
 _KEYS = {"settings", "inputs", "steps"}
 NO_PARTS: Mapping[str, str] = {}
@@ -215,7 +215,7 @@ class Workspace:
             )
 
     def _write(self) -> None:
-        write_record(self.path / RECORD, self.format, self._content)
+        write_record(self.path / WORKSPACE_RECORD, self.format, self._content)
 
 
 @contextlib.contextmanager
@@ -299,11 +299,11 @@ def _read(
 ) -> dict[str, Any] | None:
     """Return the content of a workspace's record; None if the folder is empty."""
     try:
-        content = read_record(place / RECORD, format, remedy=f"start over: {remedy}")
+        content = read_record(place / WORKSPACE_RECORD, format, remedy=f"start over: {remedy}")
     except RecordError as error:
         if not error.is_missing:
             raise
-        others = [path.name for path in sorted(place.iterdir()) if path.name != locks.NAME]
+        others = [path.name for path in sorted(place.iterdir()) if path.name != locks.LOCK_FILE]
         if parts:
             # Empty folders of our names do no harm, and a user may keep files of other names.
             found = _parts_in(place, parts)
@@ -316,11 +316,15 @@ def _read(
         return None
     # The checksum does not tell who wrote the record.
     if content.keys() != _KEYS or not all(isinstance(content[key], dict) for key in _KEYS):
-        raise RecordError("damaged: keys are missing", f"start over: {remedy}", path=place / RECORD)
+        raise RecordError(
+            "damaged: keys are missing", f"start over: {remedy}", path=place / WORKSPACE_RECORD
+        )
     for name, entry in content["steps"].items():
         if not re.fullmatch(r"[\w-]+", name) or not _is_entry(entry):
             raise RecordError(
-                f"damaged: step {name[:60]!r}", f"start over: {remedy}", path=place / RECORD
+                f"damaged: step {name[:60]!r}",
+                f"start over: {remedy}",
+                path=place / WORKSPACE_RECORD,
             )
     return content
 
@@ -370,7 +374,7 @@ def _remove(place: Path, content: Mapping[str, Any], parts: Mapping[str, str]) -
             part.rmdir()
     for name, entry in content["steps"].items():
         remove_entries(place / name, _pattern(entry.get("files", {})))
-    (place / RECORD).unlink()
+    (place / WORKSPACE_RECORD).unlink()
 
 
 def _refuse_links(place: Path, parts: Mapping[str, str], remedy: str) -> None:

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from interlingua.training.config import TrainConfig as TrainConfig
     from interlingua.training.config import load_train_config as load_train_config
-    from interlingua.training.loop import train as train
+    from interlingua.training.loop import run_training as run_training
     from interlingua.training.result import TrainResult as TrainResult
 
-__all__ = ["TrainConfig", "TrainResult", "load_train_config", "train"]
+__all__ = ["TrainConfig", "TrainResult", "load_train_config", "run_training"]
 
 _HOMES = {
     "TrainConfig": "config",
     "TrainResult": "result",
     "load_train_config": "config",
-    "train": "loop",
+    "run_training": "loop",
 }
 
 

@@ -2,13 +2,14 @@
 
 Each batch is a pure function of (seed, step), so it is known before a run begins which sentences it
 will read. The bank holds these sentences and no others, unless they are fewer than the negatives of
-a step: then the sentences of the steps that would follow the last one are added. Parts of ``PART``
+a step: then the sentences of the steps that would follow the last one are added. Parts of ``_PART``
 sentences are distributed over the processes and written one by one; if the run is killed meanwhile,
 the next one computes only the missing parts.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,11 +20,14 @@ import numpy as np
 import torch
 from jaxtyping import Float32, Int64
 from numpy import ndarray
+from torch import Tensor
+from torch.nn import functional as F
 
-from interlingua.batches.mixture import ParallelPlan
+from interlingua.batches.language_mixture import ParallelPlan
 from interlingua.batches.sentences import by_pivot, meaning_groups, sentence_keys
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.encoder.encode import Dtype
+from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
 from interlingua.functional.anchoring import principal_components
 from interlingua.methods.objective import Objective
@@ -32,6 +36,7 @@ from interlingua.methods.teachers.frozen_teachers import Teacher, VectorTeacher
 from interlingua.methods.teachers.teacher_bank import (
     BankRecord,
     BankRequest,
+    BankWindow,
     TeacherBank,
     read_bank_record,
     write_bank,
@@ -39,77 +44,181 @@ from interlingua.methods.teachers.teacher_bank import (
 from interlingua.storage.arrays import normalize_rows
 from interlingua.storage.files import atomic_write, remove_entries
 from interlingua.training.build import MicroBatches
-from interlingua.training.machine.engine import Engine
+from interlingua.training.machine.engine import Engine, shared_out
 from interlingua.training.optimization.dense_start import fit_dense
 
-PART = 4096
+_PART = 4096
 """Sentences that are embedded and written at once."""
 READ_AT_ONCE = 8192
 """Pairs read from the corpus at once."""
 
 
-def fill_banks(
-    objective: Objective,
-    batches: MicroBatches,
-    validation: Sequence[Any],
-    engine: Engine,
-    *,
-    steps: int,
-    folder: Path,
-    new_dense: bool = False,
-) -> float:
-    """Give each part of an objective that learns from a bank its bank.
+class Banks:
+    """The banks of an objective: random vectors at first, the teachers' after ``fill``.
 
-    A bank that does not exist yet is made now.
+    Which sentences a bank holds depends on the length of the run. A run with a time budget knows
+    its length after it has timed some steps, and random vectors take the time of any others.
 
     Args:
-        objective: as it is before the first step.
+        objective: as it is before the first step, not sharded.
         batches: of the run.
-        validation: batches that it is measured on.
         engine: the processes, which share the work.
-        steps: of the whole run.
-        folder: the run's.
         new_dense: the encoder's last layer is new, and begins as the map to the bank's vectors.
-
-    Returns:
-        processor seconds that the banks took, now or when they were made.
-
-    Raises:
-        ConfigError: a teacher's vectors are narrower than the student's.
-        DataError: ready vectors lack a sentence, or the disk is full.
     """
-    seconds = 0.0
-    # A combination may have several terms that learn from a bank.
-    learners = [module for module in objective.modules() if isinstance(module, Anchors)]
-    for number, anchors in enumerate(learners):
-        plan = batches.plans["parallel"]
+
+    def __init__(
+        self,
+        objective: Objective,
+        batches: MicroBatches,
+        engine: Engine,
+        *,
+        new_dense: bool = False,
+    ) -> None:
+        self._objective = objective
+        self._batches = batches
+        self._engine = engine
+        self._learners = _learners(objective)
+        # Kept outside of the objective, so that it is neither sharded nor part of checkpoints.
+        self._teachers = [anchors.teacher for anchors in self._learners]
+        for anchors in self._learners:
+            size = min(anchors.request.size, self._plan.epoch_size)
+            anchors.use_bank(RandomBank(size=size, dim=objective.encoder.dim))
+        self._new_dense = new_dense and bool(self._learners)
+        self._encoder = objective.encoder
+        if self._new_dense and engine.sharded:
+            # Its last layer is fitted to vectors of the whole encoder.
+            self._encoder = copy.deepcopy(objective.encoder)
+
+    @property
+    def _plan(self) -> ParallelPlan:
+        plan = self._batches.plans["parallel"]
         assert isinstance(plan, ParallelPlan)
-        request = anchors.request
-        sentences = RunSentences(request)
-        sentences.read_run(plan, steps)
-        for batch in parallel_batches(validation):
-            sentences.add_measured(batch)
+        return plan
+
+    def fill(
+        self,
+        validation: Sequence[Any],
+        *,
+        steps: int,
+        folder: Path,
+        unsharded: Objective | None = None,
+    ) -> float:
+        """Give each part of the objective that learns from a bank its bank.
+
+        A bank that does not exist yet is made now.
+
+        Args:
+            validation: batches that the objective is measured on.
+            steps: of the whole run.
+            folder: the run's.
+            unsharded: the whole copy of the objective, which gets the same banks.
+
+        Returns:
+            processor seconds that the banks took, now or when they were made.
+
+        Raises:
+            ConfigError: a teacher's vectors are narrower than the student's.
+            DataError: ready vectors lack a sentence, or the disk is full.
+        """
+        seconds = 0.0
+        copies = _learners(unsharded or self._objective)
+        # A combination may have several terms that learn from a bank.
+        for number, (anchors, of_copy) in enumerate(zip(self._learners, copies, strict=True)):
+            sentences = RunSentences(anchors.request)
+            sentences.read_run(self._plan, steps)
+            for batch in parallel_batches(validation):
+                sentences.add_measured(batch)
+            builder = self._builder(number, sentences)
+            request = anchors.request
+            # A folder that several runs name holds a bank for each of their sets of sentences.
+            path = folder / f"bank{number or ''}"
+            if request.folder:
+                path = Path(request.folder).expanduser() / builder.digest[:16]
+            seconds += builder.fill(path, self._engine).cpu_seconds
+            bank = TeacherBank(path, size=request.size, every=request.every, seed=self._plan.seed)
+            for one in {anchors, of_copy}:
+                one.use_bank(bank)
+                if one.alter is not None and one.alter.needs_names:
+                    decode = self._encoder.vocabulary.decode
+                    one.alter.learn_names([decode(ids) for ids in sentences.negatives()])
+            if self._new_dense:
+                began = time.process_time()
+                fit_dense(self._encoder, sentences.negatives(), request.pivot, bank)
+                seconds += time.process_time() - began
+        if self._encoder is not self._objective.encoder:
+            _copy_dense(self._encoder, self._objective.encoder)
+            self._encoder = self._objective.encoder
+        return seconds
+
+    def _builder(self, number: int, sentences: RunSentences) -> BankBuilder:
+        """Open the teachers of a learner, and return what embeds sentences by them."""
+        anchors = self._learners[number]
+        anchors.teacher = self._teachers[number]
         # The teachers compute as the run does; vectors are stored in 16 bits in any case.
-        dtype: Dtype = "bfloat16" if engine.precision == "bf16" else "float32"
-        limit = min(batches.max_tokens, plan.max_tokens or batches.max_tokens)
-        teachers = anchors.open_teachers(max_tokens=limit, dtype=dtype, device=engine.device)
-        builder = BankBuilder(sentences, teachers, width=objective.encoder.dim)
-        # A folder that several runs name holds a bank for each of their sets of sentences.
-        path = folder / f"bank{number or ''}"
-        if request.folder:
-            path = Path(request.folder).expanduser() / builder.digest[:16]
-        record = builder.fill(path, engine)
-        bank = TeacherBank(path, size=request.size, every=request.every, seed=plan.seed)
-        anchors.use_bank(bank)
-        if anchors.alter is not None and anchors.alter.needs_names:
-            decode = objective.encoder.vocabulary.decode
-            anchors.alter.learn_names([decode(ids) for ids in sentences.negatives()])
-        seconds += record.cpu_seconds
-        if new_dense:
-            began = time.process_time()
-            fit_dense(objective.encoder, sentences.negatives(), request.pivot, bank)
-            seconds += time.process_time() - began
-    return seconds
+        dtype: Dtype = "bfloat16" if self._engine.precision == "bf16" else "float32"
+        limit = min(self._batches.max_tokens, self._plan.max_tokens or self._batches.max_tokens)
+        teachers = anchors.open_teachers(max_tokens=limit, dtype=dtype, device=self._engine.device)
+        self._teachers[number] = None
+        return BankBuilder(sentences, teachers, width=self._objective.encoder.dim)
+
+
+def _learners(objective: Objective) -> list[Anchors]:
+    """Return the parts of an objective that learn from a bank."""
+    return [module for module in objective.modules() if isinstance(module, Anchors)]
+
+
+@torch.no_grad()
+def _copy_dense(fitted: Encoder, sharded: Encoder) -> None:
+    """Give a sharded encoder the last linear layer of a whole one."""
+    layers = [encoder.post_pooling.dense_layers[-1].linear for encoder in (fitted, sharded)]
+    for whole, own in zip(*(layer.parameters() for layer in layers), strict=True):
+        own.copy_(shared_out(whole, own))
+
+
+class RandomBank(TeacherBank):
+    """Random vectors in place of a bank, with which a step takes as long.
+
+    It holds no sentence: all keys are unknown, and all have the same vectors.
+
+    Args:
+        size: negatives of a step.
+        dim: width of the vectors.
+    """
+
+    def __init__(self, *, size: int, dim: int) -> None:
+        # There is no folder to open, so the base class is not called.
+        self.size = size
+        self._dim = dim
+        self._window: tuple[int, torch.device, BankWindow] | None = None
+
+    @property
+    def dim(self) -> int:
+        """Width of the vectors."""
+        return self._dim
+
+    def vectors(self, keys: Int64[Tensor, " b"]) -> Float32[Tensor, "b d"]:
+        """Return random vectors."""
+        return self._drawn(len(keys)).to(keys.device)
+
+    def rows(self, keys: Int64[Tensor, " b"]) -> Int64[ndarray, " b"]:
+        """Return -1 for each key."""
+        return np.full(len(keys), -1, dtype=np.int64)
+
+    def groups(self, keys: Int64[Tensor, " b"]) -> Int64[Tensor, " b"]:
+        """Return -1 for each key."""
+        return torch.full_like(keys, -1)
+
+    def window(self, step: int, device: torch.device) -> BankWindow:
+        """Return random negatives, the same ones in each step."""
+        if self._window is None:
+            rows = torch.arange(self.size, device=device)
+            vectors = F.normalize(self._drawn(self.size).to(device), dim=1)
+            self._window = (0, device, BankWindow(rows, rows, vectors))
+        return self._window[2]
+
+    def _drawn(self, count: int) -> Float32[Tensor, "n d"]:
+        # With a generator of its own, as torch's random numbers belong to the step.
+        return torch.randn(count, self._dim, generator=torch.Generator().manual_seed(0))
 
 
 def parallel_batches(batches: Iterable[Any]) -> Iterator[ParallelBatch]:
@@ -266,11 +375,11 @@ class BankBuilder:
             return record
         self._need_all_sentences(path)
         parts = path.with_name(f"{path.name}-parts-{self.digest[:12]}")
-        files = [parts / f"{first:09d}.npz" for first in range(0, len(self.sentences), PART)]
+        files = [parts / f"{first:09d}.npz" for first in range(0, len(self.sentences), _PART)]
         # The processes take turns; a part that is there was made before the run was killed.
         for number, file in enumerate(files):
             if number % engine.world_size == engine.rank and not file.is_file():
-                self._make_part(file, self.sentences[number * PART : (number + 1) * PART])
+                self._make_part(file, self.sentences[number * _PART : (number + 1) * _PART])
         engine.barrier()
         if engine.is_main:
             self._assemble(path, files)
@@ -335,7 +444,7 @@ class BankBuilder:
         products = np.zeros((width, width))
         for number, file in enumerate(files):
             # Negatives stand first; a part behind them has none. In float64, as many are added up.
-            negatives = max(0, self.negatives - number * PART)
+            negatives = max(0, self.negatives - number * _PART)
             vectors = _read_part(file)[0][:negatives].astype(np.float64)
             total += vectors.sum(axis=0)
             products += vectors.T @ vectors

@@ -1,16 +1,25 @@
-"""How many steps fit into a time budget: measured on a throwaway copy, then fixed.
+"""How many steps fit into a time budget.
 
-A copy of the objective makes some steps, an evaluation and a checkpoint. Their times give the
-largest number of steps that fits into the budget together with its evaluations and checkpoints.
-This number is written to the run's config.toml, so that the run can be repeated on another machine.
+The run times its own first steps, an evaluation and a checkpoint, and takes the steps back: weights
+and optimizer are afterwards as they were. The times give the largest number of steps that fits into
+the budget together with its evaluations and checkpoints. This number is written to the run's
+config.toml, so that the run can be repeated on another machine. A run that is given this number in
+the first place ends with the same bytes.
+
+The machine may become slower after the steps were counted. By default all steps are made, however
+long they take, since only then the run is repeatable. With ``stop_at_budget`` the run ends in time:
+if it is behind, the learning rate follows the time instead of the steps, so that it still ends low.
 """
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import dataclasses
 import math
 import tempfile
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,23 +29,20 @@ from torch import nn
 
 from interlingua.batches.prefetch import Prefetcher
 from interlingua.errors import ConfigError
-from interlingua.methods.objective import Objective
+from interlingua.runtime import duration
 from interlingua.runtime.portions import ceil_div
-from interlingua.training.build import MicroBatches, build_objective
+from interlingua.training.build import MicroBatches
 from interlingua.training.checkpoint import TrainState, save_checkpoint
 from interlingua.training.config import RunConfig, TrainConfig
-from interlingua.training.feeds.feeds import TrainingData
 from interlingua.training.log import warn
-from interlingua.training.machine.engine import Engine
+from interlingua.training.machine.engine import Engine, local
 from interlingua.training.machine.memory import freed_memory_kept
-from interlingua.training.optimization.optim import build_optimizer
 from interlingua.training.optimization.schedules import steps_of
-from interlingua.training.optimization.term_gradients import TermGradients
-from interlingua.training.step import gradients
-from interlingua.training.validation import Evaluate, measure, valid_batches
+from interlingua.training.step import TrainingStep
+from interlingua.training.validation import RunEvaluation
 
-UNBOUNDED = 1 << 30
-"""More tokens or steps than there are."""
+_UNBOUNDED = 1 << 30
+"""More steps than there are."""
 WARMUP_STEPS = 2
 """Steps that are not timed: the first ones allocate memory and choose algorithms."""
 MOST_STEPS = 40
@@ -47,11 +53,17 @@ SPACED = (0.2, 0.25, 0.34, 0.5)
 """Intervals that are tried, as shares of the run; if none fits, both are made only at the end."""
 FEW_STEPS = 50
 """Fewer than this are reported."""
-SPARE = 1.2
+_SPARE = 1.2
 """Times the least seconds that were measured, so that a budget of that size is enough the next
 time."""
 SHARE_FOR_MEASURING = 0.04
 """Of the budget, spent on timing steps."""
+TELLING_SHARE = 0.1
+"""Of the steps, after which the time of the whole run is estimated."""
+LEAST_STEPS = 5
+"""Steps before an estimate; the first ones also compile and fill caches."""
+_LATE = 1.25
+"""A run that will take longer than this many times its budget is called late."""
 
 
 class BudgetError(ConfigError):
@@ -68,9 +80,21 @@ class BudgetError(ConfigError):
 
 
 def fix_length(
-    config: TrainConfig, data: TrainingData, engine: Engine, evaluate: Evaluate | None
+    config: TrainConfig,
+    make_step: TrainingStep,
+    batches: MicroBatches,
+    evaluation: RunEvaluation,
+    began_at: float,
 ) -> TrainConfig:
-    """The config with ``max_steps`` in place of ``num_train_epochs`` or ``budget_seconds``.
+    """Return the config with ``max_steps`` in place of ``num_train_epochs`` or ``budget_seconds``.
+
+    Args:
+        config: of the run.
+        make_step: makes a step of the run. Weights, buffers and optimizer are afterwards as they
+            were; the meter and the loss scale are not.
+        batches: of the run.
+        evaluation: of the run; one is timed, and nothing is recorded.
+        began_at: ``time.perf_counter`` when the budget began.
 
     Raises:
         BudgetError: the budget is too small for a single step.
@@ -79,19 +103,19 @@ def fix_length(
     if run.max_steps is not None:
         return config
     if run.num_train_epochs is not None:
-        batches = MicroBatches(config, data.train, UNBOUNDED, engine)
         pairs = run.num_train_epochs * batches.epoch_size
         max_steps = max(1, round(pairs / run.global_batch_size))
         return config.replace_run(max_steps=max_steps, num_train_epochs=None)
     assert run.budget_seconds is not None
     # The main process's times count for all, which have to make the same number of steps.
-    fitted = engine.share(_measured_steps(config, data, engine, evaluate, run.budget_seconds))
+    measured = _measured_steps(config, make_step, batches, evaluation, began_at)
+    fitted = make_step.engine.share(measured)
     if fitted.steps < 1:
         raise BudgetError(
             f"run: budget_seconds {run.budget_seconds:g} is too small for one step with an"
             f" evaluation and a checkpoint, which take {fitted.least_seconds:.1f} s here; give at"
-            f" least {math.ceil(fitted.least_seconds * SPARE)}",
-            needed_seconds=fitted.least_seconds * SPARE,
+            f" least {math.ceil(fitted.least_seconds * _SPARE)}",
+            needed_seconds=fitted.least_seconds * _SPARE,
         )
     for line in fitted.warnings:
         warn(line)
@@ -125,7 +149,7 @@ class FittedSteps(NamedTuple):
     """What one step takes with all that goes before and after it."""
 
 
-def fit(seconds: float, run: RunConfig, costs: Costs) -> FittedSteps:
+def fit_steps(seconds: float, run: RunConfig, costs: Costs) -> FittedSteps:
     """The steps that fit into the time.
 
     Evaluations and checkpoints that would take most of it are spaced.
@@ -141,7 +165,7 @@ def fit(seconds: float, run: RunConfig, costs: Costs) -> FittedSteps:
     share = _overhead(steps, run, costs) / seconds
     if share > MOST_OVERHEAD:
         # Each wider than the one before; the last one is all steps of a run that evaluates once.
-        at_the_end = max(1, steps_within(seconds, _every(run, UNBOUNDED), costs))
+        at_the_end = max(1, steps_within(seconds, _every(run, _UNBOUNDED), costs))
         for every in (*SPACED, float(at_the_end)):
             spaced = _every(run, every)
             steps = steps_within(seconds, spaced, costs)
@@ -204,59 +228,64 @@ def steps_within(seconds: float, run: RunConfig, costs: Costs) -> int:
 
 def _measured_steps(
     config: TrainConfig,
-    data: TrainingData,
-    engine: Engine,
-    evaluate: Evaluate | None,
-    budget_seconds: float,
+    make_step: TrainingStep,
+    batches: MicroBatches,
+    evaluation: RunEvaluation,
+    began_at: float,
 ) -> FittedSteps:
-    started = time.perf_counter()
-    objective = build_objective(config, data.vocabulary, data.languages).to(engine.device)
-    unsharded = engine.unsharded_copy(objective)
-    model = engine.setup(objective)
-    optimizer = build_optimizer(
-        objective, config.optimizer, sparse_gradients=engine.sparse_gradients
-    )
-    batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
-    build_seconds = time.perf_counter() - started
-    most_seconds = SHARE_FOR_MEASURING * budget_seconds
-    step_seconds = _time_steps(config, (model, objective), optimizer, batches, engine, most_seconds)
-    evaluation_seconds = _time_evaluation(config, unsharded, data, batches, engine, evaluate)
-    # On the disk of the run's folder, which may be slower than that of temporary files.
-    with tempfile.TemporaryDirectory(dir=_existing(config.run.output)) as folder:
-        saving = time.perf_counter()
-        save_checkpoint(Path(folder), objective, optimizer, TrainState(), write=engine.is_main)
-        checkpoint_seconds = time.perf_counter() - saving
-    # the run builds everything again, and writes two model directories at its end
-    left = budget_seconds - (time.perf_counter() - started) - build_seconds - checkpoint_seconds
+    run = config.run
+    assert run.budget_seconds is not None
+    with taken_back(make_step.objective, make_step.optimizer):
+        step_seconds = _time_steps(make_step, batches, SHARE_FOR_MEASURING * run.budget_seconds)
+        began = time.perf_counter()
+        evaluation.measure(0, batches(0)[0])
+        evaluation_seconds = time.perf_counter() - began
+        checkpoint_seconds = _time_checkpoint(make_step, _existing(run.output))
+    # At its end the run also writes two model directories, about as large as a checkpoint.
+    left = run.budget_seconds - (time.perf_counter() - began_at) - checkpoint_seconds
     pretrained = config.encoder.path is not None
     costs = Costs(step_seconds, evaluation_seconds, checkpoint_seconds, evaluates_start=pretrained)
     # All that is spent around the steps, and one step with what it brings.
-    least = budget_seconds - left + step_seconds + _overhead(1, config.run, costs)
-    return fit(max(left, 1e-9), config.run, costs)._replace(least_seconds=least)
+    least = run.budget_seconds - left + step_seconds + _overhead(1, run, costs)
+    return fit_steps(max(left, 1e-9), run, costs)._replace(least_seconds=least)
 
 
-def _time_steps(
-    config: TrainConfig,
-    model_and_objective: tuple[nn.Module, Objective],
-    optimizer: torch.optim.Optimizer,
-    batches: MicroBatches,
-    engine: Engine,
-    seconds: float,
-) -> float:
-    """Seconds of a step, measured over at least one step and about so many seconds."""
-    model, objective = model_and_objective
-    with (
-        freed_memory_kept(),
-        Prefetcher(
-            partial(batches.prepared, objective), stop_step=WARMUP_STEPS + MOST_STEPS
-        ) as prefetched,
-    ):
+@contextlib.contextmanager
+def taken_back(objective: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[None]:
+    """Put weights, buffers and the optimizer's averages back to what they are now.
+
+    Step t is a function of these, the seed and t. So steps that were made in the block have no
+    effect on those that follow.
+
+    Args:
+        objective: with whole or sharded weights.
+        optimizer: of these.
+    """
+    # On the host: a GPU may have no room for a second copy. Sharded weights stay sharded.
+    before = {
+        name: local(tensor).detach().to("cpu", copy=True)
+        for name, tensor in objective.state_dict().items()
+    }
+    averages = copy.deepcopy(optimizer.state_dict())
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for name, tensor in objective.state_dict().items():
+                local(tensor).copy_(before[name])
+        optimizer.load_state_dict(averages)
+
+
+def _time_steps(make_step: TrainingStep, batches: MicroBatches, seconds: float) -> float:
+    """Return the seconds of a step, measured over at least one step and about so many seconds."""
+    engine = make_step.engine
+    prepared = partial(batches.prepared, make_step.objective)
+    with freed_memory_kept(), Prefetcher(prepared, stop_step=WARMUP_STEPS + MOST_STEPS) as made:
         first = time.perf_counter()
-        for step, made in enumerate(prefetched):
-            losses = gradients(model, objective, made, engine, seed=config.run.seed, step=step)
-            optimizer.step()
-            optimizer.zero_grad()
-            losses["loss"].item()  # waits for the device
+        for step, micro_batches in enumerate(made):
+            # At a learning rate of 0 no step can diverge, and none takes more or less time.
+            make_step(step, micro_batches, learning_rate=0.0, logs=False)
+            make_step.meter.means()  # waits for the device
             if step + 1 == WARMUP_STEPS:
                 first = time.perf_counter()
             timed = step + 1 - WARMUP_STEPS
@@ -266,19 +295,18 @@ def _time_steps(
     return (time.perf_counter() - first) / timed
 
 
-def _time_evaluation(
-    config: TrainConfig,
-    objective: Objective,
-    data: TrainingData,
-    batches: MicroBatches,
-    engine: Engine,
-    evaluate: Evaluate | None,
-) -> float:
-    started = time.perf_counter()
-    fixed = valid_batches(config, data, batches)
-    measure(objective, fixed, engine, evaluate=evaluate, step=0)
-    TermGradients(engine).measure(objective, batches(0)[0])
-    return time.perf_counter() - started
+def _time_checkpoint(make_step: TrainingStep, disk: Path) -> float:
+    """Return the seconds of a checkpoint on the disk of a folder."""
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory(dir=disk) as folder:
+        save_checkpoint(
+            Path(folder),
+            make_step.objective,
+            make_step.optimizer,
+            TrainState(),
+            write=make_step.engine.is_main,
+        )
+        return time.perf_counter() - began
 
 
 def _existing(folder: Path) -> Path:
@@ -286,3 +314,87 @@ def _existing(folder: Path) -> Path:
     while not folder.is_dir():
         folder = folder.parent
     return folder
+
+
+class Pace:
+    """How far a run is in its steps and in its time.
+
+    Args:
+        budget_seconds: of the whole run, where it has a budget.
+        max_steps: that were found to fit in.
+        stops: whether the run ends with the budget.
+        spent_before: seconds of the budget that were spent before the run's clock starts: on
+            measuring how many steps fit in, and on building the model.
+    """
+
+    def __init__(
+        self,
+        budget_seconds: float | None,
+        max_steps: int,
+        *,
+        stops: bool = False,
+        spent_before: float = 0.0,
+    ) -> None:
+        self.budget_seconds = budget_seconds
+        self.max_steps = max_steps
+        self.stops = stops
+        self.spent_before = spent_before
+        self.evaluation_seconds = 0.0
+
+    def agreed(self, seconds: float, engine: Engine) -> float:
+        """The time spent as the main process has it, where anything depends on it.
+
+        Every process must call this.
+        """
+        if not self.stops:
+            return seconds
+        return engine.share(seconds)
+
+    def is_over(self, seconds: float) -> bool:
+        """Whether the step in hand has to be the last one, so that its evaluation still fits in."""
+        if not self.stops or self.budget_seconds is None:
+            return False
+        return seconds >= self._last_step_at(self.budget_seconds)
+
+    def position(self, step: int, seconds: float) -> int:
+        """The step of the learning rate that is due.
+
+        The present one, or a later one where time runs ahead of steps.
+
+        Args:
+            step: from 0.
+            seconds: spent by the whole run.
+        """
+        if not self.stops or self.budget_seconds is None:
+            return step
+        # Of the time until the last step, not of the budget: else the rate would end above its
+        # last value. Never a step back, and never beyond the last step.
+        share = seconds / max(self._last_step_at(self.budget_seconds), 1e-9)
+        by_time = int(min(share, 1.0) * self.max_steps)
+        return min(max(step, by_time), self.max_steps - 1)
+
+    def _last_step_at(self, budget_seconds: float) -> float:
+        """Seconds of the run's clock at which the last step begins, so that its evaluation fits."""
+        return budget_seconds - self.spent_before - self.evaluation_seconds
+
+    def warning(self, done: int, seconds: float) -> str | None:
+        """After a tenth of the steps: how long all will take, where that is beyond the budget.
+
+        Args:
+            done: optimizer steps.
+            seconds: spent by the whole run.
+        """
+        # Called after every step, it answers after one of them.
+        due = max(LEAST_STEPS, round(TELLING_SHARE * self.max_steps))
+        if self.budget_seconds is None or done != due:
+            return None
+        expected = seconds / done * self.max_steps
+        if expected <= _LATE * self.budget_seconds:
+            return None
+        remedy = "it makes all its steps; run.stop_at_budget=true ends a run in time"
+        if self.stops:
+            remedy = "it will stop at the budget, with fewer steps"
+        return (
+            "the machine is slower than when the steps were counted: this run takes about"
+            f" {duration(expected)} instead of {duration(self.budget_seconds)}; {remedy}"
+        )

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 
 from interlingua.batches.feeds import FeedName, Plan, pinned
-from interlingua.batches.mixture import ParallelPlan
+from interlingua.batches.language_mixture import ParallelPlan
 from interlingua.batches.written_forms import FormsRequest
-from interlingua.config.registry import METHODS, resolve
+from interlingua.config.registry import METHODS, resolve_name
 from interlingua.corpus.manifest import TRIMMED_FOLDER, prompt_of
 from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.encoder.dual_encoder import PASSAGE_PROMPT, QUERY_PROMPT
@@ -27,7 +27,7 @@ from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
 from interlingua.runtime.seeds import seed_for
 from interlingua.training.config import MethodConfig, TrainConfig
-from interlingua.training.feeds.feeds import Source, batch_sizes, make_plan
+from interlingua.training.feeds.open_feeds import RowSource, batch_sizes, make_plan
 from interlingua.training.machine.engine import Engine
 from interlingua.vocabulary.vocabulary import Vocabulary
 
@@ -51,7 +51,7 @@ def build_objective(
             can't do what [run] asks for.
     """
     torch.manual_seed(seed_for(config.run.seed, "weights"))
-    method: type[Objective] = resolve(METHODS, config.method.name)
+    method: type[Objective] = resolve_name(METHODS, config.method.name)
     options = config.method.options
     # Languages are taken from the config, else from the vocabulary, else from the corpus.
     if not vocabulary.language_tags:
@@ -83,7 +83,7 @@ def build_objective(
 
 def feeds_of(method: MethodConfig) -> tuple[FeedName, ...]:
     """The feeds that a method takes, its main one first."""
-    feeds: tuple[FeedName, ...] = resolve(METHODS, method.name).feeds_for(method.options)
+    feeds: tuple[FeedName, ...] = resolve_name(METHODS, method.name).feeds_for(method.options)
     return feeds
 
 
@@ -225,7 +225,7 @@ class MicroBatches:
     def __init__(
         self,
         config: TrainConfig,
-        sources: Mapping[FeedName, Source],
+        sources: Mapping[FeedName, RowSource],
         max_tokens: int,
         engine: Engine,
     ) -> None:

@@ -17,7 +17,6 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor, distribute_tensor
 
 from interlingua.errors import CheckpointError, DataError
 from interlingua.storage.digests import are_digests, file_digests, find_damage
@@ -25,11 +24,11 @@ from interlingua.storage.files import atomic_directory, remove_entries
 from interlingua.storage.formats import CHECKPOINT
 from interlingua.storage.record import RecordError, read_record, write_record
 from interlingua.storage.tensor_files import write_safetensors
-from interlingua.training.machine.engine import gathered
+from interlingua.training.machine.engine import gather_tensors, shared_out
 
 STATE_FILE = "state.json"
 TENSOR_FILES = ("model.safetensors", "optimizer.safetensors")
-ENTRIES = r"model\.safetensors|optimizer\.safetensors|state\.json"
+CHECKPOINT_ENTRIES = r"model\.safetensors|optimizer\.safetensors|state\.json"
 """Files of a checkpoint."""
 
 
@@ -84,13 +83,13 @@ def save_checkpoint(
     """
     target = folder / f"step-{state.step:08d}"
     # Gathering needs all processes, so it comes before those that don't write return.
-    weights = gathered(_weights(objective), keep=write)
-    moments = gathered(_moments(objective, optimizer), keep=write)
+    weights = gather_tensors(_weights(objective), keep=write)
+    moments = gather_tensors(_moments(objective, optimizer), keep=write)
     if not write:
         return target
     try:
         with atomic_directory(
-            target, overwrite=True, ours=lambda _: True, entries=ENTRIES
+            target, overwrite=True, ours=lambda _: True, entries=CHECKPOINT_ENTRIES
         ) as temporary:
             for name, content in zip(TENSOR_FILES, (weights, moments), strict=True):
                 write_safetensors(temporary / name, content)
@@ -123,7 +122,7 @@ def load_checkpoint(
     Raises:
         CheckpointError: it is damaged, or belongs to another objective.
     """
-    problem = damage(path)
+    problem = find_checkpoint_damage(path)
     if problem:
         raise CheckpointError(f"{path}: {problem}; resume from another checkpoint")
     record = read_record(path / STATE_FILE, CHECKPOINT)
@@ -146,7 +145,7 @@ def load_checkpoint(
     own = objective.state_dict()
     # not strict, as weights that share memory were written under their first name only
     objective.load_state_dict(
-        {name: _shared_out(tensor, own[name]) for name, tensor in weights.items()}, strict=False
+        {name: shared_out(tensor, own[name]) for name, tensor in weights.items()}, strict=False
     )
     # The optimizer numbers its parameters; the file has their names, followed by the moment's.
     parameters = dict(objective.named_parameters())
@@ -159,7 +158,7 @@ def load_checkpoint(
             raise CheckpointError(
                 f"{path}: {key} does not fit the config; use the config it was trained with"
             )
-        states.setdefault(places[name], {})[moment] = _shared_out(tensor, parameters[name])
+        states.setdefault(places[name], {})[moment] = shared_out(tensor, parameters[name])
     optimizer.load_state_dict(
         {"state": states, "param_groups": optimizer.state_dict()["param_groups"]}
     )
@@ -169,14 +168,14 @@ def load_checkpoint(
 def latest_checkpoint(folder: Path, warn: Callable[[str], None]) -> Path | None:
     """The newest checkpoint that is whole; says of each newer one why it is passed over."""
     for path in reversed(checkpoints_in(folder)):
-        problem = damage(path)
+        problem = find_checkpoint_damage(path)
         if problem is None:
             return path
         warn(f"{path.name} is damaged ({problem}); going back to the checkpoint before it")
     return None
 
 
-def damage(path: Path) -> str | None:
+def find_checkpoint_damage(path: Path) -> str | None:
     """Why a checkpoint can't be used, or none."""
     try:
         record = read_record(path / STATE_FILE, CHECKPOINT)
@@ -222,11 +221,11 @@ def _is_state(state: Any) -> bool:
     return bool(state["sums"].keys() == state["counts"].keys() and min(counts) >= 0)
 
 
-def rotate(folder: Path, *, keep: int, best_step: int | None) -> None:
+def remove_old_checkpoints(folder: Path, *, keep: int, best_step: int | None) -> None:
     """Remove all but the newest ``keep`` checkpoints; that of the best evaluation stays."""
     for path in checkpoints_in(folder)[:-keep]:
         if _step(path) != best_step:
-            remove_entries(path, ENTRIES)
+            remove_entries(path, CHECKPOINT_ENTRIES)
 
 
 def checkpoints_in(folder: Path) -> list[Path]:
@@ -242,7 +241,7 @@ def checkpoints_in(folder: Path) -> list[Path]:
 
 def weights_of(objective: nn.Module) -> dict[str, Tensor]:
     """All weights and buffers by name, those that share memory under their first name only."""
-    return gathered(_weights(objective), keep=True)
+    return gather_tensors(_weights(objective), keep=True)
 
 
 def _weights(objective: nn.Module) -> Iterator[tuple[str, Tensor]]:
@@ -267,13 +266,6 @@ def _names(objective: nn.Module, optimizer: torch.optim.Optimizer) -> list[str]:
     """Names of the optimizer's parameters, in its own order."""
     names: dict[Any, str] = {parameter: name for name, parameter in objective.named_parameters()}
     return [names[parameter] for group in optimizer.param_groups for parameter in group["params"]]
-
-
-def _shared_out(tensor: Tensor, like: Tensor) -> Tensor:
-    """A whole tensor sharded as its counterpart is."""
-    if isinstance(like, DTensor) and tensor.shape == like.shape:
-        return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements)
-    return tensor
 
 
 def _step(path: Path) -> int:

@@ -25,13 +25,14 @@ from interlingua.config import (
     Between,
     CheckedSettings,
     PathText,
+    apply_override,
     config_to_toml,
     from_mapping,
     load_toml,
     to_mapping,
 )
 from interlingua.config.method_options import read_options
-from interlingua.config.registry import METHODS, resolve
+from interlingua.config.registry import METHODS, resolve_name
 from interlingua.errors import ConfigError
 from interlingua.methods.matryoshka import Matryoshka
 from interlingua.storage.files import PathLike
@@ -48,10 +49,10 @@ from interlingua.vocabulary.model_files import (
 FOR_ALL_METHODS = ("matryoshka", "matryoshka_weights")
 """Keys of [method] that stand next to the method's own."""
 LENGTHS = ("max_steps", "num_train_epochs", "budget_seconds")
-LEARNING_RATE = 3e-4
+_LEARNING_RATE = 3e-4
 FINE_TUNING_RATE = 5e-5
 """From scratch, and of a pretrained encoder, where none is given."""
-SIZES = (
+_SIZES = (
     "hidden_size",
     "num_hidden_layers",
     "num_attention_heads",
@@ -119,7 +120,7 @@ class EncoderConfig(CheckedSettings):
 
     def sizes(self) -> dict[str, Any]:
         """The sizes that are set here and override the preset's."""
-        return {name: getattr(self, name) for name in SIZES if getattr(self, name) is not None}
+        return {name: getattr(self, name) for name in _SIZES if getattr(self, name) is not None}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -211,7 +212,7 @@ class OptimizerConfig(CheckedSettings):
     def rate(self) -> float:
         """The peak learning rate, before ``learning_rate_steps``."""
         if self.learning_rate is None:
-            return LEARNING_RATE
+            return _LEARNING_RATE
         return self.learning_rate
 
 
@@ -261,8 +262,8 @@ class RunConfig(CheckedSettings):
     num_train_epochs: Annotated[float, Above(0, 1e9)] | None = None
     """Passes over the corpus."""
     budget_seconds: Annotated[float, Above(0, 1e9)] | None = None
-    """Wall time of the whole run, evaluations included; the speed is measured on a throwaway copy
-    first."""
+    """Wall time of the whole run, evaluations included; the run times its own first steps and takes
+    them back."""
     stop_at_budget: bool = False
     """End when the time of budget_seconds is over, whatever else the machine does meanwhile: the
     learning rate then decays with the time where that is ahead of the steps. Two such runs differ.
@@ -402,7 +403,7 @@ class TrainConfig(CheckedSettings):
         # [optimizer] does not know whether the encoder is pretrained; written out here, the rate
         # stands in the run's config.toml.
         if self.optimizer.learning_rate is None:
-            rate = LEARNING_RATE if self.encoder.path is None else FINE_TUNING_RATE
+            rate = _LEARNING_RATE if self.encoder.path is None else FINE_TUNING_RATE
             object.__setattr__(
                 self, "optimizer", dataclasses.replace(self.optimizer, learning_rate=rate)
             )
@@ -428,7 +429,7 @@ class TrainConfig(CheckedSettings):
         return dataclasses.replace(self, run=dataclasses.replace(self.run, **changes))
 
 
-def differences(
+def config_differences(
     a: Mapping[str, Any], b: Mapping[str, Any], *, ignore: frozenset[str] = frozenset()
 ) -> list[str]:
     """The keys in which two configs differ, with both values: ``"run.seed (0, 1)"``.
@@ -469,7 +470,21 @@ def load_train_config(path: PathLike, *, overrides: Sequence[str] = ()) -> Train
     Raises:
         ConfigError: see ``interlingua.config.load_config``; also an unknown method.
     """
-    table = load_toml(path, overrides=overrides)
+    return train_config_of_file(load_toml(path), path, overrides=overrides)
+
+
+def train_config_of_file(
+    table: dict[str, Any], path: PathLike, *, overrides: Sequence[str] = ()
+) -> TrainConfig:
+    """Build the config from the table of a run's TOML file; see ``load_train_config``.
+
+    Args:
+        table: what ``load_toml`` gives; the overrides are set in it.
+        path: of the file, for messages.
+        overrides: see ``load_train_config``.
+    """
+    for override in overrides:
+        apply_override(table, override)
     overridden = {text.partition("=")[0].strip() for text in overrides}
     chosen = {key for key in LENGTHS if f"run.{key}" in overridden}
     # A run has one length: ``--set run.max_steps=10`` drops the file's num_train_epochs.
@@ -497,7 +512,7 @@ def train_config_from(table: Mapping[str, Any], *, where: str = "config") -> Tra
     for_all = {key: method[key] for key in ("name", *FOR_ALL_METHODS) if key in method}
     options = {key: value for key, value in method.items() if key not in for_all}
     try:
-        schema = resolve(METHODS, method["name"]).Config
+        schema = resolve_name(METHODS, method["name"]).Config
     except ConfigError as error:
         raise ConfigError(f"{where}: method.name: {error}") from error
     read = read_options(schema, options, where=f"{where}: method")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from interlingua.corpus.samples.sampling import exposure_table
 from interlingua.report.tables import Table
 
-MOST_ROWS = 12
+_MOST_ROWS = 12
 """Lines; where there are more language pairs, the middle ones are summed up in one."""
 
 
@@ -27,9 +27,9 @@ def exposure_lines(
     shares = {name: count / total for name, count in seen.items()}
     rows = exposure_table({name: available.get(name, 0) for name in seen}, shares, total)
     lines = [_cells(row.name, row.available, row.draws, total) for row in rows]
-    if len(rows) > MOST_ROWS:
+    if len(rows) > _MOST_ROWS:
         # The largest, the two smallest, and one line on all between them.
-        first = MOST_ROWS - 3
+        first = _MOST_ROWS - 3
         middle = rows[first:-2]
         available_rows = sum(row.available for row in middle)
         draws = sum(row.draws for row in middle)

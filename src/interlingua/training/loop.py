@@ -1,4 +1,4 @@
-"""The training loop: read ``train`` from top to bottom.
+"""The training loop: read ``run_training`` from top to bottom.
 
 Step t is a pure function of (state, seed, t): its batch comes from the plan, its random numbers
 from a seed of its own, its learning rate from the schedule. So a checkpoint needs no state of a
@@ -13,13 +13,13 @@ import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from interlingua.batches.prefetch import Prefetcher
 from interlingua.config import with_absolute_paths
+from interlingua.methods.objective import Objective
 from interlingua.runtime.processes import is_first_process
-from interlingua.training.banks import fill_banks
-from interlingua.training.budget import fix_length
+from interlingua.training.banks import Banks
+from interlingua.training.budget import Pace, fix_length
 from interlingua.training.build import (
     MicroBatches,
     build_objective,
@@ -27,39 +27,29 @@ from interlingua.training.build import (
     fewer_negatives,
     remember_lengths,
 )
-from interlingua.training.checkpoint import TrainState, load_checkpoint, rotate, save_checkpoint
+from interlingua.training.checkpoint import (
+    TrainState,
+    load_checkpoint,
+    remove_old_checkpoints,
+    save_checkpoint,
+)
 from interlingua.training.config import TrainConfig
 from interlingua.training.exposure import exposure_lines
-from interlingua.training.feeds.feeds import TrainingData, open_data
-from interlingua.training.log import Meter, in_words_of_training, open_log, require_finite, warn
+from interlingua.training.feeds.open_feeds import TrainingData, open_data
+from interlingua.training.log import Meter, RunLog, open_log, require_finite, warn
 from interlingua.training.machine.engine import Engine
 from interlingua.training.machine.interrupts import Interrupts
 from interlingua.training.machine.memory import freed_memory_kept
-from interlingua.training.machine.pace import Pace
 from interlingua.training.optimization.loss_scale import LossScale
 from interlingua.training.optimization.optim import build_optimizer
-from interlingua.training.optimization.schedules import (
-    due,
-    learning_rate_factor,
-    notes,
-    peak_learning_rate,
-)
-from interlingua.training.optimization.term_gradients import TermGradients
-from interlingua.training.result import Clock, TrainResult, read_result, result_of
+from interlingua.training.optimization.schedules import due, learning_rate_at, notes
+from interlingua.training.result import Clock, TrainResult, read_run_result, result_of
 from interlingua.training.run_folder import RunFolder, Start
 from interlingua.training.step import TrainingStep
-from interlingua.training.validation import (
-    Evaluate,
-    check_metric,
-    measure,
-    out_of_patience,
-    saturation_warning,
-    update_best,
-    valid_batches,
-)
+from interlingua.training.validation import Evaluate, RunEvaluation, out_of_patience, valid_batches
 
 
-def train(
+def run_training(
     config: TrainConfig,
     *,
     evaluate: Evaluate | None = None,
@@ -93,7 +83,7 @@ def train(
     with folder.alone() if is_first_process() else contextlib.nullcontext():
         start = folder.start(given, resume, warn)
         if resume == "auto" and start.checkpoint is not None:
-            finished = read_result(folder)
+            finished = read_run_result(folder)
             if finished is not None:
                 return finished
         data = open_data(given, feeds_of(given.method))
@@ -104,6 +94,11 @@ def train(
             data.verify()
         # From here on there may be several processes, each of which has come this way.
         with Engine(start.config.run) as engine:
+            if start.devices not in (None, engine.world_size):
+                warn(
+                    f"this run began with {start.devices} processes (now {engine.world_size}): it"
+                    " may round otherwise"
+                )
             return _train(
                 engine, given, start, data, digests=digests, evaluate=evaluate, progress=progress
             )
@@ -121,60 +116,23 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
 ) -> TrainResult:
     began_at = time.perf_counter()
     folder = RunFolder(given.run.output)
-    config = fix_length(engine.resolve_hardware(start.config), data, engine, evaluate)
-    if start.devices not in (None, engine.world_size):
-        warn(
-            f"this run began with {start.devices} processes (now {engine.world_size}): it may"
-            " round otherwise"
-        )
-    if engine.is_main:
-        folder.begin(given, config, digests=digests, fresh=start.checkpoint is None)
-    engine.barrier()
-    run, max_steps = config.run, config.length
+    config = engine.resolve_hardware(start.config)
 
-    # The parts: objective, optimizer, batches, and what the checkpoint remembers of them. Banks are
-    # filled, and the whole copy is made, before ``setup``, which shards the weights; the optimizer
-    # holds on to the weights and is built after it.
+    # Everything is built once. ``setup`` may shard the weights, so the whole copy is made before it
+    # and the optimizer, which holds on to the weights, after it.
     objective = build_objective(config, data.vocabulary, data.languages).to(engine.device).train()
     batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
     validation = valid_batches(config, data, batches)
     remember_lengths(objective, config)
     new_dense = config.encoder.dense and start.checkpoint is None
-    bank_seconds = fill_banks(
-        objective,
-        batches,
-        validation,
-        engine,
-        steps=max_steps,
-        folder=folder.path,
-        new_dense=new_dense,
-    )
+    banks = Banks(objective, batches, engine, new_dense=new_dense)
     unsharded = engine.unsharded_copy(objective)
     model = engine.setup(objective)
     optimizer = build_optimizer(
         objective, config.optimizer, sparse_gradients=engine.sparse_gradients
     )
-    check_metric(unsharded, validation, engine, evaluate=evaluate, config=run)
-    # A bank's processor time counts as the run's; a checkpoint's figure has it in already.
-    state = TrainState(cpu_seconds=bank_seconds)
-    if start.checkpoint:
-        state = load_checkpoint(start.checkpoint, objective, optimizer)
-    end = max_steps
-    if out_of_patience(state, run):
-        end = state.step  # the run had stopped early, and only its last model is written again
-    peak = peak_learning_rate(config.optimizer, max_steps)
     meter = Meter(engine, folder.checkpoints)
-    clock = Clock(state.seconds, state.cpu_seconds, state.tokens)
-    spent_before = engine.share(time.perf_counter() - began_at)
-    pace = Pace(
-        given.run.budget_seconds, max_steps, stops=run.stop_at_budget, spent_before=spent_before
-    )
     loss_scale = LossScale(enabled=engine.precision == "fp16")
-    term_gradients = TermGradients(engine, loss_scale)
-    metrics = dict[str, float]()
-    stop = False
-    meter.load(state)
-    loss_scale.load(state)
     make_step = TrainingStep(
         model=model,
         objective=objective,
@@ -182,56 +140,55 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
         engine=engine,
         meter=meter,
         loss_scale=loss_scale,
-        seed=run.seed,
-        max_grad_norm=run.max_grad_norm,
+        seed=config.run.seed,
+        max_grad_norm=config.run.max_grad_norm,
     )
+    evaluation = RunEvaluation(
+        objective, unsharded, validation, engine, evaluate, folder, loss_scale=loss_scale
+    )
+    evaluation.check_metric(config.run)
+
+    # How long is the run? With a time budget it times its own first steps, and takes them back.
+    config = fix_length(config, make_step, batches, evaluation, began_at)
+    run, max_steps = config.run, config.length
+    objective.total_steps = unsharded.total_steps = max_steps
+    if engine.is_main:
+        folder.begin(given, config, digests=digests, fresh=start.checkpoint is None)
+    engine.barrier()
+
+    # The state: that of the checkpoint, or of step 0. A bank's processor time counts as the run's;
+    # a checkpoint's figure has it in already.
+    bank_seconds = banks.fill(validation, steps=max_steps, folder=folder.path, unsharded=unsharded)
+    state = TrainState(cpu_seconds=bank_seconds)
+    if start.checkpoint:
+        state = load_checkpoint(start.checkpoint, objective, optimizer)
     first_step = state.step
+    end = max_steps
+    if out_of_patience(state, run):
+        end = first_step  # the run had stopped early, and only its last model is written again
+    meter.load(state)
+    loss_scale.load(state)
+    clock = Clock(state)
+    spent_before = engine.share(time.perf_counter() - began_at)
+    pace = Pace(
+        given.run.budget_seconds, max_steps, stops=run.stop_at_budget, spent_before=spent_before
+    )
+    metrics = dict[str, float]()
+    stop = False
 
     with (
         freed_memory_kept(),
-        open_log(folder, config, engine, step=state.step, progress=progress) as log,
-        Prefetcher(partial(batches.prepared, objective), state.step, stop_step=end) as prefetcher,
+        open_log(folder, config, engine, step=first_step, progress=progress) as log,
+        Prefetcher(partial(batches.prepared, objective), first_step, stop_step=end) as prefetcher,
         Interrupts() as interrupts,
     ):
-        exposure = exposure_lines(batches.expected(max_steps), batches.available, heading="planned")
-        for line in batches.repeat_warnings():
-            log.warn(line)
-        for note in (*objective.notes(), *notes(config.optimizer, max_steps), *exposure):
-            log.say(note)
-        if state.best_step is not None and not folder.best.is_dir():
-            log.say(
-                f"the best model so far, of step {state.best_step}, stays with the run that made it"
-            )
-
-        def evaluated(done: int, batch: Any) -> dict[str, float]:
-            began = clock.seconds
-            require_finite(objective, engine, folder.checkpoints, done)
-            engine.refresh(unsharded, objective)
-            with in_words_of_training(folder.checkpoints, done):
-                measured = measure(unsharded, validation, engine, evaluate=evaluate, step=done)
-            best = update_best(state, measured.metrics, run)
-            if best and engine.is_main:
-                unsharded.save(folder.best)
-            norms = term_gradients.measure(unsharded, batch)
-            log.evaluation(done, measured.metrics, best=best, term_grad_norms=norms)
-            if not done and (saturated := saturation_warning(measured.metrics, run)) is not None:
-                log.warn(saturated)
-            # Before the first step a student may be equal to its teacher, with a gradient of 0.
-            if done:
-                for line in term_gradients.warnings(norms, objective):
-                    log.warn(line)
-            if measured.spread is not None and (warning := measured.spread.warning()):
-                log.warn(warning)
-            # Waited for here, in the group of all: that of the shards may have a shorter timeout.
-            engine.barrier()
-            pace.evaluation_seconds = clock.seconds - began
-            return measured.metrics
-
+        _announce(log, folder, config, objective, batches, state)
         # Training has to be better than what there was.
-        if state.step == 0 and config.encoder.path is not None:
-            metrics = evaluated(0, batches(0)[0])
+        if first_step == 0 and config.encoder.path is not None:
+            metrics = evaluation.record(state, batches(0)[0], run, log)
+            pace.evaluation_seconds = evaluation.seconds
             clock.leave_out()
-        for step, micro_batches in enumerate(prefetcher, start=state.step):
+        for step, micro_batches in enumerate(prefetcher, start=first_step):
             # What is due in this step: all processes decide the same.
             done = step + 1
             seconds = pace.agreed(clock.seconds, engine)
@@ -239,10 +196,7 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
             logs = due(run.logging_steps, done, max_steps) or ends
             evaluates = due(run.eval_steps, done, max_steps) or ends
             saves = due(run.save_steps, done, max_steps) or ends
-            position = pace.position(step, seconds)
-            learning_rate = peak * learning_rate_factor(
-                position, config=config.schedule, max_steps=max_steps
-            )
+            learning_rate = learning_rate_at(pace.position(step, seconds), config)
             make_step(step, micro_batches, learning_rate=learning_rate, logs=logs)
 
             # Known after the first step only: whether the loss compares the rows of a batch.
@@ -256,24 +210,25 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
             if logs:
                 log.train(done, meter.means(), learning_rate=learning_rate, **clock.rates())
             if evaluates:
-                metrics = evaluated(done, micro_batches[0])
+                metrics = evaluation.record(state, micro_batches[0], run, log)
+                pace.evaluation_seconds = evaluation.seconds
                 stop = out_of_patience(state, run)
             if (late := pace.warning(done, seconds)) is not None:
                 log.warn(late)
             interrupted = engine.any_at(interrupts.is_requested, done)
             if saves or stop or interrupted:
                 require_finite(objective, engine, folder.checkpoints, done)
-                meter.save(state)
-                loss_scale.save(state)
-                state.seconds = clock.seconds
-                state.cpu_seconds = clock.cpu_seconds
-                state.tokens = clock.tokens
+                for part in (meter, loss_scale, clock):
+                    part.save(state)
                 save_checkpoint(
                     folder.checkpoints, objective, optimizer, state, write=engine.is_main
                 )
                 if engine.is_main:
-                    rotate(folder.checkpoints, keep=run.save_total_limit, best_step=state.best_step)
+                    remove_old_checkpoints(
+                        folder.checkpoints, keep=run.save_total_limit, best_step=state.best_step
+                    )
                 engine.barrier()
+
             # The reasons to end before the last step.
             if interrupted and done < max_steps:
                 return result_of(folder, config, state, clock, batches, metrics, interrupted=True)
@@ -297,3 +252,24 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
         result = result_of(folder, config, state, clock, batches, metrics)
         log.final(state.step, result.to_record())
     return result
+
+
+def _announce(
+    log: RunLog,
+    folder: RunFolder,
+    config: TrainConfig,
+    objective: Objective,
+    batches: MicroBatches,
+    state: TrainState,
+) -> None:
+    """Say what the run will do."""
+    steps = config.length
+    for line in batches.repeat_warnings():
+        log.warn(line)
+    exposure = exposure_lines(batches.expected(steps), batches.available, heading="planned")
+    for note in (*objective.notes(), *notes(config.optimizer, steps), *exposure):
+        log.say(note)
+    if state.best_step is not None and not folder.best.is_dir():
+        log.say(
+            f"the best model so far, of step {state.best_step}, stays with the run that made it"
+        )

@@ -84,16 +84,14 @@ class Clock:
     """Counts pairs, tokens and the time spent on steps.
 
     Args:
-        seconds: spent before the checkpoint, by the whole run.
-        cpu_seconds: processor time spent on steps before the checkpoint.
-        tokens: read in steps before the checkpoint.
+        state: of the run, with the figures before the checkpoint.
     """
 
-    def __init__(self, seconds: float, cpu_seconds: float = 0.0, tokens: int = 0) -> None:
-        self.tokens = tokens
-        self._before = seconds
+    def __init__(self, state: TrainState) -> None:
+        self.tokens = state.tokens
+        self._before = state.seconds
         self._started = time.perf_counter()
-        self.cpu_seconds = cpu_seconds
+        self.cpu_seconds = state.cpu_seconds
         self._cpu_mark = time.process_time()
         self._mark = self._started
         self._total = Count()  # of all steps made now
@@ -122,6 +120,12 @@ class Clock:
         """Forget the time since ``count``."""
         self._mark = time.perf_counter()
         self._cpu_mark = time.process_time()
+
+    def save(self, state: TrainState) -> None:
+        """Write the run's figures into its state."""
+        state.seconds = self.seconds
+        state.cpu_seconds = self.cpu_seconds
+        state.tokens = self.tokens
 
     def rates(self) -> dict[str, float]:
         """Pairs and tokens per second since the last call."""
@@ -194,7 +198,7 @@ def result_of(
     )
 
 
-def read_result(folder: RunFolder) -> TrainResult | None:
+def read_run_result(folder: RunFolder) -> TrainResult | None:
     """The result of a run that has ended, from its last record.
 
     None if it has not, or its model is gone.

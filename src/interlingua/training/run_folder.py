@@ -1,4 +1,9 @@
-"""The folder of a run: its files, and whether a config continues the run that is in it."""
+"""The folder of a run: its files, and whether a config continues the run that is in it.
+
+It has records and is no workspace. A workspace compares settings key by key and keeps each finished
+step. A resumed run may change some keys, its config has two forms (``budget_seconds``
+or the steps that this became), and it goes back to the newest checkpoint that is whole.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +25,20 @@ from interlingua.storage.locks import exclusive
 from interlingua.storage.record import RecordError, holds_record, read_record, write_record
 from interlingua.storage.temporary import sweep
 from interlingua.training.checkpoint import (
-    ENTRIES,
+    CHECKPOINT_ENTRIES,
     STATE_FILE,
     checkpoints_in,
-    damage,
+    find_checkpoint_damage,
     latest_checkpoint,
 )
 from interlingua.training.config import (
     TrainConfig,
-    differences,
+    config_differences,
     load_train_config,
     train_config_from,
 )
 
-PACKAGES = ("numpy", "lightning-fabric", "safetensors", "tokenizers")
+_PACKAGES = ("numpy", "lightning-fabric", "safetensors", "tokenizers")
 MAY_CHANGE: dict[str, Any] = {
     "output": None,
     "device": "auto",
@@ -114,18 +119,18 @@ class RunFolder:
             return Start(config, None)
         if resume != "auto":
             path = Path(resume).absolute()
-            problem = damage(path)
+            problem = find_checkpoint_damage(path)
             if problem:
                 raise CheckpointError(
                     f"{path}: {problem}; name a folder like RUN/checkpoints/step-00000100"
                 )
             # The checkpoint may be another run's; a run that is in this folder must be the same.
-            if self.manifest.exists():
-                self.continued(config)
+            if self.manifest.exists() and path.parent.parent != self.path.absolute():
+                self.refuse_another(config)
             return RunFolder(path.parent.parent).start_at(path, config)
         if not checkpoints_in(self.checkpoints):
             if self.best.exists() or self.model.exists():
-                self.continued(config)  # weights of another config would be lost
+                self.refuse_another(config)  # weights of another config would be lost
             return Start(config, None)
         checkpoint = latest_checkpoint(self.checkpoints, warn)
         if checkpoint is None:
@@ -140,19 +145,30 @@ class RunFolder:
         Raises:
             ConfigError: the run has another config.
         """
-        return Start(self.continued(config), checkpoint, load_train_config(self.config).run.devices)
+        settled = load_train_config(self.config)
+        return Start(self.continued(config, settled), checkpoint, settled.run.devices)
 
-    def continued(self, config: TrainConfig) -> TrainConfig:
-        """The settled config of the run in this folder, which ``config`` has to ask for.
+    def refuse_another(self, config: TrainConfig) -> None:
+        """Refuse a config that the run in this folder was not begun with.
 
-        It may be the config as first given (``budget_seconds``, "auto") or as settled then
-        (``max_steps``, "cpu").
+        Raises:
+            ConfigError: see ``continued``.
+            CheckpointError: see ``continued``.
+        """
+        self.continued(config, load_train_config(self.config))
+
+    def continued(self, config: TrainConfig, settled: TrainConfig) -> TrainConfig:
+        """Return the settled config of the run in this folder, which ``config`` has to ask for.
+
+        Args:
+            config: asks for the config as first given (``budget_seconds``, "auto") or for the
+                settled one (``max_steps``, "cpu").
+            settled: the run's config.toml.
 
         Raises:
             ConfigError: it asks for something else; the keys are named.
             CheckpointError: the manifest names no config.
         """
-        settled = load_train_config(self.config)
         manifest = self.read_manifest()
         if "requested" not in manifest:
             raise CheckpointError(
@@ -163,7 +179,10 @@ class RunFolder:
         # The nearer of the two is what the user means; equal to one of them is enough.
         now = config.to_mapping()
         changes = min(
-            (differences(begun.to_mapping(), now, ignore=ignore) for begun in (given, settled)),
+            (
+                config_differences(begun.to_mapping(), now, ignore=ignore)
+                for begun in (given, settled)
+            ),
             key=len,
         )
         if changes:
@@ -289,7 +308,7 @@ class RunFolder:
         for model in (self.best, self.model):
             remove_entries(model, MODEL_ENTRIES)
         for checkpoint in checkpoints_in(self.checkpoints):
-            remove_entries(checkpoint, ENTRIES)
+            remove_entries(checkpoint, CHECKPOINT_ENTRIES)
         for events in self.tensorboard.glob("events.out.tfevents.*"):
             events.unlink()
         for folder in (self.checkpoints, self.tensorboard):
@@ -315,5 +334,5 @@ def versions() -> dict[str, str]:
     return {
         "interlingua": __version__,
         "torch": str(torch.__version__),  # with what it was built for, as in 2.11.0+cu130
-        **{name: importlib.metadata.version(name) for name in PACKAGES},
+        **{name: importlib.metadata.version(name) for name in _PACKAGES},
     }

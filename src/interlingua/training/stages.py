@@ -43,18 +43,18 @@ from interlingua.storage.files import PathLike, sha256_file, sha256_tree
 from interlingua.storage.formats import STAGES
 from interlingua.storage.locks import exclusive
 from interlingua.storage.record import RecordError, read_record, write_record
-from interlingua.training.config import LENGTHS, TrainConfig, differences, train_config_from
+from interlingua.training.config import LENGTHS, TrainConfig, config_differences, train_config_from
 from interlingua.training.log import say
-from interlingua.training.loop import train
+from interlingua.training.loop import run_training
 from interlingua.training.result import TrainResult
 from interlingua.training.run_folder import MAY_CHANGE
-from interlingua.training.silver import SilverConfig, silver
+from interlingua.training.silver_pairs import SilverConfig, silver
 from interlingua.training.validation import Evaluate
 
 PRODUCTS = {"train": ("best", "model"), "silver": ("silver",)}
 """What later stages may take from a stage, by its kind."""
 REFERENCE = re.compile(r"\{([\w-]+)\.(\w+)\}")
-STATE_FILE = "stages.json"
+_STATE_FILE = "stages.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,7 +129,7 @@ class Stage:
             # Read and written anew, with the defaults of keys that did not exist then.
             earlier = train_config_from(earlier).to_mapping()
         ignore = frozenset(f"run.{key}" for key in MAY_CHANGE)
-        return differences(earlier, self.mapping(), ignore=ignore)
+        return config_differences(earlier, self.mapping(), ignore=ignore)
 
 
 def is_staged(path: PathLike) -> bool:
@@ -152,7 +152,19 @@ def load_stages(path: PathLike, *, overrides: Sequence[str] = ()) -> tuple[Path,
         ConfigError: a file has mistakes, or a stage refers to something that no earlier stage
             leaves.
     """
-    table = load_toml(path)
+    return stages_of_file(load_toml(path), path, overrides=overrides)
+
+
+def stages_of_file(
+    table: dict[str, Any], path: PathLike, *, overrides: Sequence[str] = ()
+) -> tuple[Path, list[Stage]]:
+    """Read the files of the runs that the table of a file of stages names; see ``load_stages``.
+
+    Args:
+        table: what ``load_toml`` gives; the overrides are set in it.
+        path: of the file, for messages.
+        overrides: see ``load_stages``.
+    """
     stages = {
         str(stage.get("name")): stage for stage in table.get("stage", []) if isinstance(stage, dict)
     }
@@ -262,7 +274,9 @@ def _run_stages(
             _write_record(output, record)
         if isinstance(stage.run, TrainConfig):
             results.append(
-                train(stage.run, evaluate=evaluator(stage.run), resume=resume, progress=progress)
+                run_training(
+                    stage.run, evaluate=evaluator(stage.run), resume=resume, progress=progress
+                )
             )
             if results[-1].interrupted:
                 break  # later stages would start from a model that is not there
@@ -368,7 +382,7 @@ def _digest(path: Path) -> str:
 
 
 def _read_record(output: Path) -> dict[str, Any]:
-    path = output / STATE_FILE
+    path = output / _STATE_FILE
     try:
         record = read_record(path, STAGES).get("stages")
     except RecordError as error:
@@ -392,7 +406,7 @@ def _read_record(output: Path) -> dict[str, Any]:
 
 
 def _write_record(output: Path, record: Mapping[str, Any]) -> None:
-    write_record(output / STATE_FILE, STAGES, {"stages": record})
+    write_record(output / _STATE_FILE, STAGES, {"stages": record})
 
 
 def _tell(text: str, *, show: bool) -> None:

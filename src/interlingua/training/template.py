@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from interlingua.config import config_to_toml
-from interlingua.config.registry import METHODS, did_you_mean, resolve
+from interlingua.config.registry import METHODS, did_you_mean, resolve_name
 from interlingua.errors import ConfigError
 from interlingua.training.config import (
     EncoderConfig,
@@ -91,7 +91,7 @@ def template(recipe: str) -> str:
         "# Paths start at this file's folder. A key behind # has the value that is shown; take the"
         " # away to set it."
     ]
-    method = resolve(METHODS, values["method"]["name"]).Config
+    method = resolve_name(METHODS, values["method"]["name"]).Config
     sections: tuple[tuple[str, type], ...] = (
         ("data", DataConfig),
         ("encoder", EncoderConfig),

@@ -1,4 +1,4 @@
-"""What is measured now and then: loss on fixed batches, collapse, and the caller's own metrics.
+"""The evaluations of a run: loss on fixed batches, collapse, and the caller's own metrics.
 
 The main process measures alone, on batches that depend neither on the number of processes nor on
 the size of a micro-batch, so that the curves of two runs can be compared.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
+import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -21,9 +22,13 @@ from interlingua.methods.objective import Objective
 from interlingua.training.build import MicroBatches, batch_of
 from interlingua.training.checkpoint import TrainState
 from interlingua.training.config import RunConfig, TrainConfig
-from interlingua.training.feeds.feeds import TrainingData, make_plan
+from interlingua.training.feeds.open_feeds import TrainingData, make_plan
+from interlingua.training.log import RunLog, in_words_of_training, require_finite
 from interlingua.training.machine.engine import Engine
 from interlingua.training.monitors import Spread, spread
+from interlingua.training.optimization.loss_scale import LossScale
+from interlingua.training.optimization.term_gradients import TermGradients
+from interlingua.training.run_folder import RunFolder
 
 Evaluate = Callable[[Any, int], dict[str, float]]
 VALID_LOSS = "valid_loss"
@@ -74,7 +79,7 @@ def valid_batches(config: TrainConfig, data: TrainingData, batches: MicroBatches
     return [batch_of(plans, step) for step in range(count // size)]
 
 
-def measure(
+def measure_validation(
     objective: Objective,
     batches: Sequence[Any],
     engine: Engine,
@@ -108,6 +113,109 @@ def measure(
     return shared
 
 
+class RunEvaluation:
+    """Evaluates a run now and then, records what was measured, and keeps the best model.
+
+    All processes must call its methods; the main one measures.
+
+    Args:
+        objective: what is trained.
+        unsharded: the same, or a whole copy of it, which is evaluated and saved.
+        batches: see ``valid_batches``.
+        engine: of this process.
+        evaluate: see ``measure_validation``.
+        folder: of the run.
+        loss_scale: of fp16, for the gradients of the terms.
+
+    Attributes:
+        seconds: wall time of the last evaluation that was recorded.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        unsharded: Objective,
+        batches: Sequence[Any],
+        engine: Engine,
+        evaluate: Evaluate | None,
+        folder: RunFolder,
+        *,
+        loss_scale: LossScale,
+    ) -> None:
+        self._objective = objective
+        self._unsharded = unsharded
+        self._batches = batches
+        self._engine = engine
+        self._evaluate = evaluate
+        self._folder = folder
+        self._term_gradients = TermGradients(engine, loss_scale)
+        self.seconds = 0.0
+
+    def check_metric(self, config: RunConfig) -> None:
+        """Make sure that what decides on the best model will be measured; see ``check_metric``."""
+        check_metric(
+            self._unsharded, self._batches, self._engine, evaluate=self._evaluate, config=config
+        )
+
+    def measure(self, step: int, batch: Any) -> tuple[ValidationResult, dict[str, float]]:
+        """Measure the weights as they are, and record nothing.
+
+        Args:
+            step: optimizer steps done.
+            batch: a micro-batch of this process.
+
+        Returns:
+            the measures, and the norms of the terms' gradients.
+
+        Raises:
+            NotFiniteError: a weight or a vector is NaN or infinite.
+        """
+        require_finite(self._objective, self._engine, self._folder.checkpoints, step)
+        self._engine.refresh(self._unsharded, self._objective)
+        with in_words_of_training(self._folder.checkpoints, step):
+            measured = measure_validation(
+                self._unsharded, self._batches, self._engine, evaluate=self._evaluate, step=step
+            )
+        return measured, self._term_gradients.measure(self._unsharded, batch)
+
+    def record(
+        self, state: TrainState, batch: Any, config: RunConfig, log: RunLog
+    ) -> dict[str, float]:
+        """Measure, save the model if it is the best so far, and write a record with warnings.
+
+        Args:
+            state: of the run; learns of the best evaluation.
+            batch: a micro-batch of this process.
+            config: says what decides on the best model.
+            log: receives the record.
+
+        Returns:
+            the measures by name.
+
+        Raises:
+            NotFiniteError: see ``measure_validation``.
+        """
+        began = time.perf_counter()
+        step = state.step
+        (metrics, found_spread), norms = self.measure(step, batch)
+        best = update_best(state, metrics, config)
+        if best and self._engine.is_main:
+            self._unsharded.save(self._folder.best)
+        log.evaluation(step, metrics, best=best, term_grad_norms=norms)
+        if not step and (saturated := saturation_warning(metrics, config)) is not None:
+            log.warn(saturated)
+        # Before the first step a student may be equal to its teacher, with a gradient of 0.
+        if step:
+            for line in self._term_gradients.warnings(norms, self._objective):
+                log.warn(line)
+        if found_spread is not None and (warning := found_spread.warning()):
+            log.warn(warning)
+        # Waited for here, in the group of all: that of the shards may have a shorter timeout.
+        self._engine.barrier()
+        self.seconds = time.perf_counter() - began
+        return metrics
+
+
 def check_metric(
     objective: Objective,
     batches: Sequence[Any],
@@ -121,7 +229,7 @@ def check_metric(
     Args:
         objective: is run on one batch unless the name tells enough.
         batches: see ``valid_batches``.
-        engine: see ``measure``.
+        engine: see ``measure_validation``.
         evaluate: a function that says in its attribute ``names`` what it measures; one without
             can't be checked.
         config: names what decides.
@@ -133,7 +241,7 @@ def check_metric(
     evaluated = () if evaluate is None else getattr(evaluate, "names", None)
     if evaluated is None or name in evaluated or (name == VALID_LOSS and batches):
         return
-    measured = measure(objective, batches[:1], engine, evaluate=None, step=0).metrics
+    measured = measure_validation(objective, batches[:1], engine, evaluate=None, step=0).metrics
     if name not in measured:
         raise _unmeasured(name, (*measured, *evaluated))
 

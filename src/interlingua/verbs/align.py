@@ -129,7 +129,7 @@ class AlignOptions(ModelOptions, ColumnOptions):
         "Leaving a sentence alone costs this quantile of what random pairs cost.",
         group=SEARCH,
     )
-    band: defaults.Band = option(
+    band: defaults.BandWidth = option(
         defaults.BAND,
         "Sentences on either side of the coarse path in which the fine one is searched.",
         group=SEARCH,
@@ -241,12 +241,12 @@ def check_align(options: AlignOptions) -> list[DocumentPair]:
     Raises:
         ConfigError: an option has a wrong value, or does not go with another.
     """
-    from interlingua.alignment.align import check_alignment, document_pairs
+    from interlingua.alignment.align import check_alignment, list_document_pairs
 
     source: Any = options.source
     target: Any = options.target
     list_file = as_path(options.documents)
-    documents = document_pairs(source, target, list_file, options.output, options.gold)
+    documents = list_document_pairs(source, target, list_file, options.output, options.gold)
     check_alignment(
         documents,
         (options.source_language, options.target_language),

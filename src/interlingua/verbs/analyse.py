@@ -22,7 +22,7 @@ from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
 from interlingua.verbs.evaluate import (
     MeasuredModelOptions,
-    check_encoder,
+    check_encoder_named,
     data_folder,
     data_option,
     measured_model,
@@ -107,12 +107,12 @@ class ModelAnalysis:
 
     def run(self, progress: Progress = SILENT) -> list[Analysis]:
         """Run the analyses and write what they found."""
-        from interlingua.analysis.run import analyse
+        from interlingua.analysis.run import run_analyses
         from interlingua.retrieval.topk.exact import searching_on
 
         options = self.options
         with searching_on(options.device):
-            return analyse(
+            return run_analyses(
                 self.encoder,
                 self.analyses,
                 data_folder(options.data),
@@ -131,7 +131,7 @@ def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
 
     A mistake in the options shows before the first is loaded.
     """
-    check_encoder(options.model, "analyse(model, [other], option=value)")
+    check_encoder_named(options.model, "analyse(model, [other], option=value)")
     check_inputs(options)
     check_folder(data_folder(options.data))
     from interlingua.analysis.run import build_analyses
@@ -162,14 +162,14 @@ def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
         yield ModelAnalysis(options, encoder, info, analyses)
 
 
-def write_page(options: AnalyseOptions, found: list[list[Analysis]]) -> Analysed:
+def write_models_page(options: AnalyseOptions, found: list[list[Analysis]]) -> Analysed:
     """Write the page of all models."""
     from interlingua.analysis import page
 
     if options.output is None:
         return Analysed(found, None)
     only = listed(options.only or None) or []
-    return Analysed(found, page.write_page(found, Path(options.output), only=only))
+    return Analysed(found, page.write_analysis_page(found, Path(options.output), only=only))
 
 
 def run_analyse(options: AnalyseOptions, progress: Progress = SILENT) -> Analysed:
@@ -190,7 +190,7 @@ def run_analyse(options: AnalyseOptions, progress: Progress = SILENT) -> Analyse
         DataError: files are missing, broken or misaligned.
         TaskError: the encoder gave no usable vectors.
     """
-    return write_page(options, [one.run(progress) for one in analyses_of(options)])
+    return write_models_page(options, [one.run(progress) for one in analyses_of(options)])
 
 
 analyse = function_of(AnalyseOptions, run_analyse, "analyse")

@@ -17,7 +17,7 @@ from interlingua.verbs.parts.shared_options import (
     REQUIRED,
     TwoTextsOptions,
     as_path,
-    joined,
+    join_names,
     output_option,
 )
 
@@ -85,12 +85,12 @@ def run_calibrate(options: CalibrateOptions, progress: Progress = SILENT) -> Lea
     check_calibrate(options)
     # Held-out pairs are embedded even where the vectors of both texts are given.
     source, target, model = two_texts(
-        options, work_folder(options), always_load=options.parallel is not None
+        options, calibration_folder(options), always_load=options.parallel is not None
     )
     return calibrate_texts(options, source, target, model, progress)
 
 
-def work_folder(options: CalibrateOptions) -> Path:
+def calibration_folder(options: CalibrateOptions) -> Path:
     """Return the work folder: the one of the options, or one next to the output."""
     output = Path(options.output)
     return as_path(options.work) or output.with_name(f"{output.name}.work")
@@ -107,7 +107,7 @@ def check_calibrate(options: CalibrateOptions) -> None:
 
     options.check_search()
     # A name that is unknown is refused here, and not after the work.
-    CheckPlan.parse("", joined(options.drop))
+    CheckPlan.parse("", join_names(options.drop))
     check_calibration(
         Path(options.output),
         options,
@@ -155,14 +155,14 @@ def calibrate_texts(
     if options.labels is not None:
         labels = read_labels(Path(options.labels))
     known = KnownAnswers(probes, labels, as_path(options.labels), gold)
-    folder = work_folder(options)
+    folder = calibration_folder(options)
     with at_work(folder, keep=options.work is not None, options=options) as work:
         return learn_from_mining(
             with_lines(source, folder),
             with_lines(target, folder),
             options,
             known,
-            CheckPlan.parse("", joined(options.drop)),
+            CheckPlan.parse("", join_names(options.drop)),
             work=work,
             output=Path(options.output),
             model=model,

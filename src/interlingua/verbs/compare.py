@@ -123,28 +123,30 @@ def _tables(paths: list[Path], options: CompareOptions, format: Any, progress: A
     found = results.read_results(of_results, needed=not (is_default and analyses))
     tables: list[Any] = []
     if found:
-        tables = comparison.compare(
+        tables = comparison.compare_results(
             found, **options.of_tables, **options.of_both, progress=progress
         )
     if is_default and format != "csv" and len(tables) > 1:
         # All tasks in one table first, then each with its groups.
-        overview = comparison.compare(found, by="tasks", **options.of_both, progress=progress)
+        overview = comparison.compare_results(
+            found, by="tasks", **options.of_both, progress=progress
+        )
         tables = [*overview, *tables]
     if is_default:
         tables = [*tables, *side_by_side(analyses)]
-    return rendering.render(tables, format, rows=options.rows)
+    return rendering.render_tables(tables, format, rows=options.rows)
 
 
 def _table_of_results(paths: list[Path], options: CompareOptions) -> str:
     """Return all results and analyses, as they are."""
     from interlingua.analysis import record
-    from interlingua.evaluation.results import read_results, table_text
+    from interlingua.evaluation.results import read_results, result_table_text
 
     shaping = options.of_tables | options.of_both | {"rows": options.rows}
     _refuse_shaping(shaping, "a table of results holds all of them as they are")
     of_results, analyses = _results_and_analyses(paths)
     results = read_results(of_results, needed=not analyses)
-    return table_text(results) + record.table_text(analyses)
+    return result_table_text(results) + record.analysis_table_text(analyses)
 
 
 def _refuse_shaping(values: dict[str, Any], reason: str) -> None:
@@ -155,8 +157,8 @@ def _refuse_shaping(values: dict[str, Any], reason: str) -> None:
 
 
 def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:
-    from interlingua.analysis.record import to_json
-    from interlingua.evaluation.report.page import page_data, render_page
+    from interlingua.analysis.record import analysis_to_json
+    from interlingua.evaluation.report.page import page_data, render_comparison
     from interlingua.evaluation.results import read_results
 
     shaping = options.of_tables | {"rows": options.rows}
@@ -166,10 +168,10 @@ def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:
     for one in analyses:
         # The page also shows the items of a measure, which the JSON of an analysis leaves out.
         items = {measure.name: measure.items for measure in one.measures}
-        records.append(to_json(one) | {"items": items})
+        records.append(analysis_to_json(one) | {"items": items})
     results = read_results(of_results, examples=True)
     data = page_data(results, analyses=records, **options.of_both, progress=progress)
-    return render_page(data)
+    return render_comparison(data)
 
 
 def _results_and_analyses(paths: list[Path]) -> tuple[list[Path], list[Any]]:

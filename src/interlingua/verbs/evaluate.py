@@ -42,11 +42,11 @@ from interlingua.verbs.parts.shared_options import (
 
 if TYPE_CHECKING:
     from interlingua.encoder.model_info import ModelInfo
-    from interlingua.evaluation.budget import Budget
     from interlingua.evaluation.scores import TaskResult
     from interlingua.evaluation.task import Task
+    from interlingua.evaluation.time_limit import Budget
 
-Frame = Any
+DataFrame = Any
 """A table of pandas, polars or Arrow, or a data set of ``datasets``."""
 DATA_VARIABLE = "INTERLINGUA_DATA"
 DEFAULT_SUITE = "standard"
@@ -139,7 +139,7 @@ def data_folder(data: PathLike | None) -> Path:
     return Path(data).expanduser()
 
 
-def check_encoder(
+def check_encoder_named(
     model: Model, call: str = "evaluate(model, [suite], [data], option=value)"
 ) -> None:
     """Check that a model is named, or is an encoder.
@@ -174,17 +174,17 @@ def measured_model(
         ConfigError: it is no encoder, or one that is loaded and a choice is made.
     """
     from interlingua.encoder.backends.load import load_encoder
-    from interlingua.encoder.model_info import describe
+    from interlingua.encoder.model_info import describe_encoder
 
     if isinstance(model, str | os.PathLike):
         return load_encoder(os.fspath(model), **choices, name=name, options=of_backend)
-    check_encoder(model)
+    check_encoder_named(model)
     for choice, value in choices.items():
         if value not in (None, "interlingua"):
             raise ConfigError(
                 f"{choice} is chosen when a model is loaded; name the model, or drop the option"
             )
-    return model, describe(model, name=name)
+    return model, describe_encoder(model, name=name)
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
         group=INPUT,
         is_positional=True,
     )
-    data: PathLike | Frame | None = data_option(is_positional=True)
+    data: PathLike | DataFrame | None = data_option(is_positional=True)
     languages: Names | None = option(
         None,
         "Languages in any code, pairs (de-fr), or groups (muse, xtreme, mexma), with commas.",
@@ -261,12 +261,12 @@ def with_model_of_index(options: EvaluateOptions) -> EvaluateOptions:
     """
     if not isinstance(options.model, str | os.PathLike):
         return options
-    from interlingua.retrieval.passage_index import SETTINGS_FILE, read_settings
+    from interlingua.retrieval.passage_index import SETTINGS_FILE, read_index_settings
 
     folder = Path(options.model).expanduser()
     if not (folder / SETTINGS_FILE).is_file():
         return options
-    settings = read_settings(folder)
+    settings = read_index_settings(folder)
     if options.suite not in (DEFAULT_SUITE, INDEX_TASK):
         raise ConfigError(
             f"{folder} is an index, which the task {INDEX_TASK} alone measures, got the suite"
@@ -310,14 +310,14 @@ class Evaluation:
     def of(cls, options: EvaluateOptions) -> Evaluation:
         """Build the tasks, then load the model, so that a mistake shows at once."""
         options = with_model_of_index(options)
-        check_encoder(options.model)
+        check_encoder_named(options.model)
         check_inputs(options)
         check_packages_of_tasks(options.suite)
         check_folder(data_folder(options.data))
         from interlingua.encoder.backends.load import backend_settings
-        from interlingua.evaluation.budget import Budget
         from interlingua.evaluation.build import build_tasks
         from interlingua.evaluation.suite import checked_shard
+        from interlingua.evaluation.time_limit import Budget
         from interlingua.verbs.parts.evaluate_parts import check_devices
 
         if options.devices is not None:
@@ -359,7 +359,7 @@ class Evaluation:
 
     def run(self, progress: Progress = SILENT) -> Evaluated:
         """Run the tasks and write their results."""
-        from interlingua.evaluation.suite import evaluate
+        from interlingua.evaluation.suite import evaluate_suite
         from interlingua.retrieval.topk.exact import searching_on
         from interlingua.verbs.parts.evaluate_parts import embed_parts
 
@@ -373,7 +373,7 @@ class Evaluation:
             "role_prompts": {role: text for role, text in roles.items() if text is not None}
         }
         with searching_on(options.device):
-            found = evaluate(
+            found = evaluate_suite(
                 self.encoder,
                 self.tasks,
                 self.data,
@@ -415,12 +415,12 @@ def run_evaluate(options: EvaluateOptions, progress: Progress = SILENT) -> Evalu
     if not is_frame(options.data):
         return Evaluation.of(options).run(progress)
     with tempfile.TemporaryDirectory(prefix="interlingua-evaluate-") as folder:
-        pairs = write_pairs(options.data, Path(folder) / "pairs")
+        pairs = write_frame_pairs(options.data, Path(folder) / "pairs")
         suite = FRAME_SUITE if options.suite == DEFAULT_SUITE else options.suite
         return Evaluation.of(replace(options, data=pairs, suite=suite)).run(progress)
 
 
-def write_pairs(frame: Any, folder: Path) -> Path:
+def write_frame_pairs(frame: Any, folder: Path) -> Path:
     """Write a table of translations as a file that tasks read, and return its folder.
 
     Args:

@@ -165,7 +165,7 @@ def run_export(
     if options.verify_only:
         check_folder(options.output)
     from interlingua.exporters.sentence_transformers import ExportSettings
-    from interlingua.exporters.sentence_transformers import export as export_directory
+    from interlingua.exporters.sentence_transformers import export_model as export_directory
     from interlingua.exporters.shrink import ShrinkOptions
     from interlingua.exporters.verify import with_texts_of
 
@@ -239,7 +239,7 @@ def _text_forms_note(output: Path, kinds: Sequence[str]) -> list[str]:
     return [f"{output}: forms of texts: {forms_note(forms, library)}"]
 
 
-PACKAGES = {
+_PACKAGES = {
     "onnx": (("onnx", "onnx"), ("onnxruntime", "onnx")),
     "int8": (("onnx", "onnx"), ("onnxruntime", "onnx")),
     "compact": (("onnx", "onnx"), ("onnxruntime", "onnx")),
@@ -269,7 +269,7 @@ def _check_packages(options: ExportOptions, kinds: Sequence[str]) -> None:
         MissingExtraError: a library is not installed.
     """
     for kind in kinds:
-        writer, runner = PACKAGES[kind]
+        writer, runner = _PACKAGES[kind]
         # OpenVINO's library writes the graph too.
         needed = [writer, runner] if options.verify or kind == "openvino" else [writer]
         for module, extra in needed:

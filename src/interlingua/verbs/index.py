@@ -14,10 +14,15 @@ from interlingua.config.options import INPUT, MODEL, SEARCH, Options, argument, 
 from interlingua.config.registry import DEFAULT_MODEL, did_you_mean
 from interlingua.errors import ConfigError, require_extra
 from interlingua.retrieval.chunks import OVERLAP, TOKENS, ChunkSettings
-from interlingua.retrieval.index_files import named_files
+from interlingua.retrieval.index_files import list_index_files
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
-from interlingua.verbs.parts.input_checks import check_files, check_index, check_inputs, check_model
+from interlingua.verbs.parts.input_checks import (
+    check_index,
+    check_input_files,
+    check_inputs,
+    check_model,
+)
 from interlingua.verbs.parts.shared_options import is_file_name, output_option
 
 if TYPE_CHECKING:
@@ -25,9 +30,9 @@ if TYPE_CHECKING:
     from interlingua.retrieval.passage_files import Passage
     from interlingua.retrieval.passage_index import Added
 
-COLUMNS = ("text_column", "title_column", "id_column", "language_column")
+_COLUMNS = ("text_column", "title_column", "id_column", "language_column")
 """Options that name the columns of files."""
-READ = {
+_READ = {
     "build": (
         "output",
         "prompt",
@@ -37,12 +42,12 @@ READ = {
         "chunk_tokens",
         "chunk_overlap",
         "documents",
-        *COLUMNS,
+        *_COLUMNS,
         "language",
         "dtype",
         "device",
     ),
-    "add": ("documents", *COLUMNS, "language", "dtype", "device"),
+    "add": ("documents", *_COLUMNS, "language", "dtype", "device"),
     "delete": ("where",),
     "info": (),
     "list": ("where",),
@@ -224,8 +229,8 @@ def _check_arguments(options: IndexOptions, arguments: list[str]) -> None:
             f"index {options.action} takes one index, got {len(arguments)}: {' '.join(arguments)}"
         )
     if options.action in ("build", "add"):
-        named_files(arguments[1:], options.output or arguments[0])
-        check_files(arguments[1:])
+        list_index_files(arguments[1:], options.output or arguments[0])
+        check_input_files(arguments[1:])
     if options.action == "build":
         require_extra("lancedb", extra="search")
         check_model(arguments[0])
@@ -240,19 +245,21 @@ def _changed(folder: PathLike, added: Added) -> Indexed:
 
 def _check(options: IndexOptions) -> None:
     """Raise ConfigError for an unknown action, and for an option that the action does not read."""
-    if options.action not in READ:
-        guess = did_you_mean(options.action, READ)
-        raise ConfigError(f"no such action {options.action!r}{guess}; there are: {', '.join(READ)}")
+    if options.action not in _READ:
+        guess = did_you_mean(options.action, _READ)
+        raise ConfigError(
+            f"no such action {options.action!r}{guess}; there are: {', '.join(_READ)}"
+        )
     if isinstance(options.arguments, str) or not options.arguments:
         raise ConfigError(
             "name what to index: build MODEL FILES, add DIR FILES, delete DIR IDS, or an index"
         )
     defaults = {field.name: field.default for field in dataclasses.fields(options)}
     # What another action reads and this one does not, and is set all the same.
-    for names in READ.values():
+    for names in _READ.values():
         for name in names:
             is_set = getattr(options, name) != defaults[name]
-            if is_set and name not in READ[options.action]:
+            if is_set and name not in _READ[options.action]:
                 flag = name.replace("_", "-")
                 raise ConfigError(f"--{flag} is not an option of index {options.action}; remove it")
 

@@ -70,9 +70,8 @@ def _machine() -> list[str]:
     import torch
 
     from interlingua import __version__
-    from interlingua.encoder.executors.choice import VARIABLE, cache_file, processor
-    from interlingua.kernels import SOURCES, variant
-    from interlingua.kernels import VARIABLE as KERNELS_VARIABLE
+    from interlingua.encoder.executors.choice import EXECUTOR_VARIABLE, cache_file, processor
+    from interlingua.kernels import KERNELS_VARIABLE, SOURCES, variant
     from interlingua.retrieval.topk.scanner_choice import describe_choices
 
     kernels = ", ".join([f"{name} {variant(name) or 'does not run here'}" for name in SOURCES])
@@ -83,7 +82,7 @@ def _machine() -> list[str]:
         f"GPUs: {', '.join(gpus) or 'none'}",
         f"compiled kernels: {kernels}",
         f"rates are kept in: {cache_file()}",
-        f"{VARIABLE}: {os.environ.get(VARIABLE) or 'not set'}",
+        f"{EXECUTOR_VARIABLE}: {os.environ.get(EXECUTOR_VARIABLE) or 'not set'}",
         f"{KERNELS_VARIABLE}: {os.environ.get(KERNELS_VARIABLE) or 'not set'}",
         _training(),
         *describe_choices(),

@@ -21,7 +21,7 @@ from interlingua.config.options import (
 )
 from interlingua.config.registry import CHECKS
 from interlingua.errors import ConfigError, require_extra
-from interlingua.mining.defaults import CHEAP, DROPPED
+from interlingua.mining.defaults import CHEAP, DEFAULT_CHECKS
 from interlingua.mining.pair_cut import PairCut
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
@@ -32,7 +32,7 @@ from interlingua.verbs.parts.shared_options import (
     RayOptions,
     TwoTextsOptions,
     as_path,
-    joined,
+    join_names,
     output_option,
 )
 
@@ -71,7 +71,7 @@ class MineOptions(TwoTextsOptions, PairCut, RayOptions, BadLineOptions):
     drop: Names | Mapping[str, float | None] | None = option(
         None,
         "Checks that reject pairs, with their limits or without: length=2,hub; or none. By default"
-        f" {DROPPED}, and none with --check none.",
+        f" {DEFAULT_CHECKS}, and none with --check none.",
         group=FILTERING,
     )
     # What is written besides.
@@ -158,7 +158,7 @@ def run_mine(options: MineOptions, progress: Progress = SILENT) -> MinedPairs:
     from interlingua.verbs.parts.sources import two_texts
 
     with contextlib.ExitStack() as stack:
-        folder = work_folder(options)
+        folder = mining_folder(options)
         check_mine(options)
         if folder is None and not is_in_memory(options):
             # The pairs come back in memory, and nothing is left to resume.
@@ -176,7 +176,7 @@ def is_in_memory(options: TwoTextsOptions) -> bool:
     return not any(isinstance(side, str | os.PathLike) for side in sides)
 
 
-def work_folder(options: MineOptions) -> Path | None:
+def mining_folder(options: MineOptions) -> Path | None:
     """Return the work folder: the one of the options, or one next to the output, if there is any.
 
     Of a remote output it is in the working directory.
@@ -240,13 +240,13 @@ def _check_plan(options: MineOptions) -> CheckPlan:
     from interlingua.mining.checks import CheckPlan
     from interlingua.mining.mine import refuse_unlike_laser
 
-    checks = joined(options.checks)
+    checks = join_names(options.checks)
     if options.drop is not None:
-        drop = joined(options.drop)
+        drop = join_names(options.drop)
     elif checks in ("", "none"):  # without checks nothing is rejected
         drop = "none"
     else:
-        drop = DROPPED
+        drop = DEFAULT_CHECKS
     if options.laser:
         refuse_unlike_laser(precision=options.precision, check=checks, drop=drop)
         return CheckPlan((), {})

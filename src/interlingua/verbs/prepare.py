@@ -58,7 +58,7 @@ def run_prepare(options: PrepareOptions, progress: bool = False) -> Prepared:
         ConfigError: a key is unknown, or a value is wrong.
         DataError: a file can't be read, or the folder is there already.
     """
-    from interlingua.preparation.pipeline import prepare
+    from interlingua.preparation.pipeline import prepare_corpus
 
     settings = _config(options)
     for source in settings.sources:
@@ -68,7 +68,7 @@ def run_prepare(options: PrepareOptions, progress: bool = False) -> Prepared:
     vocabulary = settings.vocabulary.path
     if vocabulary and not Path(vocabulary).exists() and not vocabulary.startswith(HUB_PREFIX):
         check_model(vocabulary)
-    manifest = prepare(settings, overwrite=options.overwrite, progress=progress)
+    manifest = prepare_corpus(settings, overwrite=options.overwrite, progress=progress)
     return Prepared(settings.output, manifest)
 
 

@@ -67,7 +67,7 @@ def run_quickstart(options: QuickstartOptions) -> QuickstartFindings:
     """
     check_inputs(options)
     require_extra("sklearn", package="scikit-learn", extra="quickstart")
-    from interlingua.getting_started.run import Settings, quickstart
+    from interlingua.getting_started.run import Settings, show_quickstart
 
     settings = filled(
         Settings,
@@ -76,7 +76,7 @@ def run_quickstart(options: QuickstartOptions) -> QuickstartFindings:
         packages=None if options.fetch else (),  # None = the usual ones
         cache=Path(options.cache),
     )
-    findings = quickstart(settings)
+    findings = show_quickstart(settings)
     if options.require_ratio is not None:
         findings.require(options.require_ratio)
     return findings

@@ -42,7 +42,7 @@ from interlingua.verbs.parts.shared_options import (
     PairOptions,
     as_path,
     as_text,
-    joined,
+    join_names,
     output_option,
 )
 
@@ -136,11 +136,11 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
         None, "Column of the targets; both are named or neither.", group=INPUT
     )
     # How a pair is scored.
-    k: defaults.Neighbors = option(
+    k: defaults.NeighborCount = option(
         defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH
     )
-    margin: str = option(defaults.MARGIN, "ratio or distance.", group=SEARCH)
-    window: defaults.Window = option(
+    margin: str = option(defaults.DEFAULT_MARGIN, "ratio or distance.", group=SEARCH)
+    window: defaults.WindowSize = option(
         defaults.WINDOW,
         "Pairs of the stream among which neighbors are searched.",
         group=SEARCH,
@@ -318,7 +318,7 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     from interlingua.mining.score import score_config
     from interlingua.mining.writer import check_columns, format_with_columns
 
-    checks = CheckPlan.parse(joined(options.checks), joined(options.drop))
+    checks = CheckPlan.parse(join_names(options.checks), join_names(options.drop))
     options.check_cut()
     config = score_config(
         options.margin,
@@ -328,12 +328,10 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
         device=options.device,
     )
     file = _file_of(options)
+    # Pairs and tables in memory are checked where they are opened.
     has_columns = options.source_column is not None
-    is_pairs = file is None and not is_frame(options.bitext)
-    if has_columns != (options.target_column is not None) or (has_columns and is_pairs):
-        raise ConfigError(
-            "--source-column and --target-column are named both, of a file of pairs, or neither"
-        )
+    if file is not None and has_columns != (options.target_column is not None):
+        raise ConfigError("--source-column and --target-column are named both or neither")
     columns = listed(options.columns)
     check_columns(columns, SCORE_COLUMNS, checks)
     output_format(options.output, options.format)

@@ -92,11 +92,11 @@ def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
     check_index(options.folder)
     check_inputs(options)
     from interlingua.retrieval.passage_index import PassageIndex
-    from interlingua.retrieval.searcher import Searcher, model_of
+    from interlingua.retrieval.searcher import Searcher, load_index_model
 
     index = PassageIndex(options.folder)
     computing: Any = {"dtype": options.dtype, "device": options.device}
-    searcher = Searcher(index, model_of(index, model=options.model, **computing))
+    searcher = Searcher(index, load_index_model(index, model=options.model, **computing))
     for question in questions:
         ranking = searcher.search(
             question,
@@ -117,12 +117,12 @@ def _check_first(options: SearchOptions) -> None:
     Raises:
         ConfigError: it is neither.
     """
-    from interlingua.verbs.evaluate import check_encoder
+    from interlingua.verbs.evaluate import check_encoder_named
 
     if options.texts is not None:
         # None stands for the default model.
         if options.folder is not None:
-            check_encoder(options.folder, "search(model, question, texts)")
+            check_encoder_named(options.folder, "search(model, question, texts)")
     elif not isinstance(options.folder, str | os.PathLike):
         raise ConfigError(
             "search needs the folder of an index, or texts after the question:"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from interlingua.config import AtLeast, with_absolute_paths
+from interlingua.config import AtLeast, load_toml, with_absolute_paths
 from interlingua.config.options import INPUT, Options, argument, function_of, option
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.runtime.processes import others_run
@@ -108,16 +108,18 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
             " FILE, or --init finetune (or ems, mexma)"
         )
     overrides = _overrides(options)
+    table: dict[str, Any] = {}
     if isinstance(options.config, str | os.PathLike):
-        check_training(options.config, overrides)
-    from interlingua.training.loop import train
-    from interlingua.training.stages import is_staged, load_stages, run_stages
+        table = load_toml(options.config)
+        check_training(overridden(table, overrides), options.config)
+    from interlingua.training.loop import run_training
+    from interlingua.training.stages import run_stages, stages_of_file
 
     resume = os.fspath(options.resume)
-    if isinstance(options.config, str | os.PathLike) and is_staged(options.config):
+    if isinstance(options.config, str | os.PathLike) and "stage" in table:
         # Stages have one folder for all; each run's own lies in it.
-        folder, stages = load_stages(
-            options.config, overrides=[*overrides, *_output(options, "output")]
+        folder, stages = stages_of_file(
+            table, options.config, overrides=[*overrides, *_output(options, "output")]
         )
         words = [str(options.config), *_flags(overrides, options.output)]
         with others_run(["train", *words, "--resume", resume]):
@@ -129,13 +131,13 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
                 progress=progress,
             )
         return Trained(results, again=" ".join(["interlingua train", *map(shlex.quote, words)]))
-    settings = _config(options, [*overrides, *_output(options, "run.output")])
+    settings = _config(options, table, [*overrides, *_output(options, "run.output")])
     with tempfile.TemporaryDirectory(prefix="interlingua-train-") as temporary:
         # A file for further processes, which may have another working directory.
         file = Path(temporary, "train.toml")
         file.write_text(with_absolute_paths(settings).to_toml(), encoding="utf-8")
         with others_run(["train", str(file), "--resume", resume]):
-            result = train(
+            result = run_training(
                 settings, evaluate=_evaluator(settings.data), resume=resume, progress=progress
             )
     # The run's own config has all overrides in it.
@@ -152,12 +154,12 @@ def _overrides(options: TrainOptions) -> list[str]:
     return overrides
 
 
-def _config(options: TrainOptions, overrides: list[str]) -> TrainConfig:
-    from interlingua.training.config import TrainConfig, load_train_config, train_config_from
+def _config(options: TrainOptions, table: dict[str, Any], overrides: list[str]) -> TrainConfig:
+    from interlingua.training.config import TrainConfig, train_config_from, train_config_of_file
 
     config: Any = options.config
     if isinstance(config, str | os.PathLike):
-        return load_train_config(config, overrides=overrides)
+        return train_config_of_file(table, config, overrides=overrides)
     if isinstance(config, TrainConfig):
         if options.settings:
             raise ConfigError(

@@ -18,7 +18,7 @@ from interlingua.storage.json_text import parse_json, read_json_text
 from interlingua.storage.locate import hub_hint, hub_name, hub_snapshot
 from interlingua.vocabulary.model_files import ROLES, TokenizerFile, read_file
 
-HUB_FILES = ["*.json", "*.model", "*.txt"]
+_HUB_FILES = ["*.json", "*.model", "*.txt"]
 # Tried where no configuration stands next to the tokenizer.
 USUAL_NAMES = {
     "pad_token": ("<pad>", "[PAD]"),
@@ -84,7 +84,7 @@ def _folder(path_or_id: PathLike) -> Path:
             path=path_or_id,
         )
     try:
-        return hub_snapshot(name, HUB_FILES)
+        return hub_snapshot(name, _HUB_FILES)
     except CheckpointError as error:
         raise DataError(str(error)) from error
 

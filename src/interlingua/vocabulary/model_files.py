@@ -12,7 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
-from interlingua.config import AtLeast, Between, InsideFolder, Longest, ValueOrigin, fill, shown
+from interlingua.config import (
+    AtLeast,
+    Between,
+    InsideFolder,
+    Longest,
+    ValueOrigin,
+    convert_to_type,
+    shorten_value,
+)
 from interlingua.corpus.forms.text_forms import TextForm
 from interlingua.errors import CheckpointError, InterlinguaError
 
@@ -291,7 +299,7 @@ def read_file(
             expected.
     """
     origin = ValueOrigin(place=str(path), error=error, remedy=f"; {remedy}", is_foreign=True)
-    return fill(kind, content, origin)
+    return convert_to_type(kind, content, origin)
 
 
 def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], folder: Any) -> None:
@@ -312,7 +320,7 @@ def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], fol
         name = name.rpartition(".")[2]
         if package != "sentence_transformers" or name not in supported:
             # Of another library the whole path, without its quotes.
-            foreign = shown(kind)[1:-1]
+            foreign = shorten_value(kind)[1:-1]
             if package == "sentence_transformers":
                 foreign = name
             raise CheckpointError(

@@ -17,34 +17,34 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from interlingua.corpus.forms.text_forms import undo_forms
-from interlingua.corpus.segments.segmentation import segment
+from interlingua.corpus.segments.segmentation import segment_words
 from interlingua.vocabulary.vocabulary import Vocabulary
 
-CHUNK_TEXTS = 4096
+_CHUNK_TEXTS = 4096
 SAVED_TOKEN_BONUS = 1e-4
 """Log probability that a new Unigram piece gains for each token it saves: it decides between equal
 segmentations, and no other ones."""
 WORD_STARTS = ("▁", "Ġ", " ")
 """How a token that begins a word begins; nothing is joined across the border before it."""
-Run = tuple[int, ...]
+TokenRun = tuple[int, ...]
 """Neighboring token ids within a word."""
 
 
 class Merge(NamedTuple):
     """Two neighbors that are joined."""
 
-    left: Run
-    right: Run
+    left: TokenRun
+    right: TokenRun
 
     @property
-    def run(self) -> Run:
+    def run(self) -> TokenRun:
         """What they become."""
         return self.left + self.right
 
 
 def words_of(
     vocabulary: Vocabulary, texts: Sequence[str], *, language: str | None = None
-) -> Counter[Run]:
+) -> Counter[TokenRun]:
     """The tokens of each word with the number of its occurrences.
 
     Words are parted at tokens that are not made of letters. So no piece joins letters with digits
@@ -55,7 +55,7 @@ def words_of(
         texts: of one language.
         language: their code, where the vocabulary pre-tokenizes by language.
     """
-    words: Counter[Run] = Counter()
+    words: Counter[TokenRun] = Counter()
     prefix = vocabulary.definition["model"].get("continuing_subword_prefix") or ""
     is_word_part: dict[str, bool] = {}
     special = set(vocabulary.special_ids)
@@ -95,14 +95,14 @@ def encodings(
     """What ``tokenizers`` gives for each text, without the special tokens around it."""
     texts = undo_forms(texts, vocabulary.text_forms)
     if vocabulary.pre_tokenizer != "none" and language is not None:
-        texts = segment(texts, language=language, pre_tokenizer=vocabulary.pre_tokenizer)
-    for start in range(0, len(texts), CHUNK_TEXTS):
-        chunk = texts[start : start + CHUNK_TEXTS]
+        texts = segment_words(texts, language=language, pre_tokenizer=vocabulary.pre_tokenizer)
+    for start in range(0, len(texts), _CHUNK_TEXTS):
+        chunk = texts[start : start + _CHUNK_TEXTS]
         yield from vocabulary.tokenizer.encode_batch(chunk, add_special_tokens=False)
 
 
 def learn_merges(
-    words: Mapping[Run, int],
+    words: Mapping[TokenRun, int],
     *,
     most: int,
     min_count: int,
@@ -121,7 +121,7 @@ def learn_merges(
         among equals.
     """
     # Each word as runs of one token, which grow.
-    spelled: list[list[Run]] = [list(zip(word, strict=True)) for word in words]
+    spelled: list[list[TokenRun]] = [list(zip(word, strict=True)) for word in words]
     weights = list(words.values())
     counts: Counter[Merge] = Counter()
     places: dict[Merge, set[int]] = {}
@@ -167,13 +167,13 @@ def learn_merges(
     return merges
 
 
-def _pairs(word: Sequence[Run]) -> Counter[Merge]:
+def _pairs(word: Sequence[TokenRun]) -> Counter[Merge]:
     return Counter(Merge(left, right) for left, right in itertools.pairwise(word))
 
 
-def _joined(word: Sequence[Run], merge: Merge) -> list[Run]:
+def _joined(word: Sequence[TokenRun], merge: Merge) -> list[TokenRun]:
     """The word with each occurrence of the pair joined, from left to right."""
-    joined: list[Run] = []
+    joined: list[TokenRun] = []
     start = 0
     while start < len(word):
         if start + 1 < len(word) and word[start] == merge.left and word[start + 1] == merge.right:
@@ -185,10 +185,10 @@ def _joined(word: Sequence[Run], merge: Merge) -> list[Run]:
     return joined
 
 
-def piece_names(vocabulary: Vocabulary, runs: Iterable[Run]) -> dict[str, Run]:
+def piece_names(vocabulary: Vocabulary, runs: Iterable[TokenRun]) -> dict[str, TokenRun]:
     """The entries that stand for runs of tokens: ``un`` and ``##til`` are ``until``."""
     prefix = vocabulary.definition["model"].get("continuing_subword_prefix") or ""
-    found: dict[str, Run] = {}
+    found: dict[str, TokenRun] = {}
     for run in runs:
         first, *others = (str(vocabulary.tokenizer.id_to_token(token)) for token in run)
         found[first + "".join(name.removeprefix(prefix) for name in others)] = run
@@ -233,7 +233,7 @@ def unknown_characters(
 
 
 def with_pieces(
-    vocabulary: Vocabulary, pieces: Mapping[str, Run], merges: Iterable[Merge] = ()
+    vocabulary: Vocabulary, pieces: Mapping[str, TokenRun], merges: Iterable[Merge] = ()
 ) -> Vocabulary:
     """The vocabulary with further entries behind its own, in the order given.
 
@@ -263,7 +263,7 @@ def with_pieces(
 
 
 def _add_to_unigram(
-    vocabulary: Vocabulary, model: dict[str, Any], pieces: Mapping[str, Run]
+    vocabulary: Vocabulary, model: dict[str, Any], pieces: Mapping[str, TokenRun]
 ) -> None:
     """Append the pieces to the list of entries, with the scores that the growth promises."""
     entries = model["vocab"]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from interlingua.corpus.samples.sampling import quotas
-from interlingua.corpus.segments.segmentation import PreTokenizer, segment
+from interlingua.corpus.segments.segmentation import PreTokenizer, segment_words
 from interlingua.errors import DataError
 from interlingua.runtime.progress import Progress, progress_of
 from interlingua.runtime.seeds import seed_for
@@ -19,7 +19,7 @@ from interlingua.vocabulary.sentencepiece_conversion import tokenizer_json
 from interlingua.vocabulary.vocabulary import Vocabulary, language_tag_names
 
 log = logging.getLogger("interlingua")
-MAX_CHARACTERS = 4000
+_MAX_CHARACTERS = 4000
 """Longer texts are cut to this many characters before they are counted."""
 SPECIAL_TOKENS = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<MASK>"}
 
@@ -132,10 +132,10 @@ def balanced_sample(
         seen = counts[language] = counts.get(language, 0) + 1
         # Algorithm R: each of a language's texts so far is held with the same probability.
         if seen <= capacity:
-            reservoir.append(text[:MAX_CHARACTERS])
+            reservoir.append(text[:_MAX_CHARACTERS])
             held += 1
         elif (place := draw.randrange(seen)) < capacity:
-            reservoir[place] = text[:MAX_CHARACTERS]
+            reservoir[place] = text[:_MAX_CHARACTERS]
         # Too many: each language is cut to an equal share. Shuffled first, since what is dropped of
         # a reservoir must be a random part of it.
         if held > most_held:
@@ -160,7 +160,9 @@ def _shuffled(texts: dict[str, list[str]], pre_tokenizer: PreTokenizer, seed: in
     """
     everything: list[str] = []
     for language in sorted(texts):
-        everything += segment(texts.pop(language), language=language, pre_tokenizer=pre_tokenizer)
+        everything += segment_words(
+            texts.pop(language), language=language, pre_tokenizer=pre_tokenizer
+        )
     random.Random(seed_for(seed, "vocabulary order")).shuffle(everything)
     while everything:
         # SentencePiece keeps its own copy: two of a million texts would be too many.
@@ -191,7 +193,7 @@ def _train_sentencepiece(texts: Iterator[str], **options: Any) -> bytes:
             bos_id=-1,
             eos_id=-1,
             hard_vocab_limit=False,
-            max_sentence_length=4 * MAX_CHARACTERS,
+            max_sentence_length=4 * _MAX_CHARACTERS,
             minloglevel=3,
             **options,
         )

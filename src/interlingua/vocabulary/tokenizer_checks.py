@@ -27,7 +27,7 @@ from interlingua.errors import DataError
 
 MAX_GROWTH = 100
 """Characters that one may become; Unicode's own forms (NFKC) make at most 18 of one."""
-MAX_PIECES = 100
+_MAX_PIECES = 100
 """Special tokens around a text, and times that a template names anything."""
 MAX_STEPS = 100
 """Steps of a part of a tokenizer; each reads and copies the whole text."""
@@ -72,10 +72,10 @@ def check_definition(definition: dict[str, Any]) -> None:
             f" most {MAX_GROWTH}; fetch the model again"
         )
     pieces = sum(_pieces(step) for step in _steps(definition.get("post_processor"), "processors"))
-    if pieces > MAX_PIECES:
+    if pieces > _MAX_PIECES:
         raise DataError(
             f"tokenizer.json: its post_processor adds {pieces:,} pieces to a text, expected at"
-            f" most {MAX_PIECES}; fetch the model again"
+            f" most {_MAX_PIECES}; fetch the model again"
         )
 
 

@@ -13,7 +13,7 @@ from interlingua.errors import ConfigError
 from interlingua.runtime.portions import portions
 from interlingua.vocabulary.vocabulary import Vocabulary
 
-CHUNK_TEXTS = 16_384
+_CHUNK_TEXTS = 16_384
 
 
 def ids_in_use(
@@ -26,7 +26,7 @@ def ids_in_use(
     """
     model = vocabulary.definition["model"]
     used: set[int] = set()
-    for chunk in portions(texts, CHUNK_TEXTS):
+    for chunk in portions(texts, _CHUNK_TEXTS):
         encoded = vocabulary.encode(chunk, language=language)
         used.update(*encoded)
         if vocabulary.model_type != "WordPiece" or vocabulary.unk_id not in used:
@@ -48,7 +48,7 @@ def id_counts(
         language: code of that language, for vocabularies that segment by language.
     """
     counts = np.zeros(vocabulary.size, dtype=np.int64)
-    for chunk in portions(texts, CHUNK_TEXTS):
+    for chunk in portions(texts, _CHUNK_TEXTS):
         for ids in vocabulary.encode(chunk, language=language):
             np.add.at(counts, ids, 1)
     return counts

@@ -19,9 +19,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.corpus.forms.text_forms import TEXT_FORMS, normalizers_of, undo_forms
-from interlingua.corpus.segments.segmentation import PreTokenizer, segment
+from interlingua.corpus.segments.segmentation import PreTokenizer, segment_words
 from interlingua.errors import ConfigError, DataError
 from interlingua.storage.files import PathLike, atomic_write
 from interlingua.storage.formats import VOCABULARY as VOCABULARY_FORMAT
@@ -38,7 +38,7 @@ log = logging.getLogger("interlingua")
 CHUNK_TEXTS = 4096
 """Texts given to the tokenizer at once: enough for all its threads, few enough to keep memory
 flat."""
-CHARACTERS_PER_TOKEN = 16
+_CHARACTERS_PER_TOKEN = 16
 """Where tokens are limited, so many characters for each are tokenized first; all of the text if
 they are too few."""
 SHORT_TEXT = 4000
@@ -404,7 +404,7 @@ class Vocabulary:
         texts = self._segmented(texts, language)
         beginnings = texts
         if max_tokens is not None and self._splits_words:
-            beginnings = [_beginning(text, CHARACTERS_PER_TOKEN * max_tokens) for text in texts]
+            beginnings = [_beginning(text, _CHARACTERS_PER_TOKEN * max_tokens) for text in texts]
         # As above, tokenizers raises anything: e.g. where its unknown token is not in the
         # vocabulary.
         try:
@@ -469,7 +469,7 @@ class Vocabulary:
                 " language was given; name it with language='deu_Latn', on the command line"
                 " --language deu_Latn"
             )
-        return segment(texts, language=language, pre_tokenizer=self.pre_tokenizer)
+        return segment_words(texts, language=language, pre_tokenizer=self.pre_tokenizer)
 
     def _special_id(self, role: str) -> int:
         if role not in self.special_tokens:
@@ -566,7 +566,7 @@ def language_tag_names(languages: Iterable[str]) -> dict[str, str]:
     It is ``<2de>`` from ISO 639-1, else from ISO 639-3 (``<2arz>``). Languages that differ only by
     script carry it: ``<2zh_Hans>`` and ``<2zh_Hant>``.
     """
-    found = {language.code: language for language in map(resolve, sorted(set(languages)))}
+    found = {language.code: language for language in map(resolve_language, sorted(set(languages)))}
     short = {code: language.iso1 or language.iso3 for code, language in found.items()}
     names = list(short.values())
     tags = {}

@@ -30,7 +30,7 @@ def index(tmp_path):
 
 
 def test_all_rows_are_mapped_in_blocks(index, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_ROWS", 77)
+    monkeypatch.setattr(module, "_BLOCK_ROWS", 77)
     report = debias_index(index / "index.npy", index / "out", labels=index / "labels.txt")
     mapped, language_map = np.load(index / "out" / "vectors.npy"), read_map(index / "out")
     np.testing.assert_allclose(mapped, language_map.apply(np.load(index / "index.npy")), atol=1e-6)

@@ -45,7 +45,7 @@ def test_the_table_shows_gain_and_forgetting(done, tmp_path):
 def test_progress_is_shown_unless_quiet(done, tmp_path, monkeypatch, flags, shown):
     found = []
     module = importlib.import_module("interlingua.cli.verbs.extend")
-    monkeypatch.setattr(module, "table", lambda result: [])
+    monkeypatch.setattr(module, "extension_table", lambda result: [])
     monkeypatch.setattr(module, "run_extend", lambda options, *, progress: found.append(progress))
     done(f"extend m --pairs x.tsv --lang eu -o {tmp_path}/out", flags)
     assert found == [shown]

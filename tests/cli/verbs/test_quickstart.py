@@ -14,7 +14,7 @@ def asked(monkeypatch):
         settings.append(wanted)
         return made_up(model=0.3, tfidf=0.1)
 
-    monkeypatch.setattr("interlingua.getting_started.run.quickstart", quickstart)
+    monkeypatch.setattr("interlingua.getting_started.run.show_quickstart", quickstart)
     return settings
 
 

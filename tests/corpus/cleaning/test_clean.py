@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from interlingua.corpus.cleaning.clean import RULES, CleanConfig, Cleaner
+from interlingua.corpus.cleaning.clean import _RULES, CleanConfig, Cleaner
 from interlingua.corpus.formats.bitext import TextPair
 from interlingua.errors import ConfigError, DataError
 
@@ -42,7 +42,7 @@ BROKEN = {
 def test_each_rule_drops_and_counts(rule, broken):
     kept, dropped = cleaned(broken, min_characters=3)
     assert kept is None
-    assert dropped == {name: int(name == rule) for name in RULES}
+    assert dropped == {name: int(name == rule) for name in _RULES}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_each_rule_drops_and_counts(rule, broken):
     ],
 )
 def test_good_pairs_stay(good):
-    assert cleaned(good) == (good, dict.fromkeys(RULES, 0))
+    assert cleaned(good) == (good, dict.fromkeys(_RULES, 0))
 
 
 def test_texts_are_normalized_and_the_rest_is_kept():

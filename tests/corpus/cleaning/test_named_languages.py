@@ -7,7 +7,7 @@ import re
 import pytest
 
 from interlingua.config.languages import find_code
-from interlingua.corpus.cleaning.named_languages import WORDS, is_contradicted, is_supported
+from interlingua.corpus.cleaning.named_languages import _WORDS, is_contradicted, is_supported
 from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.corpus.formats.monolingual import find_language, language_of
 from interlingua.errors import DataError, LanguageError
@@ -191,8 +191,8 @@ def test_a_language_in_its_own_words_is_itself(tmp_path, name):
 
 
 def test_all_words_are_codes():
-    assert len(WORDS) > 100
-    assert all(map(find_code, WORDS))
+    assert len(_WORDS) > 100
+    assert all(map(find_code, _WORDS))
 
 
 def test_another_part_of_the_name_is_the_language(tmp_path):

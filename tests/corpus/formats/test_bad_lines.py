@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from interlingua.corpus.formats.bad_lines import SHOWN, BadLines
+from interlingua.corpus.formats.bad_lines import _SHOWN, BadLines
 from interlingua.corpus.formats.bitext import TextPair, read_pairs, write_pairs
 from interlingua.errors import ConfigError, DamagedFileError, DataError
 from tests.corpus.conftest import texts, write
@@ -95,7 +95,7 @@ def test_a_line_that_is_read_twice_counts_once_and_ten_are_named():
     bad = BadLines("skip")
     for number in [*range(1, 15), 1, 2]:
         bad.reject(DataError("broken", path="x", line=number), "content")
-    assert (bad.count, len(bad.first)) == (14, SHOWN)
+    assert (bad.count, len(bad.first)) == (14, _SHOWN)
     assert bad.lines()[-1] == "  and 4 more"
     assert BadLines("skip").lines() == []
 

@@ -6,7 +6,7 @@ from interlingua.corpus.formats.evaluation_sets import (
     aligned_files,
     pair_files,
     read_aligned,
-    read_lines,
+    read_evaluation_lines,
     read_pair_file,
 )
 from interlingua.errors import DataError
@@ -68,13 +68,13 @@ def test_misaligned_files_are_named_with_their_counts(tmp_path):
 
 def test_missing_empty_and_blank(tmp_path):
     with pytest.raises(DataError, match="no such file"):
-        read_lines(tmp_path / "none.txt")
+        read_evaluation_lines(tmp_path / "none.txt")
     (tmp_path / "empty.txt").write_text("")
     with pytest.raises(DataError, match="file is empty"):
-        read_lines(tmp_path / "empty.txt")
+        read_evaluation_lines(tmp_path / "empty.txt")
     (tmp_path / "blank.txt").write_text("one\n \n")
     with pytest.raises(DataError, match=r"blank.txt:2: a blank line"):
-        read_lines(tmp_path / "blank.txt")
+        read_evaluation_lines(tmp_path / "blank.txt")
 
 
 def test_two_files_of_one_language_are_not_one(tmp_path):

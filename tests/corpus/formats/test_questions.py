@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from interlingua.corpus.formats.questions import (
+    _NO_TEXT,
     NO_POSITIVE,
-    NO_TEXT,
     Question,
     TitledText,
     read_questions,
@@ -70,11 +70,11 @@ def test_passages_without_text_are_left_out_and_counted(tmp_path):
         Question("q", "eng_Latn", (TitledText("x", "1984"),), (TitledText("Oslo"),)),
         Question("r", "eng_Latn", (TitledText("Oslo"),)),
     ]
-    assert skipped == {NO_TEXT: 3, NO_POSITIVE: 2}
+    assert skipped == {_NO_TEXT: 3, NO_POSITIVE: 2}
     write(tmp_path / "en.passages.txt", "\nsecond\n")
     lines = write(tmp_path / "en.questions.tsv", "0\t0\twhat\n1\t1\twho\n")
     assert [question.text for question in read_questions(lines, skipped=skipped)] == ["who"]
-    assert skipped == {NO_TEXT: 4, NO_POSITIVE: 3}
+    assert skipped == {_NO_TEXT: 4, NO_POSITIVE: 3}
 
 
 def test_blank_documents_of_a_collection_matter_only_if_they_are_answers(tmp_path):

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from interlingua.corpus.formats.bitext import TextPair, read_pairs, write_pairs
-from interlingua.corpus.formats.table_columns import Columns, find_columns
+from interlingua.corpus.formats.table_columns import TableColumns, find_columns
 from interlingua.errors import DataError
 from tests.corpus.conftest import texts, write
 
@@ -81,14 +81,14 @@ def test_columns_called_by_languages_name_them_and_may_be_chosen(tmp_path):
 @pytest.mark.parametrize(
     ("row", "found"),
     [
-        ("a b", Columns(0, 1)),
-        ("Score TARGET source_language Source", Columns(3, 1, 0, 2, header=True)),
-        ("no never", Columns(0, 1)),  # "no" alone is a word, and no header
-        ("en_text th_text", Columns(0, 1, header=True, languages=("eng_Latn", "tha_Thai"))),
-        ("text no_text", Columns(0, 1)),
-        ("0.5 a b", Columns(1, 2, 0)),
-        ("probability source target", Columns(1, 2, 0, header=True)),
-        ("probability score source target", Columns(2, 3, 1, header=True)),
+        ("a b", TableColumns(0, 1)),
+        ("Score TARGET source_language Source", TableColumns(3, 1, 0, 2, header=True)),
+        ("no never", TableColumns(0, 1)),  # "no" alone is a word, and no header
+        ("en_text th_text", TableColumns(0, 1, header=True, languages=("eng_Latn", "tha_Thai"))),
+        ("text no_text", TableColumns(0, 1)),
+        ("0.5 a b", TableColumns(1, 2, 0)),
+        ("probability source target", TableColumns(1, 2, 0, header=True)),
+        ("probability score source target", TableColumns(2, 3, 1, header=True)),
     ],
 )
 def test_the_first_row_tells_the_columns(row, found):

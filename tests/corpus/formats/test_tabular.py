@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from interlingua.corpus.formats.bitext import TextPair, fields_of, read_pairs, write_pairs
+from interlingua.corpus.formats.bitext import TextPair, pair_fields, read_pairs, write_pairs
 from interlingua.corpus.formats.tabular import pair_of_object, pair_of_translation
 from interlingua.errors import ConfigError, DataError
 from tests.corpus.conftest import write
@@ -104,7 +104,7 @@ def test_further_variants_of_a_translation_stay_with_the_pair(tmp_path):
     texts_of_unit = {"en": "road", "de-DE": "Straße", "de-CH": "Strasse", "fr": "rue"}
     path = write(tmp_path / "x.jsonl", {"id": 7, "translation": texts_of_unit})
     (pair,) = read_pairs(path, source_language="en", target_language="de-CH")
-    assert (pair.target, fields_of(pair)) == ("Strasse", {"de-DE": "Straße", "id": 7})
+    assert (pair.target, pair_fields(pair)) == ("Strasse", {"de-DE": "Straße", "id": 7})
 
 
 def test_regions_of_json_are_requested_by_them(tmp_path):
@@ -179,7 +179,7 @@ def test_columns_by_name_and_number(tmp_path, name, content, columns, found, fie
     pairs = list(read_pairs(tmp_path / name, columns=columns, **given))
     assert [(pair.source, pair.target, pair.score) for pair in pairs] == found
     if fields is not None:
-        assert fields_of(pairs[0]) == fields
+        assert pair_fields(pairs[0]) == fields
 
 
 @pytest.mark.parametrize(
@@ -207,8 +207,8 @@ def test_other_columns_of_a_pair_are_written(tmp_path, name):
     path = write(tmp_path / "in.jsonl", row | {"id": 7, "url": "u"}, row | {"id": 8})
     write_pairs(read_pairs(path), tmp_path / name)
     first, second = read_pairs(tmp_path / name)
-    assert {key: str(value) for key, value in fields_of(first).items()} == {"id": "7", "url": "u"}
-    assert str(fields_of(second)["id"]) == "8"
+    assert {key: str(value) for key, value in pair_fields(first).items()} == {"id": "7", "url": "u"}
+    assert str(pair_fields(second)["id"]) == "8"
 
 
 def test_two_words_that_are_also_languages_are_no_header_of_a_file_of_others(tmp_path):

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from interlingua.corpus.formats.bitext import write_pairs
-from interlingua.corpus.formats.workbook import MAX_CHARACTERS, open_writer, read_rows
+from interlingua.corpus.formats.workbook import _MAX_CHARACTERS, open_writer, read_rows
 from interlingua.errors import DataError, MissingExtraError
 from tests.corpus.conftest import texts
 from tests.corpus.formats.test_spreadsheet import HARD, sheet
@@ -62,7 +62,7 @@ def test_a_row_far_below_the_last_is_refused(tmp_path, monkeypatch):
 
 def test_what_excel_can_not_hold_is_refused(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="Excel's cells hold 32,767"):
-        write_pairs([HARD[0]._replace(source="x" * (MAX_CHARACTERS + 1))], tmp_path / "x.xlsx")
+        write_pairs([HARD[0]._replace(source="x" * (_MAX_CHARACTERS + 1))], tmp_path / "x.xlsx")
     monkeypatch.setattr("interlingua.corpus.formats.workbook.MAX_ROWS", 3)
     with (
         pytest.raises(DataError, match="at most 3 rows"),

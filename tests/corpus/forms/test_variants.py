@@ -6,14 +6,14 @@ import unicodedata
 import pytest
 
 from interlingua.corpus.forms.text_forms import TEXT_FORMS, undo_forms
-from interlingua.corpus.forms.variants import VARIANTS, check_variants
+from interlingua.corpus.forms.variants import FORM_VARIANTS, check_variants
 from interlingua.errors import ConfigError
 
 GERMAN = "Die Müllabfuhr kommt heute, um 7.30 Uhr - nicht morgen: schade!"
 
 
 def form(name, text, language="", seed=0):
-    return VARIANTS[name](text, random.Random(seed), language)
+    return FORM_VARIANTS[name](text, random.Random(seed), language)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from importlib import resources
 import numpy as np
 import pytest
 
-from interlingua.config.languages import resolve
-from interlingua.corpus.cleaning.codepoints import encode
+from interlingua.config.languages import resolve_language
+from interlingua.corpus.cleaning.codepoints import encode_codepoints
 from interlingua.corpus.cleaning.scripts import script_numbers, scripts_of
-from interlingua.corpus.negatives.contrasts import KINDS, UNSPACED, contrasts, languages
+from interlingua.corpus.negatives.contrasts import _KINDS, UNSPACED, contrasts, languages
 
 RAW = tomllib.loads((resources.files("interlingua") / "data" / "contrasts.toml").read_text("utf-8"))
 ENTRIES = [
@@ -48,9 +48,9 @@ def test_most_languages_have_none():
 
 def test_the_lexicon_is_sorted_and_in_known_languages():
     assert list(languages()) == sorted(set(languages()))
-    assert all(resolve(code).code == code for code in languages())
-    assert {kind for kinds in RAW.values() for kind in kinds} == set(KINDS)
-    assert all(set(kinds) == set(KINDS) for kinds in RAW.values())
+    assert all(resolve_language(code).code == code for code in languages())
+    assert {kind for kinds in RAW.values() for kind in kinds} == set(_KINDS)
+    assert all(set(kinds) == set(_KINDS) for kinds in RAW.values())
 
 
 @pytest.mark.parametrize("code", languages())
@@ -64,7 +64,7 @@ def test_entries_are_clean(code):
         assert second.lower() == second, entry
         assert second or (kind == "negation" and ">" in entry), entry
         assert unicodedata.normalize("NFC", entry) == entry, entry
-        expected, numbers = scripts_of(code), script_numbers()[encode(first + second)]
+        expected, numbers = scripts_of(code), script_numbers()[encode_codepoints(first + second)]
         assert expected[numbers[numbers > 0]].all(), entry
         assert (np.count_nonzero(numbers) > 1) or code.endswith(("Hans", "Hant", "Hang")), entry
 
@@ -75,4 +75,4 @@ def test_no_entry_comes_twice(code):
         for phrase, others in opposites.table.items():
             assert len(set(others)) == len(others), (kind, phrase)
     assert sum(len(opposites.table) for opposites in contrasts(code).values()) >= 40
-    assert contrasts(code)["antonym"].spaced == (resolve(code).script not in UNSPACED)
+    assert contrasts(code)["antonym"].spaced == (resolve_language(code).script not in UNSPACED)

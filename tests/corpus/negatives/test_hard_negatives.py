@@ -8,8 +8,8 @@ import pytest
 
 from interlingua.corpus.cleaning.keys import text_key
 from interlingua.corpus.negatives.hard_negatives import (
-    KINDS,
-    PORTION,
+    _PORTION,
+    NEGATIVE_KINDS,
     Altered,
     Alterer,
     hard_negatives,
@@ -27,7 +27,7 @@ TEXTS = [
 
 def test_every_kind_by_hand():
     made = list(hard_negatives(TEXTS, "en", per_sentence=50))
-    assert set(Counter(one.kind for one in made)) == set(KINDS)
+    assert set(Counter(one.kind for one in made)) == set(NEGATIVE_KINDS)
     for text, original, kind in (
         ("In 1984 the old king of Denmark was in Paris.", TEXTS[0], "negation"),
         ("Then Anna Berg sold 25 small houses in Oslo to Karl Lund.", TEXTS[1], "antonym"),
@@ -64,7 +64,7 @@ def test_at_most_so_many_of_a_kind():
     made = hard_negatives(TEXTS, "en", per_sentence=2)
     counts = Counter((one.original, one.kind) for one in made)
     assert max(counts.values()) == 2
-    assert {kind for _, kind in counts} == set(KINDS)
+    assert {kind for _, kind in counts} == set(NEGATIVE_KINDS)
     only = {one.kind for one in hard_negatives(TEXTS, "en", kinds=["entity", "number"])}
     assert only == {"entity", "number"}
 
@@ -82,14 +82,14 @@ def test_more_than_a_portion_read_anew_each_time():
 
         def __iter__(self):
             self.readings += 1
-            return (f"Line {10**9 + n} of the long list" for n in range(2 * PORTION + 1))
+            return (f"Line {10**9 + n} of the long list" for n in range(2 * _PORTION + 1))
 
     lines = Lines()
     made = hard_negatives(lines, "en", kinds=["number", "entity"], per_sentence=1)
     first = next(made)
     assert first.original == "Line 1000000000 of the long list"
     assert lines.readings == 3  # names, keys, and the one under way
-    assert len({one.original for one in (first, *made)}) == 2 * PORTION + 1
+    assert len({one.original for one in (first, *made)}) == 2 * _PORTION + 1
 
 
 def test_an_iterator_is_refused():

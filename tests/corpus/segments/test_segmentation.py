@@ -5,16 +5,16 @@ import sys
 import pytest
 
 from interlingua.corpus.segments import segmentation
-from interlingua.corpus.segments.segmentation import segment
+from interlingua.corpus.segments.segmentation import segment_words
 from interlingua.errors import ConfigError, MissingExtraError
 
 
 def ems(text: str, language: str) -> str:
-    return segment([text], language=language, pre_tokenizer="ems")[0]
+    return segment_words([text], language=language, pre_tokenizer="ems")[0]
 
 
 def test_none_leaves_the_text_alone():
-    assert segment([" A, b! "], language="eng_Latn", pre_tokenizer="none") == [" A, b! "]
+    assert segment_words([" A, b! "], language="eng_Latn", pre_tokenizer="none") == [" A, b! "]
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,4 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch, language, module
 
 def test_unknown_pre_tokenizers_are_refused():
     with pytest.raises(ConfigError, match="none, ems"):
-        segment(["x"], language="eng_Latn", pre_tokenizer="moses")
+        segment_words(["x"], language="eng_Latn", pre_tokenizer="moses")

@@ -7,7 +7,7 @@ from sentence_transformers import SentenceTransformer
 
 from interlingua.encoder.directories.post_pooling_files import ACTIVATION_CLASSES
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.post_pooling import FUNCTIONS, Dense, Normalize
+from interlingua.encoder.post_pooling import _FUNCTIONS, Dense, Normalize
 from interlingua.errors import CheckpointError
 from tests.encoder.builders import edit_json, with_layers
 
@@ -48,8 +48,8 @@ def test_what_sentence_transformers_saves_loads_here(deep, folder, tmp_path):
 
 
 def test_every_activation_goes_round(encoder, tmp_path):
-    assert ACTIVATION_CLASSES.keys() == FUNCTIONS.keys()
-    for activation in FUNCTIONS:
+    assert ACTIVATION_CLASSES.keys() == _FUNCTIONS.keys()
+    for activation in _FUNCTIONS:
         deep = with_layers(encoder, Dense(encoder.dim, 4, activation=activation))
         deep.save(tmp_path / activation)
         stock = SentenceTransformer(str(tmp_path / activation), device="cpu")

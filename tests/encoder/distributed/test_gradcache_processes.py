@@ -16,7 +16,7 @@ from pathlib import Path
 from safetensors.torch import save_file
 from interlingua.batches.sentences import take
 from interlingua.training.config import RunConfig
-from interlingua.training.machine.engine import Engine, whole
+from interlingua.training.machine.engine import Engine, gather_tensor
 from tests.methods.harness import tiny_batch, tiny_objective
 
 method, strategy, folder = sys.argv[1:]
@@ -29,7 +29,7 @@ with Engine(RunConfig(output=Path("unused"), max_steps=1, **options)) as engine:
     a, b = take(batch.a, rows), take(batch.b, rows)
     loss = model(batch._replace(a=a, b=b, first_row=rows[0])).loss
     engine.backward(loss)
-    gradients = {name: whole(weight.grad) for name, weight in objective.named_parameters()}
+    gradients = {name: gather_tensor(weight.grad) for name, weight in objective.named_parameters()}
     save_file({"loss": engine.mean(loss), **gradients}, Path(folder, f"{engine.rank}.safetensors"))
 """
 

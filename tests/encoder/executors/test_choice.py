@@ -11,8 +11,8 @@ import torch
 from interlingua import kernels
 from interlingua.encoder.executors import choice
 from interlingua.encoder.executors.choice import (
+    EXECUTOR_VARIABLE,
     FIRST,
-    VARIABLE,
     Choice,
     Trial,
     choose_executor,
@@ -26,7 +26,7 @@ from interlingua.errors import ConfigError
 
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch, tmp_path):
-    monkeypatch.delenv(VARIABLE)
+    monkeypatch.delenv(EXECUTOR_VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(choice, "_MEASURED", {})
 
@@ -115,23 +115,28 @@ def chosen(*candidates, **options):
 @pytest.mark.parametrize(
     ("variable", "candidates", "options", "expected"),
     [
-        ("torch", ["kernel", "torch"], {}, ("torch", f"{VARIABLE} names it")),
-        (FIRST, ["kernel", "torch"], {}, ("kernel", f"{VARIABLE} is {FIRST}")),
+        ("torch", ["kernel", "torch"], {}, ("torch", f"{EXECUTOR_VARIABLE} names it")),
+        (FIRST, ["kernel", "torch"], {}, ("kernel", f"{EXECUTOR_VARIABLE} is {FIRST}")),
         ("", ["torch"], {}, ("torch", "no other one can")),
         ("kernel", ["torch"], {}, ("torch", "no other one can")),
         ("", ["kernel", "torch"], {"decided": "small"}, ("kernel", "small")),
-        ("torch", ["kernel", "torch"], {"decided": "small"}, ("torch", f"{VARIABLE} names it")),
+        (
+            "torch",
+            ["kernel", "torch"],
+            {"decided": "small"},
+            ("torch", f"{EXECUTOR_VARIABLE} names it"),
+        ),
     ],
 )
 def test_a_clear_choice_needs_no_trial(monkeypatch, variable, candidates, options, expected):
-    monkeypatch.setenv(VARIABLE, variable)
+    monkeypatch.setenv(EXECUTOR_VARIABLE, variable)
     executor, reason = expected
     assert chosen(*candidates, **options) == Choice(executor=executor, reason=reason)
 
 
 def test_a_clear_choice_is_measured_on_request(monkeypatch):
     monkeypatch.setattr(choice, "trial_rates", lambda trial: {"torch": 2.0, "kernel": 3.0})
-    monkeypatch.setenv(VARIABLE, "torch")
+    monkeypatch.setenv(EXECUTOR_VARIABLE, "torch")
     found = chosen("kernel", "torch", always_measure=True)
     assert (found.executor, found.rate) == ("torch", 2.0)
     assert list(found.rates) == ["kernel", "torch"]
@@ -146,10 +151,10 @@ def test_the_reason_of_a_measured_choice(monkeypatch, rate, reason):
 
 
 def test_an_unknown_name_is_refused_for_every_computation(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "onedn")
+    monkeypatch.setenv(EXECUTOR_VARIABLE, "onedn")
     with pytest.raises(ConfigError, match="onednn"):
         forced_name()
-    with pytest.raises(ConfigError, match=VARIABLE):
+    with pytest.raises(ConfigError, match=EXECUTOR_VARIABLE):
         chosen("torch")
 
 
@@ -157,5 +162,5 @@ def test_an_unknown_name_is_refused_for_every_computation(monkeypatch):
     ("value", "expected"), [("", False), ("0", False), ("1", False), ("avx2", True)]
 )
 def test_a_named_variant_of_the_kernels_is_a_choice(monkeypatch, value, expected):
-    monkeypatch.setenv(kernels.VARIABLE, value)
+    monkeypatch.setenv(kernels.KERNELS_VARIABLE, value)
     assert choice.is_variant_forced() == expected

@@ -16,13 +16,13 @@ from interlingua.encoder.executors.inference import FrozenBackbone
 from interlingua.encoder.executors.layers import freeze
 from interlingua.encoder.modeling.backbone import ACTIVATIONS
 from interlingua.encoder.modeling.families import FAMILIES
-from interlingua.kernels import VARIANTS, library
+from interlingua.kernels import KERNEL_VARIANTS, library
 from tests.covers import pairwise
 from tests.encoder.naive import with_rounded_matrices
 from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT, states_of, tiny_backbone
 
 
-@pytest.fixture(params=VARIANTS)
+@pytest.fixture(params=KERNEL_VARIANTS)
 def variant(use_variant, request):
     """Each variant of the kernel that this processor runs."""
     use_variant(request.param)
@@ -64,7 +64,7 @@ def sized(width, heads, inner, **changes):
 
 
 @pairwise(
-    variant=VARIANTS,
+    variant=KERNEL_VARIANTS,
     activation=ACTIVATIONS.keys(),
     shape={
         **SHAPES,
@@ -109,7 +109,7 @@ def test_large_activations_neither_overflow_nor_vanish(shape, random_batch):
 
 @needs_kernel
 @pairwise(
-    variant=VARIANTS,
+    variant=KERNEL_VARIANTS,
     shape=SHAPES,
     activation=ACTIVATIONS.keys(),
     bits={"bfloat16": (torch.bfloat16, 2e-5), "int8": (torch.int8, 2e-4)},
@@ -154,7 +154,7 @@ def test_int16_is_nearer_to_float32_than_bfloats(shape, int16, random_batch):
 def test_int16_takes_the_place_of_bfloats_in_int8(int16, random_batch):
     backbone, batch = backbone_with(num_hidden_layers=3), random_batch([17, 1, 64, 5])
     frozen = int16(backbone, torch.int8)
-    bytes_type = compiled.TYPES[torch.int8]
+    bytes_type = compiled._TYPES[torch.int8]
     assert [layer.output.type for layer in frozen._layers] == [bytes_type] * 2 + [compiled.INT16]
     cosines = F.cosine_similarity(states_of(frozen, batch), states_of(backbone, batch))
     assert cosines.min() > 1 - 2e-4
@@ -162,7 +162,7 @@ def test_int16_takes_the_place_of_bfloats_in_int8(int16, random_batch):
 
 @needs_kernel
 @pairwise(
-    variant=VARIANTS,
+    variant=KERNEL_VARIANTS,
     kind={
         "int8": (CompiledBackbone, torch.int8),
         "int16 and int8": (Int16Backbone, torch.int8),
@@ -231,7 +231,7 @@ FORMS = {
 
 
 @needs_kernel
-@pairwise(variant=VARIANTS, shape=SHAPES, kind=FORMS)
+@pairwise(variant=KERNEL_VARIANTS, shape=SHAPES, kind=FORMS)
 def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(kind, shape, random_batch):
     form, dtype, _ = kind
     lengths = [7, 300, 250, 2, 96, 97, 33]  # more than one group of sentences
@@ -285,12 +285,12 @@ def test_scores_outside_of_the_window_do_not_count_however_large(random_batch):
 def test_variants_give_the_same_float32_for_layers_of_every_kind(layers, states_by, random_batch):
     backbone, batch = backbone_with(**{**layers, **sized(64, 2, 96)}), random_batch([7, 130, 1])
     # A variant with tiles takes the way of vectors for these.
-    first, *others = states_by(VARIANTS, backbone, torch.float32, batch)
+    first, *others = states_by(KERNEL_VARIANTS, backbone, torch.float32, batch)
     assert all(torch.equal(states, first) for states in others)
 
 
 @needs_kernel
-@pairwise(variant=VARIANTS, layers=OTHER_LAYERS, kind=FORMS)
+@pairwise(variant=KERNEL_VARIANTS, layers=OTHER_LAYERS, kind=FORMS)
 def test_layers_of_every_kind_are_close_and_the_same_by_threads_and_alone(
     kind, layers, random_batch, set_threads, monkeypatch
 ):
@@ -352,7 +352,9 @@ def test_tiles_are_for_models_that_have_layers():
 
 
 @needs_kernel
-@pairwise(variant=VARIANTS, shape=SHAPES, lengths=[[0], [0, 0], [600, 0], [0, 600], [3, 0, 5]])
+@pairwise(
+    variant=KERNEL_VARIANTS, shape=SHAPES, lengths=[[0], [0, 0], [600, 0], [0, 600], [3, 0, 5]]
+)
 def test_empty_sentences_have_no_states(lengths, shape, random_batch, set_threads, monkeypatch):
     frozen = CompiledBackbone(backbone_with(**shape, max_position_embeddings=600), torch.float32)
     monkeypatch.setattr(compiled, "MIN_PRODUCTS", 1)
@@ -365,7 +367,7 @@ def test_empty_sentences_have_no_states(lengths, shape, random_batch, set_thread
 
 
 @needs_kernel
-@pairwise(variant=VARIANTS, shape=SHAPES, kind=FORMS)
+@pairwise(variant=KERNEL_VARIANTS, shape=SHAPES, kind=FORMS)
 def test_several_threads_change_no_bit(kind, shape, random_batch, set_threads, monkeypatch):
     """Also where there are more of them than cores, tokens or heads."""
     form, dtype, _ = kind
@@ -426,7 +428,7 @@ def states_by(use_variant):
 def test_variants_give_the_same_float32_to_the_last_bit(shape, states_by, random_batch):
     """They add in the same order; what stays out is one processor against another."""
     batch = random_batch([7, 300, 1, 33, 16])
-    first, *others = states_by(VARIANTS, backbone_with(**shape), torch.float32, batch)
+    first, *others = states_by(KERNEL_VARIANTS, backbone_with(**shape), torch.float32, batch)
     assert all(torch.equal(states, first) for states in others)
 
 
@@ -434,7 +436,7 @@ def test_variants_give_the_same_float32_to_the_last_bit(shape, states_by, random
 @pytest.mark.parametrize(
     ("dtype", "variants"),
     # avx2 rounds the bytes of rows by scales of its own.
-    [(torch.bfloat16, VARIANTS), (torch.int8, ("avx512", "avx512vnni", "avxvnni"))],
+    [(torch.bfloat16, KERNEL_VARIANTS), (torch.int8, ("avx512", "avx512vnni", "avxvnni"))],
 )
 def test_variants_give_the_same_int16_to_the_last_bit(
     dtype, variants, shape, states_by, random_batch

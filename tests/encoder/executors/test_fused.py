@@ -12,7 +12,7 @@ import torch
 
 from interlingua.encoder.executors import fused
 from interlingua.encoder.modeling.backbone import ACTIVATIONS
-from interlingua.kernels import VARIANTS, library
+from interlingua.kernels import KERNEL_VARIANTS, library
 from tests.encoder.shapes import layout_of, states_of, tiny_backbone
 
 needs_kernel = pytest.mark.usefixtures("variant")
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 LENGTHS = [1, 17, 4, 4, 33, 64, 65, 130]
 
 
-@pytest.fixture(params=VARIANTS)
+@pytest.fixture(params=KERNEL_VARIANTS)
 def variant(use_variant, request):
     """Each variant of the kernel that this processor runs."""
     use_variant(request.param)
@@ -171,7 +171,7 @@ def test_without_the_kernel_nothing_is_taken(monkeypatch, random_batch):
 
 
 class NoKernel:
-    """Takes every call and writes nothing; what is passed to it is checked in ``calls.call``."""
+    """Takes every call and writes nothing; its arguments are checked in ``calls.call_kernel``."""
 
     def __getattr__(self, name):
         return lambda *arguments: 0

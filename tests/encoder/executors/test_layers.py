@@ -10,18 +10,24 @@ from interlingua.encoder.encode import automatic_dtype_name
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.executors import choice as choice_module
 from interlingua.encoder.executors import compiled, layers
-from interlingua.encoder.executors.choice import NAMES, VARIABLE, Choice, cache_file, remembered
+from interlingua.encoder.executors.choice import (
+    _NAMES,
+    EXECUTOR_VARIABLE,
+    Choice,
+    cache_file,
+    remembered,
+)
 from interlingua.encoder.executors.compiled import Int16Backbone, WeightLayout
 from interlingua.encoder.executors.inference import PlainBackbone
 from interlingua.encoder.executors.layers import (
-    EXECUTORS,
+    LAYER_EXECUTORS,
     AutomaticDtype,
     automatic_dtype,
-    choose,
+    choose_layer_executor,
     closeness,
     freeze,
 )
-from interlingua.encoder.static import StaticBackbone, static_config
+from interlingua.encoder.static import StaticBackbone, static_model_config
 from interlingua.errors import ConfigError
 from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT, states_of, tiny_backbone
 
@@ -49,7 +55,7 @@ class Instant(PlainBackbone):
 @pytest.fixture(autouse=True)
 def _measures(monkeypatch, tmp_path):
     """Nothing remembered, and a cache folder of its own."""
-    monkeypatch.delenv(VARIABLE)
+    monkeypatch.delenv(EXECUTOR_VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(choice_module, "_MEASURED", {})
 
@@ -59,13 +65,13 @@ def made(**shape):
 
 
 def with_kernel(monkeypatch, kernel):
-    monkeypatch.setattr(layers, "EXECUTORS", {"kernel": kernel, "torch": PlainBackbone})
+    monkeypatch.setattr(layers, "LAYER_EXECUTORS", {"kernel": kernel, "torch": PlainBackbone})
 
 
 def test_a_kernel_slower_than_torch_is_not_taken(monkeypatch):
     with_kernel(monkeypatch, Slow)
     backbone = made()
-    choice = choose(backbone, torch.float32)
+    choice = choose_layer_executor(backbone, torch.float32)
     assert (choice.executor, choice.reason) == ("torch", "the fastest")
     assert choice.rates["kernel"] < choice.rates["torch"] == choice.rate
     assert type(freeze(backbone, torch.float32)) is PlainBackbone
@@ -73,16 +79,16 @@ def test_a_kernel_slower_than_torch_is_not_taken(monkeypatch):
 
 def test_a_faster_kernel_is_taken(monkeypatch):
     with_kernel(monkeypatch, Instant)
-    assert choose(made(), torch.float32).executor == "kernel"
+    assert choose_layer_executor(made(), torch.float32).executor == "kernel"
 
 
 def test_rates_are_kept_for_the_next_process(monkeypatch):
     with_kernel(monkeypatch, Slow)
     backbone = made()
-    first = choose(backbone, torch.float32)
+    first = choose_layer_executor(backbone, torch.float32)
     choice_module._MEASURED.clear()  # another process
     monkeypatch.setattr(choice_module, "trial_rates", lambda _: pytest.fail("measured again"))
-    again = choose(made(), torch.float32)
+    again = choose_layer_executor(made(), torch.float32)
     assert again.rates == pytest.approx(first.rates, abs=0.1)
     assert cache_file().parent.name == "interlingua"
     [key] = remembered()
@@ -93,7 +99,7 @@ def test_rates_are_kept_for_the_next_process(monkeypatch):
 @pytest.mark.parametrize("change", ["dtype", "shape", "processor", "executors"])
 def test_what_decides_the_speed_is_measured_anew(monkeypatch, change):
     with_kernel(monkeypatch, Slow)
-    choose(made(), torch.float32)
+    choose_layer_executor(made(), torch.float32)
     calls = []
 
     def measure(trial):
@@ -104,9 +110,11 @@ def test_what_decides_the_speed_is_measured_anew(monkeypatch, change):
     if change == "processor":
         monkeypatch.setattr(choice_module, "processor", lambda: "another")
     if change == "executors":
-        monkeypatch.setitem(layers.EXECUTORS, "new", PlainBackbone)
+        monkeypatch.setitem(layers.LAYER_EXECUTORS, "new", PlainBackbone)
     inner = 64 if change == "shape" else 48
-    choose(made(intermediate_size=inner), torch.int8 if change == "dtype" else torch.float32)
+    choose_layer_executor(
+        made(intermediate_size=inner), torch.int8 if change == "dtype" else torch.float32
+    )
     assert len(calls) == (3 if change == "executors" else 2)
 
 
@@ -116,7 +124,7 @@ def test_a_damaged_file_is_measured_again(content):
     cache_file().write_text(content)
     assert remembered() == {}
     backbone = made()
-    assert choose(backbone, torch.float32).rates
+    assert choose_layer_executor(backbone, torch.float32).rates
     assert json.loads(cache_file().read_text())
 
 
@@ -124,15 +132,15 @@ def test_a_folder_that_cannot_be_written_is_no_error(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with_kernel(monkeypatch, Slow)
-    assert choose(made(), torch.float32).executor == "torch"
+    assert choose_layer_executor(made(), torch.float32).executor == "torch"
 
 
-@pytest.mark.parametrize("name", list(EXECUTORS))
+@pytest.mark.parametrize("name", list(LAYER_EXECUTORS))
 def test_the_variable_decides_where_it_can(monkeypatch, name):
-    monkeypatch.setenv(VARIABLE, name)
+    monkeypatch.setenv(EXECUTOR_VARIABLE, name)
     backbone = made()
-    choice = choose(backbone, torch.float32)
-    refusal = EXECUTORS[name].refusal(backbone, torch.float32)
+    choice = choose_layer_executor(backbone, torch.float32)
+    refusal = LAYER_EXECUTORS[name].refusal(backbone, torch.float32)
     if refusal is None:
         assert (choice.executor, choice.rates) == (name, {})
     else:
@@ -141,8 +149,8 @@ def test_the_variable_decides_where_it_can(monkeypatch, name):
 
 
 def test_a_kernel_that_cannot_is_left_out_and_says_why(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "kernel")
-    choice = choose(made(**MODERNBERT), torch.float32)
+    monkeypatch.setenv(EXECUTOR_VARIABLE, "kernel")
+    choice = choose_layer_executor(made(**MODERNBERT), torch.float32)
     assert choice.executor in ("onednn", "torch")
     assert "not a multiple of 16" in choice.refused["kernel"]
     frozen = freeze(made(**MODERNBERT), torch.float32)
@@ -160,9 +168,13 @@ def multiplies_int16():
 
 def test_the_kernel_in_int16_is_tried_where_it_differs(multiplies_int16):
     for dtype in (torch.bfloat16, torch.int8):
-        assert {"kernel", "kernel-int16"} <= choose(multiplies_int16, dtype).rates.keys()
-        assert EXECUTORS["kernel-int16"](multiplies_int16, dtype).dtype == dtype
-    assert "float32" in choose(multiplies_int16, torch.float32).refused["kernel-int16"]
+        assert {"kernel", "kernel-int16"} <= choose_layer_executor(
+            multiplies_int16, dtype
+        ).rates.keys()
+        assert LAYER_EXECUTORS["kernel-int16"](multiplies_int16, dtype).dtype == dtype
+    assert (
+        "float32" in choose_layer_executor(multiplies_int16, torch.float32).refused["kernel-int16"]
+    )
 
 
 @pytest.mark.parametrize("rate", [1.04, 1.06])
@@ -172,8 +184,8 @@ def test_a_later_kernel_has_to_be_faster_by_the_margin(monkeypatch, multiplies_i
         choice_module, "trial_rates", lambda trial: dict.fromkeys(trial().runs, 1.0) | {name: rate}
     )
     expected = name if rate > 1.05 else "kernel"
-    assert choose(multiplies_int16, torch.bfloat16).executor == expected
-    assert type(freeze(multiplies_int16, torch.bfloat16)) is EXECUTORS[expected]
+    assert choose_layer_executor(multiplies_int16, torch.bfloat16).executor == expected
+    assert type(freeze(multiplies_int16, torch.bfloat16)) is LAYER_EXECUTORS[expected]
 
 
 def test_tiles_and_kernels_without_int16_refuse_it(monkeypatch):
@@ -190,27 +202,29 @@ def test_tiles_and_kernels_without_int16_refuse_it(monkeypatch):
 
 
 def test_first_measures_nothing(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "first")
+    monkeypatch.setenv(EXECUTOR_VARIABLE, "first")
     monkeypatch.setattr(choice_module, "trial_rates", lambda _: pytest.fail("measured"))
     with_kernel(monkeypatch, Slow)
-    assert choose(made(), torch.float32) == Choice(executor="kernel", reason=f"{VARIABLE} is first")
+    assert choose_layer_executor(made(), torch.float32) == Choice(
+        executor="kernel", reason=f"{EXECUTOR_VARIABLE} is first"
+    )
 
 
 def test_the_variable_can_name_every_executor():
-    assert list(EXECUTORS) == list(NAMES)
+    assert list(LAYER_EXECUTORS) == list(_NAMES)
 
 
 def test_an_unknown_name_is_an_error(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "onedn")
+    monkeypatch.setenv(EXECUTOR_VARIABLE, "onedn")
     with pytest.raises(ConfigError, match="onednn"):
-        choose(made(), torch.float32)
+        choose_layer_executor(made(), torch.float32)
 
 
 @pytest.mark.parametrize("shape", [{}, MODERNBERT, JINA_BERT, JINA_BERT_QK_NORM])
 def test_every_executor_gives_equal_states(shape, random_batch):
     backbone, batch = made(**shape), random_batch([3, 12, 5], high=60)
     expected = states_of(backbone, batch)
-    for executor in EXECUTORS.values():
+    for executor in LAYER_EXECUTORS.values():
         if executor.refusal(backbone, torch.float32) is None:
             found = states_of(executor(backbone, torch.float32), batch)
             torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
@@ -238,7 +252,7 @@ def test_auto_is_the_fastest_that_stays_close(monkeypatch, rates, cosines, expec
     def chosen(backbone, dtype, *, always_measure):
         return Choice(executor="torch", reason="", rates={"torch": rate_of[dtype]})
 
-    monkeypatch.setattr(layers, "choose", chosen)
+    monkeypatch.setattr(layers, "choose_layer_executor", chosen)
     monkeypatch.setattr(layers, "closeness", lambda backbone, dtype: cosines_of[dtype])
     found = automatic_dtype(made())
     assert isinstance(found, AutomaticDtype)
@@ -246,7 +260,7 @@ def test_auto_is_the_fastest_that_stays_close(monkeypatch, rates, cosines, expec
 
 
 def test_closeness_is_the_cosine_of_mean_states(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "torch")  # which computes bfloat16 in bfloats
+    monkeypatch.setenv(EXECUTOR_VARIABLE, "torch")  # which computes bfloat16 in bfloats
     backbone = made()
     assert closeness(backbone, torch.float32) == pytest.approx((1.0, 1.0), abs=1e-6)
     mean, lowest = closeness(backbone, torch.bfloat16)
@@ -261,7 +275,7 @@ def test_what_auto_stands_for_has_a_name(framed_encoder, monkeypatch, chosen):
 
 
 def test_a_table_of_token_vectors_computes_in_float32(word_vocabulary):
-    config = static_config(word_vocabulary.size, 4, pad_token_id=word_vocabulary.pad_id)
+    config = static_model_config(word_vocabulary.size, 4, pad_token_id=word_vocabulary.pad_id)
     assert automatic_dtype_name(Encoder(StaticBackbone(config), word_vocabulary)) == "float32"
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from interlingua.encoder.executors import quantize
-from interlingua.encoder.executors.quantize import hadamard, mixed, rotate, whole_product
+from interlingua.encoder.executors.quantize import hadamard, mixed, rotate_rows, whole_product
 
 WIDTHS = [16, 20, 24, 32, 80, 96, 384, 1024, 1536]
 
@@ -32,15 +32,15 @@ def test_hadamard_of_order_four_by_hand():
 def test_a_product_is_the_same_if_both_sides_are_rotated(width):
     torch.manual_seed(0)
     x, weight = torch.randn(5, width), torch.randn(7, width)
-    assert torch.allclose(rotate(x) @ rotate(weight).T, x @ weight.T, atol=1e-4)
-    assert torch.allclose(rotate(rotate(x)), x, atol=1e-5)
-    assert (rotate(x) - x).abs().max() > 0.5
+    assert torch.allclose(rotate_rows(x) @ rotate_rows(weight).T, x @ weight.T, atol=1e-4)
+    assert torch.allclose(rotate_rows(rotate_rows(x)), x, atol=1e-5)
+    assert (rotate_rows(x) - x).abs().max() > 0.5
 
 
 def test_what_stands_out_is_spread():
     row = torch.zeros(1, 384)
     row[0, 146] = 8.0
-    turned = rotate(row)
+    turned = rotate_rows(row)
     assert turned.abs().max() == pytest.approx(8 / 128**0.5)
     assert int((turned.abs() > 1e-6).sum()) == 128
 
@@ -59,7 +59,7 @@ def test_rounding_is_at_most_half_a_step_off(width):
     numbers, scales = quantize.quantize(rows)
     assert numbers.dtype == torch.int8
     assert int(numbers.abs().max()) == 127
-    assert ((numbers * scales - rotate(rows)).abs() <= 0.501 * scales).all()
+    assert ((numbers * scales - rotate_rows(rows)).abs() <= 0.501 * scales).all()
 
 
 def test_a_channel_that_stands_out_costs_little():
@@ -85,7 +85,7 @@ def test_int16_weights_are_as_large_as_their_sums_allow(kind, width):
         "even": torch.full((3, width), -0.7),
         "one": torch.nn.functional.one_hot(torch.tensor([0, 1, 2]), width).float(),
     }[kind]
-    numbers, scales = quantize.quantize_to_int16(rotate(turned))
+    numbers, scales = quantize.quantize_to_int16(rotate_rows(turned))
     assert numbers.dtype == torch.int16
     largest, sums = numbers.long().abs().amax(1), numbers.long().abs().sum(1)
     assert (sums * quantize.LARGEST_INT16 < 2**31).all()

@@ -7,7 +7,7 @@ import torch
 
 from interlingua import kernels
 from interlingua.encoder.executors import choice, training_passes
-from interlingua.encoder.executors.choice import VARIABLE, remembered
+from interlingua.encoder.executors.choice import EXECUTOR_VARIABLE, remembered
 from interlingua.encoder.executors.training_passes import (
     Way,
     choose_way,
@@ -41,7 +41,7 @@ def with_unit(monkeypatch, has_it):
 
 def with_rates(monkeypatch, **rates):
     """Rates by the names of ways, with "_" for the space."""
-    monkeypatch.delenv(VARIABLE)
+    monkeypatch.delenv(EXECUTOR_VARIABLE)
     found = {name.replace("_", " "): rate for name, rate in rates.items()}
     monkeypatch.setattr(
         choice,
@@ -85,7 +85,7 @@ class SlowKernel:
 
 @pytest.mark.parametrize("which", ["bf16", "fp32"])
 def test_a_slow_kernel_is_not_taken(monkeypatch, which):
-    monkeypatch.delenv(VARIABLE)
+    monkeypatch.delenv(EXECUTOR_VARIABLE)
     use_kernel(monkeypatch, SlowKernel())
     assert fastest_on_cpu(which).executor == "torch"
     assert calls.chosen.executor is None  # the trial leaves nothing behind
@@ -95,9 +95,9 @@ def test_a_slow_kernel_is_not_taken(monkeypatch, which):
 def test_a_named_executor_is_not_tried(monkeypatch, variable, expected):
     with_unit(monkeypatch, False)
     monkeypatch.setattr(choice, "trial_rates", lambda trial: pytest.fail("measured"))
-    monkeypatch.setenv(VARIABLE, variable)
+    monkeypatch.setenv(EXECUTOR_VARIABLE, variable)
     assert fastest_on_cpu().executor == expected
-    for named in training_passes.EXECUTORS:
+    for named in training_passes.TRAINING_EXECUTORS:
         assert fastest_on_cpu(executor=named).executor == named
 
 
@@ -110,15 +110,15 @@ def test_the_first_is_a_variant_that_was_measured_or_named(
 ):
     monkeypatch.setattr(choice, "trial_rates", lambda trial: pytest.fail("measured"))
     use_kernel(monkeypatch, NoKernel(), variant)
-    monkeypatch.setenv(kernels.VARIABLE, variable)
+    monkeypatch.setenv(kernels.KERNELS_VARIABLE, variable)
     assert fastest_on_cpu("fp32").executor == expected  # the variable is "first"
 
 
 def test_a_named_variant_is_not_tried(monkeypatch):
     monkeypatch.setattr(choice, "trial_rates", lambda trial: pytest.fail("measured"))
-    monkeypatch.delenv(VARIABLE)
+    monkeypatch.delenv(EXECUTOR_VARIABLE)
     use_kernel(monkeypatch, NoKernel(), "neon")
-    monkeypatch.setenv(kernels.VARIABLE, "neon")
+    monkeypatch.setenv(kernels.KERNELS_VARIABLE, "neon")
     assert fastest_on_cpu("fp32").executor == "kernel"
 
 
@@ -132,7 +132,7 @@ def test_nothing_is_measured_without_a_choice(monkeypatch):
     monkeypatch.setattr(choice, "trial_rates", lambda trial: pytest.fail("measured"))
     with_unit(monkeypatch, True)
     assert fastest_on_cpu() == Way("bf16", "kernel")  # the variable is "first"
-    monkeypatch.delenv(VARIABLE)
+    monkeypatch.delenv(EXECUTOR_VARIABLE)
     assert fastest_on_cpu("fp16") == Way("fp16", "torch")
     use_kernel(monkeypatch, None)
     with_unit(monkeypatch, False)
@@ -140,7 +140,7 @@ def test_nothing_is_measured_without_a_choice(monkeypatch):
 
 
 def test_the_trial_is_remembered_and_draws_no_random_number(monkeypatch):
-    monkeypatch.delenv(VARIABLE)
+    monkeypatch.delenv(EXECUTOR_VARIABLE)
     with_unit(monkeypatch, True)
     state = torch.get_rng_state()
     rates = choose_way().rates
@@ -180,7 +180,7 @@ def test_onednn_is_tried_for_float32_alone_and_where_it_is_exact(monkeypatch):
 @pytest.mark.parametrize("variable", ["first", "kernel", "torch"])
 def test_a_variable_leaves_no_products_to_try(monkeypatch, variable):
     with_onednn(monkeypatch, True)
-    monkeypatch.setenv(VARIABLE, variable)
+    monkeypatch.setenv(EXECUTOR_VARIABLE, variable)
     assert fastest_on_cpu("fp32").executor == variable.replace("first", "kernel")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.encoder.files.embed_files import RECORD, vector_output
+from interlingua.encoder.files.embed_files import _RECORD, vector_output
 from interlingua.errors import ConfigError, DataError
 from interlingua.runtime.progress import SILENT
 from interlingua.storage.locks import exclusive
@@ -85,7 +85,7 @@ def test_files_that_are_done_are_not_done_again(tmp_path, parts):
 
     with pytest.raises(KeyboardInterrupt):
         run([parts], folder, by=fails)
-    assert names_in(folder) == [RECORD, "part-0.npy"]
+    assert names_in(folder) == [_RECORD, "part-0.npy"]
     [summary], _ = run([parts], folder, by=fails)
     assert "3 x 24 float32" in summary
     assert "1 files were there" in summary
@@ -96,7 +96,7 @@ def test_files_that_are_done_are_not_done_again(tmp_path, parts):
     assert len(np.load(folder / "part-0.npy")) == 6
     with pytest.raises(ConfigError, match="v holds vectors"):
         run([parts], folder, model="other")
-    (folder / RECORD).write_text("{}")
+    (folder / _RECORD).write_text("{}")
     with pytest.raises(DataError, match=r"embedded\.json: .*choose"):
         run([parts], folder)
 
@@ -109,7 +109,7 @@ def test_from_a_store_to_a_store(tmp_path, store):
     assert progress == [(0, 10), (5, 10), (5, 8), (8, 8)]
     for number, size in enumerate((5, 3)):
         assert_vectors(io.BytesIO(store.cat(f"/vectors/part-{number}.npy")), lines(size))
-    assert json.loads(store.cat(f"/vectors/{RECORD}"))["model"] == "m"
+    assert json.loads(store.cat(f"/vectors/{_RECORD}"))["model"] == "m"
     again, _ = run(
         ["memory://texts/*.txt"], "memory://vectors/", by=lambda *_: pytest.fail("again")
     )
@@ -181,7 +181,7 @@ def test_two_runs_do_not_fill_one_folder(tmp_path, parts):
     ):
         run([parts], folder)
     run([parts], folder)
-    assert names_in(folder) == [RECORD, "part-0.npy", "part-1.npy"]
+    assert names_in(folder) == [_RECORD, "part-0.npy", "part-1.npy"]
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.xlsx", "s3://bucket/t.tsv", "t.npz"])

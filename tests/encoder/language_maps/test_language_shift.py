@@ -8,7 +8,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_maps.language_shift import SHIFT_FILE, LanguageShift
 from interlingua.encoder.post_pooling import Normalize
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.exporters.sentence_transformers import export
+from interlingua.exporters.sentence_transformers import export_model
 from tests.encoder.builders import with_layers
 
 TEXTS = ["The cat sits on the mat.", "Yes."]
@@ -63,4 +63,4 @@ def test_damaged_or_unfitting_shift_is_refused(shifted, tmp_path):
 def test_export_to_other_libraries_is_refused(shifted, tmp_path):
     shifted.save(tmp_path / "m")
     with pytest.raises(CheckpointError, match="by language"):
-        export(tmp_path / "m", tmp_path / "out")
+        export_model(tmp_path / "m", tmp_path / "out")

@@ -93,4 +93,4 @@ def test_the_installed_torch_has_the_kernel_for_float32_too():
 
 
 def test_packed_kernels_are_not_taken_on_the_cpu():
-    assert not efficient_attention.available(torch.zeros(4, 3 * 16), 8)
+    assert not efficient_attention.can_use_efficient_attention(torch.zeros(4, 3 * 16), 8)

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from interlingua.encoder.executors import fused
 from interlingua.encoder.executors.eager import EagerSteps
-from interlingua.encoder.modeling.attention import attend, rotate, window_mask
+from interlingua.encoder.modeling.attention import apply_rotary, attend, window_mask
 from interlingua.encoder.modeling.layer import Layer
 from interlingua.encoder.modeling.layer_weights import LayerSpec, run_layer
 from tests.encoder.naive import naive_layer
@@ -66,7 +66,7 @@ def test_only_berts_layer_is_plain(changes):
 
 
 def test_compiled_paths_leave_other_layers_to_torch(monkeypatch):
-    monkeypatch.setattr(fused, "available", lambda x: True)
+    monkeypatch.setattr(fused, "can_use_training_kernel", lambda x: True)
     x, layout = torch.randn(5, 32), layout_of([2, 3])
     assert fused.takes(Layer(PLAIN), x, layout)
     for changes in OTHER:
@@ -101,7 +101,7 @@ def test_a_rotation_by_hand():
     """Base 1, so that every pair turns by one radian a position."""
     layout = layout_of([3])
     x = torch.tensor([[1.0, 0.0]] * 3)
-    turned = rotate(x, layout, heads=1, base=1.0)
+    turned = apply_rotary(x, layout, heads=1, base=1.0)
     expected = torch.tensor([[1.0, 0.0], [0.5403023, 0.8414710], [-0.4161468, 0.9092974]])
     torch.testing.assert_close(turned, expected)
 
@@ -109,8 +109,8 @@ def test_a_rotation_by_hand():
 def test_rotated_scores_depend_on_the_distance_alone():
     layout = layout_of([9])
     q, k = torch.randn(1, 8, dtype=torch.float64), torch.randn(1, 8, dtype=torch.float64)
-    queries = rotate(q.expand(9, 8), layout, heads=2, base=30.0)
-    keys = rotate(k.expand(9, 8), layout, heads=2, base=30.0)
+    queries = apply_rotary(q.expand(9, 8), layout, heads=2, base=30.0)
+    keys = apply_rotary(k.expand(9, 8), layout, heads=2, base=30.0)
     scores = queries @ keys.T
     for distance in range(-8, 9):
         diagonal = scores.diagonal(distance)

@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.evaluation.data.named_files import named_files, suffixed_files
+from interlingua.evaluation.data.named_files import find_named_files, suffixed_files
 
 
 def test_files_named_after_a_language(tmp_path):
     for name in ("German.txt", "pt-BR.txt.gz", "de.words", "readme.txt", "words.tsv"):
         (tmp_path / name).write_bytes(b"")
-    assert {spelled: path.name for spelled, path in named_files(tmp_path).items()} == {
+    assert {spelled: path.name for spelled, path in find_named_files(tmp_path).items()} == {
         "German": "German.txt",
         "pt-BR": "pt-BR.txt.gz",
     }

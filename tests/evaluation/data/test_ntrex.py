@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from interlingua.evaluation.data.ntrex import language_files
+from interlingua.evaluation.data.ntrex import ntrex_files
 
 
 def test_ntrex_in_its_published_names(tmp_path):
@@ -16,7 +16,7 @@ def test_ntrex_in_its_published_names(tmp_path):
     )
     for name in names:
         (tmp_path / f"newstest2019-{name}").write_text("x\n")
-    assert {spelt: path.name for spelt, path in language_files(tmp_path).items()} == {
+    assert {spelt: path.name for spelt, path in ntrex_files(tmp_path).items()} == {
         "deu_Latn": "newstest2019-ref.deu.txt",
         "fra_CA": "newstest2019-ref.fra-CA.txt",
         "srp_Cyrl": "newstest2019-ref.srp-Cyrl.txt.gz",
@@ -24,4 +24,4 @@ def test_ntrex_in_its_published_names(tmp_path):
         "zho_Hant": "newstest2019-ref.zho-TW.txt",
         "eng_Latn": "newstest2019-src.eng.txt",
     }
-    assert language_files(tmp_path / "none") == {}
+    assert ntrex_files(tmp_path / "none") == {}

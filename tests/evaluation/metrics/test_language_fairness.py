@@ -3,7 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.evaluation.metrics.language_fairness import language_fairness, language_shares
+from interlingua.evaluation.metrics.language_fairness import (
+    language_fairness,
+    ranked_language_shares,
+)
 
 
 def ranking(*passages):
@@ -16,7 +19,7 @@ def test_two_questions_worked_by_hand():
         "q": ranking("en/1", "en/5", "en/6", "de/1"),
         "r": ranking("en/2", "en/7", "de/2", "de/3"),
     }
-    shares = language_shares(qrels, run, ["de", "en"])
+    shares = ranked_language_shares(qrels, run, ["de", "en"])
     assert shares.ranked == {
         "en": pytest.approx((3 / 4 + 2 / 4) / 2),
         "de": pytest.approx((1 / 4 + 2 / 4) / 2),
@@ -28,7 +31,7 @@ def test_two_questions_worked_by_hand():
 
 def test_only_the_first_of_a_ranking_count():
     qrels = {"q": {"en/1": 1, "de/1": 1}}
-    shares = language_shares(
+    shares = ranked_language_shares(
         qrels, {"q": ranking("en/1", "en/2", "de/1", "de/2")}, ["de", "en"], depth=2
     )
     assert shares.ranked == {"de": 0.0, "en": 1.0}
@@ -37,26 +40,28 @@ def test_only_the_first_of_a_ranking_count():
 
 def test_equal_scores_are_cut_in_trec_eval_order():
     run = {"q": {"de/1": 1.0, "en/1": 1.0, "th/1": 1.0}}
-    shares = language_shares({"q": {"de/1": 1}}, run, ["de", "en", "th"], depth=1)
+    shares = ranked_language_shares({"q": {"de/1": 1}}, run, ["de", "en", "th"], depth=1)
     assert shares.ranked == {"de": 0.0, "en": 0.0, "th": 1.0}
 
 
 def test_limits_are_one_and_the_share_of_one_language():
     languages = [f"l{n}" for n in range(5)]
     qrels = {"q": {f"{language}/1": 1 for language in languages}}
-    fair = language_shares(
+    fair = ranked_language_shares(
         qrels, {"q": ranking(*(f"{language}/7" for language in languages))}, languages
     )
     assert language_fairness(fair) == pytest.approx(1)
-    alone = language_shares(qrels, {"q": ranking(*(f"l0/{n}" for n in range(30)))}, languages)
+    alone = ranked_language_shares(
+        qrels, {"q": ranking(*(f"l0/{n}" for n in range(30)))}, languages
+    )
     assert language_fairness(alone) == pytest.approx(1 / 5)
 
 
 def test_a_question_without_a_ranking_is_left_out():
     qrels = {"q": {"en/1": 1}, "r": {"de/1": 1}}
-    shares = language_shares(qrels, {"q": ranking("en/1")}, ["de", "en"])
+    shares = ranked_language_shares(qrels, {"q": ranking("en/1")}, ["de", "en"])
     assert shares.relevant == {"de": 0.0, "en": 1.0}
-    assert language_fairness(language_shares(qrels, {}, ["de", "en"])) == 0.0
+    assert language_fairness(ranked_language_shares(qrels, {}, ["de", "en"])) == 0.0
 
 
 def test_it_is_one_minus_total_variation_on_random_rankings():
@@ -68,7 +73,7 @@ def test_it_is_one_minus_total_variation_on_random_rankings():
     for number in range(12):
         run[f"q{number}"] = dict(zip(passages, rng.random(len(passages)).tolist(), strict=True))
         qrels[f"q{number}"] = {passages[i]: 1 for i in rng.choice(len(passages), 5, replace=False)}
-    shares = language_shares(qrels, run, languages)
+    shares = ranked_language_shares(qrels, run, languages)
     counts = np.zeros(4)
     for scores in run.values():
         for passage in sorted(scores, key=scores.get)[::-1][:20]:
@@ -85,7 +90,9 @@ def test_it_is_one_minus_total_variation_on_random_rankings():
 
 
 def test_tables_have_a_row_for_the_language_of_the_questions():
-    shares = language_shares({"q": {"en/1": 1}}, {"q": ranking("en/1", "de/1")}, ["de", "en"])
+    shares = ranked_language_shares(
+        {"q": {"en/1": 1}}, {"q": ranking("en/1", "de/1")}, ["de", "en"]
+    )
     assert shares.tables("th") == {
         "language_share_of_first_20": {"th-de": 0.5, "th-en": 0.5},
         "language_share_of_relevant": {"th-de": 0.0, "th-en": 1.0},

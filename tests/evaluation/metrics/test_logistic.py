@@ -14,7 +14,7 @@ from interlingua.evaluation.metrics.logistic import (
     L2_GRID,
     LogisticSettings,
     Split,
-    fit,
+    fit_classifiers,
     random_split,
 )
 
@@ -73,7 +73,7 @@ def test_side_by_side_is_one_at_a_time(noisy, settings):
         Split(rows[:170], rows[170:]),
         Split(rows[30:], rows[:30]),
     ]
-    together = fit(x, y, splits, classes=3, settings=settings)
+    together = fit_classifiers(x, y, splits, classes=3, settings=settings)
     lengths = set()
     for split, found in zip(splits, together, strict=True):
         for place, l2 in enumerate(L2_GRID):
@@ -91,7 +91,7 @@ def test_a_random_dev_set_is_senteval_s(noisy):
     order = np.random.RandomState(1111).permutation(130)
     assert split.dev.tolist() == rows[order[:6]].tolist()
     assert sorted([*split.train, *split.dev]) == rows.tolist()
-    (found,) = fit(x, y, [split], classes=3)
+    (found,) = fit_classifiers(x, y, [split], classes=3)
     accuracy, weights, _ = one_alone(x, y, split, 1e-3, LogisticSettings())
     assert found.dev_accuracy.tolist() == [accuracy]
     torch.testing.assert_close(found.weights[0], weights, rtol=0, atol=1e-9)
@@ -102,7 +102,9 @@ def test_training_ends_with_the_first_check_after_200_passes():
     y = torch.ones(80, dtype=torch.int64)
     y[::2] = 0
     settings = LogisticSettings(tenacity=10_000, epoch_size=50)
-    (found,) = fit(x, y, [Split(np.arange(80), np.arange(80))], classes=2, settings=settings)
+    (found,) = fit_classifiers(
+        x, y, [Split(np.arange(80), np.arange(80))], classes=2, settings=settings
+    )
     accuracy, weights, passes = one_alone(x, y, Split(np.arange(80), np.arange(80)), 1e-5, settings)
     assert passes == 250
     assert found.dev_accuracy[0] == accuracy
@@ -112,6 +114,6 @@ def test_training_ends_with_the_first_check_after_200_passes():
 def test_predictions_use_the_bias():
     x = torch.tensor([[0.0], [1.0]] * 40)
     y = torch.tensor([0, 1] * 40)
-    (found,) = fit(x, y, [Split(np.arange(80), np.arange(80))], classes=2)
+    (found,) = fit_classifiers(x, y, [Split(np.arange(80), np.arange(80))], classes=2)
     expected = (x @ found.weights[0, :, :1].T + found.weights[0, :, 1]).argmax(1)
     assert found.predict(x, 0).tolist() == expected.tolist()

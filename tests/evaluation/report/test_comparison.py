@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.report.comparison import compare
+from interlingua.evaluation.report.comparison import compare_results
 from interlingua.evaluation.report.grouping import protocol_of, tasks_of
 from interlingua.evaluation.report.rendering import best_cells
 from interlingua.evaluation.scores import SubsetScores
@@ -17,7 +17,7 @@ def test_seeds_that_were_not_measured_alike_are_refused():
         "protocol versions": {"version": "2"},
     }.items():
         with pytest.raises(ConfigError, match=f"tatoeba: the seeds .*{what}"):
-            compare([make("e-s1"), make("e-s2", **change)], group="-s[0-9]")
+            compare_results([make("e-s1"), make("e-s2", **change)], group="-s[0-9]")
 
 
 def test_one_table_of_all_tasks():
@@ -27,7 +27,7 @@ def test_one_table_of_all_tasks():
         make("a", task="xsim", scores=(0.1, 0.3), higher=False),
         make("b", settings={"compare": "text"}, changed=("compare",), scores=(1, 1)),
     ]
-    (table,) = compare(results, by="tasks")
+    (table,) = compare_results(results, by="tasks")
     assert table.columns == ["a", "b"]
     assert values(table) == {
         "tatoeba: accuracy, mean of 2": [0.7, 0.6],
@@ -44,7 +44,7 @@ def test_one_table_of_all_tasks():
 
 def test_groups_of_all_tasks_in_one_table():
     results = [make("a"), make("b", task="xsim", scores=(0.1, 0.3), higher=False)]
-    (table,) = compare(results, join=True)
+    (table,) = compare_results(results, join=True)
     assert values(table) == {
         "tatoeba: all_2": [0.7, None],
         "tatoeba: latin_script_1": [0.9, None],
@@ -53,14 +53,15 @@ def test_groups_of_all_tasks_in_one_table():
     }
     assert (table.corner, table.title) == ("task: group", "all tasks: main scores, %")
     assert [
-        row.name for row in compare(results, join=True, by="languages", only="xsim: rus")[0].rows
+        row.name
+        for row in compare_results(results, join=True, by="languages", only="xsim: rus")[0].rows
     ] == ["xsim: rus-eng"]
 
 
 def test_columns_that_cant_be_compared_are_marked_or_refused():
     by_text = {"settings": {"compare": "text"}, "changed": ("compare",)}
     results = [make("a"), make("b", data_sha256="0" * 64), make("c"), make("d", **by_text)]
-    (table,) = compare(results)
+    (table,) = compare_results(results)
     assert table.comparable == [True, False, True, False]
     assert table.notes[:2] == [
         "the columns differ in data (ffffffffffff, 000000000000, ffffffffffff, ffffffffffff) and"
@@ -69,27 +70,27 @@ def test_columns_that_cant_be_compared_are_marked_or_refused():
         " own, compare=text) and can't be compared as they are",
     ]
     with pytest.raises(ConfigError, match=r"tatoeba: the columns .*--strict"):
-        compare(results, strict=True)
-    assert compare([make("a"), make("c")], strict=True)
+        compare_results(results, strict=True)
+    assert compare_results([make("a"), make("c")], strict=True)
 
 
 def test_rows_by_pattern():
-    (table,) = compare([make("a")], only="latin|muse")
+    (table,) = compare_results([make("a")], only="latin|muse")
     assert [row.name for row in table.rows] == ["latin_script_1"]
     with pytest.raises(ConfigError, match=r"no row .*'muse'"):
-        compare([make("a")], only="muse")
+        compare_results([make("a")], only="muse")
 
 
 def test_long_settings_are_counted_where_that_tells_them_apart():
     def asked(name, *languages):
         return make(name, settings={"languages": [*languages]}, changed=("languages",))
 
-    (table,) = compare([asked("a", *"defs"), make("b")], by="tasks")
+    (table,) = compare_results([asked("a", *"defs"), make("b")], by="tasks")
     assert [row.name for row in table.rows] == [
         "tatoeba: accuracy, mean of 2 (4 languages)",
         "tatoeba: accuracy, mean of 2",
     ]
-    (table,) = compare([asked("a", *"defs"), asked("b", *"defi")], by="tasks")
+    (table,) = compare_results([asked("a", *"defs"), asked("b", *"defi")], by="tasks")
     assert [row.name for row in table.rows] == [
         f"tatoeba: accuracy, mean of 2 (languages={listed})" for listed in ("d+e+f+s", "d+e+f+i")
     ]
@@ -97,7 +98,7 @@ def test_long_settings_are_counted_where_that_tells_them_apart():
 
 def test_what_was_asked_of_all_columns_is_said_once():
     few = {"settings": {"languages": ["de"]}, "changed": ("languages",)}
-    (table,) = compare([make("a", **few), make("b", **few)])
+    (table,) = compare_results([make("a", **few), make("b", **few)])
     assert table.notes == ["all columns: languages=de"]
 
 
@@ -105,10 +106,10 @@ def test_what_was_asked_of_all_columns_is_said_once():
 def test_each_task_is_told_before_its_differences_are_tested(join):
     results = [make(name, task=task) for name in "ab" for task in ("tatoeba", "xsim")]
     told = Recorded()
-    compare(results, baseline="a", join=join, progress=told)
+    compare_results(results, baseline="a", join=join, progress=told)
     assert told.states == [("tatoeba", 1, 2), ("xsim", 2, 2)]
     nothing = Recorded()
-    compare(results, join=join, progress=nothing)
+    compare_results(results, join=join, progress=nothing)
     assert not nothing.counts
 
 
@@ -135,7 +136,7 @@ def test_tasks_stand_in_the_order_of_the_registry():
     ]
     results = [make("a", task=name) for name in names]
     assert tasks_of(results) == expected
-    assert [table.title.partition(":")[0] for table in compare(results)] == expected
+    assert [table.title.partition(":")[0] for table in compare_results(results)] == expected
 
 
 @pytest.mark.parametrize(
@@ -165,17 +166,19 @@ def shown_metrics(name, accuracy, bias):
 
 def test_a_table_of_all_tasks_has_the_metrics_that_a_task_shows():
     results = [shown_metrics("a", 0.9, 0.3), shown_metrics("b", 0.8, 0.1)]
-    (table,) = compare(results, by="tasks")
+    (table,) = compare_results(results, by="tasks")
     assert values(table) == {"tatoeba: accuracy": [0.9, 0.8], "tatoeba: bias": [0.3, 0.1]}
     assert [row.higher_is_better for row in table.rows] == [True, False]
-    assert [row.name for row in compare(results, by="tasks", metric="other")[0].rows] == [
+    assert [row.name for row in compare_results(results, by="tasks", metric="other")[0].rows] == [
         "tatoeba: other"
     ]
-    assert [row.metric for row in compare(results, join=True)[0].rows] == ["accuracy"]
+    assert [row.metric for row in compare_results(results, join=True)[0].rows] == ["accuracy"]
 
 
 def test_a_metric_that_is_better_low_says_so():
-    (table,) = compare([shown_metrics("a", 0.9, 0.3), shown_metrics("b", 0.8, 0.1)], metric="bias")
+    (table,) = compare_results(
+        [shown_metrics("a", 0.9, 0.3), shown_metrics("b", 0.8, 0.1)], metric="bias"
+    )
     assert table.title == "tatoeba: bias, %, lower is better"
     assert [best_cells(row, table.comparable) for row in table.rows] == [[False, True]]
 
@@ -199,7 +202,7 @@ def test_results_are_compared_where_options_only_add_metrics(options):
         with_bm25("best-s1", (0.8, 0.8)),
         make("best-s2", task="xquad", scores=(0.8, 0.8)),
     ]
-    (table,) = compare(results, **options)
+    (table,) = compare_results(results, **options)
     assert all(table.comparable)
     best = best_cells(table.rows[0], table.comparable)
     assert [name[:4] for name, is_best in zip(table.columns, best, strict=True) if is_best] == (
@@ -209,7 +212,7 @@ def test_results_are_compared_where_options_only_add_metrics(options):
 
 def test_one_model_with_and_without_added_metrics_is_not_two_seeds():
     results = [make("a", task="xquad"), with_bm25("a", (0.9, 0.5)), make("b", task="xquad")]
-    (table,) = compare(results, by="tasks")
+    (table,) = compare_results(results, by="tasks")
     assert len(table.columns) == 3
     assert [len(row.cells) for row in table.rows] == [3]
     assert all(cell.spread is None for cell in table.rows[0].cells)
@@ -221,10 +224,10 @@ def test_a_group_takes_the_result_with_the_added_metrics():
         with_bm25("a-s1", (0.9, 0.5)),
         make("a-s2", task="xquad"),
     ]
-    (table,) = compare(results, group="-s[0-9]")
+    (table,) = compare_results(results, group="-s[0-9]")
     assert len(table.columns) == 1
     with pytest.raises(ConfigError, match="2 times"):
-        compare(
+        compare_results(
             [results[0], with_bm25("a-s1", (0.9, 0.5)), with_bm25("a-s1", (0.8, 0.5))],
             group="-s[0-9]",
         )
@@ -237,8 +240,8 @@ def test_a_baseline_that_a_task_lacks_is_noted():
         make("b", task="xsim", higher=False),
         make("c", task="xsim", higher=False),
     ]
-    tables = compare(results, baseline="a")
+    tables = compare_results(results, baseline="a")
     noted = [any("baseline a" in note for note in table.notes) for table in tables]
     assert noted == [False, True]
     with pytest.raises(ConfigError, match="'d'"):
-        compare(results, baseline="d")
+        compare_results(results, baseline="d")

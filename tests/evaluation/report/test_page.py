@@ -6,7 +6,7 @@ import json
 import pytest
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.report.page import is_matrix, page_data
+from interlingua.evaluation.report.page import is_language_matrix, page_data
 from interlingua.report.pages import macro
 from tests.evaluation.page_made import CODES, all_pairs, make, panel
 from tests.progress_records import Recorded
@@ -107,12 +107,12 @@ def test_pairs_with_english_alone_are_no_matrix():
     def subsets(*pairs):
         return {one.name: one for one in make("a", 0.5, pairs=list(pairs)).subsets}
 
-    assert is_matrix(subsets(*all_pairs()))
-    assert not is_matrix(
+    assert is_language_matrix(subsets(*all_pairs()))
+    assert not is_language_matrix(
         subsets(("deu_Latn", "eng_Latn"), ("rus_Cyrl", "eng_Latn"), ("arb_Arab", "eng_Latn"))
     )
-    assert not is_matrix(subsets(("deu_Latn", "eng_Latn"), ("eng_Latn", "deu_Latn")))
-    assert not is_matrix(
+    assert not is_language_matrix(subsets(("deu_Latn", "eng_Latn"), ("eng_Latn", "deu_Latn")))
+    assert not is_language_matrix(
         subsets(("deu_Latn", "deu_Latn"), ("rus_Cyrl", "rus_Cyrl"), ("arb_Arab", "arb_Arab"))
     )
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.evaluation.report.grouping import columns_of
+from interlingua.evaluation.report.grouping import group_columns
 from interlingua.evaluation.report.panel import panel_tasks, place_analyses
 from tests.evaluation.page_made import make, panel
 
-COLUMNS = columns_of([make("a", 0.5), make("b", 0.9)])
+COLUMNS = group_columns([make("a", 0.5), make("b", 0.9)])
 
 
 def test_panels_find_their_models():

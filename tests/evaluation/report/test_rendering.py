@@ -9,14 +9,14 @@ import pytest
 from rich.console import Console
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.report.comparison import compare
+from interlingua.evaluation.report.comparison import compare_results
 from interlingua.evaluation.report.rendering import (
     CSV_COLUMNS,
     best_cells,
     cut_texts,
     format_of,
-    render,
-    terminal_tables,
+    render_tables,
+    result_terminal_tables,
 )
 from interlingua.evaluation.scores import SubsetScores
 from tests.evaluation.results_made import make
@@ -30,7 +30,7 @@ def printed(*tables):
 
 
 def test_terminal_tables_show_percent():
-    text = printed(*terminal_tables(make()))
+    text = printed(*result_terminal_tables(make()))
     assert all(
         word in text
         for word in ("German", "Russian", "90.0", "50.0", "latin_script_1", "70.0", "rus-eng")
@@ -52,8 +52,8 @@ def test_cut_texts_of_all_tasks_are_one_sentence():
 
 
 def test_markdown_by_groups():
-    tables = compare([make(), make("other", scores=(0.8, 0.8))])
-    assert render(tables) == (
+    tables = compare_results([make(), make("other", scores=(0.8, 0.8))])
+    assert render_tables(tables) == (
         "### tatoeba: accuracy, %, higher is better\n\n"
         "| group | a_model | other |\n|---|---:|---:|\n"
         "| all_2 | 70.0 | **80.0** |\n| latin_script_1 | **90.0** | 80.0 |\n"
@@ -63,7 +63,7 @@ def test_markdown_by_groups():
 def test_error_rates_have_two_digits_and_the_lowest_is_best():
     one = make(task="xsim", scores=(0.0006, 0.01), higher=False)
     other = make("b", task="xsim", scores=(0.1, 0), higher=False)
-    text = render(compare([one, other], by="languages"))
+    text = render_tables(compare_results([one, other], by="languages"))
     assert "| deu-eng | **0.06** | 10.00 |" in text
     assert "| rus-eng | 1.00 | **0.00** |" in text
     assert "lower is better" in text
@@ -71,10 +71,10 @@ def test_error_rates_have_two_digits_and_the_lowest_is_best():
 
 def test_a_missing_language_is_an_empty_cell_and_csv_is_plain():
     short = dataclasses.replace(make("short"), subsets=make().subsets[:1])
-    tables = compare([make(), short], by="languages")
-    assert "| rus-eng | 50.0 |  |" in render(tables)
+    tables = compare_results([make(), short], by="languages")
+    assert "| rus-eng | 50.0 |  |" in render_tables(tables)
     rest = ["", "", "", "", "", "", "yes"]
-    assert lines(render(tables, "csv")) == [
+    assert lines(render_tables(tables, "csv")) == [
         list(CSV_COLUMNS),
         ["tatoeba", "deu-eng", "accuracy", "a_model", "0.9", *rest],
         ["tatoeba", "deu-eng", "accuracy", "short", "0.9", *rest],
@@ -83,7 +83,7 @@ def test_a_missing_language_is_an_empty_cell_and_csv_is_plain():
 
 
 def test_latex_is_a_booktabs_table():
-    text = render(compare([make(), make("b", scores=(0.1, 0.1))]), "latex")
+    text = render_tables(compare_results([make(), make("b", scores=(0.1, 0.1))]), "latex")
     assert text.splitlines() == [
         r"% tatoeba: accuracy, %, higher is better; \usepackage{booktabs}",
         r"\begin{tabular}{lrr}",
@@ -98,23 +98,25 @@ def test_latex_is_a_booktabs_table():
 
 
 def test_latex_escapes_every_name():
-    text = render(compare([make("50%_$x^{\\a}~<b>&#"), make("b")]), "latex")
+    text = render_tables(compare_results([make("50%_$x^{\\a}~<b>&#"), make("b")]), "latex")
     escaped = r"50\%\_\$x\textasciicircum{}\{\textbackslash{}a\}\textasciitilde{}\textless{}b\textgreater{}\&\#"  # noqa: E501
     assert f"group & {escaped} & b" in text
 
 
 def test_markdown_escapes_bars():
-    assert r"| group | a\|b |" in render(compare([make("a|b")]))
+    assert r"| group | a\|b |" in render_tables(compare_results([make("a|b")]))
 
 
 def test_all_tables_in_one_csv():
-    tables = compare([make(), make(task="xsim", higher=False)], only="all")
-    assert [line[:4] for line in lines(render(tables, "csv"))[1:]] == [
+    tables = compare_results([make(), make(task="xsim", higher=False)], only="all")
+    assert [line[:4] for line in lines(render_tables(tables, "csv"))[1:]] == [
         ["tatoeba", "all_2", "accuracy", "a_model"],
         ["xsim", "all_2", "xsim", "a_model"],
     ]
-    (joined,) = compare([make(settings={"compare": "text"}, changed=("compare",))], by="tasks")
-    assert lines(render([joined], "csv"))[1][:5] == [
+    (joined,) = compare_results(
+        [make(settings={"compare": "text"}, changed=("compare",))], by="tasks"
+    )
+    assert lines(render_tables([joined], "csv"))[1][:5] == [
         "tatoeba (compare=text)",
         "",
         "accuracy",
@@ -139,7 +141,7 @@ def test_formats_by_suffix(format, output, found):
 
 
 def test_best_cells_are_those_that_look_best():
-    rows = compare(
+    rows = compare_results(
         [make("a", scores=(0.9001, 0.5)), make("b", scores=(0.9004, 0.5)), make("c")],
         by="languages",
     )[0].rows
@@ -153,7 +155,7 @@ def test_best_cells_are_those_that_look_best():
 def test_one_table_per_task():
     assert [
         table.title.partition(":")[0]
-        for table in compare([make(), make(task="xsim", higher=False)])
+        for table in compare_results([make(), make(task="xsim", higher=False)])
     ] == [
         "tatoeba",
         "xsim",
@@ -161,24 +163,24 @@ def test_one_table_per_task():
 
 
 def test_tasks_without_the_metric_are_left_out():
-    (table,) = compare([make(), make(task="xsim", higher=False)], metric="xsim")
+    (table,) = compare_results([make(), make(task="xsim", higher=False)], metric="xsim")
     assert table.title == "xsim: xsim, %, lower is better"
 
 
 def test_what_cant_be_compared_is_said():
-    (table,) = compare([make(), make("b", data_sha256="0" * 64, version="2")])
+    (table,) = compare_results([make(), make("b", data_sha256="0" * 64, version="2")])
     assert table.notes == [
         "the columns differ in protocol versions (1, 2) and can't be compared as they are",
         "the columns differ in data (ffffffffffff, 000000000000) and can't be compared as they are",
     ]
-    assert "- the columns differ in data" in render([table])
-    assert "% the columns differ in data" in render([table], "latex")
+    assert "- the columns differ in data" in render_tables([table])
+    assert "% the columns differ in data" in render_tables([table], "latex")
 
 
 def test_columns_of_one_model_are_told_apart():
     model = {"name": "a_model", "revision": "r1", "overrides": ["prompt='q: '"]}
     with_prompt = make(provenance={"prompt": "q: ", "model": model})
-    (table,) = compare(
+    (table,) = compare_results(
         [
             make(revision="r1"),
             with_prompt,
@@ -186,16 +188,16 @@ def test_columns_of_one_model_are_told_apart():
         ]
     )
     assert table.columns == ["a_model r1", "a_model r1 (prompt='q: ')", "a_model r2 (compare=text)"]
-    (alone,) = compare([with_prompt])
+    (alone,) = compare_results([with_prompt])
     assert alone.columns == ["a_model"]
     assert alone.notes == ["a_model: prompt='q: '"]
 
 
 def test_unknown_metric_and_format():
     with pytest.raises(ConfigError, match=r"metric 'f1' .*accuracy"):
-        compare([make()], metric="f1")
+        compare_results([make()], metric="f1")
     with pytest.raises(ConfigError, match=r"format 'pdf' .*markdown, csv, latex"):
-        render(compare([make()]), "pdf")
+        render_tables(compare_results([make()]), "pdf")
     with pytest.raises(ConfigError, match=r"format 'pdf' .*markdown, latex, csv, html"):
         format_of("pdf", None)
     with pytest.raises(ConfigError, match=r"x\.pdf: .*\.md, .*--format"):
@@ -212,12 +214,12 @@ def seeds_and_costs():
         for n, scores in ((1, (0.9, 0.5)), (2, (0.7, 0.3)))
     )
     other = make("other", scores=(0.5, 0.5), data_sha256="0" * 64)
-    (table,) = compare([first, second, other], group="-s[0-9]", costs=True, only="all")
+    (table,) = compare_results([first, second, other], group="-s[0-9]", costs=True, only="all")
     return table
 
 
 def test_spreads_marks_and_costs_in_markdown():
-    text = render([seeds_and_costs()])
+    text = render_tables([seeds_and_costs()])
     assert "| group | ems (2 seeds) | other ‡ |" in text
     assert "| all_2 | 60.0 ± 14.1 | 50.0 |" in text  # nothing is best where nothing can be compared
     assert "| training pairs | 614,402 ± 1 |  |" in text
@@ -225,7 +227,9 @@ def test_spreads_marks_and_costs_in_markdown():
 
 
 def test_csv_has_one_number_per_cell():
-    assert [[*line[:6], line[-1]] for line in lines(render([seeds_and_costs()], "csv"))[1:]] == [
+    assert [
+        [*line[:6], line[-1]] for line in lines(render_tables([seeds_and_costs()], "csv"))[1:]
+    ] == [
         ["tatoeba", "all_2", "accuracy", "ems (2 seeds)", "0.6", "0.141421", "yes"],
         ["tatoeba", "all_2", "accuracy", "other", "0.5", "", "no"],
         ["", "", "pairs", "ems (2 seeds)", "614402", "0.707107", "yes"],
@@ -233,13 +237,13 @@ def test_csv_has_one_number_per_cell():
 
 
 def test_latex_of_spreads_and_marks():
-    text = render([seeds_and_costs()], "latex")
+    text = render_tables([seeds_and_costs()], "latex")
     assert r"group & ems (2 seeds) & other $^{\ddagger}$ \\" in text
     assert r"all\_2 & 60.0 $\pm$ 14.1 & 50.0 \\" in text
 
 
 def test_arms_in_rows():
-    text = render(compare([make(), make("other", scores=(0.8, 0.8))]), rows="arms")
+    text = render_tables(compare_results([make(), make("other", scores=(0.8, 0.8))]), rows="arms")
     assert text.splitlines()[2:] == [
         "| arm | all_2 | latin_script_1 |",
         "|---|---:|---:|",
@@ -247,21 +251,21 @@ def test_arms_in_rows():
         "| other | **80.0** | 80.0 |",
     ]
     with pytest.raises(ConfigError, match=r"rows 'columns' .*scores, arms"):
-        render(compare([make()]), rows="columns")
+        render_tables(compare_results([make()]), rows="columns")
     with pytest.raises(ConfigError, match="CSV has"):
-        render(compare([make()]), "csv", rows="arms")
+        render_tables(compare_results([make()]), "csv", rows="arms")
 
 
 def test_significance_in_each_format():
     rng = np.random.default_rng(0)
     weak, strong = ([rng.random(300) < p for _ in range(2)] for p in (0.4, 0.9))
     results = [make("weak", items=weak), make("strong", items=strong)]
-    (table,) = compare(results, baseline="weak", only="all")
+    (table,) = compare_results(results, baseline="weak", only="all")
     value = f"{100 * table.rows[0].cells[1].value:.1f}"
-    assert f"| **{value}** † |" in render([table])
-    assert "- † differs from weak" in render([table])
-    assert f"\\textbf{{{value}}}$^{{\\dagger}}$" in render([table], "latex")
-    baseline, difference, low, high, p_value = lines(render([table], "csv"))[2][6:11]
+    assert f"| **{value}** † |" in render_tables([table])
+    assert "- † differs from weak" in render_tables([table])
+    assert f"\\textbf{{{value}}}$^{{\\dagger}}$" in render_tables([table], "latex")
+    baseline, difference, low, high, p_value = lines(render_tables([table], "csv"))[2][6:11]
     gap = table.rows[0].cells[1].value - table.rows[0].cells[0].value
     assert (baseline, float(difference)) == ("weak", pytest.approx(gap, rel=1e-5))
     assert float(low) < gap < float(high)
@@ -275,7 +279,7 @@ def test_groups_with_metrics_of_their_own_are_shown():
             "latin_script_1": {"accuracy": 0.9},
         }
     )
-    text = printed(terminal_tables(result)[1])
+    text = printed(result_terminal_tables(result)[1])
     assert "accuracy pooled" in text
     assert "62.5" in text
 
@@ -284,12 +288,12 @@ def test_pairs_without_english_behind_name_both_languages():
     subset = SubsetScores(
         name="en-ar", languages=("eng_Latn", "arb_Arab"), pairs=3, scores={"accuracy": 0.5}
     )
-    assert "English - Arabic" in printed(terminal_tables(make(subsets=(subset,)))[0])
+    assert "English - Arabic" in printed(result_terminal_tables(make(subsets=(subset,)))[0])
 
 
 def test_tables_of_pairs_are_printed_as_a_matrix():
     cells = {"deu_Latn-rus_Cyrl": 0.25, "rus_Cyrl-deu_Latn": 0.5}
-    *_, matrix = terminal_tables(make(tables={"accuracy_mixed_pool": cells}))
+    *_, matrix = result_terminal_tables(make(tables={"accuracy_mixed_pool": cells}))
     assert matrix.title == "accuracy mixed pool, %"
     columns = [[column.header, *column.cells] for column in matrix.columns]
     assert columns[1:] == [["deu", "", "50.0"], ["rus", "25.0", ""]]
@@ -298,16 +302,16 @@ def test_tables_of_pairs_are_printed_as_a_matrix():
 
 def test_codes_keep_their_script_where_it_tells_them_apart():
     cells = {"zho_Hans-zho_Hant": 0.5, "zho_Hant-zho_Hans": 0.25}
-    *_, matrix = terminal_tables(make(tables={"x": cells}))
+    *_, matrix = result_terminal_tables(make(tables={"x": cells}))
     assert [column.header for column in matrix.columns[1:]] == ["zho_Hans", "zho_Hant"]
 
 
 def test_wide_tables_are_named_and_not_printed():
     cells = {f"aaa-{number:03}": number / 30 for number in range(30)}
-    _, by_group = terminal_tables(make(tables={"accuracy_mixed_pool": cells}))
+    _, by_group = result_terminal_tables(make(tables={"accuracy_mixed_pool": cells}))
     assert by_group.caption == "accuracy mixed pool, %: in the result file"
 
 
 def test_a_table_of_one_number_is_one_line():
-    _, by_group = terminal_tables(make(tables={"share": {"de-de": 0.5, "de-en": 0.5}}))
+    _, by_group = result_terminal_tables(make(tables={"share": {"de-de": 0.5, "de-en": 0.5}}))
     assert by_group.caption == "share, %: 50.0 throughout"

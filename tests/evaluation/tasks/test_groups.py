@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.evaluation.scores import SubsetScores, mean_scores
 from interlingua.evaluation.tasks.groups import (
     FLORES_GROUPS,
@@ -78,6 +78,6 @@ def test_mexmas_languages_that_labse_and_dap_have():
     missing = {code.partition("_")[0] for code in mexma - labse}
     assert missing == {"acm", "aeb", "ary", "arz", "azb", "ckb", "nno", "san", "snd"}
     assert dap < labse < mexma
-    xtreme = {resolve(code).code.partition("_")[0] for code in TATOEBA_GROUPS["xtreme"]}
-    without = {resolve(code).code.partition("_")[0] for code in ("ara", "pes", "tgl")}
+    xtreme = {resolve_language(code).code.partition("_")[0] for code in TATOEBA_GROUPS["xtreme"]}
+    without = {resolve_language(code).code.partition("_")[0] for code in ("ara", "pes", "tgl")}
     assert {code.partition("_")[0] for code in dap} == xtreme - without

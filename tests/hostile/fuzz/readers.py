@@ -92,7 +92,7 @@ def read_model_settings(path: Path) -> None:
     Raises:
         InterlinguaError: the last one, after all were read.
     """
-    from interlingua.encoder.directories.model_directory import read_settings
+    from interlingua.encoder.directories.model_directory import read_model_settings
     from interlingua.errors import InterlinguaError
 
     content, folder = path.read_bytes(), path.parent
@@ -110,7 +110,7 @@ def read_model_settings(path: Path) -> None:
             (folder / other).write_text("{}" if other != "modules.json" else json.dumps(good))
         (folder / name).write_bytes(content)
         try:
-            read_settings(folder, 512)
+            read_model_settings(folder, 512)
         except InterlinguaError as error:
             raised = error
     if raised is not None:

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from interlingua.batches.masking import IGNORED, LabeledTokens, random_context
-from interlingua.batches.tokens import Place
+from interlingua.batches.tokens import BatchPosition
 from interlingua.encoder.encoder import Encoder
 from interlingua.methods.decoders.masked_decoders import MaskedDecoder
 from tests.encoder.naive import naive_embed, naive_layer
 
-PLACE = Place(seed=5, step=2, side="decoder a", first_row=3)
+PLACE = BatchPosition(seed=5, step=2, side="decoder a", first_row=3)
 
 
 def parts(encoder, random_batch, *, layers=1, skip):

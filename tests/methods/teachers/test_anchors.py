@@ -10,7 +10,7 @@ import torch
 
 from interlingua.batches.sentences import join
 from interlingua.errors import ConfigError
-from interlingua.methods.teachers.anchors import Anchors, is_matrix
+from interlingua.methods.teachers.anchors import Anchors, is_vector_file
 from interlingua.methods.teachers.frozen_teachers import ModelTeacher
 from interlingua.methods.teachers.teacher_bank import BankRequest
 from tests.methods.conftest import tiny_encoder, tiny_pairs
@@ -102,5 +102,5 @@ def test_a_vocabulary_that_loses_what_the_teacher_reads_is_an_error(tmp_path):
 
 
 def test_matrices_are_known_by_their_suffix():
-    assert is_matrix("vectors/muse.npy")
-    assert not is_matrix("models/npy")
+    assert is_vector_file("vectors/muse.npy")
+    assert not is_vector_file("models/npy")

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from interlingua.alignment.align import JOURNAL
+from interlingua.alignment.align import _JOURNAL
 from tests.mining.killed import run_script
 from tests.mining.test_align_job import bytes_of as bytes_of
 from tests.mining.test_align_job import counted as counted
@@ -37,10 +37,10 @@ def test_a_run_killed_at_three_points_ends_with_the_same_files(listed, counted):
     """In the second document's vectors, before the journal has it, and in the third one's texts."""
     for place, moment in (("encoder", 3), ("journal", 1), ("texts", 400)):
         assert run_script(KILLED, listed, place, moment) == -signal.SIGKILL, place
-    assert (listed / "killed" / JOURNAL).is_file()
+    assert (listed / "killed" / _JOURNAL).is_file()
     report = run(listed, "killed", encode=counted)
     assert len(counted.seen) < 6
-    assert not (listed / "killed" / JOURNAL).exists()
+    assert not (listed / "killed" / _JOURNAL).exists()
     straight = run(listed, "straight")
     assert bytes_of(listed, "killed") == bytes_of(listed, "straight")
     assert report.documents == 3

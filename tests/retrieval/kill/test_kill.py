@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from interlingua.encoder.encoder import Encoder
-from interlingua.retrieval.index_files import named_files, read_files
+from interlingua.retrieval.index_files import list_index_files, read_files
 from interlingua.retrieval.passage_index import PassageIndex
 from interlingua.retrieval.searcher import build_index
 from tests.retrieval.kill.killed_run import BEGIN, END, Point, perform, run
@@ -61,7 +61,7 @@ def built(model, tmp_path_factory):  # noqa: F811
 
 def texts_of(paths, index):
     """Id -> text of the passages in files, in their order."""
-    return {passage.id: passage.text for passage in read_files(named_files(paths, index))}
+    return {passage.id: passage.text for passage in read_files(list_index_files(paths, index))}
 
 
 def rows(index):

@@ -8,7 +8,7 @@ import torch
 from interlingua.retrieval.topk.bounds import Block, Frame
 from interlingua.retrieval.topk.exact import Neighbors
 from interlingua.retrieval.topk.lists import NeighborLists
-from interlingua.retrieval.topk.tiles import TilePlan, digest, neighbor_blocks
+from interlingua.retrieval.topk.tiles import TilePlan, neighbor_blocks, sides_digest
 
 
 def crowded(seed, n, m, d):
@@ -93,7 +93,7 @@ def read_neighbors(plan, folder):
 
 def small_plan(x, y, *, k=4, rows=50, columns=40):
     sizes = {"n": len(x), "m": len(y), "width": x.shape[1]}
-    return TilePlan(rows=rows, columns=columns, k=k, digest=digest(x, y), **sizes)
+    return TilePlan(rows=rows, columns=columns, k=k, digest=sides_digest(x, y), **sizes)
 
 
 def check(scanner_of, x, y, k, *, cut=None, frame=None):

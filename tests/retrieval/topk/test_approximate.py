@@ -52,7 +52,7 @@ def test_cells_grow_by_the_root_of_the_vectors(size, cells):
 
 @needs_faiss
 def test_with_little_effort_the_recall_is_what_is_missed(tmp_path, monkeypatch):
-    monkeypatch.setattr(approximate, "MEASURED", 5000)  # all
+    monkeypatch.setattr(approximate, "_MEASURED", 5000)  # all
     x, y = crowded(1, 2000, 1500, 24)
     said, found = search(x, y, tmp_path, "ivf", 2)
     shares = [

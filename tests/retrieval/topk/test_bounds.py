@@ -6,8 +6,8 @@ import torch
 
 from interlingua.retrieval.topk import bounds
 from interlingua.retrieval.topk.bounds import (
+    BlockPrecision,
     Frame,
-    Precision,
     dot_float32,
     dot_float64,
     lengths,
@@ -72,7 +72,7 @@ def test_no_bound_of_any_stage_is_passed_and_no_product_is_farther_off_than_the_
     parts += [view(torch.from_numpy(y), frame, of_x=False)]
     rounded = [(seen.rest / step).round() * step for seen in parts]
     own, other = (
-        Precision.of(seen, near, stages) for seen, near in zip(parts, rounded, strict=True)
+        BlockPrecision.of(seen, near, stages) for seen, near in zip(parts, rounded, strict=True)
     )
     true = x.astype(np.float64) @ y.T.astype(np.float64)
     for s, stage in enumerate(stages):
@@ -94,7 +94,7 @@ def test_no_bound_of_any_stage_is_passed_and_no_product_is_farther_off_than_the_
         np.testing.assert_array_equal(
             getattr(own.part(slice(3, 7)), field), getattr(own, field)[3:7]
         )
-    copied = Precision.empty(40, 3)
+    copied = BlockPrecision.empty(40, 3)
     copied.put(slice(0, 40), own)
     np.testing.assert_array_equal(copied.errors, own.errors)
 
@@ -130,7 +130,7 @@ def test_lengths_whose_squares_are_lost_are_no_nothing(size):
     x, _, frame = sides(3, shift=0.0)
     vectors = torch.from_numpy(x * np.float32(size))
     tiny = view(vectors, Frame(0 * frame.x, frame.y), of_x=True)
-    own = Precision.of(tiny, torch.zeros_like(tiny.rest), [5, 33])
+    own = BlockPrecision.of(tiny, torch.zeros_like(tiny.rest), [5, 33])
     assert (own.errors[:, -1] >= np.linalg.norm(x.astype(np.float64) * size, axis=1)).all()
     assert (own.tails[:, 0] >= np.linalg.norm(x[:, 5:].astype(np.float64) * size, axis=1)).all()
     assert (own.lengths > 0).all()
@@ -157,5 +157,5 @@ def test_a_pairs_value_is_the_same_wherever_it_stands(monkeypatch):
         sums.append(float(np.float32(lanes[0])))
     assert sums != [float(np.float32(sum(row))) for row in x.astype(np.float64).tolist()]
     for together in (1, 7, 1024):
-        monkeypatch.setattr(bounds, "PAIRS_AT_ONCE", together)
+        monkeypatch.setattr(bounds, "_PAIRS_AT_ONCE", together)
         assert dot_float64(x, y, np.arange(600), np.zeros(600, np.int64)).tolist() == sums

@@ -35,7 +35,7 @@ def test_tiles_and_blocks_decide_nothing(tile):
 
 
 def test_a_tile_of_equal_vectors_is_cut_until_it_fits(monkeypatch):
-    monkeypatch.setattr(device_scanner, "PAIRS_AT_ONCE", 5000)
+    monkeypatch.setattr(device_scanner, "_PAIRS_AT_ONCE", 5000)
     monkeypatch.setattr(device_scanner, "LEAST_TILE", 64)
     looked_at = []
     original = device_scanner.exact_products
@@ -78,4 +78,4 @@ def test_lists_that_know_similarities_but_no_neighbors_are_overwritten():
 def test_a_gpu_keeps_what_fits_into_half_of_its_memory(monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (10, 20))
     assert exact.kept_bytes(torch.device("cuda")) == 5
-    assert exact.kept_bytes(torch.device("cpu")) == exact.KEPT_BYTES
+    assert exact.kept_bytes(torch.device("cpu")) == exact._KEPT_BYTES

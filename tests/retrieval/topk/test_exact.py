@@ -105,7 +105,7 @@ def test_blocks_of_y_are_made_ready_once_where_they_fit(monkeypatch):
     )
     kept = mutual_topk(x, y, k=3, rows=30, columns=25)
     assert (read.count(90), read.count(50)) == (3, 2)
-    monkeypatch.setattr(exact, "KEPT_BYTES", 50 * 8 * 8 - 1)
+    monkeypatch.setattr(exact, "_KEPT_BYTES", 50 * 8 * 8 - 1)
     again = mutual_topk(x, y, k=3, rows=30, columns=25)
     assert (read.count(90), read.count(50)) == (6, 2 + 6)
     assert_equal(kept, again)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.kernels import VARIANTS
+from interlingua.kernels import KERNEL_VARIANTS
 from interlingua.retrieval.topk import kernel_scanner
 from interlingua.retrieval.topk.bounds import Frame
 from interlingua.retrieval.topk.exact import make_scanner, mutual_topk
@@ -22,7 +22,7 @@ from tests.retrieval.topk.scanners import (
 )
 
 
-@pytest.fixture(params=VARIANTS)
+@pytest.fixture(params=KERNEL_VARIANTS)
 def variant(use_variant, request):
     """Each variant of the kernel that this processor runs."""
     use_variant(request.param)
@@ -69,7 +69,7 @@ def test_the_kernel_is_taken_where_it_is_and_the_results_are_those_of_torch(monk
 
 @needs_kernel
 def test_a_thread_s_own_lists_hold_only_what_is_better_than_known(monkeypatch):
-    monkeypatch.setattr(kernel_scanner, "ROWS_AT_ONCE", 64)
+    monkeypatch.setattr(kernel_scanner, "_ROWS_AT_ONCE", 64)
     x, y = crowded(13, 256, 300, 24)
     joined, real = [], NeighborLists.join
 

@@ -38,8 +38,8 @@ class Instant(CompiledScanner):
 @pytest.fixture(autouse=True)
 def _measures(monkeypatch, tmp_path):
     """Nothing remembered, nothing named, and a cache folder of its own."""
-    monkeypatch.delenv(choice.VARIABLE)
-    monkeypatch.delenv(kernels.VARIABLE, raising=False)
+    monkeypatch.delenv(choice.EXECUTOR_VARIABLE)
+    monkeypatch.delenv(kernels.KERNELS_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(choice, "_MEASURED", {})
 
@@ -85,11 +85,11 @@ def test_a_small_search_has_no_trial(monkeypatch):
 @pytest.mark.parametrize(
     ("variable", "value", "expected"),
     [
-        (choice.VARIABLE, "first", "kernel"),
-        (choice.VARIABLE, "kernel", "kernel"),
-        (choice.VARIABLE, "torch", "torch"),
-        (kernels.VARIABLE, "the variant", "kernel"),
-        (kernels.VARIABLE, "0", "torch"),
+        (choice.EXECUTOR_VARIABLE, "first", "kernel"),
+        (choice.EXECUTOR_VARIABLE, "kernel", "kernel"),
+        (choice.EXECUTOR_VARIABLE, "torch", "torch"),
+        (kernels.KERNELS_VARIABLE, "the variant", "kernel"),
+        (kernels.KERNELS_VARIABLE, "0", "torch"),
     ],
 )
 def test_variables_decide_without_a_trial(monkeypatch, variable, value, expected):
@@ -97,17 +97,17 @@ def test_variables_decide_without_a_trial(monkeypatch, variable, value, expected
     if value == "the variant":
         value = kernels.variant("neighbors")
     monkeypatch.setenv(variable, value)
-    kernels.find.cache_clear()
+    kernels.find_library.cache_clear()
     try:
         assert choose_scanner(FRAME, TRIED_PAIRS) == expected
     finally:
-        kernels.find.cache_clear()
+        kernels.find_library.cache_clear()
 
 
 @needs_kernel
 def test_executors_for_encoding_alone_leave_the_trial(monkeypatch):
     monkeypatch.setattr(choice, "trial_rates", lambda trial: {"kernel": 1.0, "torch": 2.0})
-    monkeypatch.setenv(choice.VARIABLE, "onednn")
+    monkeypatch.setenv(choice.EXECUTOR_VARIABLE, "onednn")
     assert choose_scanner(FRAME, TRIED_PAIRS) == "torch"
 
 
@@ -150,13 +150,13 @@ def test_the_description_names_choices_and_every_rate(monkeypatch):
 @needs_kernel
 def test_the_description_names_the_variable_that_decides(monkeypatch):
     for value, expected in (("torch", "torch"), ("first", "kernel")):
-        monkeypatch.setenv(choice.VARIABLE, value)
+        monkeypatch.setenv(choice.EXECUTOR_VARIABLE, value)
         [line] = describe_choices()
-        assert f": {expected}, {choice.VARIABLE}" in line
-    monkeypatch.delenv(choice.VARIABLE)
-    monkeypatch.setenv(kernels.VARIABLE, kernels.variant("neighbors"))
+        assert f": {expected}, {choice.EXECUTOR_VARIABLE}" in line
+    monkeypatch.delenv(choice.EXECUTOR_VARIABLE)
+    monkeypatch.setenv(kernels.KERNELS_VARIABLE, kernels.variant("neighbors"))
     [line] = describe_choices()
-    assert f": kernel, {kernels.VARIABLE}" in line
+    assert f": kernel, {kernels.KERNELS_VARIABLE}" in line
     monkeypatch.setattr(CompiledScanner, "available", lambda: False)
     [line] = describe_choices()
     assert ": torch, no other one can" in line
@@ -172,8 +172,8 @@ def test_a_frame_with_axes_is_measured_with_axes(monkeypatch):
             super().__init__(frame)
 
     monkeypatch.setattr(scanner_choice, "SCANNERS", {"torch": Seen})
-    monkeypatch.setattr(scanner_choice, "ROWS", 16)
-    monkeypatch.setattr(scanner_choice, "COLUMNS", 16)
+    monkeypatch.setattr(scanner_choice, "_ROWS", 16)
+    monkeypatch.setattr(scanner_choice, "_COLUMNS", 16)
     axes = np.eye(16, dtype=np.float32)
     scanner_choice._trial(FRAME)
     scanner_choice._trial(Frame(FRAME.x, FRAME.y, axes))

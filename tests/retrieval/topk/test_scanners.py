@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.kernels import VARIANTS
+from interlingua.kernels import KERNEL_VARIANTS
 from interlingua.retrieval.topk import device_scanner, kernel_scanner, torch_scanner
 from interlingua.retrieval.topk.device_scanner import DeviceScanner
 from interlingua.retrieval.topk.kernel_scanner import CompiledScanner
@@ -35,7 +35,7 @@ WAYS = {
 }
 
 
-@pytest.fixture(params=[*WAYS, *VARIANTS])
+@pytest.fixture(params=[*WAYS, *KERNEL_VARIANTS])
 def scanner_of(use_variant, request):
     """A scanner, or a variant of the kernel that this processor runs, by its frame."""
     if request.param in WAYS:
@@ -49,9 +49,9 @@ def scanner_of(use_variant, request):
 @pytest.fixture
 def small_tiles(monkeypatch):
     """So that a side of some hundred vectors has several, and several threads work on it."""
-    monkeypatch.setattr(torch_scanner, "TILE_ROWS", 64)
-    monkeypatch.setattr(torch_scanner, "TILE_COLUMNS", 128)
-    monkeypatch.setattr(kernel_scanner, "ROWS_AT_ONCE", 32)
+    monkeypatch.setattr(torch_scanner, "_TILE_ROWS", 64)
+    monkeypatch.setattr(torch_scanner, "_TILE_COLUMNS", 128)
+    monkeypatch.setattr(kernel_scanner, "_ROWS_AT_ONCE", 32)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from interlingua.retrieval.topk.tiles import (
     join_shards,
     search_tiles,
 )
-from interlingua.retrieval.topk.torch_scanner import TILE_COLUMNS, TILE_ROWS
+from interlingua.retrieval.topk.torch_scanner import _TILE_COLUMNS, _TILE_ROWS
 from interlingua.storage.locks import exclusive
 from tests.progress_records import Recorded
 from tests.retrieval.topk.scanners import assert_equal, crowded, read_neighbors, small_plan
@@ -149,7 +149,7 @@ def test_memory_stays_within_the_plan(tmp_path):
     mapped = sum(path.stat().st_size for path in tmp_path.glob("*.npy"))
     # What a tile is worked on with comes on top: little in the compiled search, the products and
     # two masks in torch.
-    work = 3 * 4 * TILE_ROWS * TILE_COLUMNS if library("neighbors") is None else 16 * 2**20
+    work = 3 * 4 * _TILE_ROWS * _TILE_COLUMNS if library("neighbors") is None else 16 * 2**20
     assert grown < 24 * 2**20 + mapped + work
 
 

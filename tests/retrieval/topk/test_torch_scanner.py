@@ -24,8 +24,8 @@ def test_opposite_vectors_are_neighbors_too_where_there_are_no_better_ones():
 
 @pytest.mark.parametrize("rate", [1.0, 0.9])
 def test_as_many_stages_are_taken_as_the_vectors_ask_for(rate, monkeypatch):
-    monkeypatch.setattr(torch_scanner, "TILE_ROWS", 256)
-    monkeypatch.setattr(torch_scanner, "TILE_COLUMNS", 512)
+    monkeypatch.setattr(torch_scanner, "_TILE_ROWS", 256)
+    monkeypatch.setattr(torch_scanner, "_TILE_COLUMNS", 512)
     x, y = decaying(12, 1500, 6400, 256, rate)
     # float32 rounds less, so that fewer stages are enough
     scanner = TorchScanner(turned(x, y), dtype=torch.bfloat16)

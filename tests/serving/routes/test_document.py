@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.serving.routes.document import MARK
 
 
@@ -42,7 +42,7 @@ def test_all_languages_of_the_document_are_known(schemas):
     assert language["$ref"] == "#/components/schemas/Language"
     codes = schemas["Language"]["pattern"].removeprefix("^(").removesuffix(")$").split("|")
     assert {"deu_Latn", "de"} <= set(codes)
-    assert all(resolve(code) for code in codes)
+    assert all(resolve_language(code) for code in codes)
 
 
 def test_a_list_has_a_sentence_that_is_not_blank(schemas, client):

@@ -15,7 +15,7 @@ import pytest
 
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import InterlinguaError
-from interlingua.storage.workspace import RECORD
+from interlingua.storage.workspace import WORKSPACE_RECORD
 from tests.adapt.test_extend import done as done
 from tests.adapt.test_extend import place as place
 from tests.adapt.test_extend import run as run
@@ -71,7 +71,7 @@ def test_extend_killed_at_renames_ends_with_the_same_model(done, place):
 
 @pytest.mark.parametrize("step", ["start", "corpus", "replay", "model"])
 def test_extend_makes_good_every_damaged_step(done, place, step, caplog):
-    record = json.loads((place / "out" / RECORD).read_text())
+    record = json.loads((place / "out" / WORKSPACE_RECORD).read_text())
     name = min(record["steps"][step]["files"])
     path = place / "out" / step / name
     path.write_bytes(path.read_bytes()[:-1])
@@ -82,7 +82,7 @@ def test_extend_makes_good_every_damaged_step(done, place, step, caplog):
 
 
 def test_extend_refuses_a_damaged_record_in_one_line(done, place):
-    path = place / "out" / RECORD
+    path = place / "out" / WORKSPACE_RECORD
     content = path.read_bytes()
     for place_of_bit in range(0, len(content) - 1, 997):
         path.write_bytes(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from interlingua.training.config import train_config_from
-from interlingua.training.loop import train
-from tests.training.runs import newest, records, run_python, train_command
+from interlingua.training.config import load_train_config, train_config_from
+from interlingua.training.loop import run_training
+from tests.training.runs import digest, newest, records, run_python, train_command
 from tests.training.test_loop import _read as _read
 
 
@@ -26,7 +26,7 @@ def test_two_ranks_are_one_rank_on_the_whole_batch(tiny_table, tmp_path):
     run_python(*train_command(two, tmp_path / "two.toml"))
     tiny_table["run"] |= {"devices": 1, "micro_batch_size": 16, "output": str(tmp_path / "one")}
     one = train_config_from(tiny_table)
-    train(one, progress=False)
+    run_training(one, progress=False)
     for a, b in zip(
         records(one.run.output, "train"), records(two.run.output, "train"), strict=True
     ):
@@ -41,3 +41,28 @@ def test_two_ranks_are_one_rank_on_the_whole_batch(tiny_table, tmp_path):
     assert a.keys() == b.keys()
     for name in a:
         torch.testing.assert_close(b[name], a[name], rtol=1e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_two_ranks_that_timed_their_steps_make_the_run_that_is_given_them(
+    tiny_table, tmp_path, strategy
+):
+    """The bank, and with it the last layer, is made after the weights are sharded."""
+    tiny_table["encoder"] |= {"dense": True}
+    tiny_table["method"] = {"name": "anchor", "bank_size": 64, "bank_steps": 2}
+    del tiny_table["run"]["max_steps"]
+    tiny_table["run"] |= {
+        "devices": 2,
+        "strategy": strategy,
+        "budget_seconds": 4.0,
+        "logging_steps": 0.5,
+        "eval_steps": 0.5,
+        "save_steps": 0.5,
+        "output": str(tmp_path / "timed"),
+    }
+    timed = train_config_from(tiny_table)
+    run_python(*train_command(timed, tmp_path / "timed.toml"))
+    settled = load_train_config(timed.run.output / "config.toml")
+    given = settled.replace_run(output=tmp_path / "given")
+    run_python(*train_command(given, tmp_path / "given.toml"))
+    assert digest(timed.run.output) == digest(given.run.output)

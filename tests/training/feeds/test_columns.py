@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.training.feeds import columns
-from interlingua.training.feeds.columns import ColumnBuilder, token_column
+from interlingua.training.feeds import open_feeds
+from interlingua.training.feeds.open_feeds import ColumnBuilder, token_column
 from interlingua.vocabulary.vocabulary import Vocabulary
 
 TEXTS = ["en1 en2", "ru3", "de4 de5 de6", "en7", "ru8 ru9"] * 3
@@ -14,7 +14,7 @@ LANGUAGES = ["eng_Latn", "rus_Cyrl", "deu_Latn", "eng_Latn", "rus_Cyrl"] * 3
 
 @pytest.mark.parametrize("chunk", [1, 4, 100])
 def test_rows_are_the_texts_in_order(word_vocabulary, monkeypatch, chunk):
-    monkeypatch.setattr(columns, "CHUNK_TEXTS", chunk)
+    monkeypatch.setattr(open_feeds, "CHUNK_TEXTS", chunk)
     column = token_column(TEXTS, LANGUAGES, word_vocabulary, 2)
     batch = column.read(np.arange(len(TEXTS)))
     found = [ids.tolist() for ids in batch.input_ids.split_with_sizes(batch.lengths.tolist())]
@@ -36,7 +36,7 @@ def test_each_language_is_told_to_the_vocabulary(word_vocabulary, monkeypatch):
 
 
 def test_texts_are_not_kept(word_vocabulary, monkeypatch):
-    monkeypatch.setattr(columns, "CHUNK_TEXTS", 4)
+    monkeypatch.setattr(open_feeds, "CHUNK_TEXTS", 4)
     builder = ColumnBuilder(word_vocabulary, 9)
     assert [builder.add(text, code) for text, code in zip(TEXTS, LANGUAGES, strict=True)] == list(
         range(15)

@@ -7,7 +7,7 @@ import pytest
 from interlingua.corpus.cleaning.decontaminate import EvaluationKeys
 from interlingua.errors import DataError
 from interlingua.training.feeds.data_config import MonolingualConfig
-from interlingua.training.feeds.monolingual_feed import drawn_sentences, open_monolingual
+from interlingua.training.feeds.open_feeds import drawn_sentences, open_monolingual
 
 NOTHING = EvaluationKeys({})
 

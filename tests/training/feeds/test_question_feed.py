@@ -11,9 +11,8 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.training.build import build_objective
 from interlingua.training.config import train_config_from
 from interlingua.training.feeds.data_config import QuestionsConfig
-from interlingua.training.feeds.feeds import _open_questions, open_data
-from interlingua.training.feeds.question_feed import open_questions
-from interlingua.training.loop import train
+from interlingua.training.feeds.open_feeds import _open_questions, open_data, open_questions
+from interlingua.training.loop import run_training
 from interlingua.vocabulary.vocabulary import Vocabulary
 from tests.training.runs import records
 
@@ -281,7 +280,7 @@ def test_the_best_model_is_chosen_by_the_loss_of_questions_alone(file, tiny_tabl
         "greater_is_better": False,
     }
     config = train_config_from(tiny_table)
-    result = train(config, progress=False)
+    result = run_training(config, progress=False)
     measured = {row["step"]: row for row in records(config.run.output, "evaluation")}
     by_retrieval = min(measured, key=lambda step: measured[step]["valid_retrieval"])
     by_loss = min(measured, key=lambda step: measured[step]["valid_loss"])

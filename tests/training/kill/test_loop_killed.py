@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from interlingua.training.loop import train
+from interlingua.training.loop import run_training
 from tests.training.runs import digest, environment, losses, train_command
 
 
@@ -19,7 +19,7 @@ def test_kill_9_at_a_random_step(tiny_config, tmp_path):
     """
     length = {"max_steps": 40, "eval_steps": 20, "save_steps": 7}
     whole, config = tiny_config(**length, output=str(tmp_path / "whole")), tiny_config(**length)
-    train(whole, progress=False)
+    run_training(whole, progress=False)
     log, step = config.run.output / "metrics.jsonl", random.randint(1, 32)
     command = [sys.executable, *train_command(config, tmp_path / "run.toml")]
     process = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL)
@@ -27,6 +27,6 @@ def test_kill_9_at_a_random_step(tiny_config, tmp_path):
         time.sleep(0.002)
     process.kill()
     assert process.wait() == -signal.SIGKILL, f"it ended by itself before step {step}"
-    assert train(config, progress=False).step == 40
+    assert run_training(config, progress=False).step == 40
     assert digest(config.run.output) == digest(whole.run.output), f"killed at step {step}"
     assert losses(config.run.output) == losses(whole.run.output), f"killed at step {step}"

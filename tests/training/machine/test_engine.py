@@ -9,7 +9,7 @@ from torch import nn
 from interlingua.batches.sentences import join
 from interlingua.errors import ConfigError
 from interlingua.kernels import calls
-from interlingua.runtime.one_pass import switch
+from interlingua.runtime.fusion import switch
 from interlingua.training.config import RunConfig
 from interlingua.training.machine.engine import Engine, _shard, same_bytes_each_time
 from interlingua.training.machine.memory import TORCH_VARIABLES
@@ -213,11 +213,11 @@ def test_the_executor_of_a_run_is_its_own(monkeypatch):
     used = {}
     for executor in ("kernel", "torch", "auto"):
         with make(executor=executor):
-            used[executor] = calls.available(torch.ones(1))
+            used[executor] = calls.can_use_training_kernel(torch.ones(1))
     assert used == {"kernel": True, "torch": False, "auto": True}  # the variable is "first"
     with pytest.raises(KeyError), make(executor="torch"):
         raise KeyError
-    assert calls.available(torch.ones(1))
+    assert calls.can_use_training_kernel(torch.ones(1))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

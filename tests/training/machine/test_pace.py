@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.training.loop import train
-from interlingua.training.machine.pace import Pace
+from interlingua.training.budget import Pace
+from interlingua.training.loop import run_training
 from interlingua.training.result import Clock
 
 
@@ -42,7 +42,7 @@ def test_a_run_ends_with_its_budget_and_its_rate_has_decayed(tiny_config, monkey
     config = tiny_config(max_steps=400, budget_seconds=4.0, stop_at_budget=True, eval_steps=400)
     seconds = iter(range(10_000))
     monkeypatch.setattr(Clock, "seconds", property(lambda clock: next(seconds) / 10))
-    result = train(config, progress=False)
+    result = run_training(config, progress=False)
     assert 5 < result.step < 100
     assert result.best_step == result.step  # the last step was evaluated
     assert result.model is not None
@@ -81,4 +81,4 @@ def test_time_spent_on_measuring_counts_against_the_budget(tiny_config, monkeypa
     monkeypatch.setattr(Clock, "seconds", property(lambda clock: next(seconds) / 10))
     times = iter([0.0, 3.0])  # when the run began, and when its clock starts
     monkeypatch.setattr("interlingua.training.loop.time.perf_counter", lambda: next(times, 3.0))
-    assert 0 < train(config, progress=False).step < 10
+    assert 0 < run_training(config, progress=False).step < 10

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from interlingua.batches.sentences import sentence_keys
 from interlingua.encoder.encoder import Encoder
-from interlingua.training.loop import train
+from interlingua.training.loop import run_training
 from interlingua.training.optimization.dense_start import least_squares
 from tests.training.test_banks import config, parts, teacher  # noqa: F401 (a fixture)
 
@@ -60,7 +60,7 @@ def test_a_student_begins_near_its_teachers(config, tmp_path):  # noqa: F811
 
 
 def test_the_layer_is_trained_and_saved(config, tmp_path):  # noqa: F811
-    result = train(
+    result = run_training(
         config(encoder={"dense": True}, run={"output": str(tmp_path / "run")}), progress=False
     )
     (layer,) = Encoder.load(result.model).post_pooling.dense_layers

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from interlingua.training.checkpoint import TrainState, checkpoints_in
-from interlingua.training.loop import train
+from interlingua.training.loop import run_training
 from interlingua.training.optimization.loss_scale import GROWTH_STEPS, LossScale
 from tests.training.runs import losses, newest
 
@@ -74,7 +74,7 @@ def test_a_run_in_fp16_has_the_losses_of_fp32(tiny_config, tmp_path):
     found = {}
     for precision in ("fp32", "fp16"):
         config = tiny_config(precision=precision, output=str(tmp_path / precision))
-        train(config, progress=False)
+        run_training(config, progress=False)
         found[precision] = losses(config.run.output)
     assert found["fp16"] == pytest.approx(found["fp32"], rel=0.02)
     assert found["fp16"] != found["fp32"]
@@ -86,7 +86,7 @@ def test_a_run_that_skips_steps_is_repeated_by_a_resumed_one(tiny_config, tmp_pa
         "interlingua.training.loop.TrainState", partial(TrainState, loss_scale=large)
     )
     straight = tiny_config(precision="fp16", save_total_limit=9, output=str(tmp_path / "straight"))
-    train(straight, progress=False)
+    run_training(straight, progress=False)
     folders = checkpoints_in(straight.run.output / "checkpoints")
     states = [
         json.loads((folder / "state.json").read_text(encoding="utf-8"))["state"]
@@ -95,6 +95,6 @@ def test_a_run_that_skips_steps_is_repeated_by_a_resumed_one(tiny_config, tmp_pa
     assert states[0]["loss_scale"] == large / 2**4  # none of the first four steps was made
     assert states[-1]["loss_scale"] < large / 2**4
     resumed = tiny_config(precision="fp16", output=str(tmp_path / "resumed"))
-    train(resumed, resume=folders[1], progress=False)
+    run_training(resumed, resume=folders[1], progress=False)
     ends = [folders[-1], newest(resumed.run.output)]
     assert len({(folder / "model.safetensors").read_bytes() for folder in ends}) == 1

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from interlingua.training.checkpoint import TrainState, load_checkpoint, save_checkpoint
 from interlingua.training.config import OptimizerConfig
 from interlingua.training.optimization.optim import build_optimizer, set_learning_rate
-from interlingua.training.optimization.row_adamw import MOST_ROWS, RowAdamW
+from interlingua.training.optimization.row_adamw import _MOST_ROWS, RowAdamW
 
 WORDS = 4000
 
@@ -116,7 +116,7 @@ def test_most_of_a_table_is_gone_through_in_order(monkeypatch):
             net(torch.arange(100 * number, 100 * number + 100)).backward()
             optimizer.step()
             optimizer.zero_grad()
-    assert 20 + 3 * 100 < MOST_ROWS * WORDS < 8 * 100
+    assert 20 + 3 * 100 < _MOST_ROWS * WORDS < 8 * 100
     assert 5 <= len(made) < 10
     assert_same(by_rows, whole)
 

@@ -11,7 +11,7 @@ import torch
 
 from interlingua.encoder.encoder import Encoder
 from interlingua.training.config import train_config_from
-from interlingua.training.loop import train
+from interlingua.training.loop import run_training
 from interlingua.training.optimization.term_gradients import TermGradients
 from tests.methods.harness import optimizer_of, tiny_batch, tiny_objective
 from tests.methods.test_every_method import CASES, NAMES, digest
@@ -81,9 +81,9 @@ def test_training_ends_with_the_same_bytes(method, engine):
 
 def test_a_run_records_them_and_is_the_same_run(tiny_config, tmp_path, monkeypatch):
     runs = {name: tiny_config(output=str(tmp_path / name)) for name in ("with", "without")}
-    train(runs["with"], progress=False)
+    run_training(runs["with"], progress=False)
     monkeypatch.setattr(TermGradients, "measure", lambda *_: {})
-    train(runs["without"], progress=False)
+    run_training(runs["without"], progress=False)
     assert run_digest(runs["with"].run.output) == run_digest(runs["without"].run.output)
     evaluations = records(runs["with"].run.output, "evaluation")
     assert len(evaluations) == 2
@@ -169,7 +169,7 @@ def test_terms_of_a_method_without_weights_get_a_factor(engine):
 def test_a_run_with_a_weight_that_is_too_small_warns(tiny_table, capsys):
     tiny_table["method"]["xtr_weight"] = 1e-9
     tiny_table["run"] |= {"max_steps": 2, "eval_steps": 1}
-    train(train_config_from(tiny_table), progress=False)
+    run_training(train_config_from(tiny_table), progress=False)
     warned = [line for line in capsys.readouterr().err.splitlines() if "hardly trains" in line]
     assert len(warned) == 1
     assert "term xtr" in warned[0]
@@ -179,11 +179,11 @@ def test_a_student_that_starts_as_its_teacher_is_not_warned_of(
     tiny_table, tiny_config, tmp_path, capsys
 ):
     config = tiny_config()
-    train(config, progress=False)
+    run_training(config, progress=False)
     capsys.readouterr()
     start = config.run.output / "model"
     tiny_table["method"] = {"name": "distill", "teacher": str(start)}
     tiny_table["encoder"] = {"path": str(start)}
     tiny_table["run"] |= {"max_steps": 3, "eval_steps": 3, "output": str(tmp_path / "student")}
-    train(train_config_from(tiny_table), progress=False)
+    run_training(train_config_from(tiny_table), progress=False)
     assert "hardly trains" not in capsys.readouterr().err

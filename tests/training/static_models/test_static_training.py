@@ -13,7 +13,7 @@ from interlingua.training.static_models import static_training as module
 from interlingua.training.static_models.static_training import (
     RECIPE,
     WithPrompt,
-    static_config,
+    static_run_config,
     train_static,
     usual_prompt,
 )
@@ -83,7 +83,7 @@ def test_width_and_config(teacher, prepared, tmp_path):
         teacher, prepared, tmp_path, dim=5, overrides=(*SHORT, "run.max_steps=2"), progress=False
     )
     assert Encoder.load(result.model).dim == 5
-    config = static_config(
+    config = static_run_config(
         tmp_path / "start", prepared, tmp_path / "x", overrides=("run.num_train_epochs=2",)
     )
     assert config.run.num_train_epochs == 2
@@ -91,13 +91,15 @@ def test_width_and_config(teacher, prepared, tmp_path):
     assert config.method.options.exclude_repeats
     assert config.run.global_batch_size == RECIPE["run"]["global_batch_size"]
     assert (
-        static_config(tmp_path, prepared, tmp_path / "x", retrieval=False).run.metric_for_best_model
+        static_run_config(
+            tmp_path, prepared, tmp_path / "x", retrieval=False
+        ).run.metric_for_best_model
         == "valid_loss"
     )
     with pytest.raises(ConfigError, match=r"--set run: expected SECTION\.KEY=VALUE"):
-        static_config(tmp_path, prepared, tmp_path / "x", overrides=("run=3",))
+        static_run_config(tmp_path, prepared, tmp_path / "x", overrides=("run=3",))
     with pytest.raises(ConfigError, match="temperatur"):
-        static_config(tmp_path, prepared, tmp_path / "x", overrides=("method.temperatur=3",))
+        static_run_config(tmp_path, prepared, tmp_path / "x", overrides=("method.temperatur=3",))
 
 
 def test_the_teacher_reads_with_its_usual_prompt(teacher):

@@ -11,7 +11,7 @@ from interlingua.config.registry import BACKENDS, CHECKS, DEFAULT_MODEL
 from interlingua.errors import CheckpointError
 from interlingua.verbs.evaluate import MeasuredModelOptions
 from interlingua.verbs.mine import MineOptions
-from interlingua.verbs.parts.shared_options import ModelOptions, as_path, joined, overridden
+from interlingua.verbs.parts.shared_options import ModelOptions, as_path, join_names, overridden
 from interlingua.verbs.score import ScoreOptions, score
 
 
@@ -40,7 +40,7 @@ def test_names_come_with_commas_or_as_a_list(names, expected):
     ],
 )
 def test_limits_come_as_text_or_as_a_mapping(names, expected):
-    assert joined(names) == expected
+    assert join_names(names) == expected
 
 
 def test_overrides_leave_the_tables_of_any_kind_as_they_are():

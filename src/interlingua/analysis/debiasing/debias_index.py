@@ -25,7 +25,7 @@ from interlingua.analysis.debiasing.debias import (
 )
 from interlingua.analysis.debiasing.debias_fit import FittedMap
 from interlingua.corpus.samples.reservoir import reservoir
-from interlingua.encoder.encode import collect
+from interlingua.encoder.encode import collect_vectors
 from interlingua.encoder.language_maps.affine_maps import LanguageMap
 from interlingua.encoder.language_maps.language_map_files import MAP_FILE, read_map, write_map
 from interlingua.encoder.texts import checked_texts
@@ -38,7 +38,7 @@ from interlingua.storage.formats import DEBIAS
 from interlingua.storage.record import holds_record, write_record
 
 VECTORS_FILE = "vectors.npy"
-BLOCK_ROWS = 65_536
+_BLOCK_ROWS = 65_536
 
 
 def debias_index(
@@ -83,7 +83,9 @@ def debias_index(
         report = DebiasReport(output=Path(output), fitted=fitted, languages=found.languages)
     # In blocks to the disk: neither the vectors nor the mapped ones are ever whole in memory.
     with atomic_directory(output, overwrite=overwrite, ours=_is_ours) as folder:
-        collect(_mapped(table, found, languages, progress), table.shape[1], folder / VECTORS_FILE)
+        collect_vectors(
+            _mapped(table, found, languages, progress), table.shape[1], folder / VECTORS_FILE
+        )
         write_map(found, folder / MAP_FILE)
         record: dict[str, Any] = {"vectors": str(vectors), "map": None}
         if language_map is not None:
@@ -206,17 +208,17 @@ def _mapped(
     languages: Sequence[str] | None,
     progress: Progress,
 ) -> Iterator[Float32[ndarray, "b d"]]:
-    """The mapped vectors in blocks of ``BLOCK_ROWS``, of length 1."""
+    """The mapped vectors in blocks of ``_BLOCK_ROWS``, of length 1."""
     progress.start(len(table), "vectors", "mapping vectors")
-    for start in range(0, len(table), BLOCK_ROWS):
-        block = np.asarray(table[start : start + BLOCK_ROWS], dtype=np.float32)
+    for start in range(0, len(table), _BLOCK_ROWS):
+        block = np.asarray(table[start : start + _BLOCK_ROWS], dtype=np.float32)
         # NaN would pass through the map without a sign of it.
         if not np.isfinite(block).all():
             row = int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
             raise DataError(f"vector {start + row + 1:,} is not finite; embed its text again")
         codes = None
         if languages is not None:
-            codes = languages[start : start + BLOCK_ROWS]
+            codes = languages[start : start + _BLOCK_ROWS]
         yield language_map.apply(normalize_rows(block), codes)
         progress.advance(len(block))
 

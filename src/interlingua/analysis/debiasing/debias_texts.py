@@ -25,7 +25,7 @@ from jaxtyping import Int64
 from numpy import ndarray
 
 from interlingua.analysis.debiasing.grouped_pool import join_groups
-from interlingua.batches.records import TokenStore
+from interlingua.batches.token_store import TokenStore
 from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.corpus.formats.evaluation_sets import (
     PairFile,
@@ -41,7 +41,7 @@ from interlingua.evaluation.data.folders import full_code
 from interlingua.storage.files import open_text, stem_and_suffix
 from interlingua.vocabulary.vocabulary import Vocabulary
 
-Group = tuple[tuple[str, str], ...]
+TranslationGroup = tuple[tuple[str, str], ...]
 """Language and text of sentences that mean the same."""
 
 
@@ -127,7 +127,9 @@ def read_language_texts(
     )
 
 
-def _groups_of(path: Path, sentences: int, seed: int, column: str | None) -> Iterator[Group]:
+def _groups_of(
+    path: Path, sentences: int, seed: int, column: str | None
+) -> Iterator[TranslationGroup]:
     """A draw of one source's groups."""
     path = path.expanduser()
     if not path.is_dir():
@@ -147,19 +149,21 @@ def _groups_of(path: Path, sentences: int, seed: int, column: str | None) -> Ite
     )
 
 
-def _of_pairs(file: PairFile) -> Iterator[Group]:
+def _of_pairs(file: PairFile) -> Iterator[TranslationGroup]:
     for source, target in zip(*read_pair_file(file), strict=True):
         yield (full_code(file.source_language), source), (full_code(file.target_language), target)
 
 
-def _of_file(path: Path, sentences: int, seed: int, column: str | None) -> Iterator[Group]:
+def _of_file(
+    path: Path, sentences: int, seed: int, column: str | None
+) -> Iterator[TranslationGroup]:
     # The option is for tables; the other files among the sources have no columns.
     named = None
     if is_table(path):
         named = column
     # A table without a column of sentences is one of pairs.
     is_table_of_one = named is not None or has_sentences(path, language=find_language(path))
-    groups: Iterator[Group]
+    groups: Iterator[TranslationGroup]
     if is_table_of_one or stem_and_suffix(path)[1] == ".txt":
         language = language_of(path, column=named)
         groups = (((language, text),) for text in read_sentences(path, column=named))
@@ -169,7 +173,7 @@ def _of_file(path: Path, sentences: int, seed: int, column: str | None) -> Itera
     return _drawn(groups, sentences, seed)
 
 
-def _of_languages(files: dict[str, Path], sentences: int, seed: int) -> Iterator[Group]:
+def _of_languages(files: dict[str, Path], sentences: int, seed: int) -> Iterator[TranslationGroup]:
     """Files of one language each.
 
     Lines of equal numbers make a group where all files have equally many.
@@ -192,7 +196,7 @@ def _all_lines(file: Path) -> list[str]:
         return [line.strip() for line in lines]
 
 
-def _of_corpus(folder: Path, sentences: int, seed: int) -> Iterator[Group]:
+def _of_corpus(folder: Path, sentences: int, seed: int) -> Iterator[TranslationGroup]:
     """Training pairs of a prepared corpus, read back from their tokens."""
     store = TokenStore.open(folder / "train")
     vocabulary = Vocabulary.load(folder / "vocabulary")
@@ -207,5 +211,7 @@ def _of_corpus(folder: Path, sentences: int, seed: int) -> Iterator[Group]:
                 yield (source, first), (target, second)
 
 
-def _drawn(groups: Iterable[Group], sentences: int, seed: int) -> Iterator[Group]:
+def _drawn(
+    groups: Iterable[TranslationGroup], sentences: int, seed: int
+) -> Iterator[TranslationGroup]:
     return iter(reservoir(groups, sentences, seed=seed))

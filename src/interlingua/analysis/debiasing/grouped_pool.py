@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
-BLOCK = 1024
+_BLOCK = 1024
 """Queries to hold the similarities of at a time."""
 
 
@@ -68,8 +68,8 @@ def measure_pool(
     found_mixed = np.zeros((count, count))
     counts = np.zeros((count, count))
     same = 0
-    for start in range(0, len(vectors), BLOCK):
-        similarities = vectors[start : start + BLOCK] @ vectors.T
+    for start in range(0, len(vectors), _BLOCK):
+        similarities = vectors[start : start + _BLOCK] @ vectors.T
         for row, scores in enumerate(similarities):
             query = start + row
             own_language = languages[query]

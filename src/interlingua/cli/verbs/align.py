@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from interlingua.cli.options import command
+from interlingua.cli.options import make_command
 from interlingua.errors import InterlinguaError
-from interlingua.runtime.progress import shown
+from interlingua.runtime.progress import make_progress
 from interlingua.verbs.align import AlignOptions, run_align
 
 
-@command(AlignOptions, quiet="No progress bar and no closing lines.")
+@make_command(AlignOptions, quiet="No progress bar and no closing lines.")
 def align(options: AlignOptions, quiet: bool) -> None:
     """Link the sentences of two documents that are translations of each other."""
-    with shown(quiet) as progress:
+    with make_progress(quiet) as progress:
         found = run_align(options, progress, sys.stdout)
     for line in found.report.lines(quiet=quiet):
         print(line, file=sys.stderr)

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 from interlingua.cli.common import resumable
-from interlingua.cli.options import command
-from interlingua.runtime.progress import shown
-from interlingua.verbs.analyse import AnalyseOptions, analyses_of, write_page
+from interlingua.cli.options import make_command
+from interlingua.runtime.progress import make_progress
+from interlingua.verbs.analyse import AnalyseOptions, analyses_of, write_models_page
 
 
-@command(AnalyseOptions, quiet="Only the tables.")
+@make_command(AnalyseOptions, quiet="Only the tables.")
 def analyse(options: AnalyseOptions, quiet: bool) -> None:
     """Say why an encoder is as good as it is: tables, JSON files and one page."""
     from rich.console import Console
@@ -21,11 +21,11 @@ def analyse(options: AnalyseOptions, quiet: bool) -> None:
     output = Path(options.output or ".")
     found = []
     for one in analyses_of(options):
-        with shown(quiet) as progress, resumable(one.keeps_vectors, output, options.cache):
+        with make_progress(quiet) as progress, resumable(one.keeps_vectors, output, options.cache):
             found.append(one.run(progress))
     # Wide where no terminal says how wide it is, as in a file.
     console = Console(width=None if os.isatty(1) else 160)
-    for table in tables.terminal_tables(found):
+    for table in tables.analysis_terminal_tables(found):
         console.print(table)
     analyses = [analysis for of_model in found for analysis in of_model]
     # Each note once, though it may hold for both models.
@@ -34,4 +34,4 @@ def analyse(options: AnalyseOptions, quiet: bool) -> None:
         print(f"note: {note}")
     for analysis in analyses:
         print(f"written: {record.analysis_path(analysis, output)}")
-    print(f"written: {write_page(options, found).page}")
+    print(f"written: {write_models_page(options, found).page}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interlingua.cli.options import command
+from interlingua.cli.options import make_command
 from interlingua.report.tables import Table
 from interlingua.verbs.average import AverageOptions, run_average
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from interlingua.adapt.average import AverageResult, GridPoint
 
 
-@command(AverageOptions, quiet="Only where the model is.")
+@make_command(AverageOptions, quiet="Only where the model is.")
 def average(options: AverageOptions, quiet: bool) -> None:
     """Average the weights of models, by given shares or by the best ones on development data."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from interlingua.cli.options import command
-from interlingua.runtime.progress import shown
+from interlingua.cli.options import make_command
+from interlingua.runtime.progress import make_progress
 from interlingua.verbs.calibrate import CalibrateOptions, run_calibrate
 
 
-@command(CalibrateOptions)
+@make_command(CalibrateOptions)
 def calibrate(options: CalibrateOptions, quiet: bool) -> None:
     """Learn what a mining score is worth: the probability that a pair is a translation."""
-    with shown(quiet) as progress:
+    with make_progress(quiet) as progress:
         result = run_calibrate(options, progress)
     print("\n".join(result.lines))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from interlingua.cli.options import command
-from interlingua.runtime.progress import shown
+from interlingua.cli.options import make_command
+from interlingua.runtime.progress import make_progress
 from interlingua.verbs.compare import CompareOptions, run_compare
 
 
-@command(CompareOptions)
+@make_command(CompareOptions)
 def compare(options: CompareOptions, quiet: bool) -> None:
     """Print or write tables of results, or one HTML page of everything."""
-    with shown(quiet) as progress:
+    with make_progress(quiet) as progress:
         found = run_compare(options, progress)
     if found.output is None:
         print(found.text, end="")

@@ -6,30 +6,30 @@ import math
 import sys
 from typing import TYPE_CHECKING, cast
 
-from interlingua.cli.options import command
+from interlingua.cli.options import make_command
 from interlingua.report.tables import Table
-from interlingua.runtime.progress import shown
+from interlingua.runtime.progress import make_progress
 from interlingua.verbs.debias import DebiasSettings, run_debias
 
 if TYPE_CHECKING:
     from interlingua.analysis.debiasing.debias import DebiasReport
 
 
-@command(DebiasSettings, quiet="Only the table.")
+@make_command(DebiasSettings, quiet="Only the table.")
 def debias(options: DebiasSettings, quiet: bool) -> None:
     """Write the model with a map that takes the language out of its vectors.
 
     Prints the panel before and after.
     """
-    with shown(quiet) as progress:
+    with make_progress(quiet) as progress:
         report = run_debias(options, progress)
     if report is not None:
         # The command line gives files, of which a report comes.
-        print(table(cast("DebiasReport", report)))
+        print(debias_table(cast("DebiasReport", report)))
     print(f"written: {options.output}", file=sys.stderr)
 
 
-def table(report: DebiasReport) -> str:
+def debias_table(report: DebiasReport) -> str:
     """The panel before and after, as lines of text."""
     from interlingua.analysis.debiasing.debias import panel_values
 

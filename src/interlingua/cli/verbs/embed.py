@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from interlingua.cli.options import command
-from interlingua.runtime.progress import shown
+from interlingua.cli.options import make_command
+from interlingua.runtime.progress import make_progress
 from interlingua.verbs.embed import EmbedOptions, run_embed
 
 
-@command(EmbedOptions, quiet="No progress bar and no closing line.")
+@make_command(EmbedOptions, quiet="No progress bar and no closing line.")
 def embed(options: EmbedOptions, quiet: bool) -> None:
     """Write one vector per line of FILE; memory stays bounded whatever its length."""
-    with shown(quiet) as progress:
+    with make_progress(quiet) as progress:
         lines = run_embed(options, progress)
     if quiet:
         lines = lines[1:]  # what was cut is always printed

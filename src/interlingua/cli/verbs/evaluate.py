@@ -7,18 +7,21 @@ import sys
 from pathlib import Path
 
 from interlingua.cli.common import resumable
-from interlingua.cli.options import command
-from interlingua.runtime.progress import shown
+from interlingua.cli.options import make_command
+from interlingua.runtime.progress import make_progress
 from interlingua.verbs.evaluate import Evaluated, EvaluateOptions, Evaluation
 
 
-@command(EvaluateOptions, quiet="Only the tables.")
+@make_command(EvaluateOptions, quiet="Only the tables.")
 def evaluate(options: EvaluateOptions, quiet: bool) -> None:
     """Run the tasks, print their tables and write their result files."""
     output = Path(options.output or ".")
     # Before the bar begins, so that a mistake shows alone.
     evaluation = Evaluation.of(options)
-    with shown(quiet) as progress, resumable(evaluation.keeps_vectors, output, options.cache):
+    with (
+        make_progress(quiet) as progress,
+        resumable(evaluation.keeps_vectors, output, options.cache),
+    ):
         found = evaluation.run(progress)
     if options.shard is not None:
         print(
@@ -37,7 +40,7 @@ def _show(found: Evaluated, output: Path) -> None:
     # Wide where no terminal says how wide it is, as in a file.
     width = None if os.isatty(1) else 160
     for result in found:
-        for table in rendering.terminal_tables(result):
+        for table in rendering.result_terminal_tables(result):
             Console(width=width).print(table)
         for note in result.notes:
             print(f"note: {note}")

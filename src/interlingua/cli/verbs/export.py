@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interlingua.cli.options import command
+from interlingua.cli.options import make_command
 from interlingua.verbs.export import ExportOptions, run_export
 
 if TYPE_CHECKING:
     from interlingua.exporters.verify import Verification
 
 
-@command(ExportOptions, quiet=None)
+@make_command(ExportOptions, quiet=None)
 def export(options: ExportOptions, quiet: bool) -> None:
     """Write a model for other libraries, and check that its vectors stay."""
     done = run_export(options, _print_verification)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from interlingua.adapt.settings import ExtendSettings
-from interlingua.cli.options import command
+from interlingua.cli.options import make_command
 from interlingua.report.tables import Table
 from interlingua.verbs.extend import run_extend
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from interlingua.adapt.extend import ExtendResult
 
 
-@command(ExtendSettings, quiet="No progress; the tables alone.")
+@make_command(ExtendSettings, quiet="No progress; the tables alone.")
 def extend(options: ExtendSettings, quiet: bool) -> None:
     """Teach a model another language, and print what it gained and what the others lost."""
     result = run_extend(options, progress=not quiet)
-    for line in table(result):
+    for line in extension_table(result):
         print(line)
 
 
-def table(result: ExtendResult) -> Iterator[str]:
+def extension_table(result: ExtendResult) -> Iterator[str]:
     """The vocabulary, the new language's sets, the forgetting check, and where the model is."""
     cut = result.vocabulary
     yield (

@@ -6,10 +6,10 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from interlingua.cli.options import command
+from interlingua.cli.options import make_command
 from interlingua.cli.verbs.search import shortened
 from interlingua.errors import count_of
-from interlingua.runtime.progress import shown
+from interlingua.runtime.progress import make_progress
 from interlingua.storage.json_text import parse_json
 from interlingua.verbs.index import READING, IndexOptions, run_index
 
@@ -27,14 +27,14 @@ EPILOG = (
 )
 
 
-@command(
+@make_command(
     IndexOptions,
     quiet="No progress bar and no closing line.",
     json="info, list: write JSON, a line for each passage.",
 )
 def index(options: IndexOptions, quiet: bool, as_json: bool) -> None:
     """Passages with their vectors on disk, to be searched by interlingua search."""
-    with shown(quiet or options.action not in ("build", "add")) as progress:
+    with make_progress(quiet or options.action not in ("build", "add")) as progress:
         found = run_index(options, progress)
     line_of = _line
     if as_json:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from interlingua.cli.options import command
+from interlingua.cli.options import make_command
 from interlingua.verbs.info import InfoOptions, run_info
 
 
-@command(InfoOptions, quiet=None)
+@make_command(InfoOptions, quiet=None)
 def info(options: InfoOptions, _: bool) -> None:
     """Say what this machine has, and how it encodes with a model."""
     for line in run_info(options).lines:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from interlingua.cli.options import command
-from interlingua.runtime.progress import shown
+from interlingua.cli.options import make_command
+from interlingua.runtime.progress import make_progress
 from interlingua.verbs.mine import MineOptions, run_mine
 
 
-@command(MineOptions)
+@make_command(MineOptions)
 def mine(options: MineOptions, quiet: bool) -> None:
     """Find translations in two texts; a run that was stopped goes on where it was."""
-    with shown(quiet or options.plan) as progress:
+    with make_progress(quiet or options.plan) as progress:
         result = run_mine(options, progress)
     print("\n".join(result.lines))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from interlingua.cli.options import command
+from interlingua.cli.options import make_command
 from interlingua.verbs.quickstart import QuickstartOptions, run_quickstart
 
 
-@command(QuickstartOptions, quiet=None)
+@make_command(QuickstartOptions, quiet=None)
 def quickstart(options: QuickstartOptions, quiet: bool) -> None:
     """Collect translations, train an encoder on them, measure it and show what it can do."""
     run_quickstart(options)

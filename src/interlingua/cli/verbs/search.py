@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from interlingua.cli.options import command
+from interlingua.cli.options import make_command
 from interlingua.retrieval.ranking import hit_record
 from interlingua.verbs.search import SearchOptions, rankings
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from interlingua.retrieval.ranking import LanguageShare
     from interlingua.retrieval.searcher import Ranking
 
-SHOWN_CHARACTERS = 160
+_SHOWN_CHARACTERS = 160
 """Of a passage, on a terminal's line."""
 
 
-@command(
+@make_command(
     SearchOptions,
     quiet="No report of the languages found.",
     json="Write JSON, a line for each question.",
@@ -49,9 +49,9 @@ def _record(question: str, ranking: Ranking) -> dict[str, Any]:
 def shortened(title: str, text: str) -> str:
     """Return a passage in one line of a terminal."""
     text = " ".join(f"{title}: {text}".removeprefix(": ").split())
-    if len(text) <= SHOWN_CHARACTERS:
+    if len(text) <= _SHOWN_CHARACTERS:
         return text
-    return f"{text[:SHOWN_CHARACTERS]}..."
+    return f"{text[:_SHOWN_CHARACTERS]}..."
 
 
 def _share_line(shares: list[LanguageShare]) -> str:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import os
 
-from interlingua.cli.options import command
+from interlingua.cli.options import make_command
 from interlingua.errors import ConfigError
 from interlingua.verbs.serve import ServeOptions, run_serve
 
-PREFIX = "INTERLINGUA_SERVE_"
+_PREFIX = "INTERLINGUA_SERVE_"
 """Of the environment variables."""
 
 
-@command(ServeOptions, quiet=None, variables=PREFIX)
+@make_command(ServeOptions, quiet=None, variables=_PREFIX)
 def serve(options: ServeOptions, _: bool) -> None:
     """Answers embedding requests over HTTP.
 
     The protocols are OpenAI's and text-embeddings-inference's, and there is a page at /.
     """
     # The parser of options would take it for unset.
-    if os.environ.get(f"{PREFIX}API_KEY") == "":
+    if os.environ.get(f"{_PREFIX}API_KEY") == "":
         raise ConfigError(
-            f"{PREFIX}API_KEY is empty, which would admit everyone; give a key, or unset the"
+            f"{_PREFIX}API_KEY is empty, which would admit everyone; give a key, or unset the"
             " variable"
         )
     run_serve(options)

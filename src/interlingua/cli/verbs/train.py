@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from interlingua.cli.options import command
+from interlingua.cli.options import make_command
 from interlingua.cli.train_help import EPILOG as EPILOG
 from interlingua.errors import InterlinguaError
 from interlingua.verbs.train import TrainOptions, run_train
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from interlingua.training.result import TrainResult
 
 
-@command(TrainOptions, quiet="No progress, no summary; warnings still show.")
+@make_command(TrainOptions, quiet="No progress, no summary; warnings still show.")
 def train(options: TrainOptions, quiet: bool) -> None:
     """Train, save checkpoints on the way, and write RUN/model and RUN/best.
 

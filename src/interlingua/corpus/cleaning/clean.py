@@ -33,7 +33,7 @@ from interlingua.corpus.cleaning.scripts import letter_widths, script_numbers, s
 from interlingua.corpus.formats.bitext import TextPair
 from interlingua.errors import ConfigError
 
-RULES = (
+_RULES = (
     "empty", "no_letters", "identical", "too_short", "too_long", "length_ratio", "wrong_script",
     "wrong_language",
 )  # fmt: skip
@@ -105,7 +105,7 @@ class Cleaner:
 
     def __init__(self, config: CleanConfig) -> None:
         self.config = config
-        self.counts = dict.fromkeys(RULES, 0)
+        self.counts = dict.fromkeys(_RULES, 0)
         self._wrong_language: Callable[[str, str], bool] | None = None
         if self.config.identify_languages:
             from interlingua.corpus.cleaning.identify import LanguageCheck
@@ -201,7 +201,7 @@ def _expected(
     """Mark the code points that are in the script of their text's language."""
     known = list(dict.fromkeys(text_languages))
     # Row = language, column = script number: whether the language is written in the script.
-    table = np.stack([scripts_of(languages.resolve(code).code) for code in known])
+    table = np.stack([scripts_of(languages.resolve_language(code).code) for code in known])
     found: Bool[ndarray, " c"]
     if len(known) == 1:  # the common case needs no row number per code point
         found = table[0, numbers]

@@ -44,7 +44,7 @@ def join_lines(texts: Sequence[str]) -> str:
     return joined + "\n"
 
 
-def encode(joined: str) -> UInt32[ndarray, " c"]:
+def encode_codepoints(joined: str) -> UInt32[ndarray, " c"]:
     """Turn a string into its code points; lone surrogates pass through."""
     return np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.dtype("<u4"))
 
@@ -54,7 +54,7 @@ def decode(codes: UInt32[ndarray, " c"]) -> str:
     return codes.astype("<u4", copy=False).tobytes().decode("utf-32-le", "surrogatepass")
 
 
-def segment(codes: UInt32[ndarray, " c"]) -> CodePoints:
+def find_text_bounds(codes: UInt32[ndarray, " c"]) -> CodePoints:
     """Find the texts in code points that end with a separator."""
     ends = np.flatnonzero(codes == SEPARATOR)
     starts = np.empty_like(ends)

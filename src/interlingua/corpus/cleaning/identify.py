@@ -57,7 +57,7 @@ class LanguageCheck:
 
         Languages (and scripts of a language) the identifier does not know always pass.
         """
-        expected = self._label(languages.resolve(language))
+        expected = self._label(languages.resolve_language(language))
         if expected is None:
             return False
         found, probability = self._identifier.classify(text)
@@ -69,7 +69,7 @@ class LanguageCheck:
     def _label(self, language: languages.Language) -> str | None:
         # The identifier knows a language in its usual script only, and not, say, Arabic in Latin
         # letters. Of Chinese it knows both scripts.
-        usual_script = languages.resolve(language.iso3).script
+        usual_script = languages.resolve_language(language.iso3).script
         scripts = {language.script, usual_script}
         if len(scripts) > 1 and scripts != {"Hans", "Hant"}:
             return None

@@ -22,10 +22,10 @@ from interlingua.corpus.cleaning.codepoints import (
     PLANES,
     SEPARATOR,
     decode,
-    encode,
+    encode_codepoints,
+    find_text_bounds,
     in_categories,
     join_lines,
-    segment,
 )
 from interlingua.corpus.cleaning.normalize import folded_texts
 
@@ -44,7 +44,7 @@ def text_key(text: str) -> str:
 
 def text_keys(texts: Sequence[str]) -> UInt64[ndarray, " n"]:
     """64-bit hashes of the `text_key` of every text; `EMPTY_KEY` where the key is empty."""
-    codes, starts = points = segment(key_codes(texts))
+    codes, starts = points = find_text_bounds(key_codes(texts))
     spans = points.spans
     if not len(starts):
         return np.zeros(0, np.uint64)
@@ -80,7 +80,7 @@ def combine_keys(
 
 def key_codes(texts: Sequence[str]) -> UInt32[ndarray, " c"]:
     """Code points of the `text_key` of every text, each key followed by a line feed."""
-    codes = encode(join_lines(folded_texts(texts)))
+    codes = encode_codepoints(join_lines(folded_texts(texts)))
     kept: UInt32[ndarray, " c"] = codes[_counts_in_keys()[codes]]
     return kept
 

@@ -24,9 +24,9 @@ from interlingua.config.languages import (
     known,
     languages_of_region,
     region_of,
-    resolve,
+    resolve_language,
 )
-from interlingua.corpus.cleaning.codepoints import encode, join_lines
+from interlingua.corpus.cleaning.codepoints import encode_codepoints, join_lines
 from interlingua.corpus.cleaning.named_languages import is_contradicted, is_supported, is_word
 from interlingua.corpus.cleaning.scripts import (
     BLOCKS,
@@ -47,7 +47,7 @@ LOOKED_AT_IN_DOUBT = 20_000
 LEAST_LETTERS = 20
 LEAST_HAN = 60
 """In Latin letters' worth, from which Han characters alone are no Japanese and no Korean."""
-LEAST_SHARE = 0.02
+_LEAST_SHARE = 0.02
 """Of the letters, in the script of the language. Names of products and copies may be all others."""
 MOST_SHARE = 0.7
 """Of the letters, in one other script, from which the text contradicts."""
@@ -65,7 +65,7 @@ def script_counts(texts: Sequence[str]) -> Float32[ndarray, " scripts"]:
 
     Number 0, which is no letter, is left out.
     """
-    numbers = script_numbers()[encode(join_lines(texts))]
+    numbers = script_numbers()[encode_codepoints(join_lines(texts))]
     counts = np.bincount(numbers, minlength=OTHER + 1).astype(np.float32)
     counts[0] = 0
     found: Float32[ndarray, " scripts"] = counts * letter_widths()
@@ -89,7 +89,7 @@ def contradicting_script(texts: Sequence[str], code: str) -> str | None:
     shares = dict(zip(BLOCKS, (counts[1:-1] / total).tolist(), strict=True))
     own = float(counts[scripts_of(code)].sum()) / total
     found = max(shares, key=lambda script: shares[script])
-    if own < LEAST_SHARE:
+    if own < _LEAST_SHARE:
         return found if shares[found] >= MOST_SHARE else None
     # Names and links in Latin letters are in texts of every script, so that a few are no support
     # of a language in Latin script; and texts in another one may be mostly such names.
@@ -97,7 +97,7 @@ def contradicting_script(texts: Sequence[str], code: str) -> str | None:
     if not is_own and found != "Latn" and shares[found] >= MOST_SHARE:
         return found
     # Scripts of the East share Han characters, so that others decide.
-    script = resolve(code).script
+    script = resolve_language(code).script
     kana = shares["Kana"]
     if script in ("Hans", "Hant", "Hang", "Kore") and kana >= KANA_IN_CHINESE:
         return "Kana"
@@ -148,7 +148,7 @@ def checked_language(
     if script is None:
         return code
     # Japanese and Korean names and addresses may be in Han characters alone.
-    if script == "Hani" and resolve(code).script in ("Jpan", "Hang", "Kore"):
+    if script == "Hani" and resolve_language(code).script in ("Jpan", "Hang", "Kore"):
         _warn_once(os.fspath(path), _contradiction(code, script, option, spoken))
         return code
     raise LanguageError(_contradiction(code, script, option, spoken), path=path)
@@ -171,7 +171,7 @@ def _tell_once(path: str, name: str, spoken: Language, option: str) -> None:
 
 def _contradiction(code: str, script: str, option: str, spoken: Language | None) -> str:
     """Return the error's text: which script was expected and found, and what to pass."""
-    language = resolve(code)
+    language = resolve_language(code)
     named = getattr(code, "name", code)
     other = spoken or _usual_language(script)
     same = f"{language.iso3}_{script} if it is {language.name} in that script"
@@ -191,7 +191,7 @@ def _contradiction(code: str, script: str, option: str, spoken: Language | None)
 def _usual_language(script: str) -> Language | None:
     """Return the language that a script is mostly used for; None if there are several."""
     if script in USUAL_LANGUAGE:
-        return resolve(USUAL_LANGUAGE[script])
+        return resolve_language(USUAL_LANGUAGE[script])
     written = [language for language in known() if language.script == script and language.iso1]
     if len({language.iso3 for language in written}) != 1:
         return None
@@ -205,7 +205,7 @@ def _language_of_country(code: str, script: str | None, texts: Sequence[str]) ->
     """
     name = getattr(code, "name", "")
     spoken = languages_of_region(OTHER_COUNTRY_CODES.get(name.lower(), name))
-    if not spoken or spoken[0].iso3 == resolve(code).iso3:
+    if not spoken or spoken[0].iso3 == resolve_language(code).iso3:
         return None
     if script is not None:
         fitting = [own for own in spoken if contradicting_script(texts, own.code) is None]
@@ -250,7 +250,7 @@ def check_words(
         if is_meant(texts, codes[side]):
             continue
         if all(words) or is_contradicted(texts, codes[side]):
-            language = resolve(codes[side])
+            language = resolve_language(codes[side])
             name = getattr(codes[side], "name", codes[side])
             raise LanguageError(
                 f"{name} in its name is also a word, and its texts do not look like"

@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Float64, Int64, UInt16, UInt32, UInt64
 from numpy import ndarray
 
-from interlingua.corpus.cleaning.codepoints import segment
+from interlingua.corpus.cleaning.codepoints import find_text_bounds
 from interlingua.corpus.cleaning.keys import key_codes, splitmix64
 
 RECALL = 0.99
@@ -35,7 +35,7 @@ def shingle_codes(
     texts: Sequence[str], size: int
 ) -> tuple[UInt16[ndarray, " c"], Int64[ndarray, " n"]]:
     """The `text_key` of every text as 16-bit codes, and where each text starts."""
-    codes, starts = points = segment(key_codes(texts))
+    codes, starts = points = find_text_bounds(key_codes(texts))
     lacking = np.maximum(size - (points.spans - 1), 0)
     if lacking.any():
         # Each short text has its own separator repeated, which moves the texts behind it.

@@ -14,11 +14,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from interlingua.config.languages import NamedCode, resolve
-from interlingua.corpus.cleaning.codepoints import encode, join_lines
+from interlingua.config.languages import NamedCode, resolve_language
+from interlingua.corpus.cleaning.codepoints import encode_codepoints, join_lines
 from interlingua.corpus.cleaning.scripts import letter_widths, script_numbers, scripts_of
 
-WORDS = frozenset(
+_WORDS = frozenset(
     [
         "ace",
         "ach",
@@ -147,10 +147,10 @@ WORDS = frozenset(
     ]
 )
 """English words and usual abbreviations in names of files that are codes of languages, too."""
-LOOKED_AT = 1000
+_LOOKED_AT = 1000
 """Texts that are looked at."""
 LEAST_WORDS = 8
-LEAST_SHARE = 0.02
+_LEAST_SHARE = 0.02
 """Of the letters, in the script of the language."""
 WORD_SHARE = 0.08
 """Of the words, among the frequent ones of the language."""
@@ -165,7 +165,7 @@ IDENTIFIERS = 0.9
 
 def is_word(code: str) -> bool:
     """Return whether a language was found by a name that is a word, too."""
-    return isinstance(code, NamedCode) and code.name.lower() in WORDS
+    return isinstance(code, NamedCode) and code.name.lower() in _WORDS
 
 
 @functools.cache
@@ -184,10 +184,10 @@ def is_supported(texts: Iterable[str], code: str) -> bool:
 
     Too few words, and a language without known ones, are no support.
     """
-    sample = list(islice(texts, LOOKED_AT))
-    language = resolve(code)
+    sample = list(islice(texts, _LOOKED_AT))
+    language = resolve_language(code)
     if not language.is_latin:
-        return _script_share(sample, code) >= LEAST_SHARE
+        return _script_share(sample, code) >= _LEAST_SHARE
     shares, own_words = _word_shares(sample, language.code)
     own = shares.get(language.code, 0.0)
     is_enough = own >= WORD_SHARE and own_words >= LEAST_DIFFERENT
@@ -196,11 +196,11 @@ def is_supported(texts: Iterable[str], code: str) -> bool:
 
 def is_contradicted(texts: Iterable[str], code: str) -> bool:
     """Return whether texts are numbers, or clearly in another language of the same script."""
-    sample = [text for text in islice(texts, LOOKED_AT) if text.strip()]
+    sample = [text for text in islice(texts, _LOOKED_AT) if text.strip()]
     numbers = sum(re.search(r"[^\W\d_]{2}", text) is None for text in sample)
     if sample and numbers >= IDENTIFIERS * len(sample):
         return True
-    language = resolve(code)
+    language = resolve_language(code)
     if not language.is_latin:
         return False  # its script is compared everywhere
     shares, _ = _word_shares(sample, language.code)
@@ -212,7 +212,7 @@ def _script_share(texts: Sequence[str], code: str) -> float:
     """Return the share of the letters in the script of a language."""
     import numpy as np
 
-    numbers = script_numbers()[encode(join_lines(texts))]
+    numbers = script_numbers()[encode_codepoints(join_lines(texts))]
     counts = np.bincount(numbers, minlength=len(letter_widths())).astype(np.float32)
     counts[0] = 0
     weighted = counts * letter_widths()

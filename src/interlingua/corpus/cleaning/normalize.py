@@ -25,10 +25,10 @@ from interlingua.corpus.cleaning.codepoints import (
     SEPARATOR,
     CodePoints,
     decode,
-    encode,
+    encode_codepoints,
+    find_text_bounds,
     in_categories,
     join_lines,
-    segment,
 )
 
 Markup = Literal["keep", "strip", "unify"]
@@ -75,7 +75,9 @@ def normalize_texts(texts: Sequence[str], *, markup: Markup = "keep") -> list[st
 def normalize_codes(texts: Sequence[str], *, markup: Markup = "keep") -> CodePoints:
     """`normalize_texts`, as code points."""
     joined = replace_markup(join_lines(texts), markup)
-    return segment(_collapse_spaces(encode(join_lines(_respell(joined, "NFC")))))
+    return find_text_bounds(
+        _collapse_spaces(encode_codepoints(join_lines(_respell(joined, "NFC"))))
+    )
 
 
 def folded_texts(texts: Sequence[str]) -> list[str]:
@@ -122,7 +124,7 @@ def _respell(joined: str, form: Literal["NFC", "NFKC"]) -> list[str]:
     In this order, as NFKC takes the double prime and the acute apart. Compatibility forms say
     something in a text (10\u2075 is not 105), so that only keys are folded by NFKC.
     """
-    codes = _spelling()[encode(joined)]
+    codes = _spelling()[encode_codepoints(joined)]
     texts = decode(codes[codes != 0]).split("\n")[:-1]
     return [text if text.isascii() else unicodedata.normalize(form, text) for text in texts]
 

@@ -17,9 +17,9 @@ from interlingua.errors import ConfigError, DamagedFileError, DataError, count_o
 from interlingua.storage.files import PathLike, open_text_writer
 
 OnError = Literal["stop", "skip"]
-SHOWN = 10
+_SHOWN = 10
 """Lines that are named."""
-COLUMNS = ("file", "line", "problem", "content")
+_COLUMNS = ("file", "line", "problem", "content")
 _LINE_ENDS = {ord(character): " " for character in "\t\n\r"}
 
 
@@ -83,7 +83,7 @@ class BadLines:
                 return
             self._seen.add(place)
         self.count += 1
-        if len(self.first) < SHOWN:
+        if len(self.first) < _SHOWN:
             self.first.append(str(error))
         if self.path is not None:
             self._write(error, content)
@@ -143,7 +143,7 @@ class BadLines:
     def _write(self, error: DataError, content: str) -> None:
         if self._file is None:  # the first bad line makes the file
             self._file = self._stack.enter_context(open_text_writer(str(self.path)))
-            self._file.write("\t".join(COLUMNS) + "\n")
+            self._file.write("\t".join(_COLUMNS) + "\n")
         line = "" if error.line is None else str(error.line)
         # One line of four columns, whatever the content holds.
         shown = _with_escapes(content.rstrip("\r\n").translate(_LINE_ENDS))

@@ -42,14 +42,14 @@ FORMAT_OF_SUFFIX = {
     ".parquet": "huggingface",
     ".arrow": "huggingface",
 }
-WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl")
+_WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl")
 """Formats of which columns, or keys, may be named."""
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DATE_WORDS = frozenset((*MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun"))
 """Months and days of the week, of which some are also codes of languages."""
 OTHER_LANGUAGES = "other languages"
 SCORE = "score"
-DAMAGED = "rest of a damaged file"
+_DAMAGED = "rest of a damaged file"
 """Counts files of which only what stands before the damage was read."""
 
 
@@ -137,7 +137,7 @@ class PairOfTable(PairWithFields):
         return tuple(self.origin)
 
 
-def fields_of(pair: TextPair | None) -> Mapping[str, Any]:
+def pair_fields(pair: TextPair | None) -> Mapping[str, Any]:
     """Return what a pair's file says of it besides texts, languages and score, by name."""
     if isinstance(pair, PairWithOrigin):
         return pair.fields
@@ -183,8 +183,8 @@ def read_pairs(
             tuple; for Hugging Face data a folder, a file or ``hf:NAME[:CONFIG[:SPLIT]]``.
         format: a name of ``registry.FORMATS`` or ``package.module:Class``; guessed from the file's
             name when not given.
-        source_language: any code or name ``languages.resolve`` takes. Taken from the file's content
-            or its name (``news.de-en.tsv``) when not given.
+        source_language: any code or name ``languages.resolve_language`` takes. Taken from the
+            file's content or its name (``news.de-en.tsv``) when not given.
         target_language: code of the target's language, or None.
         columns: of the source and the target in a table or in JSON, by name or by number from 1.
         skipped: counts what the reader leaves out, by reason (``"fuzzy"``, ``"untranslated"``,
@@ -322,7 +322,7 @@ def named_languages(path: PathLike, source: str | None, target: str | None) -> t
         one = next(filter(None, map(_code_in_name, Path(path).name.split(".")[:-1])), None)
         alone = ""
         if one is not None:
-            alone = f" ({one.name} is one language, {languages.resolve(one).name})"
+            alone = f" ({one.name} is one language, {languages.resolve_language(one).name})"
         raise DataError(
             f"its languages are neither given nor in its name{alone}; name both with"
             " --source-language and --target-language, or call it e.g. news.de-en.tsv",
@@ -374,8 +374,8 @@ def resolved_code(language: str | None) -> str | None:
 
 def written_codes(pair: TextPair) -> tuple[str, str]:
     """The languages of a pair as files that name them have it: ``de`` and ``en``."""
-    source = languages.resolve(pair.source_language)
-    target = languages.resolve(pair.target_language)
+    source = languages.resolve_language(pair.source_language)
+    target = languages.resolve_language(pair.target_language)
     codes = (source.iso1 or source.iso3, target.iso1 or target.iso3)
     if codes[0] == codes[1] and source == target:  # one language of two regions
         return languages.written_tag(pair.source_language), languages.written_tag(
@@ -386,7 +386,7 @@ def written_codes(pair: TextPair) -> tuple[str, str]:
     return codes
 
 
-def text_of(value: Any) -> str:
+def field_text(value: Any) -> str:
     """Return a field as text: numbers and texts as they are, others as JSON."""
     if value is None:
         return ""
@@ -451,7 +451,7 @@ def typed_columns(pairs: Iterable[TextPair]) -> tuple[dict[str, type], Iterator[
     kept: Spool[tuple[TextPair, Mapping[str, Any]]] = Spool()
     types: dict[str, type] = {}
     for pair in pairs:
-        fields = dict(fields_of(pair))
+        fields = dict(pair_fields(pair))
         kept.add((TextPair(*pair), fields))
         if pair.score is not None:
             fields[SCORE] = pair.score
@@ -518,7 +518,7 @@ def _until_damage(
         if not isinstance(damage, DamagedFileError):
             damage = DamagedFileError(f"damaged or cut short ({error}); fetch it again", path=path)
         bad.damaged(damage, f"{read:,} pairs", is_empty=not read)
-        skipped[DAMAGED] += 1
+        skipped[_DAMAGED] += 1
 
 
 def _in_checked_languages(
@@ -593,10 +593,10 @@ def _format(name: str, columns: Sequence[str] | None = None) -> PairFormat:
     Raises:
         ConfigError: columns are named of a format that has none.
     """
-    found: Any = registry.resolve(registry.FORMATS, name)
+    found: Any = registry.resolve_name(registry.FORMATS, name)
     if columns is None:
         return cast(PairFormat, found())
-    if name not in WITH_COLUMNS:
+    if name not in _WITH_COLUMNS:
         raise ConfigError(
             f"columns {' and '.join(columns)} are named, and the format {name} has none; drop them"
         )

@@ -103,7 +103,7 @@ def read_aligned(paths: Sequence[Path]) -> tuple[list[str], list[str]]:
     Raises:
         DataError: a file is missing or empty, a line is blank, or the lengths differ.
     """
-    first, second = (read_lines(path) for path in paths)
+    first, second = (read_evaluation_lines(path) for path in paths)
     if len(first) != len(second):
         raise DataError(
             f"{count_of(len(first), 'lines')}, but {paths[1].name} next to it has {len(second)};"
@@ -113,7 +113,7 @@ def read_aligned(paths: Sequence[Path]) -> tuple[list[str], list[str]]:
     return first, second
 
 
-def read_lines(path: Path) -> list[str]:
+def read_evaluation_lines(path: Path) -> list[str]:
     """The lines of a file, or the sentences of a table.
 
     Of a table (CSV, XLSX) these are in the column called by the language of the file's name, or

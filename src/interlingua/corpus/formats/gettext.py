@@ -38,7 +38,6 @@ from interlingua.errors import DataError, import_extra
 from interlingua.storage.files import atomic_write, open_bytes, open_text_writer
 from interlingua.storage.limits import read_document
 
-ENGLISH = "eng_Latn"
 MAGIC = {b"\xde\x12\x04\x95": "<", b"\x95\x04\x12\xde": ">"}
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 KEYWORD = re.compile(r"(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d{1,3})\])?\s*(?=\")")
@@ -47,7 +46,7 @@ OBSOLETE = "#~"
 COMMENTS = {"comment": "# ", "extracted": "#.", "reference": "#:", "previous": "#|"}
 """Fields of a pair and how the comments begin that they hold."""
 ENGLISH_PLURAL = "n!=1"
-MANY = 100  # a number that takes the form of most counts
+_MANY = 100  # a number that takes the form of most counts
 MAX_CATALOGUE_BYTES = 1 << 26
 SHARED_STRINGS = 4
 """Times the size of a compiled catalogue that its strings may have together: equal ones may share
@@ -141,7 +140,7 @@ class Gettext:
         else:
             header, messages = _read_po(content, path, skipped, bad)
         fields = _header("" if header is None else header.translations.get(0, ""))
-        source = source_language or ENGLISH
+        source = source_language or languages.ENGLISH
         target = target_language or _language(fields, path)
         one_and_many = (0, 0)
         if any(message.plural for message in messages):  # else a broken rule does no harm
@@ -523,7 +522,7 @@ def _plural_forms(header: dict[str, str], path: str) -> tuple[int, int]:
         rule = gettext.c2py(ENGLISH_PLURAL)
     try:
         one = int(rule(1))
-        many = int(rule(MANY))
+        many = int(rule(_MANY))
     except (ArithmeticError, RecursionError) as error:
         raise DataError(
             f"its Plural-Forms can't be computed ({error}); correct the header", path=path

@@ -17,10 +17,10 @@ from interlingua.corpus.formats.bitext import (
     SCORE,
     PairWithFields,
     TextPair,
-    fields_of,
+    field_text,
     one_language_pair,
+    pair_fields,
     requested_pair,
-    text_of,
     typed_columns,
     written_codes,
 )
@@ -122,11 +122,11 @@ def _further_values(rows: list[TextPair], columns: Mapping[str, type]) -> dict[s
     """Return the values of further columns, None where a pair has none."""
     found: dict[str, list[Any]] = {name: [] for name in columns}
     for pair in rows:
-        values = {**fields_of(pair), SCORE: pair.score}
+        values = {**pair_fields(pair), SCORE: pair.score}
         for name, kind in columns.items():
             value = values.get(name)
             if kind is str and value is not None:
-                value = text_of(value)
+                value = field_text(value)
             found[name].append(value)
     return found
 

@@ -17,7 +17,7 @@ from interlingua.storage.json_text import parse_json_value
 from interlingua.storage.limits import refuse_long
 
 CHUNK_CHARACTERS = 1 << 20
-DELIMITERS = (",", "]", " ", "\t", "\r", "\n")
+_DELIMITERS = (",", "]", " ", "\t", "\r", "\n")
 
 
 def json_array_items(path: Path) -> Iterator[tuple[int, Any]]:
@@ -110,7 +110,7 @@ class _Window:
                 self._fail(f"JSON that can't be used: {error}")
             # The digits of a number at the window's end may go on behind it.
             is_whole = isinstance(value, dict | list | str)
-            is_whole = is_whole or self._text[end : end + 1] in DELIMITERS
+            is_whole = is_whole or self._text[end : end + 1] in _DELIMITERS
             if not is_whole and self._read():
                 continue
             self._at = end

@@ -28,13 +28,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from interlingua.config.languages import find_code, resolve
+from interlingua.config.languages import find_code, resolve_language
 from interlingua.errors import DataError, count_of
 from interlingua.storage.files import open_text, stem_and_suffix, tab_rows
 from interlingua.storage.json_text import json_lines
 
 log = logging.getLogger("interlingua")
-Kind = Literal["nli", "sts", "judgment", "binary"]
+LabeledPairKind = Literal["nli", "sts", "judgment", "binary"]
 """nli: one of three classes; sts: a score from 0 to 5; judgment: a score of any scale; binary: 1 or
 0."""
 NLI_CLASSES = ("contradiction", "entailment", "neutral")
@@ -50,7 +50,7 @@ EXPECTED_LABEL = {
     "binary": "1 or 0",
 }
 SCORES = ("score", "similarity_score", "relatedness_score", "label")
-COLUMNS: dict[str, tuple[str, ...]] = {
+_COLUMNS: dict[str, tuple[str, ...]] = {
     "a": ("sentence1", "premise", "sentence_A"),
     "b": ("sentence2", "hypothesis", "sentence_B"),
     "nli": ("gold_label", "label"),
@@ -159,7 +159,7 @@ def read_labeled(
 
 def labeled_rows(
     path: Path,
-    kind: Kind,
+    kind: LabeledPairKind,
     *,
     layout: PairLayout | None = None,
     split: str | None = None,
@@ -237,7 +237,7 @@ def languages_in_name(path: Path) -> tuple[str, str] | None:
 
 def _language(name: str, path: Path, line: int) -> str:
     try:
-        return resolve(name).code
+        return resolve_language(name).code
     except DataError as error:
         raise DataError(str(error), path=path, line=line) from error
 
@@ -246,7 +246,9 @@ _Cells = tuple[int, str, str, str, str | None]
 """Line, first and second sentence, label, language."""
 
 
-def _rows(path: Path, kind: Kind, layout: PairLayout | None, split: str | None) -> Iterator[_Cells]:
+def _rows(
+    path: Path, kind: LabeledPairKind, layout: PairLayout | None, split: str | None
+) -> Iterator[_Cells]:
     if layout is not None and layout.gold is not None:
         return _rows_with_gold(path, layout.gold)
     if stem_and_suffix(path)[1] in (".jsonl", ".json"):
@@ -254,7 +256,7 @@ def _rows(path: Path, kind: Kind, layout: PairLayout | None, split: str | None) 
     return _table_rows(path, kind, layout, split)
 
 
-def _json_rows(path: Path, kind: Kind, split: str | None) -> Iterator[_Cells]:
+def _json_rows(path: Path, kind: LabeledPairKind, split: str | None) -> Iterator[_Cells]:
     for line, record in json_lines(path):
         columns = _named_columns(list(record), kind, path, line)
         if _is_of_split(record, columns, split):
@@ -262,7 +264,7 @@ def _json_rows(path: Path, kind: Kind, split: str | None) -> Iterator[_Cells]:
 
 
 def _table_rows(
-    path: Path, kind: Kind, layout: PairLayout | None, split: str | None
+    path: Path, kind: LabeledPairKind, layout: PairLayout | None, split: str | None
 ) -> Iterator[_Cells]:
     separator = "tabs"
     rows = tab_rows(path)
@@ -288,13 +290,13 @@ def _table_rows(
 
 
 def _columns_of_table(
-    cells: Sequence[str], kind: Kind, layout: PairLayout | None, path: Path
+    cells: Sequence[str], kind: LabeledPairKind, layout: PairLayout | None, path: Path
 ) -> tuple[dict[str, int], int, float]:
     """Return the column of each role, and the least and the greatest number of columns.
 
     The role ``header`` is there if the first row names the columns.
     """
-    if set(COLUMNS["a"]) & set(cells) and not (layout is not None and layout.header):
+    if set(_COLUMNS["a"]) & set(cells) and not (layout is not None and layout.header):
         names = _named_columns(cells, kind, path, 1)
         columns = {role: list(cells).index(name) for role, name in names.items()}
         return columns | {"header": 0}, len(cells), math.inf
@@ -334,15 +336,17 @@ def _rows_with_gold(path: Path, gold: Path) -> Iterator[_Cells]:
         yield line, cells[0], cells[1], label, None
 
 
-def _named_columns(names: Sequence[str], kind: Kind, path: Path, line: int) -> dict[str, str]:
+def _named_columns(
+    names: Sequence[str], kind: LabeledPairKind, path: Path, line: int
+) -> dict[str, str]:
     """Return the name of each role's column."""
     columns = {}
-    for role, known in COLUMNS.items():
+    for role, known in _COLUMNS.items():
         if found := next((name for name in known if name in names), None):
             columns[role] = found
     for role in ("a", "b", kind):
         if role not in columns:
-            expected = " or ".join(COLUMNS[role])
+            expected = " or ".join(_COLUMNS[role])
             present = ", ".join(map(str, names))
             raise DataError(
                 f"no column {expected} for kind {kind!r}; there are: {present}",
@@ -352,7 +356,7 @@ def _named_columns(names: Sequence[str], kind: Kind, path: Path, line: int) -> d
     return columns | {"label": columns[kind]}
 
 
-def _layout_of_row(cells: Sequence[str], kind: Kind, path: Path) -> PairLayout:
+def _layout_of_row(cells: Sequence[str], kind: LabeledPairKind, path: Path) -> PairLayout:
     """Return the layout of a table without a header, by its first row."""
     is_sts = kind in ("sts", "judgment")
     if is_sts and len(cells) >= STS_BENCHMARK_COLUMNS and _is_label(cells[4], kind):
@@ -383,11 +387,11 @@ def _picked(line: int, record: Any, columns: Mapping[str, Any]) -> _Cells:
     return line, a, b, label, language
 
 
-def _is_label(text: str, kind: Kind) -> bool:
+def _is_label(text: str, kind: LabeledPairKind) -> bool:
     return _value(text, kind) is not None or (kind == "nli" and text == NO_GOLD_LABEL)
 
 
-def _value(text: str, kind: Kind) -> float | None:
+def _value(text: str, kind: LabeledPairKind) -> float | None:
     """Return a label as a number, or None if it is none of the kind."""
     if kind == "nli":
         return CLASS_OF.get(text)

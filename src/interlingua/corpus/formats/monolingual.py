@@ -12,8 +12,8 @@ from interlingua.config.languages import (
     LanguageCode,
     find_in_name,
     languages_of_region,
-    resolve,
     resolve_code,
+    resolve_language,
 )
 from interlingua.corpus.cleaning.named_languages import is_word
 from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
@@ -21,7 +21,7 @@ from interlingua.errors import DataError, InterlinguaError, LanguageError
 from interlingua.storage.files import PathLike, open_text, stem_and_suffix
 
 log = logging.getLogger("interlingua")
-OPTIONS = "--source-language, --target-language or --language"
+_OPTIONS = "--source-language, --target-language or --language"
 """Options that name the language of a text; which one depends on the verb."""
 
 
@@ -77,7 +77,7 @@ def _tell_words_once(path: str, words: tuple[LanguageCode, ...], option: str) ->
         log.warning(
             "%s: %s in its name is also a word, and its text does not look like %s; pass %s %s if"
             " it is",
-            *(path, code.name, resolve(code).name, option, code),
+            *(path, code.name, resolve_language(code).name, option, code),
         )
 
 
@@ -109,7 +109,7 @@ def language_of(
     given: str | None = None,
     *,
     column: str | None = None,
-    option: str = OPTIONS,
+    option: str = _OPTIONS,
 ) -> str:
     """Return the code of a file's language, such as ``rus_Cyrl``, compared with its texts.
 

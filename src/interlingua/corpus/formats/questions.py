@@ -31,7 +31,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from interlingua.config.languages import find_in_name, resolve
+from interlingua.config.languages import find_in_name, resolve_language
 from interlingua.corpus.formats.bitext import uncompressed_name
 from interlingua.corpus.formats.json_stream import is_json_array, json_array_items
 from interlingua.errors import DataError, count_of
@@ -39,7 +39,7 @@ from interlingua.storage.files import COMPRESSIONS, open_text, stem_and_suffix, 
 from interlingua.storage.json_text import json_lines, load_json
 
 NO_POSITIVE = "question without a passage that answers it"
-NO_TEXT = "passage without text"
+_NO_TEXT = "passage without text"
 
 
 class TitledText(NamedTuple):
@@ -97,7 +97,7 @@ def read_questions(
         DataError: a file is missing, is of no known layout, holds something else (with its line),
             or has questions in another script than its language.
     """
-    codes = {resolve(language).code for language in languages}
+    codes = {resolve_language(language).code for language in languages}
     if skipped is None:  # an empty counter of the caller's is one to count in
         skipped = Counter()
     for question in _in_language_of_file(_reader_of(path), path):
@@ -108,7 +108,7 @@ def read_questions(
         hard_negatives = tuple(passage for passage in question.hard_negatives if passage.text)
         listed = len(question.positives) + len(question.hard_negatives)
         if blank := listed - len(positives) - len(hard_negatives):
-            skipped[NO_TEXT] += blank
+            skipped[_NO_TEXT] += blank
         if positives:
             yield question._replace(positives=positives, hard_negatives=hard_negatives)
         else:
@@ -207,7 +207,7 @@ def _read_mrtydi(path: Path) -> Iterator[Question]:
 def _question(item: Any, keys: tuple[str, str, str], place: _Place) -> Question:
     """Return the question of an object with these keys of its text and its passages."""
     return Question(
-        _one_line(text_of(item, keys[:1], place)),
+        _one_line(first_text(item, keys[:1], place)),
         _named_language(item, place),
         _passages(item, keys[1], place),
         _passages(item, keys[2], place),
@@ -222,7 +222,7 @@ def _read_squad(path: Path) -> Iterator[Question]:
                 positives: tuple[TitledText, ...] = passages
                 if item.get("is_impossible", False):  # of SQuAD 2: no answer in the passage
                     positives = ()
-                text = _one_line(text_of(item, ("question",), (path, None)))
+                text = _one_line(first_text(item, ("question",), (path, None)))
                 yield Question(text, "", positives)
 
 
@@ -340,19 +340,19 @@ def documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[PoolP
     for path in files:
         for line, record in json_lines(path):
             place = (path, line)
-            name = text_of(record, id_keys, place)
+            name = first_text(record, id_keys, place)
             if "contents" in record:
-                title, gap, text = text_of(
+                title, gap, text = first_text(
                     record, ("contents",), place, may_be_blank=True
                 ).partition("\n\n")
                 if not gap:
                     text = title
                     title = ""
             else:
-                title = text_of({"title": "", **record}, ("title",), place, may_be_blank=True)
+                title = first_text({"title": "", **record}, ("title",), place, may_be_blank=True)
                 # A text may be empty, and with a title also null.
                 is_there = record.get("text") is not None or bool(title.strip())
-                text = text_of(record, ("text",), place, may_be_blank=is_there)
+                text = first_text(record, ("text",), place, may_be_blank=is_there)
             yield PoolPassage(name, title.strip(), text.strip())
 
 
@@ -387,7 +387,9 @@ def squad_errors(path: Path, keys: str) -> Iterator[None]:
         ) from error
 
 
-def text_of(record: Any, keys: Sequence[str], place: _Place, *, may_be_blank: bool = False) -> str:
+def first_text(
+    record: Any, keys: Sequence[str], place: _Place, *, may_be_blank: bool = False
+) -> str:
     """Return the text that an object has under the first of some keys; a number is written out.
 
     Args:
@@ -505,8 +507,8 @@ def _passages(item: dict[str, Any], key: str, place: _Place) -> tuple[TitledText
 
 
 def _titled(item: Any, place: _Place) -> TitledText:
-    text = text_of(item, ("text",), place, may_be_blank=True)
-    title = text_of({"title": "", **item}, ("title",), place, may_be_blank=True)
+    text = first_text(item, ("text",), place, may_be_blank=True)
+    title = first_text({"title": "", **item}, ("title",), place, may_be_blank=True)
     return _passage(text, title)._replace(language=_named_language(item, place))
 
 
@@ -533,6 +535,6 @@ def _named_language(item: Mapping[str, Any], place: _Place) -> str:
     if not named:
         return ""
     try:
-        return resolve(named).code
+        return resolve_language(named).code
     except DataError as error:
         raise DataError(f"language {error}", path=place[0], line=place[1]) from error

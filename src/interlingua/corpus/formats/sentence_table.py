@@ -25,7 +25,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.storage.files import PathLike, open_text, stem_and_suffix
 
 SUFFIXES = (".csv", ".xlsx", ".xlsm")
-NAMES = ("text", "sentence", "sentences", "texts")
+_NAMES = ("text", "sentence", "sentences", "texts")
 """Columns that are taken where none is named, in this order."""
 
 
@@ -46,7 +46,7 @@ def read_column(
     Args:
         path: a file for which ``is_table`` holds.
         column: name of the column; by default the one called by the language, else one of
-            ``NAMES``, else the only one.
+            ``_NAMES``, else the only one.
         language: of the sentences, in any code.
         bad: what becomes of rows that can't be read; those that are left out come as blank
             sentences.
@@ -144,7 +144,7 @@ def find_column(
         is_regional = languages.region_of(code) is not None
         if place is not None and (is_regional or codes.count(codes[place]) == 1):
             return place
-    for name in NAMES:
+    for name in _NAMES:
         if names.count(name) == 1:
             return names.index(name)
     shown = ", ".join(cell.strip()[:30] or "(no name)" for cell in cells[:SHOWN])

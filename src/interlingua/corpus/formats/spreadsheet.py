@@ -24,17 +24,17 @@ from interlingua.corpus.formats.bitext import (
     SCORE,
     ChosenColumns,
     TextPair,
-    fields_of,
+    pair_fields,
     peek,
     with_names,
 )
 from interlingua.corpus.formats.table_columns import pairs_of_rows
-from interlingua.corpus.formats.workbook import Cell, WriteCells
+from interlingua.corpus.formats.workbook import CellValue, WriteCells
 from interlingua.errors import DataError
 from interlingua.storage.files import PathLike, open_text, open_text_writer
 
-DELIMITERS = ",;\t"
-LOOKED_AT = 50
+_DELIMITERS = ",;\t"
+_LOOKED_AT = 50
 """Lines of a CSV file that tell its delimiter."""
 BOM = "\ufeff"
 """Without it Excel takes UTF-8 for the character set of the country."""
@@ -120,7 +120,7 @@ def csv_writer(file: TextIO) -> WriteCells:
     """Give what writes one row of cells as CSV; quotes stand where they are needed."""
     writer = csv.writer(file, lineterminator="\n")
 
-    def write(cells: Sequence[Cell]) -> None:
+    def write(cells: Sequence[CellValue]) -> None:
         writer.writerow(cells)
 
     return write
@@ -139,7 +139,7 @@ def _write(pairs: Iterable[TextPair], path: str, format: str) -> int:
     with open_sheet(path, format) as write:
         write([*columns, *extra])
         for pair in pairs:
-            values = {**fields_of(pair), **pair._asdict()}
+            values = {**pair_fields(pair), **pair._asdict()}
             for key in ("source_language", "target_language"):
                 values[key] = languages.written_code(values[key])
             write([cell_of(values.get(column)) for column in (*columns, *extra)])
@@ -147,7 +147,7 @@ def _write(pairs: Iterable[TextPair], path: str, format: str) -> int:
     return count
 
 
-def cell_of(value: Any) -> Cell:
+def cell_of(value: Any) -> CellValue:
     """Return a value as a cell: texts and numbers as they are, others as JSON."""
     if value is None:
         return ""
@@ -192,7 +192,7 @@ def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[i
     Of a row with a quotation mark too many or too few one line is rejected; such a row would else
     swallow those behind.
     """
-    head = list(islice(lines, LOOKED_AT))
+    head = list(islice(lines, _LOOKED_AT))
     delimiter = _delimiter(head)
     source = _Rewindable(chain(head, lines))
     # Excel's own way to name the delimiter is a first line such as "sep=;".
@@ -221,15 +221,15 @@ def _delimiter(lines: Sequence[str]) -> str:
     """The one that parts the first lines into equally many cells; of several the one with most."""
     best = ","
     most = 1
-    for delimiter in DELIMITERS:
+    for delimiter in _DELIMITERS:
         rows: list[int] = []
         with contextlib.suppress(csv.Error):  # it is reported when the rows are read
             rows += [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
-        if len(lines) == LOOKED_AT and len(rows) > 1:  # the last row may go on in the next line
+        if len(lines) == _LOOKED_AT and len(rows) > 1:  # the last row may go on in the next line
             rows.pop()
         if rows and min(rows) == max(rows) > most:
             best = delimiter
             most = rows[0]
     if most == 1 and lines:  # a row is bad, so that no delimiter fits all
-        best = max(DELIMITERS, key=lines[0].count)
+        best = max(_DELIMITERS, key=lines[0].count)
     return best

@@ -28,7 +28,7 @@ from interlingua.corpus.formats.bitext import (
 from interlingua.errors import DataError, count_of
 from interlingua.storage.files import PathLike
 
-NAMES = {
+_NAMES = {
     "source": ("source", "src", "source text", "source segment", "original", "sentence1", "anchor"),
     "target": (
         *("target", "tgt", "trg", "target text", "target segment", "translation", "sentence2"),
@@ -49,7 +49,7 @@ OPTION = (
 )
 
 
-class Columns(NamedTuple):
+class TableColumns(NamedTuple):
     """Which column holds what; -1 where there is none."""
 
     source: int
@@ -136,7 +136,7 @@ def find_columns(
     source: str | None = None,
     target: str | None = None,
     chosen: ChosenColumns | None = None,
-) -> Columns:
+) -> TableColumns:
     """Which column holds what, by the first row.
 
     Args:
@@ -157,9 +157,9 @@ def find_columns(
         return found
     # No header: the number of columns tells.
     if len(cells) == 2:
-        return Columns(0, 1)
+        return TableColumns(0, 1)
     if len(cells) == 3 and _is_number(cells[0]):
-        return Columns(1, 2, 0)
+        return TableColumns(1, 2, 0)
     raise DataError(
         f"its first row holds {count_of(len(cells), 'cells')} ({shown_cells(cells)}); {OPTION},"
         " or add a first"
@@ -176,7 +176,7 @@ def shown_cells(cells: Sequence[str]) -> str:
 
 def header_columns(
     cells: Sequence[str], source: str | None = None, target: str | None = None
-) -> Columns | None:
+) -> TableColumns | None:
     """Return which column holds what if the cells name them; None if they are no header.
 
     Args:
@@ -185,19 +185,19 @@ def header_columns(
         target: of the target.
     """
     names = [folded_name(cell) for cell in cells]
-    found = {column: _place(names, called) for column, called in NAMES.items()}
+    found = {column: _place(names, called) for column, called in _NAMES.items()}
     if found["source"] >= 0 and found["target"] >= 0:
-        return Columns(header=True, languages=None, **found)
+        return TableColumns(header=True, languages=None, **found)
     if NON_ENGLISH in names and "english" in names:
         found |= {"source": names.index("english"), "target": names.index(NON_ENGLISH)}
-        return Columns(header=True, languages=None, **found)
+        return TableColumns(header=True, languages=None, **found)
     codes = [_language(cell) for cell in cells]
     pair = _requested_places(codes, source, target) or _language_places(names, codes)
     if pair is None:
         return None
     found |= {"source": pair[0], "target": pair[1]}
     named = (codes[pair[0]] or "", codes[pair[1]] or "")
-    return Columns(header=True, languages=named, **found)
+    return TableColumns(header=True, languages=named, **found)
 
 
 def _requested_places(
@@ -235,7 +235,7 @@ def _language_places(names: Sequence[str], codes: Sequence[str | None]) -> tuple
     return found[0], found[1]
 
 
-def _chosen_columns(cells: Sequence[str], path: PathLike, chosen: ChosenColumns) -> Columns:
+def _chosen_columns(cells: Sequence[str], path: PathLike, chosen: ChosenColumns) -> TableColumns:
     """Return the columns that the user names; their names make the first row a header."""
     names = [folded_name(cell) for cell in cells]
     places = [chosen_place(name, cells) for name in chosen]
@@ -249,11 +249,11 @@ def _chosen_columns(cells: Sequence[str], path: PathLike, chosen: ChosenColumns)
         )
     header = header_columns(cells) is not None or any(folded_name(name) in names for name in chosen)
     if not header:
-        return Columns(places[0], places[1])
+        return TableColumns(places[0], places[1])
     score, source, target = (
-        _place(names, NAMES[column]) for column in ("score", "source_language", "target_language")
+        _place(names, _NAMES[column]) for column in ("score", "source_language", "target_language")
     )
-    return Columns(places[0], places[1], score, source, target, header=True)
+    return TableColumns(places[0], places[1], score, source, target, header=True)
 
 
 def chosen_place(name: str, names: Sequence[str]) -> int:
@@ -323,7 +323,7 @@ def distinct_names(cells: Sequence[str], path: PathLike) -> list[str]:
     return [name or f"column {number}" for number, name in enumerate(names, 1)]
 
 
-def _extra_columns(columns: Columns, names: Sequence[str]) -> list[tuple[str, int]]:
+def _extra_columns(columns: TableColumns, names: Sequence[str]) -> list[tuple[str, int]]:
     """Return names and numbers of the columns that are kept with a pair as they are."""
     used = set(columns[:5])
     return [(name, place) for place, name in enumerate(names) if place not in used and name]
@@ -351,7 +351,7 @@ def score_of_cell(cell: str) -> float:
 
 
 def _pair(
-    cells: Sequence[str], columns: Columns, known_languages: tuple[str | None, str | None]
+    cells: Sequence[str], columns: TableColumns, known_languages: tuple[str | None, str | None]
 ) -> TextPair:
     # What a row says of its languages comes before what holds for the whole file.
     source_code = _cell(cells, columns.source_language) or known_languages[0]

@@ -19,20 +19,20 @@ from interlingua.corpus.formats.bitext import (
     ChosenColumns,
     PairWithFields,
     TextPair,
-    fields_of,
+    field_text,
     languages_from_name,
     named_languages,
     one_language_pair,
     one_line,
+    pair_fields,
     peek,
     requested_pair,
-    text_of,
     with_names,
 )
 from interlingua.corpus.formats.json_stream import is_json_array, json_array_items
 from interlingua.corpus.formats.table_columns import (
     OPTION,
-    Columns,
+    TableColumns,
     chosen_place,
     header_columns,
     other_fields,
@@ -108,8 +108,8 @@ class Tsv:
                 if has_scores:
                     cells.insert(0, _score_cell(pair.score, has_header=bool(extra)))
                 if extra:
-                    fields = fields_of(pair)
-                    cells += [one_line(text_of(fields.get(name))) for name in extra]
+                    fields = pair_fields(pair)
+                    cells += [one_line(field_text(fields.get(name))) for name in extra]
                 file.write("\t".join(cells) + "\n")
                 count += 1
         return count
@@ -246,7 +246,7 @@ class Jsonl:
         with open_text_writer(path) as file:
             for pair in pairs:
                 item = {key: value for key, value in pair._asdict().items() if value is not None}
-                item |= other_fields(fields_of(pair), item)
+                item |= other_fields(pair_fields(pair), item)
                 for key in ("source_language", "target_language"):
                     item[key] = languages.written_code(item[key])
                 file.write(json.dumps(item, ensure_ascii=False) + "\n")
@@ -319,7 +319,7 @@ def _score_of(value: Any) -> float | None:
 
 def _keys_of(
     item: dict[str, Any], source: str | None, target: str | None, chosen: ChosenColumns | None
-) -> Columns:
+) -> TableColumns:
     """Return which keys hold what, by their numbers.
 
     Raises:
@@ -332,10 +332,12 @@ def _keys_of(
             if place < 0:
                 raise ValueError(f"the key {name!r} is missing; there are {shown_cells(keys)}")
         score = keys.index("score") if "score" in item else -1
-        return Columns(places[0], places[1], score, *_language_keys(keys))
+        return TableColumns(places[0], places[1], score, *_language_keys(keys))
     if "source" in item and "target" in item:  # without a look at all names
         score = keys.index("score") if "score" in item else -1
-        return Columns(keys.index("source"), keys.index("target"), score, *_language_keys(keys))
+        return TableColumns(
+            keys.index("source"), keys.index("target"), score, *_language_keys(keys)
+        )
     found = header_columns(keys, source, target)
     if found is not None:
         return found

@@ -21,7 +21,13 @@ from interlingua import __version__
 from interlingua.config import languages
 from interlingua.config.languages import LanguageCode, choose_code, region_of, written_tag
 from interlingua.corpus.formats.bad_lines import BadLines
-from interlingua.corpus.formats.bitext import PairWithOrigin, TextPair, fields_of, peek, text_of
+from interlingua.corpus.formats.bitext import (
+    PairWithOrigin,
+    TextPair,
+    field_text,
+    pair_fields,
+    peek,
+)
 from interlingua.corpus.formats.table_columns import score_of_cell
 from interlingua.corpus.formats.xml_stream import xml_events
 from interlingua.errors import DataError
@@ -30,10 +36,10 @@ from interlingua.storage.files import open_text_writer
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 NATIVE_CODE = {"bpt", "ept", "it", "ph", "ut"}
 """Tags of which the content is formatting of the original, not text."""
-NOTE = "note"
+_NOTE = "note"
 FORM_OF_UNIT = ("srclang", "datatype", "segtype", "o-encoding", "o-tmf")
 """Attributes of a unit that say how it is written, not what it says."""
-SCORE = "score"
+_SCORE = "score"
 """Type of the property."""
 OTHER_VARIANT = "other variants of a language"
 UNKNOWN_LANGUAGE = "text in an unknown language"
@@ -76,9 +82,9 @@ class TmxPair(PairWithOrigin):
             name: [value] for name, value in unit.attrib.items() if name not in FORM_OF_UNIT
         }
         for child in unit:
-            name = NOTE if child.tag == NOTE else child.get("type", "")
-            is_score = name.lower().startswith(SCORE)
-            if child.tag in (NOTE, "prop") and name and not is_score:
+            name = _NOTE if child.tag == _NOTE else child.get("type", "")
+            is_score = name.lower().startswith(_SCORE)
+            if child.tag in (_NOTE, "prop") and name and not is_score:
                 found.setdefault(name, []).append(child.text or "")
         return {name: own[0] if len(own) == 1 else own for name, own in found.items()}
 
@@ -196,8 +202,10 @@ def _unit(pair: TextPair) -> str:
     props = ""
     if pair.score is not None:
         props = f'<prop type="score">{pair.score:.6g}</prop>'
-    for name, value in fields_of(pair).items():
-        props += f"<prop type={quoteattr(name)}>{escape(_NOT_XML.sub('', text_of(value)))}</prop>"
+    for name, value in pair_fields(pair).items():
+        props += (
+            f"<prop type={quoteattr(name)}>{escape(_NOT_XML.sub('', field_text(value)))}</prop>"
+        )
     source = _new_variant(pair.source_language, pair.source)
     target = _new_variant(pair.target_language, pair.target)
     return f"<tu>{props}{source}{target}</tu>"
@@ -211,11 +219,13 @@ def _new_variant(code: str, text: str) -> str:
 def _kept_unit(pair: TmxPair) -> str:
     unit = Element("tu", dict(pair.origin.element.attrib))
     if pair.score is not None:
-        score = SubElement(unit, "prop", {"type": SCORE})
+        score = SubElement(unit, "prop", {"type": _SCORE})
         score.text = f"{pair.score:.6g}"
     # The score first, then what the unit has besides texts: TMX wants <prop> before <tuv>.
     for child in pair.origin.element:
-        is_old_score = child.tag == "prop" and child.get("type") == SCORE and pair.score is not None
+        is_old_score = (
+            child.tag == "prop" and child.get("type") == _SCORE and pair.score is not None
+        )
         if child.tag != "tuv" and not is_old_score:
             unit.append(child)
     source, target, *others = pair.origin.variants
@@ -371,7 +381,7 @@ def _others(
 
 def _score(unit: Element) -> float | None:
     for prop in unit.findall("prop"):
-        if prop.get("type", "").lower().startswith(SCORE):  # score-bicleaner and the like, too
+        if prop.get("type", "").lower().startswith(_SCORE):  # score-bicleaner and the like, too
             with contextlib.suppress(ValueError):
                 return score_of_cell(prop.text or "")
             return None

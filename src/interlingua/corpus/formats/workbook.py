@@ -17,13 +17,13 @@ from interlingua.errors import DataError, InterlinguaError, import_extra
 from interlingua.storage.files import PathLike, atomic_write, open_raw
 from interlingua.storage.limits import FREE_EXPANSION_BYTES, max_expansion
 
-Cell = str | float | int
-WriteCells = Callable[[Sequence[Cell]], None]
+CellValue = str | float | int
+WriteCells = Callable[[Sequence[CellValue]], None]
 MAX_ROWS = 1_048_576
 """Of Excel's sheets."""
 MAX_COLUMNS = 100
 """That are looked at."""
-MAX_CHARACTERS = 32_767
+_MAX_CHARACTERS = 32_767
 """Of Excel's cells."""
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
@@ -100,7 +100,7 @@ def open_writer(path: PathLike) -> Iterator[WriteCells]:
     sheet = workbook.create_sheet("pairs")
     rows = 0
 
-    def write(cells: Sequence[Cell]) -> None:
+    def write(cells: Sequence[CellValue]) -> None:
         nonlocal rows
         rows += 1
         if rows > MAX_ROWS:
@@ -124,12 +124,12 @@ def open_writer(path: PathLike) -> Iterator[WriteCells]:
         workbook.save(file)
 
 
-def _in_xlsx(value: Cell, path: PathLike) -> Cell:
+def _in_xlsx(value: CellValue, path: PathLike) -> CellValue:
     if not isinstance(value, str):
         return value
-    if len(value) > MAX_CHARACTERS:
+    if len(value) > _MAX_CHARACTERS:
         raise DataError(
-            f"a text of {len(value):,} characters, and Excel's cells hold {MAX_CHARACTERS:,};"
+            f"a text of {len(value):,} characters, and Excel's cells hold {_MAX_CHARACTERS:,};"
             " write .csv or .tsv",
             path=path,
         )

@@ -25,7 +25,7 @@ from interlingua.storage.files import PathLike, open_bytes
 from interlingua.storage.limits import refuse_long
 
 BLOCK_BYTES = 1 << 16
-MAX_DEPTH = 100
+_MAX_DEPTH = 100
 """Elements in elements."""
 CONTROL_CHARACTERS = "character that XML forbids"
 _DECLARED = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
@@ -194,9 +194,9 @@ class _Reader:
             problem = f"<{self.entry}> in <{self.entry}>; the end of one is missing"
             raise _EntryError(DamagedFileError(problem, path=self.path, line=self.line))
         self.open.append(element)
-        if len(self.open) > MAX_DEPTH:
+        if len(self.open) > _MAX_DEPTH:
             raise DataError(
-                f"more than {MAX_DEPTH} elements in each other; is it cut short?", path=self.path
+                f"more than {_MAX_DEPTH} elements in each other; is it cut short?", path=self.path
             )
 
     def _closed(self, element: Element) -> None:

@@ -22,7 +22,7 @@ HEBREW_POINTS = "\u05b4\u05b5\u05b6\u05b7\u05b8\u05b9\u05bc\u05b0"
 """Hiriq, tsere, segol, patah, qamats, holam, dagesh, sheva."""
 TURKIC = ("tur", "aze", "azj", "crh")
 """Languages in which i and ı are two letters, each with its capital."""
-SHORTEST_WORD = 6
+_SHORTEST_WORD = 6
 """Letters of a word that gets soft hyphens."""
 SYLLABLE = 3
 """Letters between two soft hyphens."""
@@ -30,7 +30,7 @@ SHORTEST_TYPO = 4
 """Letters of a word in which two letters change places or one is left out."""
 TYPO_SHARE = 0.15
 """Share of the words long enough that get a typo; at least one."""
-_LONG_WORD = re.compile(rf"[^\W\d_]{{{SHORTEST_WORD},}}")
+_LONG_WORD = re.compile(rf"[^\W\d_]{{{_SHORTEST_WORD},}}")
 _TYPO_WORD = re.compile(rf"[^\W\d_]{{{SHORTEST_TYPO},}}")
 _ARABIC_LETTER = re.compile("[\u0621-\u063a\u0641-\u064a]")
 _HEBREW_LETTER = re.compile("[\u05d0-\u05ea]")
@@ -118,7 +118,7 @@ def no_punctuation(text: str, draw: random.Random, language: str = "") -> str:
     return " ".join("".join(kept).split())
 
 
-VARIANTS: Mapping[str, Callable[[str, random.Random, str], str]] = {
+FORM_VARIANTS: Mapping[str, Callable[[str, random.Random, str], str]] = {
     "capitals": capitals,
     "lower_case": lower_case,
     "decomposed": decomposed,
@@ -134,17 +134,17 @@ def check_variants(names: tuple[str, ...], key: str) -> None:
     """Refuse names of forms that do not exist.
 
     Args:
-        names: of ``VARIANTS``.
+        names: of ``FORM_VARIANTS``.
         key: of the option, for the error.
 
     Raises:
         ConfigError: there is no form of such a name.
     """
     for name in names:
-        if name not in VARIANTS:
+        if name not in FORM_VARIANTS:
             raise ConfigError(
-                f"{key}: no form is called {name!r}{did_you_mean(name, VARIANTS)}; there are"
-                f" {', '.join(VARIANTS)}"
+                f"{key}: no form is called {name!r}{did_you_mean(name, FORM_VARIANTS)}; there are"
+                f" {', '.join(FORM_VARIANTS)}"
             )
 
 

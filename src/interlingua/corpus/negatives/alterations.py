@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from interlingua.corpus.negatives.contrasts import Opposites
 
-Span = tuple[int, int]
+_Span = tuple[int, int]
 JOINERS = "'\u2019\u200c\u200d"
 """What stands inside words without being a letter: apostrophes and the joiners of Persian."""
 LONGEST_NUMBER = 18
@@ -25,7 +25,7 @@ SWAPS = 64
 """Changes of place that are tried."""
 SHORTEST_WORDS = {"Hang": 2}
 """Characters that a word of a script must have to change its place."""
-SHORTEST_WORD = 3
+_SHORTEST_WORD = 3
 """The same of every other script."""
 _DIGITS = re.compile(r"\d+")
 _PIECE = re.compile(r"[^\s\u200b]+")  # Khmer has the zero-width space between words
@@ -55,7 +55,7 @@ def other_numbers(text: str, draw: random.Random) -> Iterator[str]:
 
 def other_phrases(text: str, draw: random.Random, *, opposites: Opposites) -> Iterator[str]:
     """One phrase of a lexicon put for its opposite; each possible change once, in drawn order."""
-    changes: list[tuple[Span, str]] = []
+    changes: list[tuple[_Span, str]] = []
     for match in opposites.pattern.finditer(text):
         if not opposites.spaced or _is_whole(text, *match.span()):
             # The table's phrases are in lower case with a plain apostrophe.
@@ -84,13 +84,13 @@ def other_order(text: str, draw: random.Random, *, script: str) -> Iterator[str]
             yield text[:start] + text[later:last] + text[end:later] + text[start:end] + text[last:]
 
 
-def word_like(text: str, script: str) -> list[Span]:
+def word_like(text: str, script: str) -> list[_Span]:
     """What ``other_order`` takes for words: where they start and end."""
     if script == "Jpan":
         return _spans(_JAPANESE_RUN, text)
     if script in ("Hans", "Hant"):
         return _spans(_CHINESE_RUN, text)
-    least = SHORTEST_WORDS.get(script, SHORTEST_WORD)
+    least = SHORTEST_WORDS.get(script, _SHORTEST_WORD)
     # Without the sentence's first word, which stays in its place.
     spans = [_without_punctuation(text, *span) for span in _spans(_PIECE, text)][1:]
     return [
@@ -106,7 +106,7 @@ def in_word(character: str) -> bool:
     return unicodedata.category(character)[0] in "LMN"
 
 
-def _spans(pattern: re.Pattern[str], text: str) -> list[Span]:
+def _spans(pattern: re.Pattern[str], text: str) -> list[_Span]:
     return [match.span() for match in pattern.finditer(text)]
 
 
@@ -173,7 +173,7 @@ def _capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _without_punctuation(text: str, start: int, end: int) -> Span:
+def _without_punctuation(text: str, start: int, end: int) -> _Span:
     """A span without the punctuation at its ends."""
     while start < end and not in_word(text[start]):
         start += 1

@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 
 UNSPACED = frozenset({"Hans", "Hant", "Jpan", "Thai", "Laoo", "Khmr", "Mymr", "Tibt"})
 """Scripts in which a phrase may stand inside what has no spaces."""
-KINDS = ("negation", "antonym")
+_KINDS = ("negation", "antonym")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ class Opposites:
 @functools.cache
 def contrasts(language: str) -> dict[str, Opposites]:
     """What the lexicon has for a language (any code), nothing for most: kind -> opposites."""
-    found = resolve(language)
+    found = resolve_language(language)
     entries = _lexicon().get(found.code, {})
     spaced = found.script not in UNSPACED
-    return {kind: _opposites(entries[kind], spaced) for kind in KINDS if kind in entries}
+    return {kind: _opposites(entries[kind], spaced) for kind in _KINDS if kind in entries}
 
 
 def languages() -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.corpus.negatives.alterations import in_word
 
 CASED = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
@@ -29,7 +29,7 @@ _FOREIGN = re.compile(
 )
 
 
-class Name(NamedTuple):
+class NameSpan(NamedTuple):
     """Where a name stands."""
 
     start: int
@@ -64,7 +64,7 @@ class Gazetteer:
     """
 
     def __init__(self, texts: Iterable[str], language: str) -> None:
-        self._cased = resolve(language).script in CASED
+        self._cased = resolve_language(language).script in CASED
         large: Counter[str] = Counter()
         small: Counter[str] = Counter()
         names: set[str] = set()
@@ -91,7 +91,7 @@ class Gazetteer:
                 for shape in _shapes(name):
                     self._names.setdefault(shape, []).append(name)
 
-    def find(self, text: str) -> list[Name]:
+    def find(self, text: str) -> list[NameSpan]:
         """The names in a text."""
         if not self._cased:
             return _foreign(text)
@@ -141,7 +141,7 @@ def _words(text: str) -> list[_Word]:
     return words
 
 
-def _runs(text: str, words: Sequence[_Word]) -> list[Name]:
+def _runs(text: str, words: Sequence[_Word]) -> list[NameSpan]:
     """Join words with one space between them, up to three."""
     runs: list[list[_Word]] = []
     for word in words:
@@ -149,8 +149,8 @@ def _runs(text: str, words: Sequence[_Word]) -> list[Name]:
             runs[-1].append(word)
         else:
             runs.append([word])
-    return [Name(run[0].start, run[-1].end, text[run[0].start : run[-1].end]) for run in runs]
+    return [NameSpan(run[0].start, run[-1].end, text[run[0].start : run[-1].end]) for run in runs]
 
 
-def _foreign(text: str) -> list[Name]:
-    return [Name(*match.span(), match[0]) for match in _FOREIGN.finditer(text)]
+def _foreign(text: str) -> list[NameSpan]:
+    return [NameSpan(*match.span(), match[0]) for match in _FOREIGN.finditer(text)]

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.corpus.cleaning.keys import EMPTY_KEY, text_keys
 from interlingua.corpus.negatives.alterations import other_numbers, other_order, other_phrases
 from interlingua.corpus.negatives.contrasts import contrasts
@@ -23,9 +23,9 @@ from interlingua.corpus.negatives.entities import Gazetteer
 from interlingua.errors import ConfigError
 from interlingua.runtime.portions import portions
 
-KINDS = ("number", "entity", "negation", "antonym", "word_order")
+NEGATIVE_KINDS = ("number", "entity", "negation", "antonym", "word_order")
 Alteration = Callable[[str, random.Random], Iterator[str]]
-PORTION = 512
+_PORTION = 512
 """Sentences worked on at once."""
 
 
@@ -47,7 +47,7 @@ def hard_negatives(
     texts: Iterable[str],
     language: str,
     *,
-    kinds: Sequence[str] = KINDS,
+    kinds: Sequence[str] = NEGATIVE_KINDS,
     per_sentence: int = 5,
     seed: int = 1,
 ) -> Iterator[Altered]:
@@ -78,9 +78,9 @@ def hard_negatives(
     alterations = _alterations(texts, language, kinds)
     # A negative that equals a sentence of the corpus would be the right answer to another one.
     seen = {int(EMPTY_KEY)}
-    for portion in portions(texts, PORTION):
+    for portion in portions(texts, _PORTION):
         seen.update(text_keys(portion).tolist())
-    for portion in portions(texts, PORTION):
+    for portion in portions(texts, _PORTION):
         drafts = _drafts(portion, alterations, seed, 2 * per_sentence)
         keys = text_keys([draft.text for draft in drafts]).tolist()
         counts: dict[tuple[str, str], int] = {}
@@ -106,7 +106,7 @@ class Alterer:
     """
 
     def __init__(
-        self, texts: Iterable[str], language: str, *, kinds: Sequence[str] = KINDS
+        self, texts: Iterable[str], language: str, *, kinds: Sequence[str] = NEGATIVE_KINDS
     ) -> None:
         check_request(kinds, 1)
         self._alterations = _alterations(texts, language, kinds)
@@ -141,10 +141,11 @@ def check_request(kinds: Sequence[str], per_sentence: int) -> None:
     Raises:
         ConfigError: see ``hard_negatives``.
     """
-    unknown = [kind for kind in kinds if kind not in KINDS]
+    unknown = [kind for kind in kinds if kind not in NEGATIVE_KINDS]
     if unknown or not kinds:
         raise ConfigError(
-            f"kinds: expected some of {', '.join(KINDS)}, got {', '.join(unknown) or 'none'}"
+            f"kinds: expected some of {', '.join(NEGATIVE_KINDS)}, got "
+            f"{', '.join(unknown) or 'none'}"
         )
     if per_sentence < 1:
         raise ConfigError(f"per_sentence must be 1 or more, got {per_sentence}")
@@ -154,7 +155,7 @@ def _alterations(
     texts: Iterable[str], language: str, kinds: Sequence[str]
 ) -> dict[str, Alteration]:
     """Those that can be done in this language."""
-    script = resolve(language).script
+    script = resolve_language(language).script
     possible: dict[str, Alteration] = {
         "number": other_numbers,
         "word_order": partial(other_order, script=script),

@@ -32,12 +32,12 @@ PAIRS_FILE = "silver.tsv"
 MANIFEST = "manifest.json"
 HELD_OUT = {"dev", "devel", "development", "valid", "validation", "eval", "test"}
 """Parts of a file's name that tell that it is not a training split."""
-SPLITS = ("train", "dev", "test")
-ROWS = 1024
+_SPLITS = ("train", "dev", "test")
+_ROWS = 1024
 """Sentences to hold the similarities with all others of at a time."""
-Scores = Callable[[Sequence[str], Sequence[str], str], Float[ndarray, " n"]]
+ScorePairs = Callable[[Sequence[str], Sequence[str], str], Float[ndarray, " n"]]
 """From first sentences, second sentences and their language to scores in [0, 1]."""
-Embed = Callable[[Sequence[str], str], Float32[ndarray, "n d"]]
+EmbedSentences = Callable[[Sequence[str], str], Float32[ndarray, "n d"]]
 """From sentences and their language to one vector of each."""
 
 
@@ -73,8 +73,8 @@ def make_silver(
     gold: Sequence[Path],
     folder: Path,
     *,
-    embed: Embed,
-    score: Scores,
+    embed: EmbedSentences,
+    score: ScorePairs,
     neighbors: int = 10,
     languages: tuple[str, str] = ("eng_Latn", "eng_Latn"),
     exclude: Sequence[Path] = (),
@@ -145,8 +145,8 @@ def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "
     nearest = np.empty((len(unit), k), dtype=np.int64)
     if k == 0:
         return nearest
-    for start in range(0, len(unit), ROWS):
-        similarities = unit[start : start + ROWS] @ unit.T
+    for start in range(0, len(unit), _ROWS):
+        similarities = unit[start : start + _ROWS] @ unit.T
         rows = np.arange(len(similarities))
         similarities[rows, start + rows] = -np.inf  # a sentence is not a neighbor of itself
         # The k-th best of each row; only what reaches it is sorted. A partition alone would choose
@@ -217,7 +217,7 @@ def _scored_pairs(paths: Sequence[Path], languages: tuple[str, str]) -> set[froz
     """
     found: set[frozenset[int]] = set()
     for path in paths:
-        for split in SPLITS:
+        for split in _SPLITS:
             # A file of a single split has none of the others.
             pairs = read_labeled(
                 path, kind="sts", split=split, languages=languages, may_be_empty=True

@@ -8,14 +8,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.errors import ConfigError, MissingExtraError, import_extra
 
 PreTokenizer = Literal["none", "ems"]
 CHINESE = ("zho", "cmn", "wuu", "yue")
 
 
-def segment(texts: Sequence[str], *, language: str, pre_tokenizer: PreTokenizer) -> list[str]:
+def segment_words(texts: Sequence[str], *, language: str, pre_tokenizer: PreTokenizer) -> list[str]:
     """Put spaces between the words of texts of one language.
 
     ``"ems"`` (Mao et al. 2023, section IV-B, and its inference code): strip and lowercase, then
@@ -46,7 +46,7 @@ def segment(texts: Sequence[str], *, language: str, pre_tokenizer: PreTokenizer)
 
 @functools.lru_cache(maxsize=512)
 def _words(language: str) -> Callable[[str], Sequence[str]]:
-    found = resolve(language)
+    found = resolve_language(language)
     if found.iso3 in CHINESE:
         return _chinese()
     if found.iso3 == "jpn":

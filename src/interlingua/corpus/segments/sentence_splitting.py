@@ -27,7 +27,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.config.options import checked_call
 from interlingua.errors import ConfigError, with_article
 
@@ -93,7 +93,9 @@ def split(text: str, language: str | None = None) -> list[str]:
             f"split takes one text, got {with_article(type(text).__name__)}; of several:"
             " [interlingua.split(text) for text in texts]"
         )
-    return split_text(text.splitlines(), "" if language is None else resolve(language).code)
+    return split_text(
+        text.splitlines(), "" if language is None else resolve_language(language).code
+    )
 
 
 def split_text(lines: Iterable[str], language: str = "") -> list[str]:

@@ -18,8 +18,8 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import CheckedSettings, from_mapping
-from interlingua.encoder.encode import Dtype, EncodeReport, collect
-from interlingua.encoder.finite import check_finite, warn_of_zeros
+from interlingua.encoder.encode import Dtype, EncodeReport, collect_vectors
+from interlingua.encoder.finite_vectors import check_finite, warn_of_zeros
 from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.encoder.texts import checked_texts
@@ -29,7 +29,7 @@ from interlingua.runtime.progress import Progress, progress_of
 from interlingua.storage.arrays import normalize_rows
 from interlingua.storage.files import PathLike
 
-PORTION_TEXTS = 4096
+ENCODER_PORTION_TEXTS = 4096
 """Texts given to an encoder at once."""
 
 
@@ -80,7 +80,7 @@ class ForeignEncoder(abc.ABC):
     takes: ClassVar[Collection[str]] = ()
     Options: ClassVar[type] = NoOptions
     has_files: ClassVar[bool] = True
-    portion_texts: ClassVar[int] = PORTION_TEXTS
+    portion_texts: ClassVar[int] = ENCODER_PORTION_TEXTS
     counts_tokens: bool = False
     has_warned_of_zeros: bool = False
     dim: int
@@ -157,7 +157,7 @@ class ForeignEncoder(abc.ABC):
                 yield vectors
 
         with progress_of(show_progress_bar, None, "texts", "encoding") as counting:
-            return collect(windows(counting), self.dim, out)
+            return collect_vectors(windows(counting), self.dim, out)
 
     def _warn_of_zeros(self, vectors: Float32[ndarray, "n d"], texts: Sequence[str]) -> None:
         """Warn of the first vectors of zeros, and of no later ones."""

@@ -11,7 +11,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import CheckedSettings
-from interlingua.config.registry import load
+from interlingua.config.registry import import_place
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.model_info import ModelInfo
@@ -99,7 +99,7 @@ def import_function(spec: str) -> Callable[[list[str]], Any]:
     """
     if ":" not in spec:
         raise ConfigError(f"{spec!r}: expected module:function, e.g. mycode:embed")
-    function = load(spec)
+    function = import_place(spec)
     if not callable(function):
         raise ConfigError(f"{spec!r} is not a function but of type {type(function).__name__}")
     return function  # type: ignore[no-any-return]

@@ -14,7 +14,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import apply_override, from_mapping, train_key_hint_of
-from interlingua.config.registry import BACKENDS, check_choice, resolve
+from interlingua.config.registry import BACKENDS, check_choice, resolve_name
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder, NoOptions
 from interlingua.encoder.directories.training_record import training_record
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
@@ -58,7 +58,7 @@ def load_encoder(
         CheckpointError: there is no such model.
         MissingExtraError: the library of the backend is not installed.
     """
-    kind: type[ForeignEncoder] = resolve(BACKENDS, backend)
+    kind: type[ForeignEncoder] = resolve_name(BACKENDS, backend)
     choice = {"pooling": pooling, "dtype": dtype, "dim": dim}
     _check(backend, kind.takes, device=device, **choice)
     if kind.has_files:

@@ -14,7 +14,7 @@ from typing import Any
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.config import CheckedSettings, shown
+from interlingua.config import CheckedSettings, shorten_value
 from interlingua.config.registry import BACKENDS
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.directories.model_directory import read_json
@@ -136,11 +136,12 @@ def _check_backend(base: Mapping[str, Any], folder: Path, *, trusted: bool) -> N
     is_known = backend in BACKENDS.names or BACKENDS.is_place(backend)
     if backend == "mapped" or not is_known:
         raise CheckpointError(
-            f"{folder / MAPPED_FILE}: backend is {shown(backend)}, expected one of those that"
+            f"{folder / MAPPED_FILE}: backend is {shorten_value(backend)}, expected one of "
+            "those that"
             " debias can map; make it again with interlingua debias"
         )
     if backend not in ONLY_READ and not trusted:
-        what = f"{shown(base['model'])} of the backend {backend}"
+        what = f"{shorten_value(base['model'])} of the backend {backend}"
         raise ConfigError(
             f"{folder} names {what}, which runs code or sends texts to a server; if you trust who"
             " made the folder, say --set mapped.trust=true"

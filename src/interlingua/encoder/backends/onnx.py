@@ -20,7 +20,7 @@ from interlingua.encoder.directories.model_directory import (
     MODEL_TYPES,
     read_backbone_config,
     read_json,
-    read_settings,
+    read_model_settings,
 )
 from interlingua.encoder.directories.static_directory import static_folder, static_settings
 from interlingua.encoder.encode import (
@@ -41,7 +41,7 @@ from interlingua.vocabulary.vocabulary import Vocabulary
 GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx")
 POOLED = ("sentence_embedding", "sentence_embeddings")
 """What graphs that pool by themselves call their output."""
-TOKENS = ("last_hidden_state", "token_embeddings", "hidden_states")
+_TOKENS = ("last_hidden_state", "token_embeddings", "hidden_states")
 DEFAULT_MAX_TOKENS = 512
 _INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 
@@ -92,7 +92,7 @@ class OnnxEncoder(ForeignEncoder):
         if static_folder(folder):
             self.settings = static_settings(folder)
         else:
-            self.settings = read_settings(folder, _limit(folder))
+            self.settings = read_model_settings(folder, _limit(folder))
         # Three things may decide the pooling: the user, the model's files, and the graph itself.
         is_declared = (folder / "modules.json").is_file()
         self.own_pooling: PoolingMode | None = None
@@ -263,7 +263,7 @@ def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, boo
     """The output to read, and whether it is pooled already."""
     ranks = {out.name: len(out.shape or ()) for out in session.get_outputs()}
     tokens = [
-        *(name for name in TOKENS if ranks.get(name) == 3),
+        *(name for name in _TOKENS if ranks.get(name) == 3),
         *(name for name, rank in ranks.items() if rank == 3),
     ]
     pooled = [name for name in POOLED if ranks.get(name) == 2]

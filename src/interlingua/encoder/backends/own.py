@@ -16,7 +16,7 @@ from interlingua.encoder.backends.foreign import Choices, NoOptions
 from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.model_info import describe
+from interlingua.encoder.model_info import describe_encoder
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.encoder.vector_format import check_width
 from interlingua.errors import ConfigError
@@ -76,7 +76,10 @@ class OwnEncoder:
         self.settings = encoder.settings
         dtype = dtype or encoder.compute_dtype
         self.info = dataclasses.replace(
-            describe(encoder, name=name), dim=self.dim, dtype=dtype, pooling_from=pooling_from
+            describe_encoder(encoder, name=name),
+            dim=self.dim,
+            dtype=dtype,
+            pooling_from=pooling_from,
         )
         self.encode = functools.partial(encoder.encode, dtype=dtype, truncate_dim=dim)
         if questions is not None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.directories.model_directory import EncodingSettings, read_json
-from interlingua.encoder.encode import DTYPES, EncodeReport
+from interlingua.encoder.encode import WEIGHT_DTYPES, EncodeReport
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.encoder.modeling.weights import weights_digest
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError, import_extra
@@ -44,11 +44,13 @@ class SentenceTransformersEncoder(ForeignEncoder):
             "sentence_transformers", package="sentence-transformers", extra="sentence-transformers"
         )
         dtype = choices.dtype
-        if dtype not in (None, *DTYPES):
-            raise ConfigError(f"sentence-transformers computes in {', '.join(DTYPES)}, got {dtype}")
+        if dtype not in (None, *WEIGHT_DTYPES):
+            raise ConfigError(
+                f"sentence-transformers computes in {', '.join(WEIGHT_DTYPES)}, got {dtype}"
+            )
         options = {}
         if dtype:
-            options["dtype"] = DTYPES[dtype]
+            options["dtype"] = WEIGHT_DTYPES[dtype]
         check_version(sentence_transformers.__version__)
         folder = locate(model, patterns=FILES)
         refuse_foreign_code(folder)

@@ -143,7 +143,7 @@ def write_directory(
         tensors = to_huggingface_names(weights, config)
         dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.")
     described = {"architectures": [family.class_name], **family.described(config), "dtype": dtype}
-    write_json(folder / "config.json", described)
+    write_model_json(folder / "config.json", described)
     if tensors:
         write_safetensors(folder / "model.safetensors", tensors, {"format": "pt"})
     write_tokenizer_config(
@@ -156,7 +156,7 @@ def write_directory(
     # The width has its old name: versions from 5.4 on take it silently, those before refuse the new
     # one.
     width = {"word_embedding_dimension": config.hidden_size}
-    write_json(
+    write_model_json(
         folder / "1_Pooling" / "config.json",
         {**width, "pooling_mode": settings.pooling, **booleans, "include_prompt": True},
     )
@@ -164,7 +164,7 @@ def write_directory(
     # Else transformers draws a pooling layer at random, and warns of it.
     if family.has_pooler:
         limits["model_args"] = {"add_pooling_layer": False}
-    write_json(folder / "sentence_bert_config.json", limits)
+    write_model_json(folder / "sentence_bert_config.json", limits)
 
 
 def write_tokenizer_config(
@@ -182,11 +182,11 @@ def write_tokenizer_config(
     if spells_special_tokens:
         tokenizer["split_special_tokens"] = True
     names = ["input_ids", "attention_mask"]
-    write_json(
+    write_model_json(
         folder / "tokenizer_config.json",
         {**tokenizer, "model_input_names": names, "tokenizer_class": "PreTrainedTokenizerFast"},
     )
-    write_json(folder / "special_tokens_map.json", special_tokens)
+    write_model_json(folder / "special_tokens_map.json", special_tokens)
 
 
 def write_modules(
@@ -216,12 +216,12 @@ def write_modules(
         all_modules.append((f"{len(all_modules)}_{kind}", kind))
     if settings.int8_ranges:
         ranges = {width: of_width._asdict() for width, of_width in settings.int8_ranges.items()}
-        write_json(folder / RANGES_FILE, ranges)
+        write_model_json(folder / RANGES_FILE, ranges)
     listed = [
         {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for i, (path, kind) in enumerate(all_modules)
     ]
-    write_json(folder / "modules.json", listed)
+    write_model_json(folder / "modules.json", listed)
     for path, _ in all_modules:
         (folder / path).mkdir(exist_ok=True)
     described: dict[str, Any] = {
@@ -237,7 +237,7 @@ def write_modules(
     if settings.matryoshka_dims:
         own["matryoshka_dims"] = settings.matryoshka_dims
     described["interlingua"] = own
-    write_json(folder / "config_sentence_transformers.json", described)
+    write_model_json(folder / "config_sentence_transformers.json", described)
 
 
 MODEL_ENTRIES = (
@@ -284,7 +284,7 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
     config = read_backbone_config(folder, raw)
     # The weights have the last word on what the config leaves open, such as a table of types.
     weights, config = from_huggingface_names(read_weights(folder), config, folder)
-    return config, weights, read_settings(folder, config.max_tokens)
+    return config, weights, read_model_settings(folder, config.max_tokens)
 
 
 def read_backbone_config(folder: Path, raw: dict[str, Any]) -> BackboneConfig:
@@ -307,7 +307,7 @@ def read_backbone_config(folder: Path, raw: dict[str, Any]) -> BackboneConfig:
         raise CheckpointError(f"{folder / 'config.json'}: {error}") from error
 
 
-def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
+def read_model_settings(folder: Path, max_tokens: int) -> EncodingSettings:
     """Pooling, prompts and limits of a model directory.
 
     Where it says nothing of pooling, that is the mean of all tokens.
@@ -440,6 +440,6 @@ def read_json(
     return cast(dict[str, Any], content)
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_model_json(path: Path, value: Any) -> None:
     """Write a JSON file of a model directory."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

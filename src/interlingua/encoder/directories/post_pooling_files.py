@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from interlingua.config import shown
+from interlingua.config import shorten_value
 from interlingua.encoder.directories.model_directory import (
     modules_after_pooling,
     read_json,
-    write_json,
+    write_model_json,
 )
 from interlingua.encoder.modeling.meta_device import meta_device
 from interlingua.encoder.modeling.weights import read_weights
@@ -50,7 +50,7 @@ def write_post_pooling(layers: PostPooling, folder: Path) -> None:
             "bias": linear.bias is not None,
             "activation_function": ACTIVATION_CLASSES[layer.activation],
         }
-        write_json(folder / path / "config.json", described)
+        write_model_json(folder / path / "config.json", described)
         tensors = {
             f"linear.{name}": tensor.detach().cpu().contiguous()
             for name, tensor in linear.state_dict().items()
@@ -150,7 +150,7 @@ def _activation(values: dict[str, Any], folder: Path) -> Activation:
         name = by_class.get(written.rpartition(".")[2])
     if name is None:
         raise CheckpointError(
-            f"{folder}: activation {shown(written)} is not supported; supported are"
+            f"{folder}: activation {shorten_value(written)} is not supported; supported are"
             f" {', '.join(ACTIVATION_CLASSES)}"
         )
     return name

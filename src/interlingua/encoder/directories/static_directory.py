@@ -19,13 +19,13 @@ from interlingua.encoder.directories.model_directory import (
     listed_modules,
     read_described_settings,
     read_json,
-    write_json,
+    write_model_json,
     write_modules,
     write_tokenizer_config,
 )
 from interlingua.encoder.modeling.backbone import BackboneConfig
 from interlingua.encoder.modeling.weights import read_weights
-from interlingua.encoder.static import MAX_TOKENS, static_config
+from interlingua.encoder.static import STATIC_MAX_TOKENS, static_model_config
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.storage.tensor_files import write_safetensors
 from interlingua.vocabulary.model_files import AnyModelFile, BackboneFile, Modules
@@ -88,7 +88,7 @@ def read_static(
     if weights is not None:
         table = table * weights.float()[:, None]
     try:
-        config = static_config(*table.shape)
+        config = static_model_config(*table.shape)
     except ConfigError as error:
         raise CheckpointError(f"{table_folder}: {error}") from error
     return config, {"word_embeddings.weight": table}, static_settings(folder)
@@ -137,7 +137,7 @@ def static_settings(folder: Path) -> EncodingSettings:
         normalize = read_json(folder / "config.json", schema=BackboneFile).get("normalize", False)
     return EncodingSettings(
         normalize=bool(normalize),
-        max_tokens=MAX_TOKENS,
+        max_tokens=STATIC_MAX_TOKENS,
         **read_described_settings(folder, include_special=False),
     )
 
@@ -178,7 +178,7 @@ def write_static(
         "normalize": settings.normalize,
         "embedding_dtype": str(stored_dtype).removeprefix("torch."),
     }
-    write_json(folder / "config.json", described)
+    write_model_json(folder / "config.json", described)
     if tensors:
         write_safetensors(folder / "model.safetensors", tensors, {"format": "pt"})
     write_tokenizer_config(

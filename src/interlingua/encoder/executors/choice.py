@@ -4,7 +4,7 @@ All executors of a computation give the same result up to rounding. Which one is
 the processor, the dtype and the widths, and no fixed rule has been right on all processors. So the
 candidates run in turns in a short trial on this machine, and their rates are stored in the user's
 cache folder. Candidates are in order of preference: a later one is chosen only if it is faster by
-``MARGIN``, so that noise does not change the last digits of vectors. The variable
+``SPEED_MARGIN``, so that noise does not change the last digits of vectors. The variable
 ``INTERLINGUA_EXECUTOR`` names an executor instead.
 
 No other module times a computation to choose one (house rule ``executor-choice``). The candidates
@@ -36,17 +36,17 @@ from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.storage.files import atomic_write
 from interlingua.storage.json_text import parse_json
 
-VARIABLE = "INTERLINGUA_EXECUTOR"
+EXECUTOR_VARIABLE = "INTERLINGUA_EXECUTOR"
 FIRST = "first"
 """Value of the variable: the first candidate, without a measurement."""
-NAMES = ("kernel", "kernel-int16", "onednn", "torch")
+_NAMES = ("kernel", "kernel-int16", "onednn", "torch")
 """Executors that the variable can name. Not all of them compute everything."""
-MARGIN = 1.05
+SPEED_MARGIN = 1.05
 """Factor by which a later candidate has to be faster."""
 MAX_ROUNDS = 12
 MIN_ROUNDS = 3
 """Rounds of every trial. What interrupts one of them seldom interrupts all."""
-TRIAL_SECONDS = 0.3
+_TRIAL_SECONDS = 0.3
 """A trial ends after ``MAX_ROUNDS``, or with the round in which this time is over."""
 # Other processes hardly change the processor time of this thread. Windows counts it in steps of 16
 # milliseconds, which are too coarse.
@@ -85,7 +85,7 @@ class Trial(NamedTuple):
 
     runs: Mapping[str, Callable[[], object]]
     work: int
-    seconds: float = TRIAL_SECONDS
+    seconds: float = _TRIAL_SECONDS
 
 
 def choose_executor(
@@ -117,7 +117,7 @@ def choose_executor(
     if choice is not None:
         return replace(choice, rates=rates)
     executor = fastest(rates)
-    reason = f"within {MARGIN - 1:.0%} of the fastest"
+    reason = f"within {SPEED_MARGIN - 1:.0%} of the fastest"
     if rates[executor] == max(rates.values()):
         reason = "the fastest"
     return Choice(executor=executor, reason=reason, rates=rates)
@@ -127,9 +127,9 @@ def choose_without_trial(candidates: Sequence[str], decided: str | None = None) 
     """Return the choice if it needs no trial, else None. See ``choose_executor``."""
     wanted = forced_name()
     if wanted in candidates:
-        return Choice(executor=wanted, reason=f"{VARIABLE} names it")
+        return Choice(executor=wanted, reason=f"{EXECUTOR_VARIABLE} names it")
     if wanted == FIRST:
-        decided = f"{VARIABLE} is {FIRST}"
+        decided = f"{EXECUTOR_VARIABLE} is {FIRST}"
     elif len(candidates) == 1:
         decided = "no other one can"
     if decided is None:
@@ -143,26 +143,26 @@ def forced_name() -> str:
     Raises:
         ConfigError: it is none of these.
     """
-    value = os.environ.get(VARIABLE, "")
-    names = (*NAMES, FIRST)
+    value = os.environ.get(EXECUTOR_VARIABLE, "")
+    names = (*_NAMES, FIRST)
     if value and value not in names:
         hint = did_you_mean(value, names)
         raise ConfigError(
-            f"{VARIABLE}: no executor {value!r}{hint}; expected one of: {', '.join(names)}"
+            f"{EXECUTOR_VARIABLE}: no executor {value!r}{hint}; expected one of: {', '.join(names)}"
         )
     return value
 
 
 def is_variant_forced() -> bool:
     """Return whether ``INTERLINGUA_KERNELS`` names a variant of the kernels, and so the kernel."""
-    return os.environ.get(kernels.VARIABLE) in kernels.VARIANTS
+    return os.environ.get(kernels.KERNELS_VARIABLE) in kernels.KERNEL_VARIANTS
 
 
 def fastest(rates: Mapping[str, float]) -> str:
-    """Return the first name, or a later one that is faster by ``MARGIN`` than the best before."""
+    """Return the first name, or a later one that beats the best before it by ``SPEED_MARGIN``."""
     best = next(iter(rates))
     for name, rate in rates.items():
-        if rate > MARGIN * rates[best]:
+        if rate > SPEED_MARGIN * rates[best]:
             best = name
     return best
 
@@ -232,7 +232,7 @@ def _machine(kernel: str) -> str:
     """Return what every rate depends on: the machine, the kernel and the versions."""
     variant = kernels.variant(kernel) or "no kernel"
     # Rates of an older source of the same version would be wrong now.
-    code = f"{kernels.digest(Path(kernels.__file__).with_name(f'{kernel}.c')):08x}"
+    code = f"{kernels.source_digest(Path(kernels.__file__).with_name(f'{kernel}.c')):08x}"
     # Torch may be kept from instructions that the processor has.
     used = torch.backends.cpu.get_cpu_capability()
     # Several kinds of machines may share a home folder. Rates by another clock are not comparable.

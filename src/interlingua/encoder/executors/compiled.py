@@ -20,7 +20,7 @@ from jaxtyping import Float, Float32, Int, Int64, Shaped
 from numpy import ndarray
 from torch import Tensor, nn
 
-from interlingua.encoder.executors.fused import LANES, fields_of
+from interlingua.encoder.executors.fused import FUSED_LANES, struct_fields
 from interlingua.encoder.executors.quantize import layer_dtypes, mixed, quantize, quantize_to_int16
 from interlingua.encoder.modeling.alibi import alibi_slopes
 from interlingua.encoder.modeling.attention import inverse_frequencies
@@ -30,14 +30,14 @@ from interlingua.encoder.modeling.layer_weights import ACTIVATIONS
 from interlingua.kernels import library
 from interlingua.runtime.portions import ceil_div
 
-ALIGNMENT = 64
+_ALIGNMENT = 64
 """As in kernels/products.h."""
-TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.int8: 2}
+_TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.int8: 2}
 WIDENED = 3
 """Weights in bfloat16 for activations in float32; as in kernels/products.h."""
 INT16 = 4
 """Weights as quantize_to_int16 gives them; as in kernels/products.h."""
-PAIRS = 5
+_PAIRS = 5
 """Float32 weights as sums of two bfloats, which tiles multiply; as in kernels/tile_products.h."""
 TILE_HEAD_WIDTH = 32
 TILE_WIDTH = 64
@@ -55,34 +55,34 @@ one, by dtype."""
 # The four structures repeat those of the kernel, field by field and in the same order.
 class _Linear(ctypes.Structure):
     _fields_ = [
-        *fields_of(ctypes.c_void_p, "weights", "bias", "scales"),
-        *fields_of(ctypes.c_int64, "inputs", "outputs", "type"),
+        *struct_fields(ctypes.c_void_p, "weights", "bias", "scales"),
+        *struct_fields(ctypes.c_int64, "inputs", "outputs", "type"),
     ]
 
 
 class _Norm(ctypes.Structure):
-    _fields_ = fields_of(ctypes.c_void_p, "weight", "bias")
+    _fields_ = struct_fields(ctypes.c_void_p, "weight", "bias")
 
 
 class _Layer(ctypes.Structure):
     _fields_ = [
-        *fields_of(_Linear, "qkv", "attention_output", "intermediate", "output"),
-        *fields_of(_Norm, "attention_norm", "output_norm"),
-        *fields_of(_Norm, "second_attention_norm", "query_norm", "key_norm"),
-        *fields_of(ctypes.c_void_p, "rotary"),
-        *fields_of(ctypes.c_int64, "window"),
+        *struct_fields(_Linear, "qkv", "attention_output", "intermediate", "output"),
+        *struct_fields(_Norm, "attention_norm", "output_norm"),
+        *struct_fields(_Norm, "second_attention_norm", "query_norm", "key_norm"),
+        *struct_fields(ctypes.c_void_p, "rotary"),
+        *struct_fields(ctypes.c_int64, "window"),
     ]
 
 
 class _Model(ctypes.Structure):
     _fields_ = [
-        *fields_of(ctypes.c_int64, "width", "heads", "inner", "layers"),
-        *fields_of(ctypes.c_int64, "type", "activation", "first", "position_width"),
-        *fields_of(ctypes.c_int64, "norm_first", "gated", "by_tiles"),
-        *fields_of(ctypes.c_float, "eps"),
-        *fields_of(ctypes.c_void_p, "words", "positions", "slopes"),
-        *fields_of(_Norm, "norm", "final_norm"),
-        *fields_of(ctypes.POINTER(_Layer), "layer"),
+        *struct_fields(ctypes.c_int64, "width", "heads", "inner", "layers"),
+        *struct_fields(ctypes.c_int64, "type", "activation", "first", "position_width"),
+        *struct_fields(ctypes.c_int64, "norm_first", "gated", "by_tiles"),
+        *struct_fields(ctypes.c_float, "eps"),
+        *struct_fields(ctypes.c_void_p, "words", "positions", "slopes"),
+        *struct_fields(_Norm, "norm", "final_norm"),
+        *struct_fields(ctypes.POINTER(_Layer), "layer"),
     ]
 
 
@@ -125,7 +125,7 @@ class WeightLayout(NamedTuple):
         return ceil_div(outputs, self.panel) * self.panel
 
 
-NO_LAYOUT = WeightLayout(panel=LANES, bfloats=False)
+NO_LAYOUT = WeightLayout(panel=FUSED_LANES, bfloats=False)
 """Where there is no kernel that could use it."""
 
 
@@ -229,13 +229,14 @@ class CompiledBackbone:
         )
         if backbone.word_embeddings.weight.device.type != "cpu":
             return "the weights are not on the CPU"
-        if dtype not in TYPES:
+        if dtype not in _TYPES:
             return f"it has no {str(dtype).removeprefix('torch.')}"
-        if any(width % LANES for width in widths):
-            return f"a width is not a multiple of {LANES}"
-        if config.positions == "rotary" and widths[0] % (2 * LANES):
+        if any(width % FUSED_LANES for width in widths):
+            return f"a width is not a multiple of {FUSED_LANES}"
+        if config.positions == "rotary" and widths[0] % (2 * FUSED_LANES):
             return (
-                f"half a head, of which rotary positions turn pairs, is not a multiple of {LANES}"
+                "half a head, of which rotary positions turn pairs, is not a multiple "
+                f"of {FUSED_LANES}"
             )
         if config.positions == "rotary" and config.max_tokens > MAX_ROTARY_POSITIONS:
             return f"its table of angles would have more than {MAX_ROTARY_POSITIONS:,} positions"
@@ -331,12 +332,12 @@ class CompiledBackbone:
     def _type(self, dtype: torch.dtype) -> int:
         """The kernel's number of a dtype of weights or activations."""
         if self._by_tiles and dtype == torch.float32:
-            return PAIRS
+            return _PAIRS
         if dtype == torch.bfloat16 and self._between == torch.float32:
             return WIDENED
         if dtype == torch.int16:
             return INT16
-        return TYPES[dtype]
+        return _TYPES[dtype]
 
     def _linear(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> _Linear:
         """The weights in panels, and what belongs to them."""
@@ -357,7 +358,7 @@ class CompiledBackbone:
             # The kernel's Hadamard matrix H is of +-1, that of `rotate` has rows of length 1.
             factors = factors[:, 0] / math.prod(mixed(inputs)) ** 0.5
             scales = self._floats(self._filled(factors))
-        if self._type(dtype) == PAIRS:
+        if self._type(dtype) == _PAIRS:
             # high + low has about 16 bits of the 24 that a float32 has.
             high = matrix.bfloat16()
             low = (matrix - high.float()).bfloat16()
@@ -406,8 +407,8 @@ class CompiledBackbone:
 
     def _aligned(self, panels: Tensor) -> int:
         # numpy aligns to less: take some bytes more, and begin at the first address that fits.
-        buffer = np.empty(panels.nbytes + ALIGNMENT, np.uint8)
-        start = -buffer.ctypes.data % ALIGNMENT
+        buffer = np.empty(panels.nbytes + _ALIGNMENT, np.uint8)
+        start = -buffer.ctypes.data % _ALIGNMENT
         data = torch.from_numpy(buffer[start : start + panels.nbytes])
         data.view(panels.dtype).view(panels.shape).copy_(panels)
         self._kept.append(buffer)

@@ -22,14 +22,20 @@ from torch.nn import functional as F
 from interlingua.encoder.executors.eager import EagerSteps
 from interlingua.encoder.modeling.dropout import random_bytes, threshold_and_scale, whole_words
 from interlingua.encoder.modeling.layer_weights import ACTIVATIONS, LayerWeights
-from interlingua.kernels.calls import available, call, even_parts, in_threads, threads_for
+from interlingua.kernels.calls import (
+    call_kernel,
+    can_use_training_kernel,
+    even_parts,
+    in_threads,
+    threads_for,
+)
 
 if TYPE_CHECKING:
     from interlingua.batches.packing import LengthGroups
     from interlingua.encoder.modeling.attention import Layout
 
 # The kernel has no code for what is left of a row after whole vectors of so many floats.
-LANES = 16
+FUSED_LANES = 16
 
 
 def takes(layer: LayerWeights, x: Float[Tensor, "t d"], layout: Layout) -> bool:
@@ -44,9 +50,15 @@ def takes(layer: LayerWeights, x: Float[Tensor, "t d"], layout: Layout) -> bool:
     fits = (
         x.dtype == dtype
         and weight.dtype == torch.float32
-        and not any(width % LANES for width in widths)
+        and not any(width % FUSED_LANES for width in widths)
     )
-    return spec.is_plain and fits and layout.by_length is not None and len(x) > 0 and available(x)
+    return (
+        spec.is_plain
+        and fits
+        and layout.by_length is not None
+        and len(x) > 0
+        and can_use_training_kernel(x)
+    )
 
 
 class FusedSteps(EagerSteps):
@@ -88,7 +100,7 @@ class FusedSteps(EagerSteps):
         return out
 
 
-def fields_of(kind: Any, *names: str) -> list[tuple[str, Any]]:
+def struct_fields(kind: Any, *names: str) -> list[tuple[str, Any]]:
     """Neighbors of one type in a ``struct`` of the kernel's."""
     return [(name, kind) for name in names]
 
@@ -114,8 +126,8 @@ class _Sentences(ctypes.Structure):
     """The kernel's ``struct`` of this name: sizes, where sentences and their bytes begin."""
 
     _fields_ = [
-        *fields_of(ctypes.c_int64, "width", "heads"),
-        *fields_of(ctypes.c_void_p, "starts", "bytes"),
+        *struct_fields(ctypes.c_int64, "width", "heads"),
+        *struct_fields(ctypes.c_void_p, "starts", "bytes"),
         ("dropout", _Dropout),
     ]
 
@@ -145,7 +157,7 @@ class _ResidualNorm(torch.autograd.Function):
 
         def part(first: int, last: int) -> None:
             dropout = _Dropout.of(random, rate, first * width)
-            call(
+            call_kernel(
                 "residual_norm",
                 x,
                 last - first,
@@ -181,7 +193,7 @@ class _ResidualNorm(torch.autograd.Function):
 
         def part(first: int, last: int) -> None:
             dropout = _Dropout.of(random, ctx.rate, first * width)
-            call(
+            call_kernel(
                 "residual_norm_back",
                 upstream,
                 last - first,
@@ -212,7 +224,7 @@ class _Activation(torch.autograd.Function):
         which = ctypes.c_int64(kind)
 
         def part(first: int, last: int) -> None:
-            call("activation", x, which, last - first, width, x[first:], bias, y[first:])
+            call_kernel("activation", x, which, last - first, width, x[first:], bias, y[first:])
 
         in_threads(even_parts(*x.shape), part)
         # What was given is kept, not the result, from which not every slope can be had.
@@ -231,7 +243,7 @@ class _Activation(torch.autograd.Function):
         sums = _floats(x, len(parts), width)
 
         def part(first: int, last: int) -> None:
-            call(
+            call_kernel(
                 "activation_back",
                 x,
                 ctx.which,
@@ -274,7 +286,9 @@ class _Attention(torch.autograd.Function):
         )
 
         def part(first: int, last: int) -> None:
-            call("attention", qkv, ctypes.byref(sentences), first, last, qkv, bias, context, stats)
+            call_kernel(
+                "attention", qkv, ctypes.byref(sentences), first, last, qkv, bias, context, stats
+            )
 
         in_threads(_by_work(starts), part)
         ctx.save_for_backward(qkv, bias, stats, random)
@@ -301,7 +315,7 @@ class _Attention(torch.autograd.Function):
         sums = _floats(qkv, len(parts), len(bias))
 
         def part(first: int, last: int) -> None:
-            call(
+            call_kernel(
                 "attention_back",
                 qkv,
                 ctypes.byref(ctx.sentences),
@@ -327,9 +341,9 @@ def _check_attention(
     The kernel goes by the places of the sentences and the width alone, and checks no end.
     """
     width = qkv.shape[1] // 3
-    if heads < 1 or qkv.shape[1] != len(bias) or width % (heads * LANES):
+    if heads < 1 or qkv.shape[1] != len(bias) or width % (heads * FUSED_LANES):
         raise ValueError(
-            f"attention takes {heads} heads of a multiple of {LANES}, got a width of"
+            f"attention takes {heads} heads of a multiple of {FUSED_LANES}, got a width of"
             f" {qkv.shape[1]} / 3"
         )
     if tokens > len(qkv):
@@ -369,7 +383,7 @@ def _by_work(starts: Int64[np.ndarray, " b+1"]) -> list[int]:
     """Bounds of parts of sentences that cost about the same, one for each thread that pays."""
     lengths = np.diff(starts)
     # Attention costs l^2, and each of the l rows something besides.
-    work = np.cumsum(lengths * (lengths + 2 * LANES))
+    work = np.cumsum(lengths * (lengths + 2 * FUSED_LANES))
     parts = threads_for(int(work[-1]))
     # The sentences at which the sum passes 1/n, 2/n, ... of the whole; a long one may pass two.
     inner = np.searchsorted(work, work[-1] * np.arange(1, parts) / parts).tolist()

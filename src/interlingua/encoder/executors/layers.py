@@ -19,8 +19,8 @@ from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.executors.choice import (
-    MARGIN,
-    VARIABLE,
+    EXECUTOR_VARIABLE,
+    SPEED_MARGIN,
     Choice,
     Trial,
     choose_executor,
@@ -32,7 +32,7 @@ from interlingua.encoder.executors.quantize import PRECISE_LAYERS
 from interlingua.encoder.modeling.backbone import Backbone
 from interlingua.encoder.modeling.meta_device import meta_device
 
-TRIAL_LENGTHS = (48, 24, 24, 12, 12, 8)
+_TRIAL_LENGTHS = (48, 24, 24, 12, 12, 8)
 """Tokens of the sentences of a trial: some milliseconds for a base model."""
 PROBE_LENGTHS = (48, 32, 24, 24, 16, 16, 12, 12, 8, 8, 6, 6, 4, 4, 3, 3)
 """Tokens of the sentences that a dtype's closeness is measured on."""
@@ -45,7 +45,7 @@ AUTOMATIC = (torch.float32, torch.bfloat16, torch.int8)
 Frozen = FrozenBackbone | CompiledBackbone
 
 
-EXECUTORS: dict[str, type[Frozen]] = {
+LAYER_EXECUTORS: dict[str, type[Frozen]] = {
     "kernel": CompiledBackbone,
     "kernel-int16": Int16Backbone,
     "onednn": FrozenBackbone,
@@ -71,10 +71,12 @@ def freeze(backbone: Backbone, dtype: torch.dtype) -> Frozen:
         backbone: where the weights come from; not changed.
         dtype: to compute in.
     """
-    return EXECUTORS[choose(backbone, dtype).executor](backbone, dtype)
+    return LAYER_EXECUTORS[choose_layer_executor(backbone, dtype).executor](backbone, dtype)
 
 
-def choose(backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = False) -> Choice:
+def choose_layer_executor(
+    backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = False
+) -> Choice:
     """Choose the executor for a backbone.
 
     Args:
@@ -85,9 +87,11 @@ def choose(backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = Fal
     Raises:
         ConfigError: ``INTERLINGUA_EXECUTOR`` names no executor.
     """
-    refusals = {name: executor.refusal(backbone, dtype) for name, executor in EXECUTORS.items()}
+    refusals = {
+        name: executor.refusal(backbone, dtype) for name, executor in LAYER_EXECUTORS.items()
+    }
     refused = {name: reason for name, reason in refusals.items() if reason is not None}
-    able = [name for name in EXECUTORS if name not in refused]
+    able = [name for name in LAYER_EXECUTORS if name not in refused]
     # On a GPU only plain torch can compute, and nothing is measured.
     on_cpu = backbone.word_embeddings.weight.device.type == "cpu"
     choice = choose_executor(
@@ -101,17 +105,17 @@ def choose(backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = Fal
     wanted = forced_name()
     # An executor that is not possible here is no error: one setting serves several machines.
     if wanted in refused:
-        reason += f"; {VARIABLE} names {wanted}, which can't: {refused[wanted]}"
+        reason += f"; {EXECUTOR_VARIABLE} names {wanted}, which can't: {refused[wanted]}"
     return replace(choice, reason=reason, refused=refused)
 
 
 def _trial(backbone: Backbone, dtype: torch.dtype, names: Sequence[str]) -> Trial:
     """Return a pass through the first layers by each executor; a unit of work is a token."""
     trial = _first_layers(backbone, dtype)
-    batch = _random_batch(trial, TRIAL_LENGTHS)
+    batch = _random_batch(trial, _TRIAL_LENGTHS)
     runs = {}
     for name in names:
-        frozen = EXECUTORS[name](trial, dtype)
+        frozen = LAYER_EXECUTORS[name](trial, dtype)
         runs[name] = functools.partial(frozen, batch.input_ids, batch.cu_seqlens)
     return Trial(runs, work=len(batch.input_ids) * max(1, len(trial.layers)))
 
@@ -169,9 +173,11 @@ def automatic_dtype(backbone: Backbone) -> AutomaticDtype:
         if torch.cuda.is_available() and torch.cuda.is_bf16_supported():
             dtype = torch.bfloat16
         return AutomaticDtype(dtype=dtype, choices={}, cosines={})
-    choices = {dtype: choose(backbone, dtype, always_measure=True) for dtype in AUTOMATIC}
+    choices = {
+        dtype: choose_layer_executor(backbone, dtype, always_measure=True) for dtype in AUTOMATIC
+    }
     # A dtype that gains less than noise is not worth its rounding.
-    limit = MARGIN * choices[torch.float32].rate
+    limit = SPEED_MARGIN * choices[torch.float32].rate
     faster = [dtype for dtype in AUTOMATIC if choices[dtype].rate > limit]
     cosines = {}
     for dtype in sorted(faster, key=lambda dtype: -choices[dtype].rate):

@@ -17,9 +17,9 @@ from torch import Tensor
 from interlingua.runtime.portions import ceil_div
 
 LANES = 16
-MOST = 32
+_MOST = 32
 """As in kernels/whole_rows.h."""
-LARGEST = 127
+_LARGEST = 127
 LARGEST_INT16 = 2047
 """Of activations that int16 weights are multiplied by; as in kernels/whole_rows.h."""
 PRECISE_LAYERS = 3
@@ -47,13 +47,13 @@ def mixed(width: int) -> tuple[int, int]:
     """
     # n & -n is the largest power of two that divides n.
     lanes = min(LANES, width & -width)
-    strides = min(MOST, (width // lanes) & -(width // lanes))
-    if strides == MOST:
+    strides = min(_MOST, (width // lanes) & -(width // lanes))
+    if strides == _MOST:
         return strides, 1
     return strides, lanes
 
 
-def rotate(rows: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+def rotate_rows(rows: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
     """Rows times an orthogonal matrix, which is its own inverse."""
     strides, lanes = mixed(rows.shape[1])
     blocks = rows.reshape(len(rows), -1, strides, min(LANES, rows.shape[1] & -rows.shape[1]))
@@ -81,8 +81,10 @@ def hadamard(order: int) -> Float32[Tensor, "o o"]:
 
 def quantize(rows: Float[Tensor, "n d"]) -> tuple[Int8[Tensor, "n d"], Float32[Tensor, "n 1"]]:
     """Rotated rows as whole numbers from -127 to 127, and what to multiply them by."""
-    turned = rotate(rows.float())
-    scales = turned.abs().amax(1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny) / LARGEST
+    turned = rotate_rows(rows.float())
+    scales = (
+        turned.abs().amax(1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny) / _LARGEST
+    )
     return (turned / scales).round_().to(torch.int8), scales
 
 
@@ -94,7 +96,7 @@ def quantize_to_int16(
     They are as large as an int32 allows that sums up products with up to ``LARGEST_INT16``:
     a row's absolute values times that fit it together, so that no order of adding overflows.
     """
-    turned = rotate(weight.float())
+    turned = rotate_rows(weight.float())
     # Rounding adds up to a half to each number.
     most = torch.iinfo(torch.int32).max // LARGEST_INT16 - weight.shape[1]
     sums = turned.abs().sum(1, keepdim=True)

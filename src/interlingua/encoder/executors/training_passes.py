@@ -27,18 +27,18 @@ from interlingua.encoder.executors.choice import (
 from interlingua.encoder.modeling.backbone import Backbone, BackboneConfig
 from interlingua.kernels.calls import computed_by, is_kernel_preferred, runs_here
 
-Precision = Literal["fp32", "bf16", "fp16"]
+TrainingPrecision = Literal["fp32", "bf16", "fp16"]
 Executor = Literal["kernel", "torch", "kernel-onednn", "torch-onednn"]
-PRECISIONS: tuple[Precision, ...] = ("bf16", "fp32")
+_PRECISIONS: tuple[TrainingPrecision, ...] = ("bf16", "fp32")
 """bf16 first, as it needs less memory: fp32 has to be faster by more than noise."""
-EXECUTORS: tuple[Executor, ...] = ("kernel", "torch")
+TRAINING_EXECUTORS: tuple[Executor, ...] = ("kernel", "torch")
 """By the names that ``INTERLINGUA_EXECUTOR`` has for them, the preferred one first."""
 WITH_ONEDNN: dict[Executor, Executor] = {"kernel": "kernel-onednn", "torch": "torch-onednn"}
 """The same with the float32 products of oneDNN."""
 ALLOWED = 3.0
 """Error of oneDNN's products over that of torch's own, at most: sums are added in other orders.
 With bfloat16 it is thousands."""
-LENGTHS = (40, 32, 32, 24, 24, 20, 16, 16, 12, 12, 8, 4)
+_LENGTHS = (40, 32, 32, 24, 24, 20, 16, 16, 12, 12, 8, 4)
 """Tokens of the sentences of a trial."""
 SHAPE = BackboneConfig(
     vocab_size=64,
@@ -48,14 +48,14 @@ SHAPE = BackboneConfig(
     intermediate_size=1536,
 )
 """One layer of a small multilingual encoder, with the dropout that training has by default."""
-TRIAL_SECONDS = 1.0
+_TRIAL_SECONDS = 1.0
 """More than encoding's: a pass forward and back is longer, and a run is."""
 
 
 class Way(NamedTuple):
     """How a layer is computed in training."""
 
-    precision: Precision
+    precision: TrainingPrecision
     executor: Executor
 
     @property
@@ -65,7 +65,8 @@ class Way(NamedTuple):
 
 
 def fastest_on_cpu(
-    precision: Literal["auto", Precision] = "auto", executor: Literal["auto", Executor] = "auto"
+    precision: Literal["auto", TrainingPrecision] = "auto",
+    executor: Literal["auto", Executor] = "auto",
 ) -> Way:
     """Return the fastest way to train on this processor.
 
@@ -78,7 +79,7 @@ def fastest_on_cpu(
 
 
 def fastest_way(
-    precision: Literal["auto", Precision], executor: Literal["auto", Executor], device: str
+    precision: Literal["auto", TrainingPrecision], executor: Literal["auto", Executor], device: str
 ) -> Way:
     """Return the fastest way to train on a kind of device.
 
@@ -96,7 +97,7 @@ def fastest_way(
     return Way(precision, executor)
 
 
-def _fastest_on_gpu() -> Precision:
+def _fastest_on_gpu() -> TrainingPrecision:
     if torch.cuda.is_bf16_supported(including_emulation=False):
         return "bf16"
     # V100 and T4 have fast units for float16 alone, older cards for neither.
@@ -104,7 +105,8 @@ def _fastest_on_gpu() -> Precision:
 
 
 def choose_way(
-    precision: Literal["auto", Precision] = "auto", executor: Literal["auto", Executor] = "auto"
+    precision: Literal["auto", TrainingPrecision] = "auto",
+    executor: Literal["auto", Executor] = "auto",
 ) -> Choice:
     """Choose a way by its name. See ``fastest_on_cpu``.
 
@@ -121,19 +123,23 @@ def choose_way(
     )
 
 
-def _ways(precision: Literal["auto", Precision], executor: Literal["auto", Executor]) -> list[Way]:
+def _ways(
+    precision: Literal["auto", TrainingPrecision], executor: Literal["auto", Executor]
+) -> list[Way]:
     """Return the candidates that the run leaves open, in order of preference."""
-    precisions: Sequence[Precision]
+    precisions: Sequence[TrainingPrecision]
     if precision != "auto":
         precisions = (precision,)
     elif _has_unit():
-        precisions = PRECISIONS
+        precisions = _PRECISIONS
     else:
         precisions = ("fp32",)
     return [Way(choice, name) for choice in precisions for name in _executors(executor, choice)]
 
 
-def _executors(executor: Literal["auto", Executor], precision: Precision) -> Sequence[Executor]:
+def _executors(
+    executor: Literal["auto", Executor], precision: TrainingPrecision
+) -> Sequence[Executor]:
     """Return the executors to try: all possible ones, or the one that the run or a variable names.
 
     Args:
@@ -143,7 +149,7 @@ def _executors(executor: Literal["auto", Executor], precision: Precision) -> Seq
     if executor != "auto":
         return (executor,)
     named = _executors_of_passes(has_float16=precision == "fp16")
-    is_open = forced_name() not in (*EXECUTORS, FIRST)
+    is_open = forced_name() not in (*TRAINING_EXECUTORS, FIRST)
     if precision == "fp32" and is_open and onednn_keeps_float32():
         return [*named, *[WITH_ONEDNN[name] for name in named]]
     return named
@@ -155,13 +161,13 @@ def _executors_of_passes(*, has_float16: bool) -> Sequence[Executor]:
         return ("torch",)
     wanted = forced_name()
     # Other names are executors that only encode.
-    if wanted in EXECUTORS:
-        return [name for name in EXECUTORS if name == wanted]
+    if wanted in TRAINING_EXECUTORS:
+        return [name for name in TRAINING_EXECUTORS if name == wanted]
     if is_variant_forced():
         return ("kernel",)
     if wanted == FIRST:
         return ("kernel",) if is_kernel_preferred() else ("torch",)
-    return EXECUTORS
+    return TRAINING_EXECUTORS
 
 
 def _has_unit() -> bool:
@@ -175,13 +181,13 @@ def _trial(ways: Sequence[Way]) -> Trial:
     backbone = Backbone(SHAPE)
     backbone.initialize("bert")
     backbone.train()
-    input_ids = torch.randint(SHAPE.vocab_size, (sum(LENGTHS),))
-    starts = torch.tensor([0, *LENGTHS]).cumsum(0)
+    input_ids = torch.randint(SHAPE.vocab_size, (sum(_LENGTHS),))
+    starts = torch.tensor([0, *_LENGTHS]).cumsum(0)
     runs = {
         way.name: functools.partial(_forward_and_back, backbone, input_ids, starts, way)
         for way in ways
     }
-    return Trial(runs, work=len(input_ids), seconds=TRIAL_SECONDS)
+    return Trial(runs, work=len(input_ids), seconds=_TRIAL_SECONDS)
 
 
 def _forward_and_back(

@@ -20,10 +20,10 @@ import torch
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.runtime.processes import LibraryContext, end_with_parent
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
-AHEAD = 2
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+_AHEAD = 2
 """Tasks of each process that are taken before the first result is needed."""
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 class OnDevices:
@@ -40,11 +40,11 @@ class OnDevices:
 
     def run(
         self,
-        function: Callable[..., Result],
+        function: Callable[..., _Result],
         tasks: Iterable[tuple[Any, ...]],
         *,
         encodes: bool = False,
-    ) -> Iterator[Result]:
+    ) -> Iterator[_Result]:
         """What a function gives for the arguments of each task, in their order.
 
         See ``workers.Workers``.
@@ -52,12 +52,12 @@ class OnDevices:
         Raises:
             InterlinguaError: as the function does, or a process was killed.
         """
-        waiting: deque[Future[Result]] = deque()
+        waiting: deque[Future[_Result]] = deque()
         try:
             for task in tasks:
                 waiting.append(self.pool.submit(_task, function, task))
                 # Some tasks ahead keep all processes busy; all of them would be in memory at once.
-                if len(waiting) >= AHEAD * self.slots:
+                if len(waiting) >= _AHEAD * self.slots:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
@@ -125,7 +125,7 @@ def visible_devices(count: int, device: str | None) -> list[str | None]:
         )
     # Where the user shows some GPUs alone, those are shared out, by the names they have there.
     names = [str(number) for number in range(gpus)]
-    chosen = os.environ.get(VISIBLE)
+    chosen = os.environ.get(_VISIBLE)
     if chosen:
         names = chosen.split(",")
     return list(names[:count])
@@ -135,12 +135,12 @@ def _begin(queue: Any, threads: int) -> None:
     """In each process, before CUDA looks for GPUs."""
     visible = queue.get()
     if visible is not None:
-        os.environ[VISIBLE] = visible
+        os.environ[_VISIBLE] = visible
     torch.set_num_threads(threads)
     end_with_parent()
 
 
-def _task(function: Callable[..., Result], task: tuple[Any, ...]) -> Result:
+def _task(function: Callable[..., _Result], task: tuple[Any, ...]) -> _Result:
     """A task as the process does it."""
     try:
         return function(*task)

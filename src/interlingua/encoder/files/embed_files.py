@@ -26,10 +26,10 @@ from numpy import ndarray
 
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
-from interlingua.encoder.encode import EncodeReport, collect, windows
+from interlingua.encoder.encode import EncodeReport, collect_vectors, windows
 from interlingua.encoder.files.device_processes import OnDevices, on_devices
 from interlingua.encoder.files.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
-from interlingua.encoder.finite import check_finite
+from interlingua.encoder.finite_vectors import check_finite
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DamagedFileError, DataError, count_of
 from interlingua.runtime.progress import SILENT, Progress
@@ -43,8 +43,8 @@ from interlingua.storage.remote import (
     check_writable,
     destination,
     exists,
-    expand,
-    fetch,
+    expand_pattern,
+    fetch_file,
     is_remote,
     keep_inputs,
     name_of,
@@ -52,8 +52,8 @@ from interlingua.storage.remote import (
     state,
 )
 
-STANDARD_INPUT = "-"
-RECORD = "embedded.json"
+_STANDARD_INPUT = "-"
+_RECORD = "embedded.json"
 """In a folder of vectors: the model, and the files that are done."""
 
 
@@ -134,7 +134,7 @@ def vector_output(files: Sequence[str], path: str) -> VectorOutput:
     Raises:
         ConfigError: vectors are not written to a file of that name.
     """
-    if STANDARD_INPUT in files and (len(files) > 1 or path.endswith("/")):
+    if _STANDARD_INPUT in files and (len(files) > 1 or path.endswith("/")):
         raise ConfigError(
             "standard input is one text by itself; name one .npy or .parquet file for it"
         )
@@ -148,7 +148,7 @@ def vector_output(files: Sequence[str], path: str) -> VectorOutput:
             " (numpy.load reads it), OUT.parquet (texts and vectors), or a folder with / at its"
             " end"
         )
-    names = dict.fromkeys(name for pattern in files for name in expand(pattern))
+    names = dict.fromkeys(name for pattern in files for name in expand_pattern(pattern))
     return VectorOutput(path, list(names))
 
 
@@ -289,7 +289,7 @@ class _Work:
         # Windows come back in the order they were sent in, so that those of a file are neighbors.
         for name, parts in itertools.groupby(self._embedded(names), key=lambda part: part[0]):
             with destination(targets[name], self.scratch) as path:
-                made = Made.of(collect((vectors for _, _, vectors in parts), 0, path))
+                made = Made.of(collect_vectors((vectors for _, _, vectors in parts), 0, path))
             yield name, made
 
     def parquet(self, names: Sequence[str], target: str) -> Made:
@@ -344,7 +344,7 @@ class _Work:
     @contextlib.contextmanager
     def _lines(self, name: str) -> Iterator[Iterator[str]]:
         """The lines without their ends; blank ones stay, so that row i is line i."""
-        if name == STANDARD_INPUT:
+        if name == _STANDARD_INPUT:
             try:
                 stream = guard_lines(sys.stdin.buffer, name)
                 decoded = io.TextIOWrapper(stream, encoding="utf-8", errors=self.bad.errors)
@@ -355,7 +355,7 @@ class _Work:
                     f"not UTF-8 (byte 0x{byte:02x}); convert it first", path="-"
                 ) from error
             return
-        path = fetch(name, self.scratch / "fetched")
+        path = fetch_file(name, self.scratch / "fetched")
         self.count.open(name, path)
         if is_table(path):
             yield self.sentences(path)
@@ -384,7 +384,7 @@ class _Work:
 
 def _is_stream(name: str) -> bool:
     """Return whether a file can be read but once: standard input, a pipe, a device."""
-    return name == STANDARD_INPUT or (os.path.exists(name) and not os.path.isfile(name))
+    return name == _STANDARD_INPUT or (os.path.exists(name) and not os.path.isfile(name))
 
 
 class _Count(Progress):
@@ -456,14 +456,14 @@ class _Record:
     """
 
     def __init__(self, folder: str, model: str) -> None:
-        self.path = f"{folder.rstrip('/')}/{RECORD}"
+        self.path = f"{folder.rstrip('/')}/{_RECORD}"
         self.model = model
         self.files: dict[str, list[Any]] = {}
         if not exists(self.path):
             return
         with tempfile.TemporaryDirectory() as scratch:
             try:
-                found = read_record(fetch(self.path, Path(scratch)), EMBEDDED)
+                found = read_record(fetch_file(self.path, Path(scratch)), EMBEDDED)
                 recorded_model = found["model"]
                 self.files = dict(found["files"])
             except RecordError as error:

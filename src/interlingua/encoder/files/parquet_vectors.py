@@ -18,7 +18,7 @@ from numpy import ndarray
 from interlingua.errors import DataError, import_extra
 from interlingua.storage.files import PathLike, atomic_write, is_special
 
-SUFFIX = ".parquet"
+_SUFFIX = ".parquet"
 COMPRESSION = {"text": "zstd", "vector.list.element": "none"}
 """The numbers of a vector are nearly random, so compressing them takes time and saves little."""
 
@@ -34,7 +34,7 @@ def require_pyarrow() -> None:
 
 def is_parquet(path: PathLike) -> bool:
     """Return whether a name is that of a Parquet file."""
-    return str(path).lower().endswith(SUFFIX)
+    return str(path).lower().endswith(_SUFFIX)
 
 
 class ParquetVectors:

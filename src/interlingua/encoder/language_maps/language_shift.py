@@ -41,7 +41,7 @@ class LanguageShift(nn.Module):
         """The vector to subtract for texts of a language.
 
         Args:
-            language: its code, as ``languages.resolve`` gives it.
+            language: its code, as ``languages.resolve_language`` gives it.
 
         Raises:
             ConfigError: no language is given, or the shift was not estimated on it.

@@ -19,7 +19,7 @@ from torch import Tensor
 from interlingua.encoder.modeling.backbone import BackboneConfig
 from interlingua.vocabulary.model_files import BackboneFile
 
-Names = tuple[str, ...]
+ParameterNames = tuple[str, ...]
 SHARED = (
     "vocab_size",
     "hidden_size",
@@ -41,8 +41,8 @@ SHARED = (
 class Stacked(NamedTuple):
     """Parameters that have the same rows: ours, one after another, are theirs in turn."""
 
-    ours: Names
-    theirs: Names
+    ours: ParameterNames
+    theirs: ParameterNames
     swaps_halves: bool = False
     """Their second half comes first in ours."""
 
@@ -109,7 +109,7 @@ class Architecture:
         return f"{self.embeddings['word_embeddings']}.weight"
 
     @property
-    def roots(self) -> Names:
+    def roots(self) -> ParameterNames:
         """What the names of all parameters of the encoder itself begin with."""
         tops = {f"{name.split('.')[0]}." for name in (*self.embeddings.values(), self.layer_prefix)}
         return tuple(sorted(tops))

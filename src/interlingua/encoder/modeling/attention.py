@@ -156,7 +156,7 @@ def inverse_frequencies(
     return 1.0 / base**exponents
 
 
-def rotate(
+def apply_rotary(
     x: Float[Tensor, "t d"], layout: Layout, *, heads: int, base: float
 ) -> Float[Tensor, "t d"]:
     """Queries or keys turned by their positions (RoPE).
@@ -218,7 +218,7 @@ def attend(
     split = (3, heads, width // heads)
     if rotary_base is not None:
         # Queries and keys stand side by side: they are turned as if they were twice as many heads.
-        turned = rotate(qkv[:, : 2 * width], layout, heads=2 * heads, base=rotary_base)
+        turned = apply_rotary(qkv[:, : 2 * width], layout, heads=2 * heads, base=rotary_base)
         qkv = torch.cat([turned, qkv[:, 2 * width :]], dim=1)
     by_sentence = qkv.view(tokens, *split)
     by_length = layout.by_length
@@ -227,7 +227,12 @@ def attend(
     sees_all = not alibi and (window is None or layout.max_seqlen <= window + 1)
     # A single group is one kernel as it is.
     is_mixed = len(by_length.groups) > 1
-    if sees_all and is_mixed and not dropout_rate and efficient_attention.available(qkv, split[2]):
+    if (
+        sees_all
+        and is_mixed
+        and not dropout_rate
+        and efficient_attention.can_use_efficient_attention(qkv, split[2])
+    ):
         context = efficient_attention.attend_packed(
             by_sentence, by_length.cu_seqlens, layout.max_seqlen
         )

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.modeling.alibi import slopes_tensor
-from interlingua.encoder.modeling.attention import Layout, rotate
+from interlingua.encoder.modeling.attention import Layout, apply_rotary
 from interlingua.encoder.modeling.backbone import Backbone
 from interlingua.encoder.modeling.layer import Layer
 
@@ -47,7 +47,7 @@ def first_token_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor
         # A first token has position 0, at which nothing is turned: the keys alone are. With `flash`
         # the layout keeps the tokens in the batch's order, here whatever the device is.
         in_order = Layout.of(batch.cu_seqlens, flash=True)
-        keys = rotate(keys, in_order, heads=spec.heads, base=spec.rotary_base)
+        keys = apply_rotary(keys, in_order, heads=spec.heads, base=spec.rotary_base)
     keys = keys.view(by_head)
     sentence = batch.sequence_ids()
     scores = (queries[sentence] * keys).sum(-1).float() / math.sqrt(spec.head_width)
@@ -79,8 +79,8 @@ def sentence_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor, "
     queries, keys = layer.queries(states), layer.keys(states)
     if spec.rotary_base is not None:
         layout = Layout.of(batch.cu_seqlens, flash=True)
-        queries = rotate(queries, layout, heads=spec.heads, base=spec.rotary_base)
-        keys = rotate(keys, layout, heads=spec.heads, base=spec.rotary_base)
+        queries = apply_rotary(queries, layout, heads=spec.heads, base=spec.rotary_base)
+        keys = apply_rotary(keys, layout, heads=spec.heads, base=spec.rotary_base)
     by_head = (-1, spec.heads, spec.head_width)
     products = torch.einsum("qhw,khw->hqk", queries.view(by_head), keys.view(by_head))
     scores = products.float() / math.sqrt(spec.head_width)

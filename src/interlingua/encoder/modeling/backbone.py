@@ -22,7 +22,7 @@ from interlingua.encoder.modeling.layer import Layer, layout_for
 from interlingua.encoder.modeling.layer_weights import ACTIVATIONS, LayerSpec
 from interlingua.errors import ConfigError
 from interlingua.runtime.devices import on_device
-from interlingua.runtime.one_pass import switch
+from interlingua.runtime.fusion import switch
 from interlingua.vocabulary.model_files import (
     DropoutRate,
     HiddenSize,

@@ -31,7 +31,7 @@ log = logging.getLogger("interlingua")
 # Relative to the largest number: the trial is to find what is broken, not to measure rounding.
 TOLERANCES = {torch.float32: 1e-3, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 # Shorter and longer than the blocks of queries and keys, of 32 to 128, that the kernels take.
-TRIAL_LENGTHS = (3, 1, 70, 200)
+_TRIAL_LENGTHS = (3, 1, 70, 200)
 TRIAL_HEADS = 2
 # The kernels load 16 bytes at a time: eight numbers of 16 bits.
 WIDTH_STEP = 8
@@ -39,7 +39,7 @@ WIDTH_STEP = 8
 MAX_ELEMENTS = 2**31 - 1
 
 
-def available(qkv: Float[Tensor, "t 3*d"], head_width: int) -> bool:
+def can_use_efficient_attention(qkv: Float[Tensor, "t 3*d"], head_width: int) -> bool:
     """Return whether the kernel can run on these queries, keys and values.
 
     Without dropout, windows and ALiBi, that is.
@@ -106,12 +106,12 @@ def _largest_difference(device: torch.device, dtype: torch.dtype, head_width: in
 
     Of contexts and of gradients, summed.
     """
-    tokens = sum(TRIAL_LENGTHS)
+    tokens = sum(_TRIAL_LENGTHS)
     # A generator of its own: what the program draws does not depend on whether there was a trial.
     draw = torch.Generator().manual_seed(0)
     qkv = torch.randn(tokens, 3, TRIAL_HEADS, head_width, generator=draw).to(dtype)
     upstream = torch.randn(tokens, TRIAL_HEADS, head_width, generator=draw).to(dtype)
-    bounds = torch.tensor([0, *TRIAL_LENGTHS]).cumsum(0).int()
+    bounds = torch.tensor([0, *_TRIAL_LENGTHS]).cumsum(0).int()
     # The trial happens inside of a layer. What is set there is not for it: no gradients while
     # encoding, autocast, and the hooks by which checkpoints forget activations.
     with (
@@ -121,7 +121,7 @@ def _largest_difference(device: torch.device, dtype: torch.dtype, head_width: in
         torch.autograd.graph.saved_tensors_hooks(_unchanged, _unchanged),
     ):
         x = on_device(qkv, device).requires_grad_()
-        context = attend_packed(x, on_device(bounds, device), max(TRIAL_LENGTHS))
+        context = attend_packed(x, on_device(bounds, device), max(_TRIAL_LENGTHS))
         (gradient,) = torch.autograd.grad(context, x, on_device(upstream, device))
         reference = qkv.double().requires_grad_()
         expected = _sentence_by_sentence(reference, bounds)

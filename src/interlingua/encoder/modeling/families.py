@@ -25,7 +25,7 @@ from interlingua.vocabulary.model_files import (
 )
 
 GLOBAL = "full_attention"
-LOCAL = "sliding_attention"
+_LOCAL = "sliding_attention"
 EVERY_GLOBAL = 3
 """ModernBERT's layers 0, 3, 6 ... see the whole sentence where its config does not say."""
 GLOBAL_BASE = 160_000.0
@@ -70,14 +70,14 @@ def _modernbert_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
     # Version 5 lists the kind of each layer; before, every n-th one from 0 on was global.
     kinds = raw.get("layer_types") or _kinds_of_layers(layers, every)
     rotary = raw.get("rope_parameters") or {}
-    bases = {kind: (rotary.get(kind) or {}).get("rope_theta") for kind in (GLOBAL, LOCAL)}
+    bases = {kind: (rotary.get(kind) or {}).get("rope_theta") for kind in (GLOBAL, _LOCAL)}
     has_bias = bool(raw.get("mlp_bias"))
     return {
-        "local_layers": tuple([number for number, kind in enumerate(kinds) if kind == LOCAL]),
+        "local_layers": tuple([number for number, kind in enumerate(kinds) if kind == _LOCAL]),
         # Theirs is the whole width of the window, ours is that of one side.
         "local_window": (raw.get("local_attention") or LOCAL_ATTENTION) // 2,
         "rotary_base": bases[GLOBAL] or raw.get("global_rope_theta") or GLOBAL_BASE,
-        "local_rotary_base": bases[LOCAL] or raw.get("local_rope_theta") or LOCAL_BASE,
+        "local_rotary_base": bases[_LOCAL] or raw.get("local_rope_theta") or LOCAL_BASE,
         "norm_bias": bool(raw.get("norm_bias")),
         "attention_bias": bool(raw.get("attention_bias")),
         "intermediate_bias": has_bias,
@@ -87,14 +87,14 @@ def _modernbert_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def _kinds_of_layers(layers: int, every: int) -> list[str]:
     """Layers 0, ``every``, 2 ``every`` ... see the whole sentence, the others a window."""
-    return [LOCAL if number % every else GLOBAL for number in range(layers)]
+    return [_LOCAL if number % every else GLOBAL for number in range(layers)]
 
 
 def _modernbert_keys(config: BackboneConfig) -> dict[str, Any]:
     """Both forms, so that older versions of transformers read the model too."""
     layers = config.num_hidden_layers
-    kinds = [LOCAL if number in config.local_layers else GLOBAL for number in range(layers)]
-    bases = {GLOBAL: config.rotary_base, LOCAL: config.local_rotary_base}
+    kinds = [_LOCAL if number in config.local_layers else GLOBAL for number in range(layers)]
+    bases = {GLOBAL: config.rotary_base, _LOCAL: config.local_rotary_base}
     keys: dict[str, Any] = {
         "layer_types": kinds,
         "local_attention": 2 * config.local_window,

@@ -12,10 +12,10 @@ from torch.utils.checkpoint import checkpoint
 
 from interlingua.encoder.executors import fused
 from interlingua.encoder.executors.eager import EagerSteps
-from interlingua.encoder.executors.one_pass_steps import OnePassSteps
+from interlingua.encoder.executors.fused_by_compiler import OnePassSteps
 from interlingua.encoder.modeling.attention import Layout
 from interlingua.encoder.modeling.layer_weights import LayerSteps, LayerWeights, run_layer
-from interlingua.runtime.one_pass import switch
+from interlingua.runtime.fusion import switch
 
 
 class Layer(LayerWeights):

@@ -27,7 +27,7 @@ from interlingua.encoder.modeling.attention import flash_available
 T = TypeVar("T")
 
 
-class Activation(NamedTuple):
+class LayerActivation(NamedTuple):
     """An activation, as each executor calls it."""
 
     function: Callable[[Tensor], Tensor]
@@ -37,16 +37,16 @@ class Activation(NamedTuple):
     """Its number in kernels/training.c and kernels/layers.c."""
 
 
-_TANH_GELU = Activation(functools.partial(F.gelu, approximate="tanh"), ("gelu", "tanh"), 2)
-_SILU = Activation(F.silu, ("swish", ""), 4)
+_TANH_GELU = LayerActivation(functools.partial(F.gelu, approximate="tanh"), ("gelu", "tanh"), 2)
+_SILU = LayerActivation(F.silu, ("swish", ""), 4)
 ACTIVATIONS = {
-    "gelu": Activation(F.gelu, ("gelu", "none"), 1),
+    "gelu": LayerActivation(F.gelu, ("gelu", "none"), 1),
     "gelu_new": _TANH_GELU,
     "gelu_pytorch_tanh": _TANH_GELU,
-    "relu": Activation(F.relu, ("relu", ""), 3),
+    "relu": LayerActivation(F.relu, ("relu", ""), 3),
     "silu": _SILU,
     "swish": _SILU,
-    "tanh": Activation(torch.tanh, ("tanh", ""), 5),
+    "tanh": LayerActivation(torch.tanh, ("tanh", ""), 5),
 }
 """By the names that Hugging Face's ``config.json`` uses."""
 

@@ -39,7 +39,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float32, Int32, Int64
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.errors import ConfigError, DataError, count_of, import_extra
 from interlingua.evaluation.baselines.postings import Postings, PostingsBlock
 
@@ -48,12 +48,14 @@ DEFAULT_B = 0.4
 """Anserini's, as in Mr. TyDi's "BM25 (default)"."""
 K1_GRID = (0.3, 0.6, 0.9, 1.2, 1.5, 1.8)
 B_GRID = (0.2, 0.4, 0.6, 0.8, 1.0)
-PAIRS = (
+_PAIRS = (
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
 TRIPLES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-RUNS = re.compile(f"(?P<pairs>[{PAIRS}]+)|(?P<triples>[{TRIPLES}]+)|(?P<word>[^{PAIRS}{TRIPLES}]+)")
+RUNS = re.compile(
+    f"(?P<pairs>[{_PAIRS}]+)|(?P<triples>[{TRIPLES}]+)|(?P<word>[^{_PAIRS}{TRIPLES}]+)"
+)
 STEMMERS = {
     "arb": "arabic", "cat": "catalan", "dan": "danish", "deu": "german", "ell": "greek",
     "eng": "english", "eus": "basque", "fin": "finnish", "fra": "french", "gle": "irish",
@@ -330,7 +332,7 @@ def tune(
 def analyzer(language: str | None) -> Callable[[str], list[str]]:
     """What takes a text of a language apart into words, in order; see the module."""
     stem: Callable[[str], str] = str  # leaves a word as it is
-    if language is not None and (algorithm := STEMMERS.get(resolve(language).iso3)):
+    if language is not None and (algorithm := STEMMERS.get(resolve_language(language).iso3)):
         stemmer = import_extra("Stemmer", package="PyStemmer", extra="bm25")
         stem = stemmer.Stemmer(algorithm).stemWord
 

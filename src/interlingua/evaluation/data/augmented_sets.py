@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from interlingua.config.languages import resolve
-from interlingua.corpus.formats.evaluation_sets import read_lines
+from interlingua.config.languages import resolve_language
+from interlingua.corpus.formats.evaluation_sets import read_evaluation_lines
 from interlingua.corpus.negatives.hard_negatives import Altered
 from interlingua.errors import DataError
 from interlingua.storage.files import atomic_write
@@ -37,13 +37,13 @@ def altered_file(folder: Path, language: str) -> Path | None:
         folder: of the line-aligned files.
         language: any code.
     """
-    code = resolve(language).code
+    code = resolve_language(language).code
     absolute = folder.resolve()  # "." has no name of its own
     for place in (folder, absolute.with_name(f"{absolute.name}_augmented")):
         if not place.is_dir():
             continue
         for path in sorted(place.iterdir()):
-            if (match := _FILE.fullmatch(path.name)) and resolve(match[1]).code == code:
+            if (match := _FILE.fullmatch(path.name)) and resolve_language(match[1]).code == code:
                 return path
     return None
 
@@ -55,7 +55,7 @@ def read_altered(path: Path) -> list[Altered]:
         DataError: the file is empty or has a blank line, the JSON file next to it is missing or of
             another form, or it knows none of the lines.
     """
-    texts = read_lines(path)
+    texts = read_evaluation_lines(path)
     table = _read_table(path)
     # A line that the table does not know is kept, as misaligned.
     entries = [table.get(text.strip(), ("", MISALIGNED)) for text in texts]

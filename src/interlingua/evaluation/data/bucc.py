@@ -20,7 +20,7 @@ from interlingua.storage.files import tab_rows
 _FILE = re.compile(
     r"(?:[a-z]{2,3}-[a-z]{2,3}\.)?(training|train|test|sample|dev)\.([a-z]{2,3})(?:\.gz|\.xz|\.zst)?"
 )
-ENGLISH = "en"
+_ENGLISH = "en"
 _SPLITS = {"train": "training"}
 TRAINING = "training"
 TEST = "test"
@@ -99,7 +99,7 @@ def bucc_files(folder: Path) -> dict[str, dict[str, BuccFiles]]:
     found: dict[str, dict[str, BuccFiles]] = {}
     if not folder.is_dir():
         return found
-    below = sorted(path for path in folder.glob(f"*-{ENGLISH}") if path.is_dir())
+    below = sorted(path for path in folder.glob(f"*-{_ENGLISH}") if path.is_dir())
     for directory in (folder, *below):
         # files of one stem, de-en.training., are the two languages of a split
         sides: dict[tuple[str, str], dict[str, Path]] = {}
@@ -110,7 +110,7 @@ def bucc_files(folder: Path) -> dict[str, dict[str, BuccFiles]]:
         for (stem, split), files in sides.items():
             # every language of the split is paired with English
             for pair in itertools.permutations(files, 2):
-                if pair[1] == ENGLISH:
+                if pair[1] == _ENGLISH:
                     gold = directory / f"{stem}gold"
                     one = BuccFiles(pair, files[pair[0]], files[pair[1]], gold)
                     # the folder's own files go before those below it

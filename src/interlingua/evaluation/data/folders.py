@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
-from interlingua.config.languages import find_code, resolve
+from interlingua.config.languages import ENGLISH as ENGLISH
+from interlingua.config.languages import find_code, resolve_language
 from interlingua.corpus.formats.evaluation_sets import PairFile, one_each, pair_files
 from interlingua.errors import DataError, LanguageAbsentError
 from interlingua.storage.files import files_in
 from interlingua.storage.json_text import parse_json
 
-ENGLISH = "eng_Latn"
 FLORES = "flores200_devtest"
 ALIGNED = "folder of line-aligned <lang>.txt files"
 """What is looked for where a set is like FLORES."""
@@ -147,7 +147,7 @@ def check_enough(
 
 def full_code(code: str) -> str:
     """``deu`` -> ``deu_Latn``."""
-    return resolve(code).code
+    return resolve_language(code).code
 
 
 def language_pair(item: str) -> tuple[str, str] | None:

@@ -15,7 +15,7 @@ from interlingua.errors import DataError
 from interlingua.storage.files import files_in
 
 
-def named_files(folder: Path, *, tables: bool = False) -> dict[str, Path]:
+def find_named_files(folder: Path, *, tables: bool = False) -> dict[str, Path]:
     """The ``.txt`` files of a folder that are named after a language in any way.
 
     For example ``German.txt`` or ``pt-BR.txt``.

@@ -18,7 +18,7 @@ NTREX_FILE = re.compile(
 )
 
 
-def language_files(folder: Path) -> dict[str, Path]:
+def ntrex_files(folder: Path) -> dict[str, Path]:
     """The files by code: ``deu_Latn``, and ``fra_CA`` for a language in one region.
 
     The second Spanish reference is left aside.

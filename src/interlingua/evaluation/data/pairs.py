@@ -26,7 +26,7 @@ from interlingua.corpus.formats.labeled_pairs import (
 from interlingua.evaluation.data.folders import PACKED, folders_in, matching_files
 from interlingua.storage.files import files_in
 
-Split = Literal["train", "dev", "test"]
+PairSplit = Literal["train", "dev", "test"]
 Neutral = Literal["negative", "left_out"]
 _MRPC_FILES = {
     "train": ("train.tsv", "msr_paraphrase_train.txt"),
@@ -58,7 +58,7 @@ def mrpc_file(folder: Path, split: str) -> Path | None:
     return next((folder / name for name in _MRPC_FILES[split] if (folder / name).is_file()), None)
 
 
-def mrpc_sets(folder: Path, split: Split) -> PairSets:
+def mrpc_sets(folder: Path, split: PairSplit) -> PairSets:
     """MRPC, which is English."""
     path = mrpc_file(folder, split)
     if path is None:
@@ -75,7 +75,7 @@ def read_mrpc(path: Path) -> LabeledPairs:
     return _read_binary(path, _MRPC)
 
 
-def paws_x_sets(folder: Path, split: Split) -> PairSets:
+def paws_x_sets(folder: Path, split: PairSplit) -> PairSets:
     """PAWS-X by language; English has its training pairs in ``train.tsv``."""
     if (folder / "x-final").is_dir():
         folder = folder / "x-final"
@@ -90,7 +90,7 @@ def paws_x_sets(folder: Path, split: Split) -> PairSets:
     return found
 
 
-def xnli_sets(folder: Path, split: Split, neutral: Neutral) -> PairSets:
+def xnli_sets(folder: Path, split: PairSplit, neutral: Neutral) -> PairSets:
     """XNLI by language: does the premise entail the hypothesis?"""
     found: PairSets = {}
     for path in files_in(folder):
@@ -104,7 +104,7 @@ def xnli_sets(folder: Path, split: Split, neutral: Neutral) -> PairSets:
     return found
 
 
-def pair_sets(folder: Path, split: Split) -> PairSets:
+def pair_sets(folder: Path, split: PairSplit) -> PairSets:
     """Your own pairs by language."""
     found: PairSets = {}
     for match, path in matching_files(folder, rf"([\w-]+)\.{split}\.(?:tsv|jsonl){PACKED}"):

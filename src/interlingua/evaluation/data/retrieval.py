@@ -28,11 +28,11 @@ from interlingua.corpus.formats.questions import (
     PoolPassage,
     beir_qrels,
     documents,
+    first_text,
     passages_of,
     question_lines,
     squad_errors,
     squad_paragraphs,
-    text_of,
     topics,
     trec_qrels,
 )
@@ -176,7 +176,7 @@ def _read_answer_sentences(path: Path) -> RetrievalSet:
                 sentences.append(PoolPassage(f"{number}.{place}", "", sentence))
             for question in paragraph["qas"]:
                 start = question["answers"][0]["answer_start"]
-                text = text_of(question, ("question",), (path, None))
+                text = first_text(question, ("question",), (path, None))
                 _add(queries, question["id"], text, path, None)
                 sentence = _sentence_at(start, paragraph["sentence_breaks"])
                 qrels[question["id"]] = {f"{number}.{sentence}": 1}
@@ -220,8 +220,8 @@ def _beir_questions(
     languages: dict[str, str] = {}
     path = _packed(folder / "queries.jsonl")
     for line, record in json_lines(path):
-        name = text_of(record, ("_id", "id"), (path, line))
-        _add(queries, name, text_of(record, ("text",), (path, line)), path, line)
+        name = first_text(record, ("_id", "id"), (path, line))
+        _add(queries, name, first_text(record, ("text",), (path, line)), path, line)
         language = next((record[key] for key in LANGUAGE_KEYS if record.get(key)), None)
         if language is not None:
             languages[name] = resolve_code(str(language))

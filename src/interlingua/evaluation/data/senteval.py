@@ -31,7 +31,7 @@ _BINARY = {
 _TREC_FILES = {"train": "train_5500.label", "test": "TREC_10.label"}
 _TREC_CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 _PLAIN_LINE = re.compile(r"(\d+)(?:[\t ](.*))?")
-NO_TEXT = "."
+_NO_TEXT = "."
 """Stands for an empty text, as in SentEval's examples; CR has one."""
 
 
@@ -87,8 +87,8 @@ def senteval_sets(folder: Path) -> dict[str, Callable[[], TransferTask]]:
 
 
 def _read_halves(positive: Path, negative: Path) -> TransferTask:
-    right = [text or NO_TEXT for _, text in _lines(positive)]
-    wrong = [text or NO_TEXT for _, text in _lines(negative)]
+    right = [text or _NO_TEXT for _, text in _lines(positive)]
+    wrong = [text or _NO_TEXT for _, text in _lines(negative)]
     return {"train": _sorted(Examples(right + wrong, [1] * len(right) + [0] * len(wrong)))}
 
 
@@ -115,7 +115,7 @@ def _read_splits(
 def _parse_plain(line: str) -> tuple[int, str]:
     if not (match := _PLAIN_LINE.fullmatch(line)):
         raise ValueError("a class number and a text")
-    return int(match[1]), match[2] or NO_TEXT
+    return int(match[1]), match[2] or _NO_TEXT
 
 
 def _parse_sst(line: str) -> tuple[int, str]:

@@ -28,7 +28,7 @@ from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import PACKED, folders_in, matching_files
 from interlingua.storage.files import files_in
 
-Split = Literal["train", "dev", "test"]
+SimilaritySplit = Literal["train", "dev", "test"]
 _TRACK = re.compile(rf"(?:STS\.input\.)?track\d([ab]?)\.{CODE}-{CODE}\.(?:tsv|txt){PACKED}")
 _EXTENDED = re.compile(rf"STS\.{CODE}-{CODE}\.txt{PACKED}")
 _PAIR = re.compile(rf"{CODE}-{CODE}\.(?:tsv|jsonl){PACKED}")
@@ -86,7 +86,7 @@ def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
     return found
 
 
-def stsb_files(folder: Path, split: Split) -> dict[str, SimilarityFile]:
+def stsb_files(folder: Path, split: SimilaritySplit) -> dict[str, SimilarityFile]:
     """The files of a split of the STS benchmark by language.
 
     Their rows are translations of each other.

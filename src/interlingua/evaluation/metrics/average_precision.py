@@ -20,7 +20,7 @@ from interlingua.retrieval.topk.dense import padded_block
 
 CELLS = 2**24
 """Similarities held at once: 64 MiB."""
-COLUMNS = 4096
+_COLUMNS = 4096
 """Candidates in one matrix product."""
 NO_PASSAGE = -1
 """Fills the rows of questions that have fewer relevant passages than others."""
@@ -54,8 +54,8 @@ def relevant_ranks(
         # padded, so that equal vectors have equal similarities wherever they stand in a block
         block, size = padded_block(queries, start, rows)
         similarities = np.empty((size, m), dtype=np.float32)
-        for first in range(0, m, COLUMNS):
-            part, width = padded_block(candidates, first, COLUMNS)
+        for first in range(0, m, _COLUMNS):
+            part, width = padded_block(candidates, first, _COLUMNS)
             with torch.inference_mode():
                 similarities[:, first : first + width] = (block @ part.T)[:size, :width].numpy()
         ranks[start : start + size] = _ranks(similarities, relevant[start : start + size])

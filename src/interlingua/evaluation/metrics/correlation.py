@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Float, Float64, Int, Int64
 from numpy import ndarray
 
-CHUNK = 1_000_000
+_CHUNK = 1_000_000
 """Resampled items held at once."""
-LEVEL = 0.95
+_LEVEL = 0.95
 """Share of the resampled values inside an interval."""
 
 
@@ -68,7 +68,7 @@ def resample_counts(
     """
     total = int(counts.sum())
     # resamples at a time, so that their counts (size, n) stay within CHUNK numbers
-    size = max(1, CHUNK // len(counts))
+    size = max(1, _CHUNK // len(counts))
     for start in range(0, resamples, size):
         yield rng.multinomial(total, counts / total, size=min(size, resamples - start))
 
@@ -83,7 +83,7 @@ def bootstrap_spearman(
 
 def interval(values: Float64[ndarray, " r"]) -> tuple[float, float]:
     """The percentile interval of resampled values."""
-    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(values, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     return float(low), float(high)
 
 

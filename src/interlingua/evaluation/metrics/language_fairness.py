@@ -48,7 +48,7 @@ class LanguageShares(NamedTuple):
         return tables
 
 
-def language_shares(
+def ranked_language_shares(
     qrels: Qrels, run: Run, languages: Sequence[str], *, depth: int = FAIRNESS_DEPTH
 ) -> LanguageShares:
     """Which languages are ranked first, and which are relevant.

@@ -99,7 +99,7 @@ def random_split(rows: Int64[ndarray, " n"], share: float, l2: float) -> Split:
     return Split(rows[order[cut:]], rows[order[:cut]], (l2,), drawn_from=len(rows))
 
 
-def fit(
+def fit_classifiers(
     x: Float[Tensor, "n d"],
     y: Int64[Tensor, " n"],
     splits: Sequence[Split],

@@ -20,7 +20,7 @@ from interlingua.evaluation.metrics.linear import linear_start
 
 HIDDEN = (10, 8)
 DROPOUT = 0.2
-LEARNING_RATE = 1e-3
+_LEARNING_RATE = 1e-3
 BATCH_SIZE = 12
 EPOCHS = 500
 
@@ -76,7 +76,7 @@ def train_mlps(
     streams = [_Stream(seed) for seed in seeds]
     layers = _start(streams, len(x), (x.shape[-1], *HIDDEN, classes), x.dtype)
     parameters = [parameter.requires_grad_() for layer in layers for parameter in layer]
-    optimizer = torch.optim.Adam(parameters, lr=LEARNING_RATE, fused=True)
+    optimizer = torch.optim.Adam(parameters, lr=_LEARNING_RATE, fused=True)
     best = [parameter.detach().clone() for parameter in parameters]
     best_right = torch.zeros(len(x), len(seeds), dtype=torch.int64)
     for _ in range(epochs):

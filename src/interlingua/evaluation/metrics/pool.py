@@ -26,8 +26,8 @@ from interlingua.retrieval.topk.dense import merge, no_neighbors, padded_block, 
 from interlingua.retrieval.topk.exact import Neighbors
 from interlingua.runtime.progress import SILENT, Progress
 
-ROWS = 2048
-COLUMNS = 4096
+_ROWS = 2048
+_COLUMNS = 4096
 
 
 class Pool(NamedTuple):
@@ -79,8 +79,8 @@ def search_pool(
     vectors: Float32[ndarray, "l n d"],
     *,
     k: int = 10,
-    rows: int = ROWS,
-    columns: int = COLUMNS,
+    rows: int = _ROWS,
+    columns: int = _COLUMNS,
     progress: Progress = SILENT,
 ) -> Pool:
     """Run the pass.

@@ -23,7 +23,7 @@ from interlingua.evaluation.metrics.logistic import (
     FittedClassifiers,
     LogisticSettings,
     Split,
-    fit,
+    fit_classifiers,
     random_split,
 )
 
@@ -66,7 +66,7 @@ def nested_cross_validation(
     splits = []
     for train, _ in outer:
         splits += [Split(train[inner], train[dev]) for inner, dev in _folds(y[train], settings)]
-    inner = fit(vectors, numbers, splits, classes=classes, settings=settings)
+    inner = fit_classifiers(vectors, numbers, splits, classes=classes, settings=settings)
     # 2. of each outer fold the best strength
     grid = []
     for first in range(0, len(inner), settings.folds):
@@ -75,7 +75,7 @@ def nested_cross_validation(
     last = []
     for (train, _), (l2, _) in zip(outer, grid, strict=True):
         last.append(random_split(train, DEV_SHARE, l2))
-    fitted = fit(vectors, numbers, last, classes=classes, settings=settings)
+    fitted = fit_classifiers(vectors, numbers, last, classes=classes, settings=settings)
     predicted = np.zeros(len(y), np.int64)
     right = np.zeros(len(y))
     for (_, test), one in zip(outer, fitted, strict=True):
@@ -97,9 +97,11 @@ def cross_validation_on_train(
     vectors = torch.from_numpy(train[0])
     numbers = torch.from_numpy(train[1])
     splits = [Split(inner, dev) for inner, dev in _folds(y, settings)]
-    l2, dev_accuracy = _chosen(fit(vectors, numbers, splits, classes=classes, settings=settings))
+    l2, dev_accuracy = _chosen(
+        fit_classifiers(vectors, numbers, splits, classes=classes, settings=settings)
+    )
     last = random_split(np.arange(len(x)), DEV_SHARE, l2)
-    (fitted,) = fit(vectors, numbers, [last], classes=classes, settings=settings)
+    (fitted,) = fit_classifiers(vectors, numbers, [last], classes=classes, settings=settings)
     return _tested(fitted, 0, test, dev_accuracy)
 
 
@@ -119,7 +121,7 @@ def validation_on_dev(
     numbers = torch.from_numpy(np.concatenate([train[1], dev[1]]))
     rows = np.arange(len(vectors))
     split = Split(rows[: len(train[0])], rows[len(train[0]) :])
-    (fitted,) = fit(vectors, numbers, [split], classes=classes, settings=settings)
+    (fitted,) = fit_classifiers(vectors, numbers, [split], classes=classes, settings=settings)
     l2, dev_accuracy = _chosen([fitted])
     return _tested(fitted, L2_GRID.index(l2), test, dev_accuracy)
 

@@ -14,7 +14,7 @@ from interlingua.corpus.negatives.hard_negatives import Altered
 from interlingua.evaluation.data.augmented_sets import MISALIGNED
 from interlingua.functional.margin import (
     MARGINS,
-    Margin,
+    MarginKind,
     best_neighbor,
     margin_score,
     score_neighbors,
@@ -34,7 +34,7 @@ class XSimSearch(NamedTuple):
         y_means: mean cosine of each candidate to its k nearest.
     """
 
-    predictions: dict[Margin, Int64[ndarray, " n"]]
+    predictions: dict[MarginKind, Int64[ndarray, " n"]]
     x: Float32[ndarray, "n d"]
     y: Float32[ndarray, "m d"]
     x_means: Float[Tensor, " n"]
@@ -49,7 +49,7 @@ class XSimSearch(NamedTuple):
 
 def xsim_predictions(
     x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], *, k: int = 4
-) -> dict[Margin, Int64[ndarray, " n"]]:
+) -> dict[MarginKind, Int64[ndarray, " n"]]:
     """The ``predictions`` of ``xsim_search``."""
     return xsim_search(x, y, k=k).predictions
 

@@ -15,14 +15,14 @@ import numpy as np
 from interlingua.config.registry import check_choice
 from interlingua.errors import ConfigError
 from interlingua.evaluation.report.grouping import (
-    Chosen,
+    ChosenResults,
     Column,
     Section,
     brief,
+    column_differences,
     column_indices,
-    columns_of,
-    differences,
     digests_of,
+    group_columns,
     pattern,
     sections,
     tasks_of,
@@ -33,7 +33,7 @@ from interlingua.runtime.progress import SILENT, Progress
 
 CORNERS = {"groups": "group", "languages": "language pair", "tasks": "task"}
 """By what stands in the rows, what a row is."""
-ROWS = tuple(CORNERS)
+_ROWS = tuple(CORNERS)
 LEVEL = 0.05
 """Of significance."""
 SIGNIFICANT = "†"
@@ -59,7 +59,7 @@ COSTS = {
 }
 
 
-class Cell(NamedTuple):
+class ComparisonCell(NamedTuple):
     """A score as a fraction, or a cost.
 
     Attributes:
@@ -94,7 +94,7 @@ class Row(NamedTuple):
     """
 
     name: str
-    cells: list[Cell | None]
+    cells: list[ComparisonCell | None]
     digits: int = 1
     higher_is_better: bool | None = True
     task: str = ""
@@ -118,7 +118,7 @@ class ComparisonTable(NamedTuple):
     baseline: str | None = None
 
 
-def compare(
+def compare_results(
     results: Sequence[TaskResult],
     *,
     by: str = "groups",
@@ -155,7 +155,7 @@ def compare(
             a regular expression, the seeds of an arm differ in data or settings, or, with
             ``strict``, any two columns do.
     """
-    check_choice("by", by, ROWS)
+    check_choice("by", by, _ROWS)
     if metric is not None:
         results = _with_metric(results, metric)
     is_joint = join or by == "tasks"
@@ -233,11 +233,11 @@ def _grouped(
     # in a joint table a column goes through tasks with other settings, so these make rows there
     # and columns in the table of a task
     if is_joint:
-        columns = columns_of(results, group, by_settings=False)
+        columns = group_columns(results, group, by_settings=False)
         return [(columns, list(sections(results, columns)))]
     tables = []
     for task in tasks_of(results):
-        columns = columns_of([result for result in results if result.task == task], group)
+        columns = group_columns([result for result in results if result.task == task], group)
         tables.append((columns, [Section(task, "", [column.results for column in columns])]))
     return tables
 
@@ -255,7 +255,7 @@ def _task_table(
     announce(section)
     first = section.chosen[0][0]
     shown = metric or first.main_metric
-    comparable, notes = differences(section.chosen)
+    comparable, notes = column_differences(section.chosen)
     overrides = {column.name: ", ".join(column.overrides) for column in columns}
     # what all columns share is noted once
     if len(overrides) > 1 and len(set(overrides.values())) == 1:
@@ -295,7 +295,7 @@ def _joint_table(
                 label = _mean_label(shown, chosen) if by == "tasks" else row.name
                 rows.append(row._replace(name=f"{task}: {label}{shown_settings}", task=full_name))
         # a column is comparable if it is so on every task
-        has_same_data, found_notes = differences(chosen)
+        has_same_data, found_notes = column_differences(chosen)
         comparable = [before and now for before, now in zip(comparable, has_same_data, strict=True)]
         notes += [f"{task}: {note}" for note in [*found_notes, *_notes_of(chosen, columns)]]
     title = "all tasks: main scores, %"
@@ -334,7 +334,7 @@ def _comparison(
     return ComparisonTable(title, corner, names, comparable, rows, notes, baseline)
 
 
-def _metrics_shown(chosen: Chosen, by: str, metric: str | None) -> list[str]:
+def _metrics_shown(chosen: ChosenResults, by: str, metric: str | None) -> list[str]:
     """The metrics of a task in a table of all: ``metric``, or the main one and those next to it."""
     first = next(results[0] for results in chosen if results)
     if metric is not None:
@@ -344,7 +344,7 @@ def _metrics_shown(chosen: Chosen, by: str, metric: str | None) -> list[str]:
     return [first.main_metric, *(name for name in first.shown if name in first.subsets[0].scores)]
 
 
-def _mean_label(metric: str, chosen: Chosen) -> str:
+def _mean_label(metric: str, chosen: ChosenResults) -> str:
     """A metric, and of how many sets or language pairs the mean is.
 
     A reader should see where these are fewer than a paper's.
@@ -355,7 +355,7 @@ def _mean_label(metric: str, chosen: Chosen) -> str:
     return f"{label(metric)}, mean of {'/'.join(map(str, counts))}"
 
 
-def _notes_of(chosen: Chosen, columns: Sequence[Column]) -> list[str]:
+def _notes_of(chosen: ChosenResults, columns: Sequence[Column]) -> list[str]:
     """What the results state themselves: cut texts, absent queries, parts left out."""
     notes = []
     for column, results in zip(columns, chosen, strict=True):
@@ -365,12 +365,12 @@ def _notes_of(chosen: Chosen, columns: Sequence[Column]) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
-def rows_of(chosen: Chosen, by: str, metric: str, reference: int | None) -> list[Row]:
+def rows_of(chosen: ChosenResults, by: str, metric: str, reference: int | None) -> list[Row]:
     """The rows of one task with one choice of settings.
 
     Args:
         chosen: see ``Section``.
-        by: see ``compare``.
+        by: see ``compare_results``.
         metric: in the cells.
         reference: the column that others are tested against, where the metric is the main one.
     """
@@ -427,9 +427,9 @@ def _values(result: TaskResult, by: str, metric: str) -> dict[str, float]:
     return {name: scores[metric] for name, scores in scores_of.items() if metric in scores}
 
 
-def row_of(name: str, chosen: Chosen, value_of: Callable[[TaskResult], float | None]) -> Row:
+def row_of(name: str, chosen: ChosenResults, value_of: Callable[[TaskResult], float | None]) -> Row:
     """A row of means over each column's seeds, where all seeds of the column have a value."""
-    cells: list[Cell | None] = []
+    cells: list[ComparisonCell | None] = []
     for results in chosen:
         values = [value for result in results if (value := value_of(result)) is not None]
         # the mean of some seeds next to the means of all would not be comparable
@@ -443,16 +443,16 @@ def row_of(name: str, chosen: Chosen, value_of: Callable[[TaskResult], float | N
     return Row(name, cells, digits, first.higher_is_better)
 
 
-def _cell(values: Sequence[float]) -> Cell | None:
+def _cell(values: Sequence[float]) -> ComparisonCell | None:
     if not values:
         return None
     if len(values) == 1:
-        return Cell(float(np.mean(values)))
+        return ComparisonCell(float(np.mean(values)))
     # the unbiased estimate: seeds are a sample of all possible ones
-    return Cell(float(np.mean(values)), float(np.std(values, ddof=1)))
+    return ComparisonCell(float(np.mean(values)), float(np.std(values, ddof=1)))
 
 
-def marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) -> Row:
+def marked(row: Row, chosen: ChosenResults, reference: int, subsets: Sequence[str]) -> Row:
     """The row with each score's difference from the reference's, where items were kept.
 
     There is no difference between scores on different data.

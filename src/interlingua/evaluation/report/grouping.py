@@ -3,7 +3,7 @@
 A column holds the results of one model, or of the seeds of one training configuration. A section
 holds, for each column, the results on one task with one choice of its settings, so that its numbers
 can stand next to each other. Where data, protocol versions or settings differ all the same,
-``differences`` finds the columns that can't be compared.
+``column_differences`` finds the columns that can't be compared.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from interlingua.config.registry import TASKS, did_you_mean, resolve
+from interlingua.config.registry import TASKS, did_you_mean, resolve_name
 from interlingua.errors import ConfigError
 from interlingua.evaluation.scores import TaskResult
 
 BY_CONFIG = "config"
 """Groups models that were trained by one config but for the seed."""
-Chosen = list[list[TaskResult]]
+ChosenResults = list[list[TaskResult]]
 """For each column the results, one per seed, that a row is made from."""
 
 
@@ -47,14 +47,14 @@ class Column(NamedTuple):
     @property
     def seeds(self) -> int:
         """How many models are in it."""
-        models = [model_of(result) for result in self.results]
+        models = [stated_model(result) for result in self.results]
         return len({(model["name"], model["revision"]) for model in models})
 
     @property
     def trainings(self) -> list[dict[str, Any]]:
         """What each model's results know about its training; empty where they know nothing."""
         # by revision, as each of a model's results repeats its training
-        models = [model_of(result) for result in self.results]
+        models = [stated_model(result) for result in self.results]
         return list({model["revision"]: model.get("training") or {} for model in models}.values())
 
 
@@ -66,17 +66,17 @@ class Section(NamedTuple):
 
     task: str
     settings: str
-    chosen: Chosen
+    chosen: ChosenResults
 
 
-def columns_of(
+def group_columns(
     results: Sequence[TaskResult], group: str | None = None, *, by_settings: bool = True
 ) -> list[Column]:
     """Sort results into columns.
 
     Args:
         results: of any tasks.
-        group: see ``comparison.compare``.
+        group: see ``comparison.compare_results``.
         by_settings: whether a task's other settings make another column.
 
     Raises:
@@ -93,7 +93,7 @@ def columns_of(
         # the same file was named twice
         if result in results[:index]:
             continue
-        model = model_of(result)
+        model = stated_model(result)
         # options that only add metrics separate neither seeds nor rows of a joint table
         settings = compared_settings(result)
         if by_settings and group is None:
@@ -199,7 +199,7 @@ def with_most_metrics(results: Sequence[TaskResult]) -> list[TaskResult]:
     most: dict[tuple[str, ...], tuple[str, ...]] = {}
     keys = []
     for result in results:
-        model = model_of(result)
+        model = stated_model(result)
         key = (
             *(result.task, model["name"], model["revision"], compared_settings(result)),
             *(result.data_sha256, *model["overrides"]),
@@ -218,7 +218,7 @@ def with_most_metrics(results: Sequence[TaskResult]) -> list[TaskResult]:
 @functools.cache
 def _added_metrics(protocol: str) -> frozenset[str]:
     """The options of a task that only add metrics."""
-    fields = dataclasses.fields(resolve(TASKS, protocol))
+    fields = dataclasses.fields(resolve_name(TASKS, protocol))
     return frozenset(field.name for field in fields if field.metadata.get("adds"))
 
 
@@ -232,7 +232,7 @@ def brief(settings: str) -> str:
     return re.sub(r"(\w+)=([^,+]+(?:\+[^,+]+){3,})", count_items, settings)
 
 
-def model_of(result: TaskResult) -> dict[str, Any]:
+def stated_model(result: TaskResult) -> dict[str, Any]:
     """What the result states about the model."""
     model: Any = result.provenance["model"]
     return dict(model)
@@ -312,7 +312,7 @@ def digests_of(results: Sequence[TaskResult]) -> set[str]:
     return {result.data_sha256 for result in results}
 
 
-def _sets_of_one_name(chosen: Chosen) -> dict[str, str]:
+def _sets_of_one_name(chosen: ChosenResults) -> dict[str, str]:
     """Where one model was measured on several sets of a task's name: digest -> a name to show.
 
     Without such a model one entry of empty strings, for all results whatever their data.
@@ -331,7 +331,7 @@ def _sets_of_one_name(chosen: Chosen) -> dict[str, str]:
     return names
 
 
-def differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
+def column_differences(chosen: ChosenResults) -> tuple[list[bool], list[str]]:
     """Return whether each column can be compared with the first, and what tells them apart.
 
     Raises:
@@ -366,7 +366,7 @@ def _part_of_seeds(
     values = [part_of(result) for result in results]
     if len(set(values)) > 1:
         seeds = ", ".join(
-            f"{model_of(result)['name']}: {value}"
+            f"{stated_model(result)['name']}: {value}"
             for result, value in zip(results, values, strict=True)
         )
         raise ConfigError(
@@ -410,10 +410,10 @@ def _common_start(texts: list[str]) -> str:
 
 def _config(result: TaskResult) -> str:
     """A key of the config that the model was trained by, without its seed."""
-    training = model_of(result).get("training") or {}
+    training = stated_model(result).get("training") or {}
     # a model of unknown training is a column of its own
-    return str(training.get("arm") or f"{_model_name(result)} {model_of(result)['revision']}")
+    return str(training.get("arm") or f"{_model_name(result)} {stated_model(result)['revision']}")
 
 
 def _model_name(result: TaskResult) -> str:
-    return str(model_of(result)["name"])
+    return str(stated_model(result)["name"])

@@ -26,20 +26,20 @@ from interlingua.evaluation.report.comparison import (
     rows_of,
 )
 from interlingua.evaluation.report.grouping import (
-    Chosen,
+    ChosenResults,
     Column,
     Section,
     brief,
+    column_differences,
     column_index,
-    columns_of,
-    differences,
-    model_of,
+    group_columns,
     protocol_of,
     sections,
+    stated_model,
 )
 from interlingua.evaluation.report.panel import panel_tasks, place_analyses
 from interlingua.evaluation.report.rendering import best_cells, language_names, look_up
-from interlingua.evaluation.report.wrong import wrong_items
+from interlingua.evaluation.report.wrong_neighbors import wrong_items
 from interlingua.evaluation.scores import SubsetScores, TaskResult
 from interlingua.evaluation.significance import RESAMPLES
 from interlingua.report.pages import render_page as render
@@ -67,15 +67,15 @@ def page_data(
         results: of any tasks and models, with their examples.
         analyses: contents of the files of ``interlingua analyse``; those of the
             language-agnosticism panel are shown.
-        group: see ``comparison.compare``.
+        group: see ``comparison.compare_results``.
         baseline: the column that others are tested against; the first by default.
-        strict: see ``comparison.compare``.
+        strict: see ``comparison.compare_results``.
         progress: counts the tasks with differences that are tested.
 
     Raises:
-        ConfigError: see ``comparison.compare``.
+        ConfigError: see ``comparison.compare_results``.
     """
-    columns = columns_of(results, group, by_settings=False)
+    columns = group_columns(results, group, by_settings=False)
     reference = column_index(columns, baseline) or 0
     found = list(sections(results, columns))
     placed, further = place_analyses(analyses, columns)
@@ -109,7 +109,7 @@ def page_data(
     }
 
 
-def render_page(data: Mapping[str, Any]) -> str:
+def render_comparison(data: Mapping[str, Any]) -> str:
     """The whole page as HTML.
 
     Args:
@@ -121,8 +121,8 @@ def render_page(data: Mapping[str, Any]) -> str:
         data=data,
         names=_listed([model["name"] for model in data["models"]]),
         date=data["date"].replace("T", " ").replace("+00:00", " UTC"),
-        headline=headline(data),
-        summary=summary(data),
+        headline=comparison_headline(data),
+        summary=comparison_summary(data),
         nav=_nav(data),
         has_tests=any("tests" in task["mean"] for task in data["tasks"]),
         has_error_rates=any(task["higher"] is False for task in tasks),
@@ -132,7 +132,7 @@ def render_page(data: Mapping[str, Any]) -> str:
     )
 
 
-def headline(data: Mapping[str, Any]) -> str:
+def comparison_headline(data: Mapping[str, Any]) -> str:
     """What is compared."""
     names = [model["name"] for model in data["models"]]
     if len(names) == 1:
@@ -143,7 +143,7 @@ def headline(data: Mapping[str, Any]) -> str:
     return f"{_listed(names)}, side by side"
 
 
-def summary(data: Mapping[str, Any]) -> str:
+def comparison_summary(data: Mapping[str, Any]) -> str:
     """The result in two sentences: how much was measured, and who is best at how many tasks."""
     tasks = [task for task in data["tasks"] if not task.get("panel")]
     languages = _languages_of(tasks)
@@ -199,7 +199,7 @@ def _language(code: str) -> dict[str, str]:
 def _model(column: Column) -> dict[str, Any]:
     """What the results say of a column's model; of several seeds the first, costs as a mean."""
     first = column.results[0]
-    model = model_of(first)
+    model = stated_model(first)
     training = {}
     for key, cost in COSTS.items():
         known = [float(one[key]) for one in column.trainings if one.get(key)]
@@ -238,11 +238,11 @@ def _briefs(found: Sequence[Section]) -> list[str]:
 def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
     """A task with its scores by metric: of languages or pairs, of groups, and their mean."""
     first = next(found[0] for found in section.chosen if found)
-    comparable, notes = differences(section.chosen)
+    comparable, notes = column_differences(section.chosen)
     if strict and not all(comparable):
         raise ConfigError(f"{section.task}: {notes[0]}; drop --strict to mark them")
     subsets = _subsets(section)
-    matrix = is_matrix(subsets)
+    matrix = is_language_matrix(subsets)
     main = first.main_metric
     # the main metric first, the others in the order of the result: False sorts before True
     metrics = [name for name in first.subsets[0].scores if not name.endswith(BOUNDS)]
@@ -307,7 +307,7 @@ def _metric(result: TaskResult, metric: str) -> dict[str, Any]:
     return named
 
 
-def _lines_below(chosen: Chosen, first: TaskResult, reference: int) -> list[tuple[str, Row]]:
+def _lines_below(chosen: ChosenResults, first: TaskResult, reference: int) -> list[tuple[str, Row]]:
     """What stands below a task's mean: means of its other metrics, and groups by the main one."""
     others = [metric for metric in first.shown if metric in first.subsets[0].scores]
     lines = [
@@ -327,7 +327,7 @@ def _subsets(section: Section) -> dict[str, SubsetScores]:
     return subsets
 
 
-def is_matrix(subsets: Mapping[str, SubsetScores]) -> bool:
+def is_language_matrix(subsets: Mapping[str, SubsetScores]) -> bool:
     """Whether the subsets are ordered pairs of three languages or more, most in both directions."""
     pairs = {subset.languages for subset in subsets.values() if len(set(subset.languages)) == 2}
     languages = {code for pair in pairs for code in pair}

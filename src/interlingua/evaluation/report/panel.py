@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.config.languages import resolve
-from interlingua.evaluation.report.grouping import Column, model_of
+from interlingua.config.languages import resolve_language
+from interlingua.evaluation.report.grouping import Column, stated_model
 from interlingua.evaluation.scores import Items
 from interlingua.evaluation.significance import paired_bootstrap
 
-ANALYSIS = "agnosticism"
-Analysis = Mapping[str, Any]
+_ANALYSIS = "agnosticism"
+AnalysisFile = Mapping[str, Any]
 """The content of a file of ``interlingua analyse``; ``items``: measure -> one value per sentence,
 where kept."""
 
 
 def place_analyses(
-    analyses: Sequence[Analysis], columns: Sequence[Column]
-) -> tuple[dict[int, Analysis], list[dict[str, Any]]]:
+    analyses: Sequence[AnalysisFile], columns: Sequence[Column]
+) -> tuple[dict[int, AnalysisFile], list[dict[str, Any]]]:
     """Which column each panel belongs to.
 
     Args:
@@ -34,12 +34,12 @@ def place_analyses(
     """
     models = []
     for column in columns:
-        models.append({_key(model_of(result)) for result in column.results})
+        models.append({_key(stated_model(result)) for result in column.results})
     further: list[dict[str, Any]] = []
-    placed: dict[int, Analysis] = {}
+    placed: dict[int, AnalysisFile] = {}
     for analysis in analyses:
         # the name of a data set may follow
-        if not analysis["analysis"].startswith(ANALYSIS):
+        if not analysis["analysis"].startswith(_ANALYSIS):
             continue
         model = analysis["provenance"]["model"]
         index = next((index for index, known in enumerate(models) if _key(model) in known), None)
@@ -56,7 +56,9 @@ def _key(model: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
     return model["name"], model["revision"], tuple(model["overrides"])
 
 
-def panel_tasks(placed: Mapping[int, Analysis], width: int, reference: int) -> list[dict[str, Any]]:
+def panel_tasks(
+    placed: Mapping[int, AnalysisFile], width: int, reference: int
+) -> list[dict[str, Any]]:
     """One entry per measure, with the keys of a task where they apply.
 
     ``definition`` and ``ideal`` come in addition.
@@ -85,7 +87,7 @@ def panel_tasks(placed: Mapping[int, Analysis], width: int, reference: int) -> l
 
 
 def _tests(
-    name: str, placed: Mapping[int, Analysis], reference: int, comparable: Sequence[bool]
+    name: str, placed: Mapping[int, AnalysisFile], reference: int, comparable: Sequence[bool]
 ) -> dict[str, Any]:
     """The differences from the reference, by paired bootstrap over the sentences that were kept."""
     kept = {}
@@ -110,8 +112,8 @@ def _tests(
 def _measure(
     name: str,
     by_column: Mapping[int, Mapping[str, Any]],
-    placed: Mapping[int, Analysis],
-    first: Analysis,
+    placed: Mapping[int, AnalysisFile],
+    first: AnalysisFile,
     comparable: Sequence[bool],
 ) -> dict[str, Any]:
     """A measure in the shape of a task; columns without it have None."""
@@ -171,7 +173,7 @@ def _entries(found: Mapping[int, Mapping[str, float]], columns: range) -> list[d
     entries = []
     for name in dict.fromkeys(name for of_column in found.values() for name in of_column):
         languages = name.split("-")
-        title = " → ".join(resolve(code).name for code in languages)
+        title = " → ".join(resolve_language(code).name for code in languages)
         values = [found.get(column, {}).get(name) for column in columns]
         entries.append(
             {"name": name, "title": title, "languages": languages, "values": values, "other": {}}
@@ -179,5 +181,5 @@ def _entries(found: Mapping[int, Mapping[str, float]], columns: range) -> list[d
     return entries
 
 
-def _data(analysis: Analysis) -> tuple[Any, ...]:
+def _data(analysis: AnalysisFile) -> tuple[Any, ...]:
     return analysis["version"], analysis["data_sha256"], repr(analysis["settings"])

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interlingua.config.languages import Language, resolve
+from interlingua.config.languages import Language, resolve_language
 from interlingua.config.registry import check_choice
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.report.comparison import (
     SIGNIFICANT,
     UNLIKE,
-    Cell,
+    ComparisonCell,
     ComparisonTable,
     Row,
     direction,
@@ -26,7 +26,7 @@ from interlingua.storage.files import PathLike
 if TYPE_CHECKING:
     import rich.table
 
-FORMATS = {
+_FORMATS = {
     "markdown": (".md", ".markdown"),
     "latex": (".tex",),
     "csv": (".csv",),
@@ -34,7 +34,7 @@ FORMATS = {
     "jsonl": (TABLE_SUFFIX,),
 }
 """What a report may be written in, and the suffixes that ask for it."""
-MOST_COLUMNS = 21
+_MOST_COLUMNS = 21
 """Of a table in the terminal; 20 languages and their names."""
 CSV_COLUMNS = (
     "task", "rows", "metric", "model", "value", "sd", "baseline", "difference", "low", "high",
@@ -42,7 +42,7 @@ CSV_COLUMNS = (
 )  # fmt: skip
 
 
-def terminal_tables(result: TaskResult) -> list[rich.table.Table]:
+def result_terminal_tables(result: TaskResult) -> list[rich.table.Table]:
     """The scores per language pair and per group, for rich to print."""
     metrics = list(result.subsets[0].scores)
     # error rates are small, so they get a decimal more
@@ -86,7 +86,7 @@ def _matrices(tables: Mapping[str, Mapping[str, float]]) -> tuple[list[Table], l
         values = set(_percent(cells, list(cells), 1))
         if len(values) == 1 and len(cells) > 1:
             notes.append(f"{table.title}: {values.pop()} throughout")
-        elif len(table.head) > MOST_COLUMNS:
+        elif len(table.head) > _MOST_COLUMNS:
             notes.append(f"{table.title}: in the result file")
         else:
             shown.append(table)
@@ -124,7 +124,7 @@ def _short(codes: Sequence[str]) -> list[str]:
 def language_names(subset: SubsetScores) -> str:
     """The language that is not English, or both."""
     first, second = map(look_up, subset.languages)
-    if second in (first, resolve("eng_Latn")):
+    if second in (first, resolve_language("eng_Latn")):
         return first.name
     return f"{first.name} - {second.name}"
 
@@ -132,7 +132,7 @@ def language_names(subset: SubsetScores) -> str:
 def look_up(code: str) -> Language:
     """The language of a code; an unknown one, as in results that mteb wrote, stands for itself."""
     try:
-        return resolve(code)
+        return resolve_language(code)
     except DataError:
         return Language(code, code, None, code, code.partition("_")[2], "unknown family")
 
@@ -161,25 +161,25 @@ def format_of(format: str | None, output: PathLike | None) -> str:
         ConfigError: there is no such format, or the suffix is that of none.
     """
     if format is not None:
-        check_choice("format", format, FORMATS)
+        check_choice("format", format, _FORMATS)
         return format
     if output is None:
         return "markdown"
     suffix = Path(output).suffix
-    for name, suffixes in FORMATS.items():
+    for name, suffixes in _FORMATS.items():
         if suffix in suffixes:
             return name
-    known = ", ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
+    known = ", ".join(suffix for suffixes in _FORMATS.values() for suffix in suffixes)
     raise ConfigError(f"{output}: a report ends with one of {known}; or say --format")
 
 
-def render(
+def render_tables(
     tables: Sequence[ComparisonTable], format: str = "markdown", *, rows: str = "scores"
 ) -> str:
     """Tables as text; the best value of a row stands in bold in Markdown and LaTeX.
 
     Args:
-        tables: from ``comparison.compare``.
+        tables: from ``comparison.compare_results``.
         format: markdown or latex, or csv: one line per score, fractions, whatever the number of
             tables.
         rows: ``scores``, or ``arms`` to turn the tables over: a row per column of them.
@@ -196,8 +196,8 @@ def render(
             )
         return _csv(tables)
     if format == "latex":
-        return "\n".join(_styled(table, LATEX, rows).latex() for table in tables)
-    return "\n".join(_styled(table, MARKDOWN, rows).markdown() for table in tables)
+        return "\n".join(_styled(table, _LATEX, rows).latex() for table in tables)
+    return "\n".join(_styled(table, _MARKDOWN, rows).markdown() for table in tables)
 
 
 class Style(NamedTuple):
@@ -209,10 +209,10 @@ class Style(NamedTuple):
     escape: Callable[[str], str]
 
 
-MARKDOWN = Style(
+_MARKDOWN = Style(
     bold="**{}**", differs="{} " + SIGNIFICANT, spread="{} ± {}", escape=escape_markdown
 )
-LATEX = Style(
+_LATEX = Style(
     bold=r"\textbf{{{}}}", differs=r"{}$^{{\dagger}}$", spread=r"{} $\pm$ {}", escape=escape_latex
 )
 
@@ -269,7 +269,7 @@ def best_cells(row: Row, comparable: Sequence[bool]) -> list[bool]:
     return [value == best for value in ranked]
 
 
-def _with_spread(cell: Cell, row: Row, style: Style) -> str:
+def _with_spread(cell: ComparisonCell, row: Row, style: Style) -> str:
     value = f"{row.scale * cell.value:,.{row.digits}f}"
     if cell.spread is None:
         return value
@@ -290,7 +290,7 @@ def _csv(tables: Sequence[ComparisonTable]) -> str:
     return Table("", CSV_COLUMNS, lines).csv()
 
 
-def _csv_numbers(cell: Cell, baseline: str | None) -> list[str | None]:
+def _csv_numbers(cell: ComparisonCell, baseline: str | None) -> list[str | None]:
     """The columns from ``value`` to ``p_value``; empty strings for what was not measured."""
     spread = ""
     if cell.spread is not None:

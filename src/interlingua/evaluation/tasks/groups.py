@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.evaluation.scores import SubsetScores
 
 _MUSE = "ara cmn deu fra ita jpn kor nld pol por rus spa tha tur"
@@ -114,7 +114,7 @@ def group_members(
     members = _present({subset.name.partition("-")[0]: subset for subset in subsets}, groups)
     if "all" not in groups:
         members[f"all_{len(subsets)}"] = list(subsets)
-    latin = [subset for subset in subsets if resolve(subset.languages[0]).is_latin]
+    latin = [subset for subset in subsets if resolve_language(subset.languages[0]).is_latin]
     other = [subset for subset in subsets if subset not in latin]
     members |= {f"latin_script_{len(latin)}": latin, f"other_scripts_{len(other)}": other}
     return {name: chosen for name, chosen in members.items() if chosen}
@@ -144,7 +144,7 @@ def members_by_language(
     """Of each group of languages, in any code, the subsets with one of them as the source."""
     found = {}
     for group, languages in groups.items():
-        codes = {resolve(language).code for language in languages}
+        codes = {resolve_language(language).code for language in languages}
         present = [subset for subset in subsets if subset.languages[0] in codes]
         if present:
             found[f"{group}_{len(present)}of{len(codes)}"] = present

@@ -19,7 +19,7 @@ from interlingua.evaluation.scores import SubsetScores, TaskResult, mean_scores
 from interlingua.evaluation.task import options
 from interlingua.runtime.progress import SILENT, Progress
 
-PREFIX = "mteb:"
+_PREFIX = "mteb:"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class MTEB:
     @property
     def name(self) -> str:
         """``mteb:STS17``."""
-        return PREFIX + self.task
+        return _PREFIX + self.task
 
     @property
     def version(self) -> str:

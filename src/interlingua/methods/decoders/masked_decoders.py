@@ -19,11 +19,11 @@ from torch import Tensor, nn
 from interlingua.batches.masking import IGNORED, LabeledTokens, random_context
 from interlingua.batches.packing import LengthGroups, length_groups
 from interlingua.batches.sentences import Tails, chained
-from interlingua.batches.tokens import Place, TokenBatch
+from interlingua.batches.tokens import BatchPosition, TokenBatch
 from interlingua.encoder.modeling.attention import Layout
 from interlingua.encoder.modeling.backbone import Backbone, final_norm
 from interlingua.methods.decoders.visible import VisibleLayer
-from interlingua.runtime.devices import gathered, on_device
+from interlingua.runtime.devices import gather_rows, on_device
 
 
 class DecoderArrangement(NamedTuple):
@@ -107,7 +107,7 @@ class MaskedDecoder(nn.Module):
         layout = Layout.by_groups(arrangement.by_length, h.device)
         # Vectors, then tokens: `order` puts each vector in front of its sentence's tokens.
         joined = torch.cat([h, self._embedded(backbone, arrangement)])
-        x = layout.arrange(gathered(joined, arrangement.order))
+        x = layout.arrange(gather_rows(joined, arrangement.order))
         for layer in self.layers:
             x = layer(x, layout)
         return layout.restore(self._normed(x))
@@ -117,7 +117,7 @@ class MaskedDecoder(nn.Module):
         backbone: Backbone,
         arrangement: DecoderArrangement,
         h: Float[Tensor, "b d"],
-        place: Place,
+        place: BatchPosition,
         *,
         hidden: float,
     ) -> Float[Tensor, "n d"]:

@@ -13,7 +13,12 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from interlingua.encoder.executors.eager import EagerSteps
-from interlingua.encoder.modeling.attention import Layout, alibi_attention, masked_attention, rotate
+from interlingua.encoder.modeling.attention import (
+    Layout,
+    alibi_attention,
+    apply_rotary,
+    masked_attention,
+)
 from interlingua.encoder.modeling.layer import Layer
 from interlingua.encoder.modeling.layer_weights import run_layer
 from interlingua.runtime.devices import on_device
@@ -101,8 +106,8 @@ def attend_visible(
 ) -> Float[Tensor, "t d"]:
     """Softmax(q k' / sqrt(head width)) v of every sentence over its tokens that are shown."""
     if rotary_base is not None:
-        q = rotate(q, layout, heads=heads, base=rotary_base)
-        k = rotate(k, layout, heads=heads, base=rotary_base)
+        q = apply_rotary(q, layout, heads=heads, base=rotary_base)
+        k = apply_rotary(k, layout, heads=heads, base=rotary_base)
     by_length = layout.by_length
     assert by_length is not None
     rows = on_device(by_length.order, q.device)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from interlingua.batches.masking import IGNORED, LabeledTokens
 from interlingua.batches.sentences import Tails, chained
 from interlingua.encoder.modeling.backbone import Backbone
-from interlingua.runtime.devices import gathered, on_device
+from interlingua.runtime.devices import gather_rows, on_device
 
 
 class TokenPredictions(NamedTuple):
@@ -58,7 +58,7 @@ class MaskedTokenHead(nn.Module):
     ) -> TokenPredictions:
         """What predicts the labeled tokens; the other states are not looked at."""
         # Few tokens are predicted: those are picked before the layers, not after them.
-        hidden = self.transform(gathered(states, labeled.at))
+        hidden = self.transform(gather_rows(states, labeled.at))
         return TokenPredictions(hidden, word_embeddings, self.bias, labeled.ids)
 
 
@@ -172,11 +172,11 @@ class TranslationHead(nn.Module):
         if language is not None:
             masks = masks + language[on_device(arrangement.rows, device)]
         is_hidden = on_device(arrangement.is_hidden, device)
-        target_states = gathered(targets, arrangement.target).to(masks.dtype)
+        target_states = gather_rows(targets, arrangement.target).to(masks.dtype)
         shown = torch.where(is_hidden[:, None], masks, target_states)
         # g^0: each source in front of its target.
-        source_states = gathered(sources, arrangement.source).to(shown.dtype)
-        inputs = gathered(torch.cat([source_states, shown]), order)
+        source_states = gather_rows(sources, arrangement.source).to(shown.dtype)
+        inputs = gather_rows(torch.cat([source_states, shown]), order)
         # g^1 ... g^K. Of the first argument the backbone looks at the length alone, as it is given
         # embeddings.
         states = self.backbone(

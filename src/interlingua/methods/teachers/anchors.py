@@ -26,7 +26,7 @@ from interlingua.batches.sentences import (
     take,
 )
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
@@ -134,8 +134,8 @@ class Anchors(nn.Module):
         hard: HardRequest | None = None,
     ) -> None:
         super().__init__()
-        self.pivot = resolve(bank.pivot).code
-        self.known = tuple(resolve(name).code for name in bank.known_languages)
+        self.pivot = resolve_language(bank.pivot).code
+        self.known = tuple(resolve_language(name).code for name in bank.known_languages)
         self.request = bank._replace(pivot=self.pivot, known_languages=self.known)
         self.teachers = tuple(teachers)
         # The copy of the student, where no teacher is named, has a prompt too.
@@ -152,7 +152,7 @@ class Anchors(nn.Module):
         self._dim = student.dim
         self.teacher: Encoder | None = None
         # Several teachers, and ready vectors, are there to fill a bank alone: see `open_teachers`.
-        if len(self.teachers) < 2 and not any(map(is_matrix, self.teachers)):
+        if len(self.teachers) < 2 and not any(map(is_vector_file, self.teachers)):
             teacher = Encoder.load(self.teachers[0]) if self.teachers else student.clone()
             self.teacher = teacher.float()
             self.teacher.requires_grad_(False)
@@ -180,7 +180,7 @@ class Anchors(nn.Module):
             return [self._reader(self.teacher, 0, dtype)]
         opened: list[Teacher] = []
         for number, name in enumerate(self.teachers):
-            if is_matrix(name):
+            if is_vector_file(name):
                 teacher = VectorTeacher(
                     name, self._vocabulary, pivot=self.pivot, max_tokens=max_tokens
                 )
@@ -379,6 +379,6 @@ class Anchors(nn.Module):
         )
 
 
-def is_matrix(name: str) -> bool:
+def is_vector_file(name: str) -> bool:
     """Return whether a teacher is a file of ready vectors."""
     return name.endswith(".npy")

@@ -24,7 +24,7 @@ from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.storage.files import open_text, sha256_file
 from interlingua.vocabulary.vocabulary import Vocabulary, truncate
 
-Sentences = Sequence[Sequence[int]]
+TokenizedSentences = Sequence[Sequence[int]]
 PROBE = "The mayor of Bonn (67) says: it's 7 o'clock - why don't we start?"
 """Read back from the student's tokens, it must have the teacher's tokens that it has by itself."""
 
@@ -39,7 +39,7 @@ class Teacher(Protocol):
         """Identify all that decides the vectors."""
         ...
 
-    def embed(self, sentences: Sentences, language: str) -> Float32[ndarray, "n d"]:
+    def embed(self, sentences: TokenizedSentences, language: str) -> Float32[ndarray, "n d"]:
         """Vectors of sentences in the student's tokens, not normalized."""
         ...
 
@@ -101,12 +101,12 @@ class ModelTeacher:
         )
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
-    def embed(self, sentences: Sentences, language: str) -> Float32[ndarray, "n d"]:
+    def embed(self, sentences: TokenizedSentences, language: str) -> Float32[ndarray, "n d"]:
         """See ``Teacher``."""
         ids = self.in_own_tokens(sentences, language)
         return encode_tokens(self.encoder, ids, normalize=False, dtype=self._dtype)
 
-    def in_own_tokens(self, sentences: Sentences, language: str) -> list[list[int]]:
+    def in_own_tokens(self, sentences: TokenizedSentences, language: str) -> list[list[int]]:
         """The sentences in this model's tokens, cut to what it takes."""
         own = self.encoder.vocabulary
         limit = self.encoder.max_tokens
@@ -164,7 +164,7 @@ class VectorTeacher:
         """See ``Teacher``."""
         return self._digest
 
-    def missing(self, sentences: Sentences) -> list[int]:
+    def missing(self, sentences: TokenizedSentences) -> list[int]:
         """Which of the sentences have no vector."""
         return [index for index, row in enumerate(self._rows_of(sentences)) if row is None]
 
@@ -172,7 +172,7 @@ class VectorTeacher:
         """What tokens stand for, on one line."""
         return _on_one_line(self._student.decode(ids))
 
-    def embed(self, sentences: Sentences, language: str) -> Float32[ndarray, "n d"]:
+    def embed(self, sentences: TokenizedSentences, language: str) -> Float32[ndarray, "n d"]:
         """See ``Teacher``.
 
         Raises:
@@ -186,7 +186,7 @@ class VectorTeacher:
             )
         return np.asarray(self._vectors[self._rows_of(sentences)], dtype=np.float32)
 
-    def _rows_of(self, sentences: Sentences) -> list[int | None]:
+    def _rows_of(self, sentences: TokenizedSentences) -> list[int | None]:
         """Row of each sentence, by its tokens or else by its text.
 
         What was cut within a word may have other tokens once it is read again.

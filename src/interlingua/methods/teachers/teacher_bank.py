@@ -37,7 +37,7 @@ from interlingua.storage.formats import TEACHER_BANK
 from interlingua.storage.record import holds_record, read_record, write_record
 
 log = logging.getLogger("interlingua")
-RECORD = "bank.json"
+_RECORD = "bank.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +61,7 @@ class BankRecord:
     """Processor time that the vectors took."""
 
 
-class Window(NamedTuple):
+class BankWindow(NamedTuple):
     """The negatives of a step."""
 
     keys: Int64[Tensor, " n"]
@@ -122,7 +122,7 @@ class TeacherBank:
                 "its files have different lengths; remove the folder and run the same command",
                 path=path,
             )
-        self._window: tuple[int, torch.device, Window] | None = None
+        self._window: tuple[int, torch.device, BankWindow] | None = None
 
     @property
     def dim(self) -> int:
@@ -171,7 +171,7 @@ class TeacherBank:
                 rows = np.where(part[found] == sought, found + first, rows)
         return rows
 
-    def window(self, step: int, device: torch.device) -> Window:
+    def window(self, step: int, device: torch.device) -> BankWindow:
         """The negatives of a step."""
         negatives = self.record.negatives
         # A bank that fits into a window has one window for all steps.
@@ -186,7 +186,7 @@ class TeacherBank:
             vectors = torch.from_numpy(self._vectors[rows].astype(np.float32)).to(device)
             keys = torch.from_numpy(np.asarray(self._keys[rows]).astype(np.int64))
             groups = torch.from_numpy(np.asarray(self._groups[rows]).astype(np.int64))
-            window = Window(keys.to(device), groups.to(device), F.normalize(vectors, dim=1))
+            window = BankWindow(keys.to(device), groups.to(device), F.normalize(vectors, dim=1))
             self._window = (turn, device, window)
         return self._window[2]
 
@@ -229,7 +229,7 @@ def write_bank(
             done += len(part)
         vectors.flush()
         write_record(
-            folder / RECORD, TEACHER_BANK, {**asdict(record), "files": file_digests(folder)}
+            folder / _RECORD, TEACHER_BANK, {**asdict(record), "files": file_digests(folder)}
         )
 
 
@@ -242,7 +242,7 @@ def read_bank_record(path: Path, *, verify: bool = False) -> BankRecord | None:
     """
     # The checksum does not tell who wrote it.
     try:
-        found = read_record(path / RECORD, TEACHER_BANK)
+        found = read_record(path / _RECORD, TEACHER_BANK)
         files = found.pop("files", None)
         if not are_digests(files):
             return None
@@ -250,10 +250,10 @@ def read_bank_record(path: Path, *, verify: bool = False) -> BankRecord | None:
             log.warning("%s: %s; the bank is made again", path, fault)
             return None
         known = {key: value for key, value in found.items() if value is not None}
-        return from_mapping(BankRecord, known, where=RECORD)
+        return from_mapping(BankRecord, known, where=_RECORD)
     except (DataError, ConfigError):
         return None
 
 
 def _is_ours(path: Path) -> bool:
-    return holds_record(path / RECORD, TEACHER_BANK)
+    return holds_record(path / _RECORD, TEACHER_BANK)

@@ -37,7 +37,7 @@ from interlingua.corpus.samples.reservoir import reservoir
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibration.calibration import (
-    LEAST_PAIRS,
+    MIN_CALIBRATION_PAIRS,
     Basis,
     Bin,
     Calibration,
@@ -47,7 +47,7 @@ from interlingua.mining.calibration.calibration import (
     expected_cuts,
     fit_calibration,
     load_calibrations,
-    measure,
+    measure_calibration,
     precision_interval,
     reliability_by_tenths,
     resampled_curves,
@@ -62,7 +62,12 @@ from interlingua.mining.calibration.mixed_stream import (
     refused_of_block,
     similar_targets,
 )
-from interlingua.mining.calibration.mixture import Mixture, draw_like, fit_mixture, move_scores
+from interlingua.mining.calibration.score_mixture import (
+    Mixture,
+    draw_like,
+    fit_mixture,
+    move_scores,
+)
 from interlingua.mining.checks import NO_CHECKS, Checker, CheckPlan
 from interlingua.mining.filter import (
     JUDGE,
@@ -81,9 +86,9 @@ from interlingua.storage.files import PathLike
 from interlingua.storage.remote import check_writable
 from interlingua.storage.workspace import Workspace
 
-LEAST = 80
+_LEAST = 80
 """Pairs of held-out text, so that there is something in every quarter."""
-MOST = 1_000_000
+_MOST = 1_000_000
 """Pairs of a stream that are looked at."""
 LEAST_OF_KIND = 20
 """Wrong pairs of a kind that are learned from by themselves."""
@@ -141,9 +146,9 @@ def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) 
         DataError: there are too few.
     """
     drawn = reservoir(pairs, limit, seed=seed)
-    if len(drawn) < LEAST:
+    if len(drawn) < _LEAST:
         raise DataError(
-            f"{len(drawn)} held-out pairs are too few for a calibration; give at least {LEAST}"
+            f"{len(drawn)} held-out pairs are too few for a calibration; give at least {_LEAST}"
         )
     # Both sides of one half go in; of the rest every other pair gives its source alone, the others
     # their target alone.
@@ -260,7 +265,7 @@ class Learned(NamedTuple):
 def is_enough(known: Known) -> bool:
     """Return whether there are enough known pairs of either answer to learn from."""
     right = int(known.right.sum())
-    return min(right, len(known.right) - right) >= LEAST_PAIRS
+    return min(right, len(known.right) - right) >= MIN_CALIBRATION_PAIRS
 
 
 def learn_from_known(known: Known, *, seed: int = 0) -> Learned:
@@ -504,7 +509,10 @@ def hidden_scores(
         seed: of the draw.
     """
     places = np.flatnonzero(own)
-    if mined.retrieve_without is None or min(len(right), len(wrong), len(places)) < LEAST_PAIRS:
+    if (
+        mined.retrieve_without is None
+        or min(len(right), len(wrong), len(places)) < MIN_CALIBRATION_PAIRS
+    ):
         return np.zeros(0)
     scores = np.array(mined.pairs["score"][places])
     # The pairs are in order of score. What seems right is never more than the better half: a wrong
@@ -590,7 +598,7 @@ def against_gold(
     right = is_gold(mined, known)[own]
     scores = mined.pairs["score"][own]
     probabilities = found.probability(scores)
-    measures = measure(probabilities, right)
+    measures = measure_calibration(probabilities, right)
     lines = [
         f"by the gold pairs {right.mean():.1%} of the pairs found are right"
         f" ({int(right.sum()):,}); calibration error (ECE) {measures['ece']:.4f}, Brier"
@@ -732,9 +740,9 @@ def learn_scores(
         checker = Checker(checks, stream.languages, folder)
         progress.start(stream.total, "pairs", "scoring")
         scorer = BitextScorer(encode, config, progress=progress)
-        pairs = itertools.islice(stream.pairs, MOST)
+        pairs = itertools.islice(stream.pairs, _MOST)
         if labels is not None:
-            scores, known = judged(scorer, pairs, read_labels(labels), checker)
+            scores, known = score_judged_pairs(scorer, pairs, read_labels(labels), checker)
             learned = learn_from_known(known, seed=seed)
             notes: list[str] = []
         else:
@@ -743,7 +751,7 @@ def learn_scores(
             # Spread over all of the stream: its first pairs may be of another kind than the
             # others, for example if it is in order of length.
             if stream.total is not None:
-                made.every = max(EVERY, min(stream.total, MOST) // len(held_out))
+                made.every = max(EVERY, min(stream.total, _MOST) // len(held_out))
             scores, right, wrong = made.scored(scorer, pairs, checker)
             learned = learn_from_samples(right, wrong, scores, measured=made.measured(), seed=seed)
             notes = [*made.notes(), *made.differences(stream.languages)]
@@ -774,7 +782,7 @@ def _held_out(path: str, languages: tuple[str, str], seed: int) -> list[TextPair
     return found
 
 
-def judged(
+def score_judged_pairs(
     scorer: BitextScorer,
     pairs: Iterable[TextPair],
     labels: Mapping[tuple[str, str], bool],

@@ -27,23 +27,23 @@ from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from interlingua.config import from_mapping
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.calibration.mixture import move_scores
+from interlingua.mining.calibration.score_mixture import move_scores
 from interlingua.storage.files import PathLike, is_special
 from interlingua.storage.formats import CALIBRATION
 from interlingua.storage.locks import exclusive
 from interlingua.storage.record import read_record, write_record
 
-Shape = Literal["logistic", "isotonic"]
+CalibrationShape = Literal["logistic", "isotonic"]
 Basis = Literal["probes", "gold", "labels"]
 PRECISIONS = (*(round(0.5 + 0.01 * step, 2) for step in range(50)), 0.995, 0.999)
 """For which a calibration says where to cut."""
 FOLDS = 5
-BINS = 10
-LEAST_PAIRS = 5
+_BINS = 10
+MIN_CALIBRATION_PAIRS = 5
 """Of either answer; from fewer nothing is learned."""
-RESAMPLES = 40
+_RESAMPLES = 40
 """Curves of resampled pairs that a calibration keeps."""
 MOST_SCORES = 20_000
 """Of all pairs, by which an interval is measured."""
@@ -121,7 +121,7 @@ class Calibration:
     model: str
     scoring: str
     basis: Basis
-    shape: Shape
+    shape: CalibrationShape
     scores: tuple[float, ...]
     log_odds: tuple[float, ...]
     fitted_prior: float
@@ -303,7 +303,7 @@ def choose_calibration(
     Raises:
         ConfigError: there is no such language pair, or it is of another model or scoring.
     """
-    codes = [resolve(language).code for language in languages]
+    codes = [resolve_language(language).code for language in languages]
     # A score is the same in both directions, and so is what it is worth.
     found = known.get("-".join(codes)) or known.get("-".join(codes[::-1]))
     if found is None:
@@ -391,7 +391,9 @@ def _read(table: dict[str, Any]) -> Calibration:
     return dataclasses.replace(found, bins=bins, cuts=cuts, alternatives=alternatives)
 
 
-def _read_curve(shape: Shape, scores: Sequence[float], log_odds: Sequence[float]) -> Curve:
+def _read_curve(
+    shape: CalibrationShape, scores: Sequence[float], log_odds: Sequence[float]
+) -> Curve:
     """A curve of JSON's lists."""
     if len(scores) != len(log_odds) or not scores or shape not in FITS:
         raise ValueError("a curve has a shape, and as many scores as log odds")
@@ -407,7 +409,7 @@ def _logit(share: float) -> float:
 class Curve(NamedTuple):
     """Log odds by score: points of a line that never falls; see ``Calibration``."""
 
-    shape: Shape
+    shape: CalibrationShape
     scores: tuple[float, ...]
     log_odds: tuple[float, ...]
 
@@ -478,10 +480,10 @@ def fit_calibration(
         DataError: there are too few pairs of an answer.
     """
     least = int(min(right.sum(), (~right).sum()))
-    if least < LEAST_PAIRS:
+    if least < MIN_CALIBRATION_PAIRS:
         raise DataError(
             f"{int(right.sum())} right and {int((~right).sum())} wrong pairs were found; a"
-            f" calibration takes at least {LEAST_PAIRS} of each: give more pairs"
+            f" calibration takes at least {MIN_CALIBRATION_PAIRS} of each: give more pairs"
         )
     # Of each shape, the probability of every pair by a curve that was fitted without it.
     folds = _folds(right, seed)
@@ -493,13 +495,13 @@ def fit_calibration(
             unseen[name][is_held] = curve.probability(scores[is_held])
     losses = {name: _log_losses(guess, right) for name, guess in unseen.items()}
     gain = losses["logistic"] - losses["isotonic"]
-    shape: Shape = "logistic"
+    shape: CalibrationShape = "logistic"
     if gain.mean() > gain.std() / np.sqrt(len(gain)):
         shape = "isotonic"
     return Fit(
         FITS[shape](scores, right),
         float(right.mean()),
-        measure(unseen[shape], right),
+        measure_calibration(unseen[shape], right),
         reliability(unseen[shape], right, scores),
         {name: float(loss.mean()) for name, loss in losses.items()},
         len(scores),
@@ -566,13 +568,15 @@ def fit_isotonic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
     return Curve("isotonic", tuple(points), tuple(points.values()))
 
 
-FITS: Mapping[Shape, Callable[[Float64[ndarray, " n"], Bool[ndarray, " n"]], Curve]] = {
+FITS: Mapping[CalibrationShape, Callable[[Float64[ndarray, " n"], Bool[ndarray, " n"]], Curve]] = {
     "logistic": fit_logistic,
     "isotonic": fit_isotonic,
 }
 
 
-def measure(guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> dict[str, float]:
+def measure_calibration(
+    guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]
+) -> dict[str, float]:
     """How far probabilities are from what happens.
 
     Args:
@@ -600,7 +604,7 @@ def reliability(
 
     The bin of the least likely pairs is the first.
     """
-    return _bins(np.array_split(np.argsort(guess, kind="stable"), BINS), guess, right, scores)
+    return _bins(np.array_split(np.argsort(guess, kind="stable"), _BINS), guess, right, scores)
 
 
 def reliability_by_tenths(
@@ -703,7 +707,7 @@ def resampled_curves(
     """
     rng = np.random.default_rng(seed)
     curves = []
-    for number in range(RESAMPLES):
+    for number in range(_RESAMPLES):
         # As many pairs of either answer as there are, so that every resample can be fitted and has
         # the same prior.
         shift, scale = moves[number % len(moves)]

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64
 from numpy import ndarray
 
-from interlingua.corpus.cleaning.codepoints import encode, join_lines
+from interlingua.corpus.cleaning.codepoints import encode_codepoints, join_lines
 from interlingua.corpus.cleaning.scripts import OTHER, script_numbers
 
 COMPARED = 2000
@@ -58,7 +58,7 @@ def differences_of_kind(
 
 def _scripts(texts: Sequence[str]) -> Float64[ndarray, " scripts"]:
     """Share of the letters in each script."""
-    numbers = script_numbers()[encode(join_lines(texts))]
+    numbers = script_numbers()[encode_codepoints(join_lines(texts))]
     # Script 0 holds what is no letter.
     counts = np.bincount(numbers, minlength=OTHER + 1)[1:].astype(np.float64)
     return np.asarray(counts / max(1.0, counts.sum()))

@@ -20,7 +20,7 @@ from numpy import ndarray
 from interlingua.corpus.formats.bitext import TextPair
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import DataError
-from interlingua.mining.calibration.calibration import LEAST_PAIRS
+from interlingua.mining.calibration.calibration import MIN_CALIBRATION_PAIRS
 from interlingua.mining.calibration.kinds import COMPARED, differences_of_kind
 from interlingua.mining.checks import Checker, CopiedWords, copied_share
 from interlingua.mining.score import BitextScorer
@@ -85,7 +85,7 @@ class MixedStream:
                 kind, number = self._kinds.popleft()
                 (refused_ones if is_refused else scores)[kind].append((score, number))
         # Checks may reject all that is known to be wrong, and leave nothing to compare with.
-        if sum(len(scores[kind]) for kind in WRONG_KINDS) < LEAST_PAIRS:
+        if sum(len(scores[kind]) for kind in WRONG_KINDS) < MIN_CALIBRATION_PAIRS:
             scores |= {kind: refused_ones[kind] for kind in WRONG_KINDS}
         # Known only now: which held-out pairs the bitext has, too. These are right or wrong as the
         # bitext's own are, and say nothing about how many are.

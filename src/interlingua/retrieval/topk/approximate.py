@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from interlingua.encoder.vector_format import (
     Int8Ranges,
-    Precision,
+    VectorPrecision,
     dequantize_vectors,
     quantize_vectors,
 )
@@ -42,12 +42,12 @@ from interlingua.retrieval.topk.tiles import Side, TileLists, TilePlan, tile_lis
 from interlingua.runtime.portions import ceil_div
 from interlingua.runtime.progress import SILENT, Progress
 
-Kind = Literal["ivf", "hnsw", "binary", "int8"]
-EFFORTS: Mapping[Kind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
+ApproximateKind = Literal["ivf", "hnsw", "binary", "int8"]
+EFFORTS: Mapping[ApproximateKind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
 """By default."""
-MEASURED = 1000
+_MEASURED = 1000
 """Vectors of a side to search the neighbors of exactly too."""
-SPARE = 2
+_SPARE = 2
 """So many times k are found by rounded vectors, for k of them to be the nearest exactly."""
 LEAST_IN_A_CELL = 39
 """Vectors, on the mean, that FAISS wants to learn the middle of a cell from."""
@@ -91,7 +91,7 @@ class CodedVectors:
         return dequantize_vectors(np.asarray(self.codes[rows]), self.shape[1], self.ranges)
 
     @classmethod
-    def of(cls, vectors: NDArray[np.floating], precision: Precision) -> CodedVectors:
+    def of(cls, vectors: NDArray[np.floating], precision: VectorPrecision) -> CodedVectors:
         """The codes of vectors, which are read some at a time.
 
         Args:
@@ -203,7 +203,7 @@ class Approximate:
             scored exactly, for each of the k neighbors. More find more.
     """
 
-    kind: Kind
+    kind: ApproximateKind
     effort: int
 
     @classmethod
@@ -214,7 +214,9 @@ class Approximate:
             ConfigError: it is none of these.
         """
         kind, colon, effort = text.partition(":")
-        if kind not in get_args(Kind) or (colon and not (effort.isdecimal() and int(effort))):
+        if kind not in get_args(ApproximateKind) or (
+            colon and not (effort.isdecimal() and int(effort))
+        ):
             raise ConfigError(
                 f"approximate {text!r} is unknown; say {', '.join(EFFORTS)}, or with an effort"
                 " ivf:64, binary:32"
@@ -234,7 +236,7 @@ class Approximate:
         if self.coded:
             return k * self.effort
         # The effort of FAISS's indexes is another thing, and goes to the index itself.
-        return k * SPARE
+        return k * _SPARE
 
     def index_bytes(self, size: int, width: int) -> int:
         """Memory of the index of one side."""
@@ -312,7 +314,7 @@ def find_approximately(
     ]
     note = (
         f"approximate neighbors ({approximate.kind}:{approximate.effort}): recall@{plan.k}"
-        f" {shares[0]:.4f} of source and {shares[1]:.4f} of target texts, measured on {MEASURED:,}"
+        f" {shares[0]:.4f} of source and {shares[1]:.4f} of target texts, measured on {_MEASURED:,}"
         " of either"
     )
     return journal, note
@@ -335,7 +337,7 @@ def recall(
         device: see ``search_device``.
     """
     rng = np.random.default_rng(0)
-    rows = np.sort(rng.choice(len(own), min(MEASURED, len(own)), replace=False))
+    rows = np.sort(rng.choice(len(own), min(_MEASURED, len(own)), replace=False))
     # By similarity and not by index: of several equal neighbors any may be found.
     kth_best = exact_topk(own[rows], other, k=k, device=device).similarities[:, -1:]
     hits = 0
@@ -383,7 +385,7 @@ class CodedIndex:
         device: str | None = None,
     ) -> None:
         self.device = device
-        precision: Precision = "int8"
+        precision: VectorPrecision = "int8"
         if kind == "binary":
             precision = "ubinary"
         self.table = CodedVectors.of(vectors, precision)

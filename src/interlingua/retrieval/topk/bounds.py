@@ -4,8 +4,8 @@ The mathematics is in the package's docstring. Its letters are used here too: mu
 means of both sides, u and v the vectors less their means along the axes Q, p the coordinates of a
 stage.
 
-A ``Frame`` holds mu, nu and Q. A ``View`` is a block expressed in it. ``Precision`` keeps the
-lengths that the bounds are made of, and says how far a similarity may lie above its rounded
+A ``Frame`` holds mu, nu and Q. A ``FrameView`` is a block expressed in it. ``BlockPrecision`` keeps
+the lengths that the bounds are made of, and says how far a similarity may lie above its rounded
 product.
 """
 
@@ -28,9 +28,9 @@ from interlingua.runtime.portions import ceil_div
 
 PART = 4096
 """Vectors made ready at once, whole panels of them."""
-PAIRS_AT_ONCE = 1024
+_PAIRS_AT_ONCE = 1024
 """Their vectors stay in the cache, as those of a part do."""
-LANES = 16
+EXACT_LANES = 16
 """Sums of an exact product, as in kernels/neighbors.c."""
 FLOAT32_STEP = 2.0**-23
 LOST = 2.0**-63
@@ -41,7 +41,7 @@ term."""
 STAGE = 64
 """Coordinates that a stage adds."""
 
-Prepared = TypeVar("Prepared")
+_Prepared = TypeVar("_Prepared")
 
 
 class Block(NamedTuple):
@@ -78,21 +78,21 @@ class Frame(NamedTuple):
         return [*range(STAGE, len(self.x), STAGE), len(self.x)]
 
 
-class Scanner(Protocol, Generic[Prepared]):
+class Scanner(Protocol, Generic[_Prepared]):
     """A way of going through all pairs of two blocks."""
 
-    def prepare(self, block: Block, *, of_x: bool) -> Prepared:
+    def prepare(self, block: Block, *, of_x: bool) -> _Prepared:
         """What the products need of a block; worth keeping while it meets several."""
         ...
 
     def scan(
-        self, x: Prepared, y: Prepared, of_x: NeighborLists, of_y: NeighborLists | None
+        self, x: _Prepared, y: _Prepared, of_x: NeighborLists, of_y: NeighborLists | None
     ) -> None:
         """Bring the lists of both blocks up to date, those of y only where they are given."""
         ...
 
 
-class View(NamedTuple):
+class FrameView(NamedTuple):
     """The vectors of a block as seen from a frame.
 
     Attributes:
@@ -108,7 +108,7 @@ class View(NamedTuple):
     error: Float32[Tensor, " n"]
 
 
-def view(vectors: Float32[Tensor, "n d"], frame: Frame, *, of_x: bool) -> View:
+def view(vectors: Float32[Tensor, "n d"], frame: Frame, *, of_x: bool) -> FrameView:
     """Look at vectors from a frame, on their device."""
     device = vectors.device
     own = on_device(torch.from_numpy(frame.x), device)
@@ -124,15 +124,15 @@ def view(vectors: Float32[Tensor, "n d"], frame: Frame, *, of_x: bool) -> View:
     term = factor @ other
     size = lengths(factor) * lengths(other)
     if frame.axes is None:
-        return View(rest, term, size, torch.zeros_like(term))
+        return FrameView(rest, term, size, torch.zeros_like(term))
     # u = Q^T (x - mu). Turning rounds d sums of d products: sqrt(d) times the error of one sum,
     # d steps, relative to the vector's length.
     rest = rest @ on_device(torch.from_numpy(frame.axes), device)
-    return View(rest, term, size, rest.shape[1] ** 1.5 * FLOAT32_STEP * lengths(rest))
+    return FrameView(rest, term, size, rest.shape[1] ** 1.5 * FLOAT32_STEP * lengths(rest))
 
 
 @dataclass(frozen=True, slots=True)
-class Precision:
+class BlockPrecision:
     """How well the vectors of a block are known after rounding, at each stage.
 
     Attributes:
@@ -148,18 +148,20 @@ class Precision:
     sizes: Float32[ndarray, " n"]
 
     @classmethod
-    def of(cls, seen: View, rounded: Float32[Tensor, "n d"], stages: list[int]) -> Precision:
+    def of(
+        cls, seen: FrameView, rounded: Float32[Tensor, "n d"], stages: list[int]
+    ) -> BlockPrecision:
         """Measure it."""
         return cls.joined([cls.measured(seen, rounded, stages)])
 
     @classmethod
-    def joined(cls, parts: Iterable[tuple[Tensor, ...]]) -> Precision:
+    def joined(cls, parts: Iterable[tuple[Tensor, ...]]) -> BlockPrecision:
         """That of several parts as they were measured, brought from their device at once."""
         return cls(*(torch.cat(of).cpu().numpy() for of in zip(*parts, strict=True)))
 
     @staticmethod
     def measured(
-        seen: View, rounded: Float32[Tensor, "n d"], stages: list[int]
+        seen: FrameView, rounded: Float32[Tensor, "n d"], stages: list[int]
     ) -> tuple[Tensor, ...]:
         """The fields of a part, on its device."""
         rest = seen.rest
@@ -176,21 +178,23 @@ class Precision:
         return lengths(rounded), errors, tails, seen.size
 
     @classmethod
-    def empty(cls, n: int, stages: int) -> Precision:
+    def empty(cls, n: int, stages: int) -> BlockPrecision:
         """Room for that of n vectors."""
         shapes = (n, (n, stages), (n, stages), n)
         return cls(*(np.empty(shape, np.float32) for shape in shapes))
 
-    def put(self, at: slice, other: Precision) -> None:
+    def put(self, at: slice, other: BlockPrecision) -> None:
         """Take note of that of some of the vectors."""
         for field in dataclasses.fields(self):
             getattr(self, field.name)[at] = getattr(other, field.name)
 
-    def part(self, at: slice) -> Precision:
+    def part(self, at: slice) -> BlockPrecision:
         """That of some of the vectors."""
-        return Precision(*(getattr(self, field.name)[at] for field in dataclasses.fields(self)))
+        return BlockPrecision(
+            *(getattr(self, field.name)[at] for field in dataclasses.fields(self))
+        )
 
-    def slack(self, other: Precision, width: int, stage: int) -> Float32[ndarray, " n"]:
+    def slack(self, other: BlockPrecision, width: int, stage: int) -> Float32[ndarray, " n"]:
         """How far a similarity of each of these with any of the others may be from its bound."""
         # |u - u^| max |v| + |u^| max |v - v^|; |v| is at most |v^| + |v - v^|.
         other_length = float((other.lengths + other.errors[:, -1]).max())
@@ -200,7 +204,7 @@ class Precision:
         slack: Float32[ndarray, " n"] = rounding + self.float_error(other, width)
         return slack
 
-    def float_error(self, other: Precision, width: int) -> Float32[ndarray, " n"]:
+    def float_error(self, other: BlockPrecision, width: int) -> Float32[ndarray, " n"]:
         """How far a bound in float32 may be from the same in real numbers, for each of these."""
         # (d + 40) steps, relative to the product of the lengths and to both terms.
         largest = self.lengths * float(other.lengths.max()) + self.sizes + float(other.sizes.max())
@@ -230,9 +234,9 @@ def dot_float32(
 ) -> Float32[ndarray, " p"]:
     """Inner products of pairs in float32, added up in any order; much sooner than exact ones."""
     values = np.empty(len(rows), np.float32)
-    left, right = np.empty((2, min(len(rows), PAIRS_AT_ONCE), x.shape[1]), np.float32)
-    for start in range(0, len(rows), PAIRS_AT_ONCE):
-        at = slice(start, min(start + PAIRS_AT_ONCE, len(rows)))
+    left, right = np.empty((2, min(len(rows), _PAIRS_AT_ONCE), x.shape[1]), np.float32)
+    for start in range(0, len(rows), _PAIRS_AT_ONCE):
+        at = slice(start, min(start + _PAIRS_AT_ONCE, len(rows)))
         pairs = at.stop - start
         # In the mode "raise" numpy fills a buffer first, and copies that.
         for side, vectors, places in ((left, x, rows), (right, y, columns)):
@@ -259,15 +263,17 @@ def dot_float64(
     values = np.empty(len(rows), np.float32)
     width = x.shape[1]
     # Zeros fill the last round of the lanes; they add nothing.
-    left, right = np.zeros((2, min(len(rows), PAIRS_AT_ONCE), ceil_div(width, LANES) * LANES))
-    for start in range(0, len(rows), PAIRS_AT_ONCE):
-        at = slice(start, min(start + PAIRS_AT_ONCE, len(rows)))
+    left, right = np.zeros(
+        (2, min(len(rows), _PAIRS_AT_ONCE), ceil_div(width, EXACT_LANES) * EXACT_LANES)
+    )
+    for start in range(0, len(rows), _PAIRS_AT_ONCE):
+        at = slice(start, min(start + _PAIRS_AT_ONCE, len(rows)))
         pairs = at.stop - start
         left[:pairs, :width], right[:pairs, :width] = x[rows[at]], y[columns[at]]
         # Coordinate c goes to lane c mod 16, each lane from the first coordinate to the last: s
         # counts the rounds, l the lanes.
-        laned_left = left[:pairs].reshape(pairs, -1, LANES)
-        laned_right = right[:pairs].reshape(pairs, -1, LANES)
+        laned_left = left[:pairs].reshape(pairs, -1, EXACT_LANES)
+        laned_right = right[:pairs].reshape(pairs, -1, EXACT_LANES)
         sums = np.einsum("psl,psl->pl", laned_left, laned_right)
         # Lane l and lane l + 8, then l + 4, l + 2, l + 1.
         while sums.shape[1] > 1:

@@ -23,7 +23,7 @@ from jaxtyping import Float, Float32, Int, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.retrieval.topk.bounds import LANES, Block, Frame, Precision
+from interlingua.retrieval.topk.bounds import EXACT_LANES, Block, BlockPrecision, Frame
 from interlingua.retrieval.topk.lists import NeighborLists
 from interlingua.retrieval.topk.torch_scanner import (
     CHUNK,
@@ -38,11 +38,11 @@ from interlingua.retrieval.topk.torch_scanner import (
 from interlingua.runtime.devices import on_device
 from interlingua.runtime.portions import ceil_div
 
-TILE_ROWS = 16_384
-TILE_COLUMNS = 65_536
+_TILE_ROWS = 16_384
+_TILE_COLUMNS = 65_536
 LEAST_TILE = 1024
 """Rows, and columns, below which a tile is not cut in two."""
-PAIRS_AT_ONCE = 2**26
+_PAIRS_AT_ONCE = 2**26
 """Of a tile, to be looked at one by one; a tile with more is cut in two."""
 ELEMENTS_AT_ONCE = 2**26
 """Products in float64 that are held."""
@@ -60,7 +60,7 @@ class Resident(NamedTuple):
 
     vectors: Float32[Tensor, "n d"]
     matrix: Float[Tensor, "padded 4+d"]
-    precision: Precision
+    precision: BlockPrecision
     start: int
 
 
@@ -80,7 +80,7 @@ class DeviceScanner:
         *,
         device: str | torch.device,
         dtype: torch.dtype | None = None,
-        tile: tuple[int, int] = (TILE_ROWS, TILE_COLUMNS),
+        tile: tuple[int, int] = (_TILE_ROWS, _TILE_COLUMNS),
     ) -> None:
         # Without axes there is one stage, all coordinates.
         self.plain = TorchScanner(Frame(frame.x, frame.y), device=device, dtype=dtype)
@@ -143,7 +143,7 @@ class DeviceScanner:
         bars = left.bars(rows, real, middle, len(products))
         most = math.inf
         if max(codes.shape) > LEAST_TILE:
-            most = PAIRS_AT_ONCE
+            most = _PAIRS_AT_ONCE
         places = hits(codes, bars, most)
         if right.values is not None:
             of_columns = right.bars(columns, real.T, middle, width)
@@ -300,13 +300,13 @@ def exact_products(
     values = torch.empty(len(rows), dtype=torch.float32, device=x.device)
     width = x.shape[1]
     # Zeros up to a multiple of the lanes; they add nothing.
-    behind = -width % LANES
+    behind = -width % EXACT_LANES
     at_once = max(1, ELEMENTS_AT_ONCE // (width + behind))
     for start in range(0, len(rows), at_once):
         at = slice(start, start + at_once)
         products = F.pad(x[rows[at]].double() * y[columns[at]].double(), (0, behind))
         # One addition at a time: torch's own sum would choose another order.
-        steps = products.view(len(products), -1, LANES).unbind(1)
+        steps = products.view(len(products), -1, EXACT_LANES).unbind(1)
         sums = torch.zeros_like(steps[0])
         for step in steps:
             sums += step

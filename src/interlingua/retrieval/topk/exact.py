@@ -33,12 +33,12 @@ from interlingua.runtime.portions import ceil_div
 
 BLOCK = 65_536
 """Vectors of a block, at most."""
-KEPT_BYTES = 2**29
+_KEPT_BYTES = 2**29
 """Blocks of y made ready are kept for all of x where they take no more; on a GPU half of the memory
 that is free."""
 LARGE = 2**28
 """Pairs from which a GPU saves more than it takes to begin on it."""
-PART = 4096
+_PART = 4096
 """Vectors read and checked at once."""
 SAMPLE = 4096
 """Vectors of a side; their mean and axes stand for those of all."""
@@ -209,7 +209,7 @@ def search_device(
 def kept_bytes(device: torch.device) -> int:
     """What blocks of y made ready may take."""
     if device.type != "cuda":
-        return KEPT_BYTES
+        return _KEPT_BYTES
     free, _ = torch.cuda.mem_get_info(device)
     return free // 2
 
@@ -239,8 +239,8 @@ def read_block(vectors: NDArray[np.floating], start: int, size: int) -> Block:
     """
     block = np.empty((min(size, len(vectors) - start), vectors.shape[1]), np.float32)
     # In parts, so that what was read is still in the cache when it is looked at.
-    for at in range(0, len(block), PART):
-        part = block[at : at + PART]
+    for at in range(0, len(block), _PART):
+        part = block[at : at + _PART]
         # Numbers that float32 does not hold become infinite, and are reported below.
         with np.errstate(over="ignore"):
             part[:] = vectors[start + at : start + at + len(part)]

@@ -20,15 +20,15 @@ from numpy import ndarray
 from torch import Tensor
 
 from interlingua.kernels import library
-from interlingua.retrieval.topk.bounds import PART, STAGE, Block, Frame, Precision, view
+from interlingua.retrieval.topk.bounds import PART, STAGE, Block, BlockPrecision, Frame, view
 from interlingua.retrieval.topk.lists import NeighborLists
 from interlingua.runtime.portions import ceil_div
 
 ROOM = 31
-GROUP = 64
-ALIGNMENT = 64
+_GROUP = 64
+_ALIGNMENT = 64
 """As in kernels/neighbors.c."""
-ROWS_AT_ONCE = 1024
+_ROWS_AT_ONCE = 1024
 """Their bytes stay in the second-level cache."""
 
 
@@ -45,7 +45,7 @@ class Bytes(NamedTuple):
     block: Block
     width: int
     arrays: tuple[ndarray, ...]
-    precision: Precision
+    precision: BlockPrecision
 
 
 class CompiledScanner:
@@ -90,7 +90,7 @@ class CompiledScanner:
         # bytes, which is known here for each stage.
         sums = np.zeros((n, len(stages)), np.int32)
         last_of_stage = [stage - 1 for stage in stages]
-        precision = Precision.empty(n, len(stages))
+        precision = BlockPrecision.empty(n, len(stages))
         data = np.zeros((n + ROOM, width), np.int8)
         for at, signed in self._rounded(block, scales, terms, precision, of_x=True):
             data[at, :d] = signed.numpy()
@@ -108,7 +108,7 @@ class CompiledScanner:
         # A column that only fills a panel has the term minus infinity: its bound reaches nothing.
         scales = np.zeros(room, np.float32)
         terms = np.full(room, -np.inf, np.float32)
-        precision = Precision.empty(n, len(stages))
+        precision = BlockPrecision.empty(n, len(stages))
         data = _aligned(room * width)
         each = np.full((n, width), 128, np.uint8)
         # A part holds whole panels, so that it begins where the panels of the last one end.
@@ -122,7 +122,7 @@ class CompiledScanner:
         tails, lengths, errors = (
             _room(of, room) for of in (precision.tails.T, lengths[None], precision.errors.T)
         )
-        largest = [of.reshape(len(of), -1, GROUP).max(axis=2) for of in (lengths, errors)]
+        largest = [of.reshape(len(of), -1, _GROUP).max(axis=2) for of in (lengths, errors)]
         arrays = (block.vectors, data, each, scales, terms, tails, *largest)
         return Bytes(block, width, arrays, precision)
 
@@ -131,7 +131,7 @@ class CompiledScanner:
         block: Block,
         scales: Float32[ndarray, " n"],
         terms: Float32[ndarray, " n"],
-        precision: Precision,
+        precision: BlockPrecision,
         *,
         of_x: bool,
     ) -> Iterator[tuple[slice, Int8[Tensor, "part d"]]]:
@@ -152,7 +152,7 @@ class CompiledScanner:
             scale = seen.rest.abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127
             signed = (seen.rest / scale[:, None]).round_().to(torch.int8)
             rounded = signed.float() * scale[:, None]
-            precision.put(at, Precision.of(seen, rounded, self.frame.stages))
+            precision.put(at, BlockPrecision.of(seen, rounded, self.frame.stages))
             scales[at] = scale.numpy()
             terms[at] = seen.term.numpy()
             yield at, signed
@@ -171,7 +171,7 @@ class CompiledScanner:
         # The term of a row, plus how far a bound in float32 may be off.
         above = np.asarray(x.arrays[3] + x.precision.float_error(y.precision, x.width), np.float32)
         x = x._replace(arrays=(*x.arrays[:3], above, *x.arrays[4:]))
-        starts = range(0, len(x.block.vectors), ROWS_AT_ONCE)
+        starts = range(0, len(x.block.vectors), _ROWS_AT_ONCE)
         threads = min(self.threads, len(starts))
         lists_of_y = [of_y]
         # Without lists of y no product reaches a column's bar.
@@ -231,7 +231,7 @@ def _scan_rows(
         column_values = _pointer(of_y.values)
         column_indices = _pointer(of_y.indices)
     for start in starts:
-        stop = min(start + ROWS_AT_ONCE, len(x.block.vectors))
+        stop = min(start + _ROWS_AT_ONCE, len(x.block.vectors))
         part = of_x.part(start, stop)
         sizes = (stop - start, m, width, x.width, part.values.shape[1], column_k, len(ends))
         addresses = (_pointer(array[start:]).value for array in x.arrays)
@@ -255,7 +255,7 @@ def _scan_rows(
 
 def _padded(columns: int) -> int:
     """Up to whole panels."""
-    return ceil_div(columns, GROUP) * GROUP
+    return ceil_div(columns, _GROUP) * _GROUP
 
 
 def _pointer(array: ndarray) -> ctypes.c_void_p:
@@ -280,12 +280,12 @@ def _panels(signed: Int8[ndarray, "n d"], width: int, together: int) -> UInt8[nd
     unsigned[: len(signed), : signed.shape[1]] = signed.view(np.uint8) ^ 128
     # [panel][column][some bytes] to [panel][some bytes][column]: an instruction multiplies these
     # bytes of several columns at once.
-    parts = unsigned.reshape(filled // GROUP, GROUP, width // together, together)
+    parts = unsigned.reshape(filled // _GROUP, _GROUP, width // together, together)
     return parts.transpose(0, 2, 1, 3).ravel()
 
 
 def _aligned(size: int) -> UInt8[ndarray, " size"]:
     """Room for bytes, where a cache line begins."""
-    room = np.empty(size + ALIGNMENT, np.uint8)
-    start = -room.ctypes.data % ALIGNMENT
+    room = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % _ALIGNMENT
     return room[start : start + size]

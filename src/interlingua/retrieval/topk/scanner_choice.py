@@ -24,7 +24,7 @@ from interlingua.encoder.executors.choice import (
     is_variant_forced,
     known_rates,
 )
-from interlingua.kernels import VARIABLE as KERNELS_VARIABLE
+from interlingua.kernels import KERNELS_VARIABLE
 from interlingua.retrieval.topk.bounds import STAGE, Block, Frame, Scanner
 from interlingua.retrieval.topk.kernel_scanner import CompiledScanner
 from interlingua.retrieval.topk.lists import NeighborLists
@@ -38,8 +38,8 @@ SCANNERS: dict[str, Callable[[Frame], Scanner[Any]]] = {
 """By the names that ``INTERLINGUA_EXECUTOR`` has for them; each on one thread of Python."""
 TRIED_PAIRS = 2**30
 """Smallest number of pairs with a trial before the search; so many take some seconds."""
-ROWS = 1024
-COLUMNS = 2048
+_ROWS = 1024
+_COLUMNS = 2048
 NEIGHBORS = 4
 """Sizes of the trial's tile: several rounds of it take less than a second."""
 FACT = "neighbors"
@@ -101,8 +101,8 @@ def _trial(frame: Frame) -> Trial:
     """Return a scan of a tile by each scanner; a unit of work is a pair."""
     rng = np.random.default_rng(0)
     width = len(frame.x)
-    x = _vectors(rng, ROWS, width)
-    y = _vectors(rng, COLUMNS, width)
+    x = _vectors(rng, _ROWS, width)
+    y = _vectors(rng, _COLUMNS, width)
     axes = None
     # The coordinates are the axes already, those of largest variance first.
     if frame.axes is not None:
@@ -113,12 +113,12 @@ def _trial(frame: Frame) -> Trial:
         scanner = make(tile)
         left = scanner.prepare(Block(x, 0), of_x=True)
         right = scanner.prepare(Block(y, 0), of_x=False)
-        lists = NeighborLists.empty(ROWS, NEIGHBORS), NeighborLists.empty(COLUMNS, NEIGHBORS)
+        lists = NeighborLists.empty(_ROWS, NEIGHBORS), NeighborLists.empty(_COLUMNS, NEIGHBORS)
         scan = functools.partial(scanner.scan, left, right, *lists)
         # The lists are full from here on, as they are in nearly all of a large search.
         scan()
         scans[name] = scan
-    return Trial(scans, work=ROWS * COLUMNS)
+    return Trial(scans, work=_ROWS * _COLUMNS)
 
 
 def _vectors(rng: np.random.Generator, count: int, width: int) -> Float32[ndarray, "count width"]:

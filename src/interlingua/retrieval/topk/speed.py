@@ -35,7 +35,7 @@ TRIED_NEIGHBORS = 64
 """Of each vector in a trial, at most."""
 FEWEST_TRIED = 256
 """Vectors of the first trial; its time decides how many can be tried."""
-TRIAL_SECONDS = 2.0
+_TRIAL_SECONDS = 2.0
 """Of one pass over the tile, at most. Where most vectors are equal, as in a corpus of a few lines
 or of a broken model, no pair can be passed over, and a pass takes a hundred times as long as
 elsewhere."""
@@ -100,7 +100,7 @@ def search_speed(
         trial = _Trial(known, kth_best, k, tile, rng, math.prod(sizes), device, clock)
         first = trial.pass_seconds(turn=0)
         larger = min(most, 4 * tile)
-        if larger == tile or first * (larger / tile) ** 2 > TRIAL_SECONDS:
+        if larger == tile or first * (larger / tile) ** 2 > _TRIAL_SECONDS:
             break
         tile = larger
     # In turn and the least of several, as other processes only ever add to a time. The pass with

@@ -50,11 +50,11 @@ from interlingua.storage.files import PathLike, atomic_write, remove_entries
 from interlingua.storage.journal import Journal
 from interlingua.storage.locks import exclusive
 
-MOST_ROWS = 2**18
-MOST_COLUMNS = 2**16
+_MOST_ROWS = 2**18
+_MOST_COLUMNS = 2**16
 """Vectors of a block at most, so that a tile is done within a minute; blocks of y are made ready
 anew for each of x."""
-LEAST = 4096
+_LEAST = 4096
 """Vectors of a block that is not cut further."""
 SAMPLED = 64
 """Vectors of a side that its digest is taken of."""
@@ -65,7 +65,7 @@ TILES_PER_WORKER = 4
 JOURNAL = "journal.txt"
 LISTS = r"[xy]-\d+\.npz"
 """Names of the files of lists."""
-REMEDY = "choose another folder or remove it"
+_REMEDY = "choose another folder or remove it"
 Side = Literal["x", "y"]
 Tile = tuple[int, int]
 """Its first row and its first column."""
@@ -110,7 +110,7 @@ class TilePlan:
             y: (m, d).
             k: neighbors of each.
             memory: bytes.
-            least_tiles: make as many, if blocks of ``LEAST`` vectors or more do.
+            least_tiles: make as many, if blocks of ``_LEAST`` vectors or more do.
 
         Raises:
             ConfigError: not even small blocks fit.
@@ -120,7 +120,9 @@ class TilePlan:
         m = len(y)
         width = x.shape[1]
         rows, columns = block_sizes(n, m, width, k, memory, least_tiles)
-        return cls(rows=rows, columns=columns, n=n, m=m, width=width, k=k, digest=digest(x, y))
+        return cls(
+            rows=rows, columns=columns, n=n, m=m, width=width, k=k, digest=sides_digest(x, y)
+        )
 
     def begun(self, folders: Iterable[Path], memory: int) -> TilePlan:
         """The plan of the same search if one of the folders holds it, else this one.
@@ -195,11 +197,11 @@ def block_sizes(
             f"{memory:,} bytes of memory are too little; expected at least --memory"
             f" {least}MiB{lower}"
         )
-    rows = balanced_block_size(n, min(2 * block, MOST_ROWS))
-    columns = balanced_block_size(m, min(block, MOST_COLUMNS))
+    rows = balanced_block_size(n, min(2 * block, _MOST_ROWS))
+    columns = balanced_block_size(m, min(block, _MOST_COLUMNS))
     # Too few tiles for many workers: the longer side of a tile is cut in two, again and again.
     while ceil_div(n, rows) * ceil_div(m, columns) < least_tiles:
-        if max(rows, columns) < 2 * LEAST:
+        if max(rows, columns) < 2 * _LEAST:
             break
         if rows > columns:
             rows = balanced_block_size(n, ceil_div(rows, 2))
@@ -214,7 +216,7 @@ def bytes_of_a_vector(width: int, k: int) -> int:
     return 4 * width * 4 + 2 * width + 3 * k * 12
 
 
-def digest(x: NDArray[np.floating], y: NDArray[np.floating]) -> str:
+def sides_digest(x: NDArray[np.floating], y: NDArray[np.floating]) -> str:
     """Of the shapes and of vectors all over both sides."""
     sha = hashlib.sha256()
     for side in (x, y):
@@ -632,7 +634,7 @@ def read_done(folder: Path, plan: TilePlan) -> DoneTiles:
     Raises:
         ConfigError: they are of another plan.
     """
-    parts = Journal(folder / JOURNAL).parts(dataclasses.asdict(plan), remedy=REMEDY)
+    parts = Journal(folder / JOURNAL).parts(dataclasses.asdict(plan), remedy=_REMEDY)
     return DoneTiles((part[0], part[1]) for part in parts if _is_tile(part))
 
 

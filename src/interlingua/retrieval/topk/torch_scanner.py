@@ -22,8 +22,8 @@ from torch import Tensor
 from interlingua.retrieval.topk.bounds import (
     PART,
     Block,
+    BlockPrecision,
     Frame,
-    Precision,
     dot_float32,
     dot_float64,
     lengths,
@@ -38,8 +38,8 @@ CHUNK = 64
 ROWS_OF_CHUNK = 16
 """Products of a row, or of a column, to take the largest of first; those of a column lie far
 apart."""
-TILE_ROWS = 2048
-TILE_COLUMNS = 4096
+_TILE_ROWS = 2048
+_TILE_COLUMNS = 4096
 LEAST_IN_VAIN = 2**-11
 MOST_IN_VAIN = 2**-8
 TOO_MANY = 2**-6
@@ -63,7 +63,7 @@ class Rounded(NamedTuple):
 
     block: Block
     matrix: Float[Tensor, "padded 4+d"]
-    precision: Precision
+    precision: BlockPrecision
     longest: float
 
 
@@ -102,7 +102,7 @@ class TorchScanner:
 
     def rounded(
         self, vectors: Float32[Tensor, "n d"], *, of_x: bool
-    ) -> tuple[Float[Tensor, "padded 4+d"], Precision]:
+    ) -> tuple[Float[Tensor, "padded 4+d"], BlockPrecision]:
         """The matrix of ``Rounded``, and how well it holds the vectors.
 
         The similarity of the means is left out of the products, so that little is rounded away.
@@ -132,17 +132,17 @@ class TorchScanner:
                 terms = [high, low, one, one]
             matrix[at, :4] = torch.stack(terms, dim=1)
             matrix[at, 4:] = rounded
-            measured.append(Precision.measured(seen, rounded.float(), self.stages))
+            measured.append(BlockPrecision.measured(seen, rounded.float(), self.stages))
         # The host waits for a GPU here alone, however many parts there are.
-        return matrix, Precision.joined(measured)
+        return matrix, BlockPrecision.joined(measured)
 
     @torch.inference_mode()
     def scan(self, x: Rounded, y: Rounded, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
         """See ``Scanner``."""
         # Small tiles: the products of one stay in the cache until they were looked at.
         with sums_in_float32():
-            for i in range(0, len(x.block.vectors), TILE_ROWS):
-                for j in range(0, len(y.block.vectors), TILE_COLUMNS):
+            for i in range(0, len(x.block.vectors), _TILE_ROWS):
+                for j in range(0, len(y.block.vectors), _TILE_COLUMNS):
                     self._tile(x, y, of_x, of_y, i, j)
 
     def _tile(
@@ -158,8 +158,8 @@ class TorchScanner:
 
         Lists that aren't full need the last one.
         """
-        rows = slice(i, min(i + TILE_ROWS, len(x.block.vectors)))
-        columns = slice(j, min(j + TILE_COLUMNS, len(y.block.vectors)))
+        rows = slice(i, min(i + _TILE_ROWS, len(x.block.vectors)))
+        columns = slice(j, min(j + _TILE_COLUMNS, len(y.block.vectors)))
         part_of_y = None
         if of_y is not None:
             part_of_y = of_y.part(columns.start, columns.stop)

@@ -2,7 +2,7 @@
 
 Languages and sentences are the same on every server. The names of the model and of its prompts and
 the number of its dimensions are not: their fields carry a mark in the document that FastAPI makes,
-and ``described`` puts the values in.
+and ``document_of_model`` puts the values in.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from pydantic import Field, StrictInt, StrictStr, WithJsonSchema
 from interlingua.config import languages
 from interlingua.encoder.texts import VISIBLE
 from interlingua.serving.model import ServedModel
-from interlingua.serving.routes.json_route import WHOLE
+from interlingua.serving.routes.json_route import WHOLE_NUMBER
 
 MARK = "x-interlingua"
 NOT_BLANK = VISIBLE.pattern
 LANGUAGE_CODES = sorted(
     {code for one in languages.known() for code in (one.code, one.iso1) if code is not None}
 )
-Language = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "language"})]
+LanguageField = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "language"})]
 Sentence = Annotated[StrictStr, WithJsonSchema({"type": "string", "pattern": NOT_BLANK})]
-Sentences = Annotated[
+SentencesField = Annotated[
     list[StrictStr],
     Field(min_length=1, fail_fast=True),
     WithJsonSchema(
@@ -40,7 +40,7 @@ Sentences = Annotated[
 Text = Annotated[StrictStr, WithJsonSchema({"type": "string", "pattern": NOT_BLANK})]
 """A text that is not blank; a blank one is refused where it is tokenized."""
 Texts = Annotated[list[Text], Field(min_length=1, fail_fast=True)]
-Dimensions = Annotated[StrictInt, Field(ge=1, json_schema_extra={MARK: "dimensions"}), WHOLE]
+Dimensions = Annotated[StrictInt, Field(ge=1, json_schema_extra={MARK: "dimensions"}), WHOLE_NUMBER]
 ModelName = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "model"})]
 IndexedLanguage = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "indexed"})]
 Prompt = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "prompt"})]
@@ -50,7 +50,7 @@ for a wrong name. Programs differ in which classes of Unicode a pattern may name
 Latin-1 are listed; the server takes all."""
 
 
-def described(
+def document_of_model(
     document: dict[str, Any],
     model: ServedModel,
     searched: Collection[str] = (),

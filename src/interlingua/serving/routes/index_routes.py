@@ -24,7 +24,7 @@ from interlingua.retrieval.passage_index import PassageIndex
 from interlingua.retrieval.searcher import Searcher
 from interlingua.serving.errors import RequestError
 from interlingua.serving.model import language_code
-from interlingua.serving.routes.document import Language
+from interlingua.serving.routes.document import LanguageField
 from interlingua.serving.routes.json_route import Body, StrictRoute, json_response
 from interlingua.serving.routes.search_routes import MAX_CONDITION, from_index
 from interlingua.serving.service import Service
@@ -43,7 +43,7 @@ class AddRequest(Body):
         description="Each with an id, which replaces that passage, and a text. All other keys but"
         " title and language are metadata."
     )
-    language: Language | None = Field(None, description="Of passages that name none.")
+    language: LanguageField | None = Field(None, description="Of passages that name none.")
     text_column: ColumnName | None = Field(None, description="Key of the texts.")
     title_column: ColumnName | None = Field(None, description="Key of the titles.")
     id_column: ColumnName | None = Field(None, description="Key of the ids.")

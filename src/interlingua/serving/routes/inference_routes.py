@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from interlingua import __version__
-from interlingua.serving.routes.document import Dimensions, Language, Prompt, Text, Texts
+from interlingua.serving.routes.document import Dimensions, LanguageField, Prompt, Text, Texts
 from interlingua.serving.routes.json_route import Body, StrictRoute, json_response
 from interlingua.serving.service import Service
 
@@ -30,7 +30,7 @@ class EmbedRequest(Body):
     )
     prompt_name: Prompt | None = Field(None, description="Name of a prompt of the model.")
     dimensions: Dimensions | None = Field(None, description="First dimensions to keep.")
-    language: Language | None = Field(
+    language: LanguageField | None = Field(
         None, description="Language of the texts, for models that need it."
     )
 
@@ -47,10 +47,10 @@ class SimilarityParameters(Body):
 
     truncate: StrictBool | None = None
     prompt_name: Prompt | None = None
-    source_language: Language | None = Field(
+    source_language: LanguageField | None = Field(
         default=None, description="Of the one sentence, for models that need it."
     )
-    target_language: Language | None = Field(
+    target_language: LanguageField | None = Field(
         default=None, description="Of the others, for models that need it."
     )
 

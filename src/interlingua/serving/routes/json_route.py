@@ -45,14 +45,14 @@ COUNTED_BYTES = 1 << 18
 """Number of bytes that are counted at a time: NumPy's temporary arrays stay in the cache."""
 
 
-def whole(value: Any) -> Any:
+def as_whole_number(value: Any) -> Any:
     """A float that is a whole number as such; all else as it is."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value
 
 
-WHOLE = BeforeValidator(whole)
+WHOLE_NUMBER = BeforeValidator(as_whole_number)
 """Behind the limits of a ``StrictInt``: JSON may write 3 as 3.0."""
 
 

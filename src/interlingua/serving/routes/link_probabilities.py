@@ -22,7 +22,7 @@ from interlingua.mining.calibration.calibration import (
     choose_calibration,
     load_calibrations,
 )
-from interlingua.mining.score import LEAST_PAIRS, BitextScorer, ScoreConfig
+from interlingua.mining.score import MIN_PAIRS_PER_NEIGHBOR, BitextScorer, ScoreConfig
 from interlingua.serving.model import ServedModel
 from interlingua.storage.files import PathLike
 from interlingua.storage.locate import hub_name, locate
@@ -114,7 +114,7 @@ class LinkCalibrations:
             return _none(pairs, str(error))
         # A margin compares a pair with the nearest of all pairs of the request.
         if config.too_few(len(pairs)):
-            least = LEAST_PAIRS * config.k
+            least = MIN_PAIRS_PER_NEIGHBOR * config.k
             return _none(
                 pairs,
                 f"a margin needs {least} pairs or more; learn with --cosine for shorter texts",

@@ -21,13 +21,13 @@ from interlingua.serving.model import refuse_blank
 from interlingua.serving.routes.document import (
     MARK,
     Dimensions,
-    Language,
+    LanguageField,
     ModelName,
     Prompt,
     Text,
     Texts,
 )
-from interlingua.serving.routes.json_route import Body, StrictRoute, json_response, whole
+from interlingua.serving.routes.json_route import Body, StrictRoute, as_whole_number, json_response
 from interlingua.serving.service import Service
 
 AZURE_PATH = "/openai/deployments/{deployment}/embeddings"
@@ -41,7 +41,7 @@ TOKENS_REFUSED = (
 def _whole_numbers(ids: Any) -> Any:
     """Floats as whole numbers; looking at types is many times faster than a call for each id."""
     if isinstance(ids, list) and float in set(map(type, ids)):
-        return list(map(whole, ids))
+        return list(map(as_whole_number, ids))
     return ids
 
 
@@ -72,7 +72,7 @@ class EmbeddingsRequest(Body):
     prompt: Prompt | None = Field(
         None, description="Name of a prompt of the model, or text put before every input."
     )
-    language: Language | None = Field(
+    language: LanguageField | None = Field(
         None, description="Language of the texts, for models that need it."
     )
 

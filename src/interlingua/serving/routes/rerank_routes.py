@@ -15,12 +15,12 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt
 from starlette.requests import Request
 from starlette.responses import Response
 
-from interlingua.encoder.roles import Role, role_prompt
+from interlingua.encoder.query_and_passage import Role, role_prompt
 from interlingua.encoder.texts import is_blank
 from interlingua.serving.errors import RequestError, mistakes_of_client
 from interlingua.serving.model import refuse_blank
-from interlingua.serving.routes.document import Language, ModelName, Text, Texts
-from interlingua.serving.routes.json_route import WHOLE, Body, StrictRoute, json_response
+from interlingua.serving.routes.document import LanguageField, ModelName, Text, Texts
+from interlingua.serving.routes.json_route import WHOLE_NUMBER, Body, StrictRoute, json_response
 from interlingua.serving.service import Service
 
 
@@ -52,7 +52,7 @@ class RerankRequest(Body):
     documents: Documents | None = Field(None, description="Texts, or objects with a text.")
     texts: Texts | None = Field(None, description="In place of documents; the reply is a list.")
     model: ModelName | None = None
-    top_n: Annotated[StrictInt, Field(ge=1), WHOLE] | None = Field(
+    top_n: Annotated[StrictInt, Field(ge=1), WHOLE_NUMBER] | None = Field(
         None, description="Results at most; default: all."
     )
     return_documents: StrictBool = Field(False, description="Repeat the documents in the reply.")
@@ -60,7 +60,9 @@ class RerankRequest(Body):
     truncate: StrictBool | None = Field(
         None, description="Cut texts that are too long; default: as the server does."
     )
-    language: Language | None = Field(None, description="Of all texts, for models that need it.")
+    language: LanguageField | None = Field(
+        None, description="Of all texts, for models that need it."
+    )
 
 
 def rerank_router(service: Service, documented: dict[int | str, dict[str, Any]]) -> APIRouter:

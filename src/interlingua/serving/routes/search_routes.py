@@ -19,19 +19,19 @@ from interlingua.retrieval.ranking import hit_record
 from interlingua.retrieval.searcher import Ranking, Searcher, SearchMode
 from interlingua.serving.errors import RequestError, mistakes_of_client
 from interlingua.serving.model import language_code
-from interlingua.serving.routes.document import NOT_BLANK, IndexedLanguage, Language
-from interlingua.serving.routes.json_route import WHOLE, Body, StrictRoute, json_response
+from interlingua.serving.routes.document import NOT_BLANK, IndexedLanguage, LanguageField
+from interlingua.serving.routes.json_route import WHOLE_NUMBER, Body, StrictRoute, json_response
 from interlingua.serving.service import Service
 
-MOST_HITS = 100
+_MOST_HITS = 100
 """Of a request."""
 MAX_QUESTION = 10_000
 """Characters of a question."""
 MAX_CONDITION = 2000
 """Characters of a condition."""
-UNREADABLE = "the server can't read its index any more; its log says why"
-Result = TypeVar("Result")
-Hits = Annotated[StrictInt, Field(ge=1, le=MOST_HITS), WHOLE]
+_UNREADABLE = "the server can't read its index any more; its log says why"
+_Result = TypeVar("_Result")
+Hits = Annotated[StrictInt, Field(ge=1, le=_MOST_HITS), WHOLE_NUMBER]
 
 
 class SearchRequest(Body):
@@ -52,7 +52,9 @@ class SearchRequest(Body):
         None,
         description="Begin with so many passages of each language; the other best ones follow.",
     )
-    language: Language | None = Field(None, description="Of the question, for models that need it.")
+    language: LanguageField | None = Field(
+        None, description="Of the question, for models that need it."
+    )
     where: Annotated[StrictStr, Field(min_length=1, max_length=MAX_CONDITION)] | None = Field(
         None,
         description="Condition in SQL on columns and metadata: language = 'deu_Latn'.",
@@ -60,7 +62,7 @@ class SearchRequest(Body):
     )
 
 
-async def from_index(request: Request, read: Callable[[], Result]) -> Result:
+async def from_index(request: Request, read: Callable[[], _Result]) -> _Result:
     """Read or change an index in a thread.
 
     Args:
@@ -75,7 +77,7 @@ async def from_index(request: Request, read: Callable[[], Result]) -> Result:
     # No fault of the client, who has no use for the paths that it names.
     except CheckpointError as error:
         request.state.log["error"] = str(error)
-        raise RequestError(500, UNREADABLE) from error
+        raise RequestError(500, _UNREADABLE) from error
     except InterlinguaError as error:
         raise RequestError(422, str(error)) from error
 

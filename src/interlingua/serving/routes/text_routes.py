@@ -16,14 +16,14 @@ from pydantic import ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 from starlette.requests import Request
 from starlette.responses import Response
 
-from interlingua.alignment.align import Aligner, joined
+from interlingua.alignment.align import Aligner, join_sentences
 from interlingua.alignment.sentence_alignment import AlignConfig, Link
 from interlingua.corpus.segments.sentence_splitting import split_text
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.texts import is_blank
 from interlingua.mining import defaults
 from interlingua.mining.checks import CheckPlan
-from interlingua.mining.defaults import CHEAP, DROPPED
+from interlingua.mining.defaults import CHEAP, DEFAULT_CHECKS
 from interlingua.mining.mine import MinedPairs, mine_pairs
 from interlingua.mining.pair_cut import PairCut
 from interlingua.mining.pair_search import PairSearch
@@ -31,8 +31,8 @@ from interlingua.mining.pipeline import text_side
 from interlingua.serving.errors import RequestError, mistakes_of_client
 from interlingua.serving.guards import late_request
 from interlingua.serving.model import language_code
-from interlingua.serving.routes.document import Language, Prompt, Sentence, Sentences
-from interlingua.serving.routes.json_route import WHOLE, Body, StrictRoute, json_response
+from interlingua.serving.routes.document import LanguageField, Prompt, Sentence, SentencesField
+from interlingua.serving.routes.json_route import WHOLE_NUMBER, Body, StrictRoute, json_response
 from interlingua.serving.routes.link_probabilities import (
     LinkCalibrations,
     LinkProbabilities,
@@ -42,7 +42,7 @@ from interlingua.serving.routes.token_matches import token_cosines, tokenized_pa
 from interlingua.serving.service import Service, refuse_not_finite
 from interlingua.storage.arrays import unit_rows
 
-CHARACTERS_PER_TOKEN = 8
+_CHARACTERS_PER_TOKEN = 8
 """A text of more than so many for each token of a request is too long, and is not split."""
 MAX_SENTENCE = 50_000
 """Most characters of a sentence of a text that is split: of longer ones a model reads little."""
@@ -60,10 +60,10 @@ class PairOfTexts(Body):
     prompt: Prompt | None = Field(
         None, description="Name of a prompt of the model, or text put before every text."
     )
-    source_language: Language | None = Field(
+    source_language: LanguageField | None = Field(
         None, description="In any code or name, for models that need it."
     )
-    target_language: Language | None = Field(
+    target_language: LanguageField | None = Field(
         None, description="In any code or name, for models that need it."
     )
 
@@ -71,10 +71,10 @@ class PairOfTexts(Body):
 class MineRequest(PairOfTexts):
     """The body of ``/mine``."""
 
-    source: Sentences
-    target: Sentences
-    k: Annotated[StrictInt, Field(ge=1, le=64), WHOLE] = defaults.K
-    margin: Literal["ratio", "distance", "absolute"] = defaults.MARGIN
+    source: SentencesField
+    target: SentencesField
+    k: Annotated[StrictInt, Field(ge=1, le=64), WHOLE_NUMBER] = defaults.K
+    margin: Literal["ratio", "distance", "absolute"] = defaults.DEFAULT_MARGIN
     retrieval: Literal["max", "intersection", "forward", "backward"] = defaults.RETRIEVAL
     threshold: StrictFloat | StrictInt | None = Field(
         None, description="Least score, in the margin's unit."
@@ -84,9 +84,9 @@ class MineRequest(PairOfTexts):
 class AlignRequest(PairOfTexts):
     """The body of ``/align``: lists of sentences, or plain text, which is split into sentences."""
 
-    source: Sentence | Sentences = Field(description=TEXT_OR_SENTENCES)
-    target: Sentence | Sentences = Field(description=TEXT_OR_SENTENCES)
-    max_sentences: Annotated[StrictInt, Field(ge=2, le=8), WHOLE] = Field(
+    source: Sentence | SentencesField = Field(description=TEXT_OR_SENTENCES)
+    target: Sentence | SentencesField = Field(description=TEXT_OR_SENTENCES)
+    max_sentences: Annotated[StrictInt, Field(ge=2, le=8), WHOLE_NUMBER] = Field(
         defaults.MAX_SENTENCES, description="Of a link, both sides together."
     )
 
@@ -98,8 +98,8 @@ class TokensRequest(Body):
 
     source: TokenText
     target: TokenText
-    source_language: Language | None = None
-    target_language: Language | None = None
+    source_language: LanguageField | None = None
+    target_language: LanguageField | None = None
 
 
 def text_router(
@@ -182,7 +182,7 @@ def _mine(body: MineRequest, embed: Callable[..., Float32[ndarray, "n d"]]) -> M
     ):
         sides.append(text_side(texts, name, code, functools.partial(embed, language=code)))
     cut = PairCut(threshold=body.threshold)
-    checks = CheckPlan.parse(",".join(CHEAP), DROPPED)
+    checks = CheckPlan.parse(",".join(CHEAP), DEFAULT_CHECKS)
     config = PairSearch(k=body.k, margin=body.margin, retrieval=body.retrieval)
     return mine_pairs(sides[0], sides[1], config, cut, checks, model="served")
 
@@ -207,7 +207,7 @@ def _align(
 
 def _texts(link: Link, source: list[str], target: list[str]) -> tuple[str, str]:
     """Both sides of a link, as they are embedded."""
-    return joined(source, link.source), joined(target, link.target)
+    return join_sentences(source, link.source), join_sentences(target, link.target)
 
 
 def _described(
@@ -260,7 +260,7 @@ def _check_counts(service: Service, *sides: list[str]) -> None:
 
 
 def _check_lengths(service: Service, *sides: str | list[str]) -> None:
-    most = CHARACTERS_PER_TOKEN * service.settings.max_request_tokens
+    most = _CHARACTERS_PER_TOKEN * service.settings.max_request_tokens
     for side in sides:
         if isinstance(side, str) and len(side) > most:
             raise RequestError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
-from interlingua.batches.mixture import named_pair
+from interlingua.batches.language_mixture import named_pair
 from interlingua.config import Between, CheckedSettings
 from interlingua.corpus.forms.variants import check_variants
 from interlingua.corpus.samples.sampling import Caps

@@ -31,20 +31,20 @@ from torch import Tensor, nn
 from torch import distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from interlingua.encoder.executors.training_passes import (
     Executor,
-    Precision,
+    TrainingPrecision,
     computed_as,
     fastest_way,
 )
 from interlingua.encoder.modeling.layer import Layer
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective, itself
-from interlingua.runtime.one_pass import switch
+from interlingua.runtime.fusion import switch
 from interlingua.runtime.processes import command_in_place_of_script
 from interlingua.runtime.seeds import seed_for
 from interlingua.training.config import RunConfig, TrainConfig
@@ -104,7 +104,7 @@ class Engine:
             self._fabric.launch()
         # each machine has measured for itself, and all have to compute in one way
         way = self._fabric.broadcast(way)
-        self.precision: Precision = way.precision
+        self.precision: TrainingPrecision = way.precision
         self.executor: Executor = way.executor
         computation.chosen = self.precision
         self._averaged: list[DistributedDataParallel] = []
@@ -181,7 +181,7 @@ class Engine:
         """Bring the unsharded copy up to date; all processes must call it."""
         if not self.sharded:
             return
-        weights = gathered(objective.state_dict().items(), keep=self.is_main)
+        weights = gather_tensors(objective.state_dict().items(), keep=self.is_main)
         if self.is_main:
             unsharded.load_state_dict(weights, strict=False)
 
@@ -203,7 +203,7 @@ class Engine:
         norm = get_total_norm([_numbers(weight.grad) for weight in weights])
         if max_norm is not None:
             clip_grads_with_norm_(weights, max_norm, norm)
-        return whole(norm)
+        return gather_tensor(norm)
 
     @contextmanager
     def alone(self, objective: Objective) -> Iterator[None]:
@@ -330,7 +330,7 @@ class _Gather(torch.autograd.Function):
         return total.chunk(dist.get_world_size())[dist.get_rank()]
 
 
-def whole(tensor: Tensor) -> Tensor:
+def gather_tensor(tensor: Tensor) -> Tensor:
     """A tensor put together from the processes' shards; itself where it is not sharded."""
     if isinstance(tensor, DTensor):
         return tensor.full_tensor()
@@ -344,7 +344,14 @@ def local(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def gathered(tensors: Iterable[tuple[str, Tensor]], *, keep: bool) -> dict[str, Tensor]:
+def shared_out(tensor: Tensor, like: Tensor) -> Tensor:
+    """Return a whole tensor sharded as its counterpart is."""
+    if isinstance(like, DTensor) and tensor.shape == like.shape:
+        return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements)
+    return tensor
+
+
+def gather_tensors(tensors: Iterable[tuple[str, Tensor]], *, keep: bool) -> dict[str, Tensor]:
     """Tensors by name, put together one by one: no device holds two of them whole.
 
     All processes must call it.
@@ -356,9 +363,9 @@ def gathered(tensors: Iterable[tuple[str, Tensor]], *, keep: bool) -> dict[str, 
     kept: dict[str, Tensor] = {}
     for name, tensor in tensors:
         if keep:
-            kept[name] = whole(tensor).cpu().contiguous()
+            kept[name] = gather_tensor(tensor).cpu().contiguous()
         else:
-            whole(tensor)  # the others wait for this process's shard
+            gather_tensor(tensor)  # the others wait for this process's shard
     return kept
 
 
@@ -466,7 +473,7 @@ class _Computation(FabricPrecision):
         chosen: the precision, which may be set once more when all processes are there.
     """
 
-    def __init__(self, chosen: Precision, device: str) -> None:
+    def __init__(self, chosen: TrainingPrecision, device: str) -> None:
         self.chosen = chosen
         self.device = device
 

@@ -20,7 +20,7 @@ from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encoder import Encoder
 from interlingua.methods.teachers.teacher_bank import TeacherBank
 
-SENTENCES = 8192
+_SENTENCES = 8192
 """Of the bank, that the map is estimated on."""
 TOGETHER = 64
 """Sentences that are embedded at once."""
@@ -44,7 +44,7 @@ def fit_dense(
     encoder.eval()
     device = next(encoder.parameters()).device
     # Sentences of about one length together.
-    chosen = sorted(sentences[:SENTENCES], key=len)
+    chosen = sorted(sentences[:_SENTENCES], key=len)
     students = []
     targets = []
     for start in range(0, len(chosen), TOGETHER):

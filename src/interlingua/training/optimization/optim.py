@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from interlingua.training.config import OptimizerConfig
-from interlingua.training.machine.engine import whole
+from interlingua.training.machine.engine import gather_tensor
 from interlingua.training.optimization.row_adamw import RowAdamW
 
 
@@ -123,7 +123,7 @@ def trust_ratios(
     steps = torch.stack(torch._foreach_norm(updates))
     ratios = torch.where((lengths > 0) & (steps > 0), coefficient * lengths / steps, 1.0)
     # Every process has all of them; where weights are sharded, torch 2.7 can't unbind them before.
-    return list(whole(ratios).unbind())
+    return list(gather_tensor(ratios).unbind())
 
 
 def parameter_groups(module: nn.Module, config: OptimizerConfig) -> list[dict[str, Any]]:

@@ -16,13 +16,13 @@ import torch
 from jaxtyping import Bool, Float32, Int64
 from torch import Tensor, nn
 
-ROWS_AT_ONCE = 1024
+_ROWS_AT_ONCE = 1024
 """Their weights, gradients and moments stay in the cache."""
-MOST_ROWS = 1 / 8
+_MOST_ROWS = 1 / 8
 """Share of a table beyond which it is faster to go through all of it in order."""
 MOMENTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 """As torch's AdamW calls them; the last with amsgrad only."""
-Group = dict[str, Any]
+ParameterGroup = dict[str, Any]
 
 
 class RowAdamW(torch.optim.AdamW):
@@ -40,7 +40,7 @@ class RowAdamW(torch.optim.AdamW):
         options: of ``torch.optim.AdamW``.
     """
 
-    def __init__(self, groups: list[Group], **options: Any) -> None:
+    def __init__(self, groups: list[ParameterGroup], **options: Any) -> None:
         super().__init__(groups, **options, fused=True)
         self._moving: dict[nn.Parameter, tuple[Tensor, Bool[Tensor, " v"]]] = {}
 
@@ -49,7 +49,7 @@ class RowAdamW(torch.optim.AdamW):
         """Make a step with the gradients that are there."""
         assert closure is None
         # Tables are kept from torch's step, which takes weights without a gradient for frozen.
-        tables: list[tuple[nn.Parameter, Tensor, Int64[Tensor, " n"], Group]] = []
+        tables: list[tuple[nn.Parameter, Tensor, Int64[Tensor, " n"], ParameterGroup]] = []
         for group in self.param_groups:
             for weight in group["params"]:
                 if weight.grad is None or not weight.grad.is_sparse:
@@ -59,7 +59,7 @@ class RowAdamW(torch.optim.AdamW):
                 gradient = weight.grad.coalesce()
                 weight.grad = None
                 rows = self._rows(weight, gradient, group)
-                if len(rows) > MOST_ROWS * len(weight):
+                if len(rows) > _MOST_ROWS * len(weight):
                     weight.grad = gradient.to_dense()
                 else:
                     tables.append((weight, gradient, rows, group))
@@ -68,7 +68,9 @@ class RowAdamW(torch.optim.AdamW):
             weight.grad = gradient
             self._step_of(weight, rows, group)
 
-    def _rows(self, weight: nn.Parameter, gradient: Tensor, group: Group) -> Int64[Tensor, " n"]:
+    def _rows(
+        self, weight: nn.Parameter, gradient: Tensor, group: ParameterGroup
+    ) -> Int64[Tensor, " n"]:
         """The rows that move, those of this gradient among them."""
         state = self.state[weight]
         if not state:
@@ -83,7 +85,9 @@ class RowAdamW(torch.optim.AdamW):
         moving[gradient.indices()[0]] = True
         return moving.nonzero()[:, 0]
 
-    def _step_of(self, weight: nn.Parameter, rows: Int64[Tensor, " n"], group: Group) -> None:
+    def _step_of(
+        self, weight: nn.Parameter, rows: Int64[Tensor, " n"], group: ParameterGroup
+    ) -> None:
         """AdamW's step of one table: the decay of all rows, and the moments of those that move."""
         state = self.state[weight]
         gradient = weight.grad
@@ -95,8 +99,8 @@ class RowAdamW(torch.optim.AdamW):
         looked_up = torch.searchsorted(rows, gradient.indices()[0])
         slopes = gradient.values()
         whole = [weight.detach(), *(state[name] for name in _moments(group))]
-        for first in range(0, len(rows), ROWS_AT_ONCE):
-            part = rows[first : first + ROWS_AT_ONCE]
+        for first in range(0, len(rows), _ROWS_AT_ONCE):
+            part = rows[first : first + _ROWS_AT_ONCE]
             # The rows of this part that were looked up in this step; the others' gradient is 0.
             bounds = torch.tensor([first, first + len(part)])
             here = slice(*torch.searchsorted(looked_up, bounds).tolist())
@@ -124,7 +128,7 @@ class RowAdamW(torch.optim.AdamW):
                 tensor.index_copy_(0, part, new)
 
 
-def _moments(group: Group) -> tuple[str, ...]:
+def _moments(group: ParameterGroup) -> tuple[str, ...]:
     """Names of the moments that a group's weights have."""
     if group["amsgrad"]:
         return MOMENTS

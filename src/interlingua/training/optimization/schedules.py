@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from interlingua.training.config import OptimizerConfig, ScheduleConfig
+from interlingua.training.config import OptimizerConfig, ScheduleConfig, TrainConfig
 
 LARS_DIVERGES = 0.01
 """Length of a step before momentum, as a share of a matrix's norm, beyond which runs have
@@ -70,6 +70,12 @@ def learning_rate_factor(step: int, *, config: ScheduleConfig, max_steps: int) -
     if config.name in ("constant", "ramp") or step < warmup:
         return factor
     return _DECAYS[config.name]((step - warmup) / max(1, max_steps - warmup))
+
+
+def learning_rate_at(step: int, config: TrainConfig) -> float:
+    """Return the learning rate of a step, counted from 0; the length of the run is known."""
+    factor = learning_rate_factor(step, config=config.schedule, max_steps=config.length)
+    return peak_learning_rate(config.optimizer, config.length) * factor
 
 
 def peak_learning_rate(config: OptimizerConfig, max_steps: int) -> float:

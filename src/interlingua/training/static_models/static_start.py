@@ -16,7 +16,7 @@ from numpy import ndarray
 from interlingua.encoder.directories.model_directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.protocol import TextEncoder
-from interlingua.encoder.static import MAX_TOKENS, StaticBackbone, static_config
+from interlingua.encoder.static import STATIC_MAX_TOKENS, StaticBackbone, static_model_config
 from interlingua.errors import ConfigError
 from interlingua.vocabulary.vocabulary import Vocabulary
 
@@ -62,10 +62,12 @@ def static_start(
     table[list(vocabulary.special_ids)] = 0
     # To a root mean square length of 1: the scale changes no cosine.
     table /= max(float(np.sqrt((table**2).sum(axis=1).mean())), 1e-12)
-    backbone = StaticBackbone(static_config(len(table), width, pad_token_id=vocabulary.pad_id))
+    backbone = StaticBackbone(
+        static_model_config(len(table), width, pad_token_id=vocabulary.pad_id)
+    )
     with torch.no_grad():
         backbone.word_embeddings.weight.copy_(torch.from_numpy(table))
-    settings = EncodingSettings(include_special=False, max_tokens=MAX_TOKENS)
+    settings = EncodingSettings(include_special=False, max_tokens=STATIC_MAX_TOKENS)
     return Encoder(backbone, vocabulary, settings).eval()
 
 

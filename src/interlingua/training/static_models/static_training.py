@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from interlingua.batches.records import TokenStore
+from interlingua.batches.token_store import TokenStore
 from interlingua.config import apply_override
 from interlingua.encoder.dual_encoder import QUERY_PROMPT
 from interlingua.encoder.encode import encode_tokens
@@ -20,7 +20,7 @@ from interlingua.errors import ConfigError
 from interlingua.storage.arrays import normalize_rows
 from interlingua.storage.files import PathLike
 from interlingua.training.config import LENGTHS, TrainConfig, train_config_from
-from interlingua.training.loop import train
+from interlingua.training.loop import run_training
 from interlingua.training.result import TrainResult
 from interlingua.training.static_models.static_start import static_start
 from interlingua.training.validation import Evaluate
@@ -39,7 +39,7 @@ RECIPE: dict[str, Any] = {
         "greater_is_better": True,
     },
 }
-"""What ``static_config`` does not leave to the defaults of a run."""
+"""What ``static_run_config`` does not leave to the defaults of a run."""
 
 
 class WithPrompt:
@@ -76,7 +76,7 @@ def usual_prompt(encoder: Encoder) -> str | None:
     return None
 
 
-def static_config(
+def static_run_config(
     start: Path,
     corpus: Path,
     output: Path,
@@ -140,8 +140,8 @@ def train_static(
         corpus: folder that ``interlingua prepare`` wrote.
         work: folder for the start and the run; the same call goes on where it was stopped.
         dim: width of the vectors; default: the teacher's.
-        overrides: see ``static_config``.
-        evaluate: measures ``tatoeba_accuracy``; see ``interlingua.training.loop.train``.
+        overrides: see ``static_run_config``.
+        evaluate: measures ``tatoeba_accuracy``; see ``interlingua.training.loop.run_training``.
         progress: whether to show progress on stderr.
 
     Returns:
@@ -153,7 +153,9 @@ def train_static(
     """
     start = Path(work) / "start"
     run = Path(work) / "run"
-    config = static_config(start, corpus, run, retrieval=evaluate is not None, overrides=overrides)
+    config = static_run_config(
+        start, corpus, run, retrieval=evaluate is not None, overrides=overrides
+    )
     # Made once; the same call later goes on with the vectors that are there.
     if not (start / "model.safetensors").is_file():
         vocabulary = Vocabulary.load(corpus / "vocabulary")
@@ -162,4 +164,4 @@ def train_static(
         counts = store.token_counts()
         prompted = WithPrompt(teacher, usual_prompt(teacher))
         static_start(prompted, vocabulary, counts, dim=dim).save(start)
-    return train(config, evaluate=evaluate, progress=progress)
+    return run_training(config, evaluate=evaluate, progress=progress)

@@ -21,9 +21,9 @@ from interlingua.errors import ConfigError, InterlinguaError, TaskError
 from interlingua.runtime.processes import LibraryContext, end_with_parent
 from interlingua.runtime.progress import SILENT, Progress
 
-Run = Callable[[Any, Progress], object]
+EvaluateFunction = Callable[[Any, Progress], object]
 """Evaluates as options say; a function of a module, which the processes import."""
-SECONDS = 0.5
+_SECONDS = 0.5
 """Between two looks at how far the first part is."""
 
 
@@ -59,7 +59,7 @@ def check_devices(options: Any) -> None:
         )
 
 
-def embed_parts(options: Any, run: Run, progress: Progress) -> None:
+def embed_parts(options: Any, run: EvaluateFunction, progress: Progress) -> None:
     """Embed the passages of all tasks, a part in each of ``options.devices`` processes.
 
     A part that was stopped goes on in the next run.
@@ -116,7 +116,7 @@ def _is_of_script(suite: Any) -> bool:
 def _wait(processes: Sequence[BaseProcess], messages: Any, progress: Progress) -> None:
     running = list(processes)
     while running:
-        wait([process.sentinel for process in running], timeout=SECONDS)
+        wait([process.sentinel for process in running], timeout=_SECONDS)
         # Before the exit codes: what an error was comes as a message of the process.
         _read(messages, progress)
         for process in running:
@@ -162,7 +162,7 @@ class _Sent(Progress):
         self._messages.put((None, "note", (text,), {}))
 
 
-def _embed(run: Run, options: Any, threads: int | None, messages: Any) -> None:
+def _embed(run: EvaluateFunction, options: Any, threads: int | None, messages: Any) -> None:
     """Embed one part in a process of its own, which ends with the one that started it."""
     import torch
 

@@ -47,8 +47,8 @@ def export_static(
     """
     from interlingua.corpus.formats.evaluation_sets import pair_files
     from interlingua.encoder.encoder import Encoder
-    from interlingua.evaluation.against import against
-    from interlingua.exporters.sentence_transformers import export, find_model
+    from interlingua.evaluation.speed_gain import against
+    from interlingua.exporters.sentence_transformers import export_model, find_model
     from interlingua.training.static_models.static_training import train_static, usual_prompt
 
     teacher = Encoder.load(find_model(model)[0])
@@ -68,7 +68,7 @@ def export_static(
         )
     best = result.best or result.model
     assert best is not None
-    done = export(best, output, settings)
+    done = export_model(best, output, settings)
     lines = []
     # Held-out pairs rather than those by which the best model was chosen.
     folders = (corpus / "heldout", corpus / "valid_text")

@@ -10,22 +10,22 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from interlingua.config import HUB_PREFIX, PathText, from_mapping, load_toml
+from interlingua.config import HUB_PREFIX, PathText, from_mapping
 from interlingua.config.options import Names, Options, declared, listed
-from interlingua.config.registry import SUITES, load
+from interlingua.config.registry import SUITES, import_place
 from interlingua.errors import CheckpointError, ConfigError, DataError, require_extra
 from interlingua.storage.files import PathLike, is_special, open_raw, stem_and_suffix, tab_rows
-from interlingua.storage.remote import WILD, expand, filesystem, is_remote, state
-from interlingua.verbs.parts.shared_options import BACKEND, STANDARD_INPUT, joined
+from interlingua.storage.remote import WILD, expand_pattern, filesystem, is_remote, state
+from interlingua.verbs.parts.shared_options import BACKEND, STANDARD_INPUT, join_names
 
 MODEL_FILES = ("config.json", "modules.json")
 """Of a model directory one of these is read first."""
-MAPPED_FILE = "mapped_encoder.json"
+_MAPPED_FILE = "mapped_encoder.json"
 """Of the folder of the backend ``mapped``."""
 BACKEND_PACKAGES = {
     "sentence-transformers": (
@@ -47,10 +47,10 @@ WRITTEN_SUFFIX_PACKAGES = {
     ".mo": ("polib", "polib", "gettext"),
 }
 """The same for files that only writing needs a package for."""
-RETRIEVAL = ("ir_measures", "ir-measures", "retrieval")
+_RETRIEVAL = ("ir_measures", "ir-measures", "retrieval")
 CLASSIFICATION = ("sklearn", "scikit-learn", "classification")
 TASK_PACKAGES = {
-    **dict.fromkeys((*SUITES["retrieval"], "index"), RETRIEVAL),
+    **dict.fromkeys((*SUITES["retrieval"], "index"), _RETRIEVAL),
     **dict.fromkeys(SUITES["few_shot_classification"], CLASSIFICATION),
     "senteval": CLASSIFICATION,
     "mteb": ("mteb", "mteb", "mteb"),
@@ -130,9 +130,9 @@ def check_model(model: Any, backend: str = BACKEND) -> None:
         raise DataError(
             "no such folder; it holds NAME.npy next to NAME.txt, a row per line", path=name
         )
-    elif backend == "mapped" and not (Path(name) / MAPPED_FILE).is_file():
+    elif backend == "mapped" and not (Path(name) / _MAPPED_FILE).is_file():
         raise CheckpointError(
-            f"{Path(name) / MAPPED_FILE}: no such file; is this a model directory?"
+            f"{Path(name) / _MAPPED_FILE}: no such file; is this a model directory?"
         )
     # Foreign backends check their own models; the hub is contacted only when a model is loaded.
     if backend not in (BACKEND, *BACKEND_PACKAGES) or name.startswith(HUB_PREFIX):
@@ -154,7 +154,7 @@ def _check_function(name: str) -> None:
     top = module.partition(".")[0]
     is_here = Path(f"{top}.py").is_file() or Path(top).is_dir()
     if not is_here and not _is_installed(top):
-        load(name)  # raises
+        import_place(name)  # raises
 
 
 def _is_installed(module: str) -> bool:
@@ -209,21 +209,21 @@ def check_package_of(path: Any, *, is_written: bool = False) -> None:
         require_extra(module, package=package, extra=extra)
 
 
-def check_text(name: Any) -> None:
+def check_text_file(name: Any) -> None:
     """Check the files that a name or pattern stands for; texts in memory pass."""
     if not isinstance(name, str | os.PathLike):
         return
-    for part in expand(name):
+    for part in expand_pattern(name):
         check_file(part)
 
 
-def check_texts(names: Any) -> None:
+def check_text_files(names: Any) -> None:
     """Check one or several names or patterns of files."""
     for name in _each(names):
-        check_text(name)
+        check_text_file(name)
 
 
-def check_files(paths: Any) -> None:
+def check_input_files(paths: Any) -> None:
     """Check one or several files."""
     for path in _each(paths):
         check_file(path)
@@ -243,12 +243,12 @@ def check_bitext(path: Any, format: str | None = None) -> None:
     # A single file in the place of a prefix, or what the user says is one.
     has_one_file = os.path.exists(name) or format not in (None, "moses")
     if any(mark in name for mark in WILD) or is_remote(name):
-        check_text(name)
+        check_text_file(name)
         return
     if has_one_file or guess_format(name) != "moses":
         check_file(name)
     elif "," in name:
-        check_files([part.strip() for part in name.split(",", 1)])
+        check_input_files([part.strip() for part in name.split(",", 1)])
     elif not glob.glob(f"{glob.escape(name)}.*"):
         moses_files(name, None, None)  # raises
 
@@ -328,10 +328,10 @@ def check_document_list(path: PathLike) -> None:
 
 def check_index(folder: PathLike) -> None:
     """Check that an index is there, and the package that reads it."""
-    from interlingua.retrieval.passage_index import read_settings
+    from interlingua.retrieval.passage_index import read_index_settings
 
     require_extra("lancedb", extra="search")
-    read_settings(folder)
+    read_index_settings(folder)
 
 
 def check_map(path: PathLike) -> None:
@@ -352,15 +352,15 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "document list": check_document_list,
     "documents": check_documents,
     "file": check_file,
-    "files": check_files,
+    "files": check_input_files,
     "folder": check_folder,
     "folders": check_folders,
     "index": check_index,
     "map": check_map,
     "models": check_models,
     "paths": check_paths,
-    "text": check_text,
-    "texts": check_texts,
+    "text": check_text_file,
+    "texts": check_text_files,
     "texts or folders": check_texts_or_folders,
 }
 """``Declaration.reads`` -> check of an option's value; "model" also takes the backend."""
@@ -368,8 +368,8 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
 
 def check_packages_of_checks(checks: Names | None, drop: Any) -> None:
     """Check the package of the check ``language``, if that measures or rejects."""
-    names = [name.partition("=")[0] for name in (listed(joined(checks or "")) or [])]
-    names += [name.partition("=")[0] for name in (listed(joined(drop or "")) or [])]
+    names = [name.partition("=")[0] for name in (listed(join_names(checks or "")) or [])]
+    names += [name.partition("=")[0] for name in (listed(join_names(drop or "")) or [])]
     if "language" in names or "all" in names:
         require_extra("py3langid", extra="langid")
 
@@ -421,22 +421,20 @@ class _StageFile:
     config: Path
 
 
-def check_training(path: PathLike, overrides: Sequence[str]) -> None:
+def check_training(table: Mapping[str, Any], path: PathLike) -> None:
     """Check the files, the corpus and the packages that a TOML file of training names.
 
     What is wrong with the file otherwise is left to its reader.
 
     Args:
-        path: the TOML file.
-        overrides: ``section.key=value``.
+        table: of the TOML file, with overrides set in it.
+        path: of the file, for messages.
 
     Raises:
-        ConfigError: the file is missing or no TOML.
         DataError: the corpus or a file is missing.
         CheckpointError: a model is missing.
         MissingExtraError: TensorBoard is requested and not installed.
     """
-    table = load_toml(path, overrides=overrides)
     run = _section(table, "run")
     if run.get("tensorboard") is True:
         require_extra("tensorboard", extra="tensorboard")
@@ -450,7 +448,7 @@ def check_training(path: PathLike, overrides: Sequence[str]) -> None:
     for stage in table.get("stage") or ():
         if isinstance(stage, Mapping) and isinstance(stage.get("config"), str):
             config = from_mapping(_StageFile, {"config": stage["config"]}, where=where).config
-            check_files([config])
+            check_input_files([config])
     if isinstance(data.get("corpus"), str):
         corpus = from_mapping(_TrainingCorpus, {"corpus": data["corpus"]}, where=where).corpus
         if corpus is not None and not corpus.is_dir():

@@ -51,7 +51,7 @@ def output_option(help: str, default: Any = None, **more: Any) -> Any:
     return option(default, help, group=OUTPUT, short="-o", **{"kind": Path, **more})
 
 
-def joined(names: Names | Mapping[str, float | None]) -> str:
+def join_names(names: Names | Mapping[str, float | None]) -> str:
     """Names with commas, with their limits where they have some: ``length=2.5,script``."""
     if isinstance(names, str):
         return names
@@ -77,6 +77,7 @@ def as_text(path: PathLike | None) -> str | None:
 
 def overridden(config: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
     """A copy of a config's table with overrides, ``section.key=value``, in it."""
+    # The caller may use the same config for another run.
     table = _copied(config)
     for override in overrides:
         apply_override(table, override)
@@ -104,6 +105,7 @@ def embedding_function(encoder: Any) -> Callable[..., Any]:
             "expected an encoder (interlingua.load), a model's folder or a function first, got"
             f" {with_article(kind)}"
         )
+    # A typed name, because mypy refuses to return a value of type Any.
     function: Callable[..., Any] = embed
     return function
 

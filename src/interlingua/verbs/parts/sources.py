@@ -19,7 +19,7 @@ from interlingua.encoder.model_info import encoding_text
 from interlingua.errors import ConfigError
 from interlingua.mining.pipeline import TextFile, text_side
 from interlingua.mining.texts import LAYOUTS, guess_layout
-from interlingua.storage.remote import expand, fetch
+from interlingua.storage.remote import expand_pattern, fetch_file
 from interlingua.verbs.parts.shared_options import ModelOptions, TwoTextsOptions, embedding_function
 
 
@@ -187,4 +187,4 @@ def _side(options: TwoTextsOptions, name: str, folder: Path | None) -> TextFile:
 def _fetched(name: str, folder: Path | None) -> list[Path]:
     """Return the files of a name or pattern, on this machine."""
     assert folder is not None
-    return [fetch(part, folder / "fetched") for part in expand(name)]
+    return [fetch_file(part, folder / "fetched") for part in expand_pattern(name)]

@@ -10,7 +10,7 @@ import pytest
 
 from interlingua.errors import DataError, TaskError
 from interlingua.evaluation.build import build_tasks
-from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.suite import evaluate_suite
 from interlingua.evaluation.tasks.classification.classification import LabeledLanguage
 from interlingua.evaluation.tasks.classification.few_shot import FewShotFolder
 from interlingua.evaluation.tasks.classification.zero_shot import ZeroShotFolder
@@ -36,7 +36,7 @@ def test_two_protocols_on_one_data_set_embed_each_text_once(tmp_path):
     write_topics(tmp_path / "labeled", ("en", "de"))
     encoder, told = Plain(), Recorded()
     tasks = [ZeroShotFolder(epochs=2, seeds=(1, 2)), FewShotFolder()]
-    zero, few = evaluate(encoder, tasks, tmp_path, progress=told)
+    zero, few = evaluate_suite(encoder, tasks, tmp_path, progress=told)
     texts = [text for _, asked in encoder.asked for text in asked]
     assert len(texts) == len(set(texts)) == 2 * (36 + 12 + 21)
     assert zero.data_sha256 == few.data_sha256
@@ -68,7 +68,7 @@ def test_vectors_with_nan_are_refused(tmp_path):
 
     write_topics(tmp_path / "labeled", ("en",))
     with pytest.raises(TaskError, match="NaN"):
-        evaluate(Broken(), ["few_shot_folder"], tmp_path)
+        evaluate_suite(Broken(), ["few_shot_folder"], tmp_path)
 
 
 def test_an_unknown_language(tmp_path):

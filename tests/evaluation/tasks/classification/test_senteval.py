@@ -11,7 +11,7 @@ from interlingua.evaluation.metrics.senteval import (
     nested_cross_validation,
     validation_on_dev,
 )
-from interlingua.evaluation.tasks.classification.senteval import SIZES, SentEval
+from interlingua.evaluation.tasks.classification.senteval import _SIZES, SentEval
 from tests.evaluation.files import DATA, public_data, write
 from tests.evaluation.tasks.topics import TOPICS, Topics
 
@@ -95,8 +95,8 @@ def test_the_defaults_are_senteval_s():
 
 
 def test_an_average_of_fewer_tasks_carries_its_count(folder, monkeypatch):
-    monkeypatch.setitem(SIZES, "CR", 120)
-    monkeypatch.setitem(SIZES, "TREC", 90)
+    monkeypatch.setitem(_SIZES, "CR", 120)
+    monkeypatch.setitem(_SIZES, "TREC", 90)
     result = SentEval(prototyping=True, tasks=("TREC", "CR")).evaluate(Topics(), folder)
     assert result.task == "senteval"
     assert result.members == {"all_2": ("CR", "TREC"), "senteval_2of7": ("CR", "TREC")}
@@ -112,5 +112,5 @@ def test_the_public_sets_are_recognized():
     public_data("senteval_cls")
     sets = {name: read() for name, read in senteval_sets(DATA / "senteval_cls").items()}
     sizes = {name: len(task["train"].labels) for name, task in sets.items()}
-    assert sizes == {**SIZES, "SST": 6920}  # sentences, not SentEval's phrases
+    assert sizes == {**_SIZES, "SST": 6920}  # sentences, not SentEval's phrases
     assert [len(sets[name]["test"].labels) for name in ("SST", "TREC", "MRPC")] == [1821, 500, 1725]

@@ -11,7 +11,7 @@ from interlingua.errors import ConfigError, DataError, MissingExtraError
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.results import read_results
 from interlingua.evaluation.scores import mean_scores
-from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.suite import evaluate_suite
 from interlingua.evaluation.tasks.mteb import MTEB
 from interlingua.evaluation.tasks.similarity.sts import STS17, Sick, STS12to16, STSBenchmark
 from tests.evaluation.encoders import tiny_encoder
@@ -36,7 +36,7 @@ def by_subset(result, metric):
 
 
 def test_sts17_agrees(encoder, data):
-    ours, theirs = evaluate(encoder, [STS17(resamples=0), "mteb:STS17"], data)
+    ours, theirs = evaluate_suite(encoder, [STS17(resamples=0), "mteb:STS17"], data)
     found, expected = by_subset(ours, "spearman"), by_subset(theirs, "cosine_spearman")
     assert expected.keys() == {"en-en", "en-ar", "es-en", "fr-en"}
     for name, value in expected.items():
@@ -53,8 +53,8 @@ def test_english_similarity_agrees(encoder, data):
         Sick(resamples=0, splits=("train", "dev", "test")),
         STSBenchmark(resamples=0, languages=["en"]),
     ]
-    ours = evaluate(encoder, [*kinds, STS12to16(resamples=0, languages=None)], data)
-    theirs = evaluate(encoder, ["mteb:SICK-R", "mteb:STSBenchmark", "mteb:STS15"], data)
+    ours = evaluate_suite(encoder, [*kinds, STS12to16(resamples=0, languages=None)], data)
+    theirs = evaluate_suite(encoder, ["mteb:SICK-R", "mteb:STSBenchmark", "mteb:STS15"], data)
     assert ours[0].main_score == pytest.approx(theirs[0].main_score, abs=1e-4)
     assert ours[1].main_score == pytest.approx(theirs[1].main_score, abs=1e-4)
     assert by_subset(ours[2], "spearman")["2015.belief"] == pytest.approx(
@@ -63,7 +63,7 @@ def test_english_similarity_agrees(encoder, data):
 
 
 def test_tatoeba_agrees(encoder, data):
-    ours, theirs = evaluate(encoder, ["tatoeba", "mteb:Tatoeba"], data)
+    ours, theirs = evaluate_suite(encoder, ["tatoeba", "mteb:Tatoeba"], data)
     entries = theirs.mteb["result"]["scores"]["test"]
     found = {entry["hf_subset"]: entry["accuracy"] for entry in entries}
     assert found == pytest.approx(by_subset(ours, "accuracy_forward"))
@@ -83,7 +83,7 @@ def test_bucc_agrees(data):
             ]
             return np.array([np.sum(row, axis=0) for row in rows], dtype=np.float32)
 
-    ours, theirs = evaluate(Numbers(), ["bucc_mteb", "mteb:BUCC"], data)
+    ours, theirs = evaluate_suite(Numbers(), ["bucc_mteb", "mteb:BUCC"], data)
     (entry,) = theirs.mteb["result"]["scores"]["test"]
     found = dict(ours.subsets[0].scores)
     assert found == pytest.approx({name: entry[name] for name in ("f1", "precision", "accuracy")})
@@ -92,7 +92,9 @@ def test_bucc_agrees(data):
 
 
 def test_the_files(encoder, data, tmp_path):
-    (result,) = evaluate(encoder, ["mteb:STS17"], data, languages=["es", "en-en"], output=tmp_path)
+    (result,) = evaluate_suite(
+        encoder, ["mteb:STS17"], data, languages=["es", "en-en"], output=tmp_path
+    )
     assert {subset.name for subset in result.subsets} == {"es-en", "en-en"}
     assert result.task == "mteb_STS17"
     assert result.main_metric == "cosine_spearman"
@@ -127,7 +129,7 @@ def test_data_of_the_hub_keep_their_revision(encoder, data, monkeypatch):
         self.data_loaded = True
 
     monkeypatch.setattr(mteb.get_task("BIOSSES").__class__, "load_data", load)
-    (result,) = evaluate(encoder, ["mteb:BIOSSES"], data)
+    (result,) = evaluate_suite(encoder, ["mteb:BIOSSES"], data)
     assert result.mteb["result"]["dataset_revision"] == mteb.get_task("BIOSSES").metadata.revision
     assert (result.dataset, result.notes) == ("mteb/biosses-sts", ())
     assert result.subsets[0].pairs == 6
@@ -153,7 +155,7 @@ def test_retrieval_with_roles(data, number_encoder, monkeypatch):
 
     monkeypatch.setattr(mteb.get_task("SciFact").__class__, "load_data", load)
     prompts = {"query": "Q: ", "passage": "P: "}
-    (result,) = evaluate(number_encoder, ["mteb:SciFact"], data, role_prompts=prompts)
+    (result,) = evaluate_suite(number_encoder, ["mteb:SciFact"], data, role_prompts=prompts)
     assert result.main_metric == "ndcg_at_10"
     assert result.main_score == 1.0
     assert result.subsets[0].pairs == 12
@@ -162,10 +164,10 @@ def test_retrieval_with_roles(data, number_encoder, monkeypatch):
 
 def test_splits(data, encoder, monkeypatch):
     monkeypatch.setattr(mteb.get_task("STS17").metadata, "eval_splits", ["dev", "test"])
-    (result,) = evaluate(encoder, [MTEB(task="STS17", split="dev")], data)
+    (result,) = evaluate_suite(encoder, [MTEB(task="STS17", split="dev")], data)
     assert "the split dev of dev, test; mteb's score is the mean over them" in result.notes
     with pytest.raises(ConfigError, match=r"STS17 .*'train'; .*dev, test"):
-        evaluate(encoder, [MTEB(task="STS17", split="train")], data)
+        evaluate_suite(encoder, [MTEB(task="STS17", split="train")], data)
 
 
 def test_names():
@@ -182,7 +184,7 @@ def test_names():
 
 def test_wanted_and_missing(data, encoder):
     with pytest.raises(DataError, match=r"STS17 .*'ko'; .*fr-en, en-ar, es-en, en-en"):
-        evaluate(encoder, ["mteb:STS17"], data, languages=["ko"])
+        evaluate_suite(encoder, ["mteb:STS17"], data, languages=["ko"])
 
 
 def test_without_mteb(monkeypatch):
@@ -218,7 +220,7 @@ def test_real_data_agree(ours, theirs, metric, theirs_metric, folder):
             return rows + 0.01
 
     wanted = {"tatoeba": ["deu", "cbk", "ina", "swe", "xho"]}.get(ours)
-    mine, other = evaluate(Characters(), [ours, f"mteb:{theirs}"], DATA, languages=wanted)
+    mine, other = evaluate_suite(Characters(), [ours, f"mteb:{theirs}"], DATA, languages=wanted)
     found = {frozenset(name.split("-")): value for name, value in by_subset(mine, metric).items()}
     (entries,) = other.mteb["result"]["scores"].values()
     assert len(entries) == {"sts17": 6, "tatoeba": 5, "bucc_mteb": 1}[ours]

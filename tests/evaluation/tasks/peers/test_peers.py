@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from interlingua.encoder.backends.load import load_encoder
-from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.suite import evaluate_suite
 from interlingua.evaluation.tasks.retrieval.retrieval import TyDiGoldP
 from interlingua.evaluation.tasks.similarity.sts import Sick
 from tests.evaluation.encoders import tiny_encoder
@@ -45,7 +45,7 @@ def test_similarity(model, evaluators, tmp_path):
     rows = "".join(f"{g}\t{a}\t{b}\tNEUTRAL\n" for g, a, b in zip(gold, first, second, strict=True))
     (tmp_path / "test.tsv").write_text(rows)
     encoder, info = load_encoder(model)
-    (ours,) = evaluate(encoder, [Sick(resamples=0)], tmp_path, model=info)
+    (ours,) = evaluate_suite(encoder, [Sick(resamples=0)], tmp_path, model=info)
     theirs = evaluators.EmbeddingSimilarityEvaluator(
         first, second, gold, main_similarity="cosine", write_csv=False
     )(sentence_transformers.SentenceTransformer(model, device="cpu"))
@@ -71,7 +71,7 @@ def test_retrieval(model, evaluators, tmp_path):
         )
         (tmp_path / f"{code}.dev.questions.tsv").write_text("".join(lines))
     encoder, info = load_encoder(model)
-    (ours,) = evaluate(
+    (ours,) = evaluate_suite(
         encoder,
         [TyDiGoldP()],
         tmp_path,

@@ -15,7 +15,7 @@ from interlingua.encoder.modeling.backbone import BackboneConfig
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.tasks.retrieval.index_search import IndexSearch
 from interlingua.retrieval.passage_index import PassageIndex
-from interlingua.retrieval.searcher import Searcher, build_index, model_of
+from interlingua.retrieval.searcher import Searcher, build_index, load_index_model
 from tests.encoder.conftest import tiny_vocabulary
 
 pytest.importorskip("lancedb")
@@ -75,7 +75,7 @@ def test_questions_of_two_languages_are_scored_by_language(index, tmp_path):
 
 def test_scores_are_those_of_the_searches(index, tmp_path):
     result = measured(index, write_questions(tmp_path / "q"))
-    searcher = Searcher(PassageIndex(index), model_of(PassageIndex(index)))
+    searcher = Searcher(PassageIndex(index), load_index_model(PassageIndex(index)))
     for subset, (_, text, _), right in zip(
         result.subsets, QUESTIONS, [{"a", "b"}, {"c", "copy", "d"}], strict=True
     ):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError, LanguageAbsentError
-from interlingua.evaluation.budget import Budget
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.suite import evaluate_within
 from interlingua.evaluation.tasks.retrieval.lareqa import LAReQA
 from interlingua.evaluation.tasks.retrieval.retrieval import XQuADR
+from interlingua.evaluation.time_limit import Budget
 from interlingua.runtime.progress import SILENT
 from tests.evaluation.encoders import Letters
 from tests.evaluation.files import DATA, public_data

@@ -7,7 +7,7 @@ from interlingua.evaluation.metrics.ranking import DEPTH
 from interlingua.evaluation.tasks.retrieval.passage_search import (
     EmbeddedPassages,
     Questions,
-    search,
+    search_pools,
 )
 
 
@@ -34,7 +34,7 @@ def test_ranking_over_pools_equals_a_full_sort(seed):
     """Small integers, so that many scores are equal, also at the last place."""
     pools = pools_of(seed, 90, 70, 40)
     queries = np.random.default_rng(seed + 9).integers(-2, 3, (6, 3)).astype(np.float32)
-    run = search(questions_of(queries), pools)
+    run = search_pools(questions_of(queries), pools)
     for row in range(6):
         scores = {
             f"{name}/{passage}": float(queries[row] @ vector)
@@ -49,8 +49,12 @@ def test_ranking_over_pools_equals_a_full_sort(seed):
 
 def test_a_lone_pool_keeps_its_ids():
     pools = {"": pools_of(0, 3)["sw"]}
-    assert set(search(questions_of(np.ones((1, 3), np.float32)), pools)["q0"]) == {"p0", "p1", "p2"}
+    assert set(search_pools(questions_of(np.ones((1, 3), np.float32)), pools)["q0"]) == {
+        "p0",
+        "p1",
+        "p2",
+    }
 
 
 def test_no_questions_give_no_ranking():
-    assert search(questions_of(np.zeros((0, 1), np.float32)), pools_of(0, 3)) == {}
+    assert search_pools(questions_of(np.zeros((0, 1), np.float32)), pools_of(0, 3)) == {}

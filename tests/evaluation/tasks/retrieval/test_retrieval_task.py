@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.evaluation.report.rendering import terminal_tables
+from interlingua.evaluation.report.rendering import result_terminal_tables
 from interlingua.evaluation.tasks.retrieval.retrieval import TyDiGoldP, XQuAD
 from tests.evaluation.tasks.retrieval.test_passages import evaluate, write_language
 
@@ -40,7 +40,7 @@ def test_rankings_of_one_language_are_unfair(xquad):
     assert result.tables["language_share_of_relevant"] == dict.fromkeys(
         ("en-en", "en-sw", "sw-en", "sw-sw"), 0.5
     )
-    _, by_group, matrix = terminal_tables(result)
+    _, by_group, matrix = result_terminal_tables(result)
     assert matrix.title == "language share of first 20, %"
     assert by_group.caption == "language share of relevant, %: 50.0 throughout"
 

@@ -7,7 +7,7 @@ import pytest
 
 from interlingua.errors import DataError, TaskError
 from interlingua.evaluation.data.bucc import TRAINING_GOLD
-from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.suite import evaluate_suite
 from interlingua.evaluation.tasks.translation.bucc import BuccBestF1, BuccMargin, BuccMTEB
 from tests.evaluation.files import DATA, public_data
 
@@ -161,7 +161,7 @@ def test_sentence_transformers_protocol_is_the_oracle(tmp_path, table_encoder, s
 def test_extracted_pairs_that_are_not_gold_are_kept(tmp_path, table_encoder):
     made = Made(2).write(tmp_path / "bucc", "zh-en.training")
     encoder = table_encoder(made.table)
-    (result,) = evaluate(encoder, [BuccBestF1(examples=90)], tmp_path)
+    (result,) = evaluate_suite(encoder, [BuccBestF1(examples=90)], tmp_path)
     found = [
         one
         for one in matched(made.vectors(made.sources), made.vectors(made.targets))
@@ -181,7 +181,7 @@ def test_extracted_pairs_that_are_not_gold_are_kept(tmp_path, table_encoder):
         assert (one.item, one.expected) == (row, partners.get(row, "(in no gold pair)"))
         assert one.retrieved_score == pytest.approx(score, rel=1e-5)
         assert one.measure == "ratio margin"
-    (fewer,) = evaluate(encoder, [BuccBestF1(examples=1)], tmp_path)
+    (fewer,) = evaluate_suite(encoder, [BuccBestF1(examples=1)], tmp_path)
     assert fewer.examples["zh-en"] == examples[:1]
 
 
@@ -315,7 +315,7 @@ def test_broken_vectors_are_one_line(tmp_path, table_encoder, protocol):
     with pytest.raises(DataError, match="NaN or infinity"):
         protocol().evaluate(table_encoder(made.table), tmp_path)
     with pytest.raises(TaskError, match="NaN or infinity"):
-        evaluate(table_encoder(made.table), [protocol()], tmp_path)
+        evaluate_suite(table_encoder(made.table), [protocol()], tmp_path)
 
 
 @pytest.mark.data

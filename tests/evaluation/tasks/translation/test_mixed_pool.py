@@ -5,13 +5,13 @@ import pytest
 
 from interlingua.analysis.agnosticism import Agnosticism
 from interlingua.errors import DataError
-from interlingua.evaluation.budget import Budget
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.results import read_result, write_result
 from interlingua.evaluation.suite import evaluate_within
 from interlingua.evaluation.tasks.translation.flores import FloresP1
 from interlingua.evaluation.tasks.translation.mixed_pool import MixedPool
+from interlingua.evaluation.time_limit import Budget
 from interlingua.runtime.progress import SILENT
 from tests.analysis.conftest import fixed_subject
 from tests.evaluation.encoders import Positions

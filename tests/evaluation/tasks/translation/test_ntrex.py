@@ -6,11 +6,11 @@ import pytest
 from interlingua.errors import DataError
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.tasks.translation.ntrex import (
-    SENTENCES,
+    _SENTENCES,
     NtrexF1,
     NtrexXSim,
-    language_files,
     mteb_pairs,
+    ntrex_files,
 )
 from tests.evaluation.files import write_rows
 
@@ -90,14 +90,14 @@ def test_scikit_learn_and_mteb_agree(folder, table_encoder):
     numbers = {n: rng.standard_normal(4) for n in range(8)}
     texts = {
         text: numbers[int(text.split()[0])]
-        for path in language_files(folder).values()
+        for path in ntrex_files(folder).values()
         for text in path.read_text().splitlines()
     }
     table = {text: vector + rng.standard_normal(4) for text, vector in texts.items()}
     result = NtrexF1(languages=["fra_CA"]).evaluate(table_encoder(table), folder)
     unit = {text: row / np.linalg.norm(row) for text, row in table.items()}
     sides = {
-        code: [unit[t] for t in language_files(folder)[code].read_text().splitlines()]
+        code: [unit[t] for t in ntrex_files(folder)[code].read_text().splitlines()]
         for code in ("fra_CA", "eng_Latn")
     }
     for source, target in (("fra_CA", "eng_Latn"), ("eng_Latn", "fra_CA")):
@@ -138,7 +138,7 @@ def test_mtebs_directions(folder, number_encoder):
 
 def test_all_sentences_stand_under_the_protocols_name(tmp_path, number_encoder):
     for name in ("src.eng", "ref.deu"):
-        write_rows(tmp_path / f"newstest2019-{name}.txt", range(SENTENCES))
+        write_rows(tmp_path / f"newstest2019-{name}.txt", range(_SENTENCES))
     result = NtrexF1().evaluate(number_encoder, tmp_path)
     assert (result.task, result.main_score) == ("ntrex_f1", 1.0)
 

@@ -10,7 +10,7 @@ import pytest
 from interlingua.errors import ConfigError, DataError, TaskError
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.data.augmented_sets import altered_file, read_altered
-from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.suite import evaluate_suite
 from interlingua.evaluation.tasks.translation.xsim import XSim
 from interlingua.evaluation.tasks.translation.xsim_pp import XSimPP, XSimPPGenerated
 from tests.evaluation.files import DATA, public_data, write_rows
@@ -164,7 +164,7 @@ def test_vectors_that_are_no_numbers(tmp_path, aligned_folder):
             return np.full((len(texts), 2), np.nan)
 
     with pytest.raises(TaskError, match="NaN or infinity"):
-        evaluate(Broken(), [XSimPPGenerated(kinds=("number",))], aligned_folder)
+        evaluate_suite(Broken(), [XSimPPGenerated(kinds=("number",))], aligned_folder)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
 from interlingua.evaluation.task import Findings, Scored, Task, Unit
 from interlingua.evaluation.tasks.groups import present_members
 
-SIZES = {
+_SIZES = {
     "MR": 10662,
     "CR": 3775,
     "SUBJ": 10000,
@@ -78,7 +78,7 @@ class SentEval(Task):
         for name in self.tasks or ():
             if name not in files:
                 raise DataError(f"no task {name!r} here{did_you_mean(name, files)}", path=folder)
-        for name, size in SIZES.items():
+        for name, size in _SIZES.items():
             if name not in files or name not in (self.tasks or files):
                 continue
             task = files[name]()
@@ -120,7 +120,7 @@ class SentEval(Task):
 
     def members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
         """All tasks, and those with SentEval's own training sets."""
-        with_own_sizes = present_members(found.subsets, {"senteval": list(SIZES)})
+        with_own_sizes = present_members(found.subsets, {"senteval": list(_SIZES)})
         return {**super().members(found), **with_own_sizes}
 
     def means(

@@ -24,14 +24,14 @@ from interlingua.evaluation.metrics.language_fairness import (
     FAIRNESS,
     FAIRNESS_DEPTH,
     language_fairness,
-    language_shares,
+    ranked_language_shares,
 )
 from interlingua.evaluation.metrics.ranking import Qrels, Run, ranking_metrics, top
 from interlingua.evaluation.tasks.retrieval.missed_passages import misses, set_and_id
 from interlingua.evaluation.tasks.retrieval.passage_search import (
     EmbeddedPassages,
     Questions,
-    search,
+    search_pools,
 )
 from interlingua.evaluation.tasks.retrieval.passages import (
     OF_ALL,
@@ -42,7 +42,7 @@ from interlingua.evaluation.tasks.retrieval.passages import (
 
 MAP = "map"
 WITHOUT_OWN = "map_without_own_answer"
-OTHER_LANGUAGES = f"recall_at_{FAIRNESS_DEPTH}_other_languages"
+_OTHER_LANGUAGES = f"recall_at_{FAIRNESS_DEPTH}_other_languages"
 
 
 class LAReQA(PassageTask):
@@ -73,7 +73,7 @@ class LAReQA(PassageTask):
 
     name: ClassVar[str] = "lareqa"
     main_metric: ClassVar[str] = MAP
-    shown: ClassVar[Sequence[str]] = (WITHOUT_OWN, OTHER_LANGUAGES, FAIRNESS)
+    shown: ClassVar[Sequence[str]] = (WITHOUT_OWN, _OTHER_LANGUAGES, FAIRNESS)
     folders: ClassVar[Sequence[str]] = ("xquad_r", "xquad-r")
     reader: ClassVar = answer_sentence_sets
     expected: ClassVar[str] = "XQuAD-R files (ar.json)"
@@ -109,13 +109,13 @@ class LAReQA(PassageTask):
                 f"no answer in another language, in {MAP} alone: {count_of(count, 'questions')}"
             )
         # average precision takes the whole ranking, all other metrics the first 100 passages
-        run = search(questions, pools)
+        run = search_pools(questions, pools)
         values = {
             **_average_precisions(questions, judged, pools),
-            OTHER_LANGUAGES: _recall_in_other_languages(name, judged, run),
+            _OTHER_LANGUAGES: _recall_in_other_languages(name, judged, run),
             "mrr_at_100": ranking_metrics(judged, run)["mrr_at_100"],
         }
-        shares = language_shares(judged, run, list(sets))
+        shares = ranked_language_shares(judged, run, list(sets))
         return ScoredQuestions(
             values,
             {OF_ALL: run},

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from interlingua.evaluation.data.retrieval import RetrievalSet
-from interlingua.evaluation.examples import cut, sample
+from interlingua.evaluation.examples import choose_examples, cut
 from interlingua.evaluation.metrics.ranking import Qrels, Run
 from interlingua.evaluation.scores import Example
 from interlingua.evaluation.tasks.retrieval.passage_search import Questions
 
-Place = tuple[str, str]
+PassageKey = tuple[str, str]
 """A set's name, and the id of a passage in it."""
 
 
@@ -43,7 +43,9 @@ def misses(
         [query in first and qrels[query].get(first[query], 0) <= 0 for query in names], dtype=bool
     )
     found = []
-    for item in sample(is_wrong, [questions.texts.get(query, "") for query in names], limit):
+    for item in choose_examples(
+        is_wrong, [questions.texts.get(query, "") for query in names], limit
+    ):
         query = names[item]
         grades = questions.judged[query]
         expected = f"{questions.name}/{next(key for key, grade in grades.items() if grade > 0)}"
@@ -75,11 +77,11 @@ def with_texts(
         codes: the language of each set.
         measure: what the scores are.
     """
-    shown: set[Place] = set()
+    shown: set[PassageKey] = set()
     for found in missed.values():
         for example in found:
             shown |= {set_and_id(example.expected), set_and_id(example.retrieved)}
-    texts: dict[Place, str] = {}
+    texts: dict[PassageKey, str] = {}
     for name in {name for name, _ in shown}:
         for passage in sets[name].passages():
             if (name, passage.id) in shown:
@@ -100,7 +102,7 @@ def with_texts(
     return {subset: tuple(map(with_text, found)) for subset, found in missed.items()}
 
 
-def set_and_id(passage: str) -> Place:
+def set_and_id(passage: str) -> PassageKey:
     """``sw/12`` -> the set's name and the passage's id in it."""
     name, _, own = passage.partition("/")
     return name, own

@@ -51,7 +51,7 @@ def exact_nearest(queries: Float32[ndarray, "n d"], passages: Any) -> Neighbors:
     return exact_topk(queries, passages, k=DEPTH)
 
 
-def search(
+def search_pools(
     questions: Questions,
     pools: Mapping[str, EmbeddedPassages],
     nearest: Callable[[Any, Any], Neighbors] = exact_nearest,

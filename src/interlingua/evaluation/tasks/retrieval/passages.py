@@ -26,7 +26,7 @@ from interlingua.evaluation.data.retrieval import (
 from interlingua.evaluation.examples import PER_SUBSET
 from interlingua.evaluation.metrics.ranking import Qrels, Run, write_trec_run
 from interlingua.evaluation.scores import Example, Items
-from interlingua.evaluation.streams import PORTION_TEXTS, keep_vectors
+from interlingua.evaluation.streams import STREAM_PORTION_TEXTS, keep_vectors
 from interlingua.evaluation.task import Findings, LanguageTask, Scored
 from interlingua.evaluation.tasks.retrieval.missed_passages import with_texts
 from interlingua.evaluation.tasks.retrieval.passage_ids import PassageIds
@@ -136,7 +136,7 @@ class PassageTask(LanguageTask):
         progress.start(sum(one.passage_count() for one in sets.values()), "passages", self.name)
         numbers = itertools.count(1)
         for name, one in sets.items():
-            for portion in portions(one.passages(), PORTION_TEXTS):
+            for portion in portions(one.passages(), STREAM_PORTION_TEXTS):
                 # round robin over all languages, so that parts are equal although languages are not
                 if (next(numbers) - shard[0]) % shard[1] == 0:
                     keep_passages(encoder, portion, codes[name])

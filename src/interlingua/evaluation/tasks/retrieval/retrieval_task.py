@@ -17,7 +17,7 @@ from interlingua.evaluation.data.retrieval import RetrievalSet
 from interlingua.evaluation.metrics.language_fairness import (
     FAIRNESS,
     language_fairness,
-    language_shares,
+    ranked_language_shares,
 )
 from interlingua.evaluation.metrics.ranking import (
     DEPTH,
@@ -25,14 +25,14 @@ from interlingua.evaluation.metrics.ranking import (
     ranking_metrics,
     reciprocal_rank_fusion,
 )
-from interlingua.evaluation.streams import PORTION_TEXTS
+from interlingua.evaluation.streams import STREAM_PORTION_TEXTS
 from interlingua.evaluation.tasks.retrieval.missed_passages import misses
 from interlingua.evaluation.tasks.retrieval.passage_ids import PassageIds
 from interlingua.evaluation.tasks.retrieval.passage_search import (
     EmbeddedPassages,
     Questions,
     exact_nearest,
-    search,
+    search_pools,
 )
 from interlingua.evaluation.tasks.retrieval.passages import OF_ALL, PassageTask, ScoredQuestions
 from interlingua.retrieval.topk.approximate import CodedVectors, rescored_topk
@@ -105,7 +105,7 @@ class RetrievalTask(PassageTask):
         """See ``PassageTask._score``."""
         name = questions.name
         judged = questions.judged
-        runs = {"": search(questions, {"": pools[name]}, self._nearest)}
+        runs = {"": search_pools(questions, {"": pools[name]}, self._nearest)}
         notes: tuple[str, ...] = ()
         if self.bm25:
             tuned = self._tuned(questions, sets[name])
@@ -121,7 +121,7 @@ class RetrievalTask(PassageTask):
         if not self.pools_all:
             missed = misses(runs[""], judged, questions, limit=self.examples, of_all=False)
             return ScoredQuestions(values, runs, missed, notes=notes)
-        run = search(questions, pools, self._nearest)
+        run = search_pools(questions, pools, self._nearest)
         judged = self._judged_in_all(questions, sets)
         for metric, of_query in ranking_metrics(judged, run).items():
             values[f"{metric}{OF_ALL}"] = of_query
@@ -130,7 +130,7 @@ class RetrievalTask(PassageTask):
         found = ScoredQuestions(values, {**runs, OF_ALL: run}, missed, notes=notes)
         if not self.parallel or len(sets) < 2:
             return found
-        shares = language_shares(judged, run, list(sets))
+        shares = ranked_language_shares(judged, run, list(sets))
         fairness = {FAIRNESS: language_fairness(shares)}
         return found._replace(scores=fairness, tables=shares.tables(name))
 
@@ -173,7 +173,7 @@ class RetrievalTask(PassageTask):
         if other is None:
             return Tuned(self.bm25_k1, self.bm25_b, 0.0)
         ids = PassageIds(questions.language)
-        for portion in portions(other.passages(), PORTION_TEXTS):
+        for portion in portions(other.passages(), STREAM_PORTION_TEXTS):
             ids.extend([passage.id for passage in portion])
         ids.close()
         judged = [query for query in other.queries if query in other.qrels]

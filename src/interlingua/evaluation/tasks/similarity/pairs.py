@@ -19,7 +19,7 @@ from interlingua.evaluation.data.pairs import (
     LabeledPairs,
     Neutral,
     PairSets,
-    Split,
+    PairSplit,
     mrpc_sets,
     pair_sets,
     paws_x_sets,
@@ -49,7 +49,7 @@ class PairClassificationTask(LanguageTask):
 
     main_metric: ClassVar[str] = "average_precision"
 
-    split: Split = field(default="test", metadata={"words": "{}"})
+    split: PairSplit = field(default="test", metadata={"words": "{}"})
 
     def find(self, data: Path) -> Path:
         """See ``Task.find``."""
@@ -132,7 +132,7 @@ class PairXNLI(PairClassificationTask):
     expected: ClassVar[str] = "XNLI files (dev-de.tsv, xnli.test.tsv)"
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = {"xnli": _XNLI}
 
-    split: Split = field(default="dev", metadata={"words": "{}"})
+    split: PairSplit = field(default="dev", metadata={"words": "{}"})
     neutral: Neutral = field(default="negative", metadata={"words": "without_neutral"})
 
     def files(self, folder: Path) -> PairSets:

@@ -17,7 +17,7 @@ from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.data.similarity import (
     JudgedPairs,
     SimilarityFile,
-    Split,
+    SimilaritySplit,
     read_scored_pairs,
     sick_files,
     sts12_16_files,
@@ -82,7 +82,7 @@ class STSBenchmark(SimilarityTask):
     folders: ClassVar[Sequence[str]] = ("stsb",)
     expected: ClassVar[str] = "STS benchmark files (de.test.tsv, sts-test.csv, stsb-de-test.csv)"
 
-    split: Split = field(default="test", metadata={"words": "{}"})
+    split: SimilaritySplit = field(default="test", metadata={"words": "{}"})
 
     def size(self, name: str) -> int:
         """See ``SimilarityTask.size``."""
@@ -221,7 +221,7 @@ class Sick(SimilarityTask):
         "train": 4500,
     }
 
-    splits: tuple[Split, ...] = field(default=("test",), metadata={"words": "{}"})
+    splits: tuple[SimilaritySplit, ...] = field(default=("test",), metadata={"words": "{}"})
 
     def files(self, folder: Path) -> dict[str, SimilarityFile]:
         """See ``Task.files``."""

@@ -30,7 +30,7 @@ from interlingua.evaluation.data.bucc import (
     bucc_files,
     read_bucc_pair,
 )
-from interlingua.evaluation.examples import PER_SUBSET, cut, sample, wrong_neighbors
+from interlingua.evaluation.examples import PER_SUBSET, choose_examples, cut, wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import weighted_scores
 from interlingua.evaluation.scores import (
     Example,
@@ -41,7 +41,7 @@ from interlingua.evaluation.scores import (
 )
 from interlingua.evaluation.streams import stream_vectors
 from interlingua.evaluation.task import Findings, Scored, StreamedTask, Unit
-from interlingua.functional.margin import Margin
+from interlingua.functional.margin import MarginKind
 from interlingua.mining.candidates import Candidates, best_both_ways, retrieve
 from interlingua.mining.defaults import Retrieval
 from interlingua.mining.gold import Extraction, at_threshold, best_threshold, cross_validated
@@ -157,7 +157,7 @@ class BuccMargin(BuccTask):
     uses_test: ClassVar[bool] = True
 
     k: Annotated[int, AtLeast(1)] = 4
-    margin: Margin = "ratio"
+    margin: MarginKind = "ratio"
     retrieval: Retrieval = "max"
     seed: int = 1
 
@@ -354,7 +354,7 @@ def _not_gold(extracted: Candidates, pair: BuccPair, limit: int) -> tuple[Exampl
     wrong = extracted.take(~_right(extracted, pair.data))
     found = []
     texts = [sources[row] for row in wrong.x]
-    for index in sample(np.ones(len(wrong.x), bool), texts, limit):
+    for index in choose_examples(np.ones(len(wrong.x), bool), texts, limit):
         source = int(wrong.x[index])
         target = int(wrong.y[index])
         expected = "(in no gold pair)"

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float32
 from numpy import ndarray
 
 from interlingua.config.languages import parse
-from interlingua.corpus.formats.evaluation_sets import read_lines
+from interlingua.corpus.formats.evaluation_sets import read_evaluation_lines
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
@@ -22,7 +22,7 @@ from interlingua.evaluation.data.folders import (
     check_enough,
     content_sha256,
 )
-from interlingua.evaluation.examples import PER_SUBSET, cut, sample
+from interlingua.evaluation.examples import PER_SUBSET, choose_examples, cut
 from interlingua.evaluation.metrics.pool import Pool, accuracy_by_pair, search_pool
 from interlingua.evaluation.parallel import (
     ParallelTexts,
@@ -141,7 +141,7 @@ class MixedPool(LanguageTask):
     def embed(self, encoder: CachedEncoder, data: Path) -> None:
         """See ``LanguageTask.embed``."""
         for code, path in choose_files(data, self.languages, also=self._also(data)).items():
-            encoder.encode(read_lines(path), language=parse(code).language.code)
+            encoder.encode(read_evaluation_lines(path), language=parse(code).language.code)
 
 
 def _scores_by_line(pool: Pool) -> dict[str, ndarray]:
@@ -167,7 +167,7 @@ def _examples(
     for number, code in enumerate(texts.languages):
         # of the translations of a line at least one was not found
         wrong = pool.accuracy_among_all[number] < 1
-        kept = sample(wrong, texts.lines[code], limit, of=code)
+        kept = choose_examples(wrong, texts.lines[code], limit, of=code)
         found[code] = tuple(_example(pool, vectors, texts, number, line) for line in kept)
     return found
 

@@ -18,7 +18,7 @@ from numpy import ndarray
 from interlingua.config.languages import parse
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import ENGLISH, choose_languages
-from interlingua.evaluation.data.ntrex import code_of, english_file, language_files
+from interlingua.evaluation.data.ntrex import code_of, english_file, ntrex_files
 from interlingua.evaluation.metrics.retrieval import is_right, weighted_scores
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.task import Findings
@@ -29,7 +29,7 @@ from interlingua.evaluation.tasks.translation.translations import TranslationPai
 
 FOLDERS = ("NTREX-128", "ntrex", "ntrex128", "NTREX/NTREX-128")
 EXPECTED = "NTREX-128 files (newstest2019-src.eng.txt, newstest2019-ref.deu.txt)"
-SENTENCES = 1997
+_SENTENCES = 1997
 # mteb's NTREXBitextMining: English with all, bridge languages with each other, and all pairs within
 # a group
 _BRIDGES = (
@@ -86,7 +86,7 @@ class NtrexXSim(MarginSearch):
 
     def files(self, folder: Path) -> dict[str, TranslationPair]:
         """See ``Task.files``."""
-        files = language_files(folder)
+        files = ntrex_files(folder)
         if not files:
             return {}
         english = english_file(files, folder)
@@ -125,7 +125,7 @@ class NtrexF1(PairwiseSearch):
     name: ClassVar[str] = "ntrex_f1"
     main_metric: ClassVar[str] = "f1"
     folders: ClassVar[Sequence[str]] = FOLDERS
-    reader: ClassVar = language_files
+    reader: ClassVar = ntrex_files
     expected: ClassVar[str] = EXPECTED
 
     directions: Literal["english", "mteb"] = "english"
@@ -191,7 +191,7 @@ class NtrexF1(PairwiseSearch):
 
 
 def _has_all_sentences(found: Findings) -> bool:
-    return all(subset.pairs == SENTENCES for subset in found.subsets)
+    return all(subset.pairs == _SENTENCES for subset in found.subsets)
 
 
 def _codes(spelled: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
-from interlingua.corpus.formats.evaluation_sets import read_aligned, read_lines
+from interlingua.corpus.formats.evaluation_sets import read_aligned, read_evaluation_lines
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256, full_code
 from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbors
@@ -33,7 +33,7 @@ class Embedded(NamedTuple):
         return cls(language, texts, encoder.encode(texts, language=language))
 
 
-class Direction(NamedTuple):
+class SearchDirection(NamedTuple):
     """What a search from one language to another finds.
 
     Attributes:
@@ -51,7 +51,7 @@ class Direction(NamedTuple):
 
 def both_directions(
     first: Embedded, second: Embedded, *, limit: int, compare: str = "index"
-) -> tuple[Direction, Direction]:
+) -> tuple[SearchDirection, SearchDirection]:
     """Search the translations of each side among the other, by cosine.
 
     Args:
@@ -63,7 +63,9 @@ def both_directions(
     # one matrix of similarities serves both directions
     to_second, to_first = nearest_both_ways(first.vectors, second.vectors)
 
-    def direction(source: Embedded, target: Embedded, nearest: Int64[ndarray, " n"]) -> Direction:
+    def direction(
+        source: Embedded, target: Embedded, nearest: Int64[ndarray, " n"]
+    ) -> SearchDirection:
         languages = (source.language, target.language)
         right = is_right(nearest, target.texts if compare == "text" else None)
         examples = wrong_neighbors(
@@ -75,7 +77,7 @@ def both_directions(
             languages=languages,
             limit=limit,
         )
-        return Direction(languages, nearest, right, examples)
+        return SearchDirection(languages, nearest, right, examples)
 
     return direction(first, second, to_second), direction(second, first, to_first)
 
@@ -100,7 +102,7 @@ class PairwiseSearch(LanguageTask):
         files = self.files(folder)
         pairs = self.pairs(files, folder)
         present = _languages_of(pairs)
-        texts = {code: read_lines(files[code]) for code in present}
+        texts = {code: read_evaluation_lines(files[code]) for code in present}
         # complains of unequal lengths
         for code in present[1:]:
             read_aligned([files[code], files[present[0]]])
@@ -128,7 +130,7 @@ class PairwiseSearch(LanguageTask):
         folder = self.find(data)
         files = self.files(folder)
         for code in self.embedded(files, folder):
-            encoder.encode(read_lines(files[code]), language=full_code(code))
+            encoder.encode(read_evaluation_lines(files[code]), language=full_code(code))
 
     def embedded(self, files: Mapping[str, Path], folder: Path) -> list[str]:
         """The languages to embed."""

@@ -32,7 +32,7 @@ from interlingua.mining.candidates import best_both_ways
 from interlingua.retrieval.topk.exact import exact_topk
 from interlingua.storage.files import files_in
 
-Direction = Literal["en-x", "x-en"]
+EnglishDirection = Literal["en-x", "x-en"]
 LANGUAGES = "bg cs da de el es et fi fr hr hu it lt lv nl pl pt ro sk sl sv"
 """The 21 of the paper's table."""
 
@@ -79,7 +79,7 @@ class ParaCrawlRetrieval(StreamedTask):
 
     queries: Annotated[int, AtLeast(1)] = 2_000
     candidates: int = 200_000
-    direction: Direction = "en-x"
+    direction: EnglishDirection = "en-x"
     k: Annotated[int, AtLeast(1)] = 4
     seed: int = 1
     examples: int = field(default=PER_SUBSET, metadata={"output": True})

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple
 
 from interlingua.config import AtLeast
-from interlingua.corpus.formats.evaluation_sets import read_lines
-from interlingua.corpus.forms.variants import VARIANTS, check_variants
+from interlingua.corpus.formats.evaluation_sets import read_evaluation_lines
+from interlingua.corpus.forms.variants import FORM_VARIANTS, check_variants
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
@@ -81,7 +81,7 @@ class Robustness(LanguageTask):
     expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = FloresP1.published
 
-    forms: tuple[str, ...] = tuple(VARIANTS)
+    forms: tuple[str, ...] = tuple(FORM_VARIANTS)
     sentences: Annotated[int, AtLeast(2)] = MOST_SENTENCES
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
@@ -104,7 +104,7 @@ class Robustness(LanguageTask):
         """Yield a unit for each language and each form that it has."""
         files = self.files(folder)
         for key in self.chosen(files, folder):
-            lines = read_lines(files[key])
+            lines = read_evaluation_lines(files[key])
             # As dictionaries keep the order, the first of repeated sentences stays.
             clean = list(dict.fromkeys(lines))[: self.sentences]
             if len(clean) < 2:
@@ -161,14 +161,14 @@ def sentences_in_form(clean: Sequence[str], form: str, language: str) -> Forms:
 
     Args:
         clean: the sentences.
-        form: one of ``VARIANTS``.
+        form: one of ``FORM_VARIANTS``.
         language: their code.
     """
     changed: list[str] = []
     others: list[str] = []
     variants: list[str] = []
     for text in clean:
-        variant = VARIANTS[form](text, random.Random(f"{form} {language} {text}"), language)
+        variant = FORM_VARIANTS[form](text, random.Random(f"{form} {language} {text}"), language)
         if variant == text:
             others.append(text)
         else:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from interlingua.corpus.negatives.hard_negatives import (
-    KINDS,
+    NEGATIVE_KINDS,
     Altered,
     check_request,
     hard_negatives,
@@ -126,7 +126,7 @@ class XSimPPGenerated(MarginSearch):
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS
 
     target: str | None = None
-    kinds: tuple[str, ...] = KINDS
+    kinds: tuple[str, ...] = NEGATIVE_KINDS
     per_sentence: int = 5
     seed: int = 1
     into: Path | None = field(default=None, metadata={"output": True})

@@ -24,14 +24,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int, Int64
 
-from interlingua.batches.store_header import FILES, id_dtype, read_header
+from interlingua.batches.token_store_header import STORE_FILES, id_dtype, read_header
+from interlingua.config.languages import LanguagePair as LanguagePair
 from interlingua.errors import DataError
 from interlingua.storage.files import PathLike, atomic_directory, open_raw, sha256_file
 from interlingua.storage.formats import TOKEN_STORE
 from interlingua.storage.record import record_checksum, write_record
 
-LanguagePair = tuple[str, str]
-COUNTED_AT_ONCE = 1 << 20
+_COUNTED_AT_ONCE = 1 << 20
 """Numbers of a file that are looked at together."""
 
 
@@ -175,8 +175,8 @@ class TokenStoreWriter:
             {"source": source, "target": target, "rows": self._rows[source, target]}
             for source, target in pairs
         ]
-        self._header["bytes"] = {name: (self._folder / name).stat().st_size for name in FILES}
-        self._header["sha256"] = {name: sha256_file(self._folder / name) for name in FILES}
+        self._header["bytes"] = {name: (self._folder / name).stat().st_size for name in STORE_FILES}
+        self._header["sha256"] = {name: sha256_file(self._folder / name) for name in STORE_FILES}
         write_record(self._folder / "header.json", TOKEN_STORE, self._header)
 
 
@@ -257,7 +257,7 @@ class TokenStore:
         """
         digest = hashlib.sha256()
         with open_raw(self.path / name) as file:
-            while block := file.read(COUNTED_AT_ONCE * 8):
+            while block := file.read(_COUNTED_AT_ONCE * 8):
                 digest.update(block)
                 yield np.frombuffer(block, dtype=dtype)
         if digest.hexdigest() != self._header["sha256"][name]:
@@ -276,7 +276,7 @@ class TokenStore:
         counts = np.zeros(self.vocabulary_size, dtype=np.int64)
         dtype = self._header["dtype"]
         with (self.path / "tokens.bin").open("rb") as file:
-            while len(block := np.fromfile(file, dtype=dtype, count=COUNTED_AT_ONCE)):
+            while len(block := np.fromfile(file, dtype=dtype, count=_COUNTED_AT_ONCE)):
                 counts += np.bincount(block, minlength=self.vocabulary_size)
         return counts
 

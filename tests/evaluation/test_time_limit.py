@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.budget import Budget
+from interlingua.evaluation.time_limit import Budget
 
 
 def test_time_passes():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from interlingua.encoder.directories.model_directory import EncodingSettings
-from interlingua.encoder.roles import encode_in_role, has_two_towers, role_prompt
+from interlingua.encoder.query_and_passage import encode_in_role, has_two_towers, role_prompt
 
 E5 = SimpleNamespace(
     settings=EncodingSettings(prompts={"query": "query: ", "passage": "passage: "})

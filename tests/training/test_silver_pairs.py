@@ -5,7 +5,7 @@ import pytest
 from interlingua.encoder.pair_scorer import PairScorer
 from interlingua.errors import CheckpointError
 from interlingua.storage.files import sha256_tree
-from interlingua.training.silver import SilverConfig, silver
+from interlingua.training.silver_pairs import SilverConfig, silver
 from tests.methods.conftest import tiny_encoder
 
 

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua.batches.records import TokenStore, TokenStoreWriter
+from interlingua.batches.token_store import TokenStore, TokenStoreWriter
 from interlingua.errors import DataError
 from interlingua.storage.files import sha256_file
-
-from .conftest import rewrite_header
+from tests.batches.conftest import rewrite_header
 
 PAIR = ("deu_Latn", "eng_Latn")
 OTHER = ("eng_Latn", "fra_Latn")
@@ -189,7 +188,7 @@ def test_wild_numbers_with_right_digests_are_found(damaged, monkeypatch, name, n
     digest = sha256_file(damaged / name)
     rewrite_header(damaged, lambda header: header["sha256"].update({name: digest}))
     for block in (1, 2, 1 << 20):  # what is compared across the bounds of blocks as well
-        monkeypatch.setattr("interlingua.batches.records.COUNTED_AT_ONCE", block)
+        monkeypatch.setattr("interlingua.batches.token_store._COUNTED_AT_ONCE", block)
         with pytest.raises(DataError, match=rf"{name}: {message}"):
             TokenStore.open(damaged).verify()
 
@@ -213,7 +212,7 @@ def test_reading_no_rows(store):
 
 READ_AT_RANDOM = """
 import sys, resource, numpy as np
-from interlingua.batches.records import TokenStore
+from interlingua.batches.token_store import TokenStore
 
 def resident():
     with open("/proc/self/statm") as file:

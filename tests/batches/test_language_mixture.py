@@ -8,13 +8,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua.batches.mixture import ParallelPlan, apportion, named_pair
-from interlingua.batches.records import TokenStore, TokenStoreWriter
+from interlingua.batches.language_mixture import ParallelPlan, apportion, named_pair
 from interlingua.batches.sentences import join
+from interlingua.batches.token_store import TokenStore, TokenStoreWriter
 from interlingua.corpus.samples.sampling import Caps
 from interlingua.errors import ConfigError, DataError
-
-from .conftest import assert_same
+from tests.batches.conftest import assert_same
 
 COUNTS = (120, 37, 5)
 

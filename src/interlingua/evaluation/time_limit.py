@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from interlingua.errors import ConfigError
 
-UNITS = {"s": 1, "m": 60, "h": 3600}
+_UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 class BudgetUsed(Exception):  # noqa: N818 - what ends a task here is not an error
@@ -47,7 +47,7 @@ class Budget:
             raise ConfigError(
                 f"budget {text!r}: not a time; give a number with a unit, e.g. 90s, 10m or 2h"
             )
-        return cls(float(found[1]) * UNITS[found[2]])
+        return cls(float(found[1]) * _UNITS[found[2]])
 
     @property
     def is_used(self) -> bool:
@@ -56,8 +56,8 @@ class Budget:
 
     def __str__(self) -> str:
         # the largest unit of which there is one; seconds for less than a second
-        unit = next(unit for unit in ("h", "m", "s") if self.seconds >= UNITS[unit] or unit == "s")
-        return f"{self.seconds / UNITS[unit]:g}{unit}"
+        unit = next(unit for unit in ("h", "m", "s") if self.seconds >= _UNITS[unit] or unit == "s")
+        return f"{self.seconds / _UNITS[unit]:g}{unit}"
 
     @property
     def report(self) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 from interlingua.evaluation.report.grouping import Section
 from interlingua.evaluation.scores import Example, TaskResult
 
-MOST = 2_000
+_MOST = 2_000
 """Queries on a page at most, shared out among tasks and language pairs; about half a kilobyte
 each."""
 
@@ -17,7 +17,7 @@ _Key = tuple[str, int, str, str]
 _Item = dict[str, Any]
 
 
-def wrong_items(found: Sequence[Section], most: int = MOST) -> list[_Item]:
+def wrong_items(found: Sequence[Section], most: int = _MOST) -> list[_Item]:
     """The queries that some model got wrong, as plain data.
 
     Args:

@@ -18,17 +18,17 @@ import numpy as np
 from jaxtyping import Float64
 from numpy import ndarray
 
-BINS = 160
+_BINS = 160
 SHIFTS = np.linspace(-3.0, 3.0, 31)
 """Tried moves of the right pairs' scores, in their standard deviations."""
 SCALES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.25)
 """Tried stretches of them about their median."""
-LEAST_GAIN = 0.01
+_LEAST_GAIN = 0.01
 """Nats per pair by which the list must be likelier with moved scores. Samples of one kind differ by
 a third of that, samples of different domains by ten times as much."""
 NEAR = 0.005
 """Nats per pair: moves this close to the best one are as good."""
-ROUNDS = 300
+_ROUNDS = 300
 _EVERYWHERE = 0.01
 """Share of each density that is even over all bins, so that no score is impossible."""
 
@@ -87,7 +87,7 @@ def fit_mixture(
         fixed[1 + place] = share
     low, high = np.quantile(scores, [0.001, 0.999])
     room = 0.15 * (high - low) + 1e-6
-    edges = np.linspace(low - room, high + room, BINS + 1)
+    edges = np.linspace(low - room, high + room, _BINS + 1)
     counts = _histogram(scores, edges)
     others = [_density(sample, edges) for sample in wrong]
 
@@ -105,7 +105,7 @@ def fit_mixture(
     best = max(tried, key=lambda move: tried[move][0])
     gain = (tried[best][0] - at_rest[0]) / len(scores)
     # Small differences come about by chance, and from a move to correct them more harm than good.
-    if gain < LEAST_GAIN:
+    if gain < _LEAST_GAIN:
         shares = at_rest[1].tolist()
         return Mixture(shares[0], tuple(shares[1:]), gain=gain)
     least = tried[best][0] - NEAR * len(scores)
@@ -157,7 +157,7 @@ def _fit_shares(
     is_free = np.isnan(fixed)
     left = 1.0 - float(fixed[~is_free].sum())
     shares = np.where(is_free, left / is_free.sum(), fixed)
-    for _ in range(ROUNDS):
+    for _ in range(_ROUNDS):
         new = shares * (densities @ (counts / (shares @ densities))) / counts.sum()
         new = np.where(is_free, new * left / new[is_free].sum(), fixed)
         change = np.abs(new - shares).max()

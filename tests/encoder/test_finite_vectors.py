@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.encoder.finite import check_finite
+from interlingua.encoder.finite_vectors import check_finite
 from interlingua.errors import DataError, TaskError
 
 

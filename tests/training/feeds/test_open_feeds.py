@@ -4,11 +4,11 @@ import shutil
 import numpy as np
 import pytest
 
-from interlingua.batches.records import TokenStoreWriter
+from interlingua.batches.token_store import TokenStoreWriter
 from interlingua.errors import ConfigError, DataError
 from interlingua.training.build import MicroBatches, build_encoder
 from interlingua.training.config import train_config_from
-from interlingua.training.feeds.feeds import batch_sizes, make_plan, open_data
+from interlingua.training.feeds.open_feeds import batch_sizes, make_plan, open_data
 from interlingua.training.machine.engine import Engine
 from interlingua.vocabulary.vocabulary import Vocabulary
 

@@ -16,7 +16,7 @@ from interlingua.errors import DataError
 from interlingua.storage.formats import TOKEN_STORE
 from interlingua.storage.record import read_record
 
-FILES = ("tokens.bin", "offsets.bin")
+STORE_FILES = ("tokens.bin", "offsets.bin")
 MAX_VOCABULARY = 1 << 32
 """Ids take four bytes at most."""
 _NAME = re.compile(r"[\w.+-]{1,64}")
@@ -69,8 +69,8 @@ def _header_problem(header: dict[str, Any]) -> str:
 def _problem_of_files(header: dict[str, Any], rows: int, id_bytes: int) -> str:
     """What is wrong with the sizes of the files of so many rows; empty if nothing."""
     for key in ("bytes", "sha256"):
-        if not isinstance(header.get(key), dict) or header[key].keys() != set(FILES):
-            return f"{key} has other files than {' and '.join(FILES)}"
+        if not isinstance(header.get(key), dict) or header[key].keys() != set(STORE_FILES):
+            return f"{key} has other files than {' and '.join(STORE_FILES)}"
     # Two offsets a row and one at the end, 8 bytes each.
     sizes = header["bytes"]
     if sizes["offsets.bin"] != 8 * (2 * rows + 1):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.evaluation.against import Against, Found, against
+from interlingua.evaluation.speed_gain import Against, Found, against
 
 
 class Numbers:

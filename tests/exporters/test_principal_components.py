@@ -8,7 +8,7 @@ import pytest
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.post_pooling import Dense, Normalize
 from interlingua.errors import ConfigError, DataError
-from interlingua.exporters.components import in_components
+from interlingua.exporters.principal_components import in_components
 from interlingua.exporters.shrink import ShrinkOptions, shrink
 from tests.encoder.builders import with_layers
 

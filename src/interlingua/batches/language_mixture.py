@@ -16,9 +16,9 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from interlingua.batches.permutation import keys, permute
-from interlingua.batches.records import LanguagePair, TokenStore
+from interlingua.batches.token_store import LanguagePair, TokenStore
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
-from interlingua.config.languages import resolve
+from interlingua.config.languages import resolve_language
 from interlingua.corpus.samples.sampling import Caps, temperature_weights
 from interlingua.errors import ConfigError, DataError
 from interlingua.runtime.seeds import seed_for
@@ -210,7 +210,7 @@ def named_pair(name: str) -> frozenset[str]:
     """
     sides = name.split("-")
     try:
-        found = frozenset(resolve(side).code for side in sides)
+        found = frozenset(resolve_language(side).code for side in sides)
     except DataError as error:
         raise ConfigError(f"language pair {name!r}: {error}") from error
     if len(sides) != 2 or len(found) != 2:

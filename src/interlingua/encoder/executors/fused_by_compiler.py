@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from interlingua.encoder.executors.eager import EagerSteps
 from interlingua.encoder.modeling.layer_weights import ACTIVATIONS
-from interlingua.runtime.one_pass import one_pass
+from interlingua.runtime.fusion import one_pass
 
 
 class OnePassSteps(EagerSteps):

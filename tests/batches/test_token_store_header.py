@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.batches.records import TokenStore
+from interlingua.batches.token_store import TokenStore
 from interlingua.errors import DataError
-
-from .conftest import rewrite_header
+from tests.batches.conftest import rewrite_header
 
 PAIR = {"source": "deu_Latn", "target": "eng_Latn", "rows": 2}
 FILES = {"tokens.bin": 16, "offsets.bin": 40}

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from interlingua.evaluation.report.grouping import columns_of, sections
-from interlingua.evaluation.report.wrong import wrong_items
+from interlingua.evaluation.report.grouping import group_columns, sections
+from interlingua.evaluation.report.wrong_neighbors import wrong_items
 from tests.evaluation.page_made import make
 
 
 def items_of(*results, **options):
-    return wrong_items(list(sections(results, columns_of(results, by_settings=False))), **options)
+    return wrong_items(
+        list(sections(results, group_columns(results, by_settings=False))), **options
+    )
 
 
 def test_models_stand_side_by_side():
