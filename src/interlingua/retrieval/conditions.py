@@ -116,7 +116,7 @@ def _is_argument(tokens: Tokens, number: int) -> bool:
     previous = _text(tokens, number - 1)
     if previous == "(":
         called = number - 2
-        return _kind_of_token(tokens, called) == "name" and _text(tokens, called) not in WORDS
+        return _kind_of_token(tokens, called) == "name" and _text(tokens, called) not in SQL_WORDS
     return previous == ","
 
 
