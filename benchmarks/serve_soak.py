@@ -7,6 +7,10 @@ Clients send requests of one text, of sixteen, in OpenAI's protocol, malformed o
 before the answer. Resident memory is read between rounds of requests. The run fails if it grows by
 more than --growth from the end of the first fifth to the end. Then many connections are opened at
 once, all stay open, and each sends a request.
+
+With --rebuild SECONDS, the server has an index in place of all this: clients send questions to
+``/search`` for so long, while other processes rebuild the index with other passages and compact it.
+Each question has to be answered with all its hits.
 """
 
 from __future__ import annotations
@@ -17,8 +21,10 @@ import itertools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -26,6 +32,8 @@ from pathlib import Path
 ROUNDS = 20
 EVERY = 50
 """Of so many requests one is malformed, and the client of another one leaves."""
+HITS = 10
+"""Of a question to an index that is rebuilt."""
 
 
 def launch(model: str, *options: str) -> tuple[subprocess.Popen[str], int]:
@@ -84,11 +92,105 @@ def message(number: int, texts: list[str]) -> bytes:
     return head.encode() + body
 
 
+async def whole_answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    """The status and the body of a reply."""
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    body = await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
+    return int(head.split(b" ")[1]), body
+
+
 async def answer(reader: asyncio.StreamReader) -> int:
     """The status of a reply that was read whole."""
-    head = (await reader.readuntil(b"\r\n\r\n")).lower()
-    await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
-    return int(head.split(b" ")[1])
+    return (await whole_answer(reader))[0]
+
+
+async def search_until(
+    done: asyncio.Event, port: int, texts: list[str], most: int = sys.maxsize
+) -> list[tuple[str, float]]:
+    """Ask one question after the other; return status, or what is wrong, and seconds of each."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    answers = []
+    for number in range(most):
+        if done.is_set():
+            break
+        question = texts[(7 * number) % len(texts)]
+        body = json.dumps({"query": question, "top": HITS}).encode()
+        head = (
+            "POST /search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(body)}\r\n\r\n"
+        )
+        began = time.perf_counter()
+        writer.write(head.encode() + body)
+        status, found = await whole_answer(reader)
+        outcome = str(status)
+        if status == 200 and len(json.loads(found)["hits"]) != HITS:
+            outcome = "hits are missing"
+        answers.append((outcome, time.perf_counter() - began))
+    writer.close()
+    return answers
+
+
+async def run_index(*arguments: str) -> None:
+    """Run ``interlingua index`` in a process of its own."""
+    command = [sys.executable, "-m", "interlingua", "index", *arguments]
+    process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.DEVNULL)
+    if await process.wait():
+        raise SystemExit(f"failed: {' '.join(command)}")
+
+
+async def search_while_rebuilt(
+    model: str, folder: Path, port: int, options: argparse.Namespace, texts: list[str]
+) -> tuple[Counter[str], list[float]]:
+    """Return how often each outcome of a search occurred, and the seconds of all searches."""
+    index = str(folder / "index")
+    done = asyncio.Event()
+    [(_, seconds)] = await search_until(done, port, texts[:1], most=1)
+    print(f"the first search: {1000 * seconds:.1f} ms")
+    clients = [asyncio.create_task(search_until(done, port, texts)) for _ in range(options.clients)]
+    counts: Counter[str] = Counter()
+    stop = time.perf_counter() + options.rebuild
+    while time.perf_counter() < stop:
+        for first in (len(texts) // 2, 0):
+            write_passages(folder, texts[first:])
+            await run_index("build", model, str(folder / "passages.txt"), "-o", index)
+            counts["rebuilt with other passages"] += 1
+        await run_index("compact", index)
+        counts["compacted"] += 1
+    done.set()
+    answers = list(itertools.chain(*await asyncio.gather(*clients)))
+    print(dict(counts))
+    return Counter(outcome for outcome, _ in answers), sorted(seconds for _, seconds in answers)
+
+
+def write_passages(folder: Path, texts: list[str]) -> None:
+    (folder / "passages.txt").write_text("".join(texts), encoding="utf-8")
+
+
+def rebuild(options: argparse.Namespace, texts: list[str]) -> None:
+    """Search an index that other processes rebuild, and fail if a search did."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        write_passages(folder, texts)
+        index = str(folder / "index")
+        files = str(folder / "passages.txt")
+        asyncio.run(run_index("build", options.model, files, "-o", index))
+        threads = str(options.threads)
+        process, port = launch(options.model, "--threads", threads, "--index", index)
+        try:
+            running = search_while_rebuilt(options.model, folder, port, options, texts)
+            outcomes, seconds = asyncio.run(running)
+        finally:
+            process.terminate()
+            code = process.wait(60)
+    finally:
+        shutil.rmtree(folder)
+    middle, late = (seconds[int(share * len(seconds))] for share in (0.5, 0.99))
+    print(f"searches: {dict(outcomes)}; the server ended with {code}")
+    print(
+        f"p50 {1000 * middle:.1f} ms  p99 {1000 * late:.1f} ms  slowest {1000 * seconds[-1]:.1f} ms"
+    )
+    if set(outcomes) != {"200"} or code:
+        raise SystemExit("failed")
 
 
 async def send_many(port: int, requests: int, clients: int, texts: list[str]) -> Counter[str]:
@@ -138,8 +240,12 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=1000)
     parser.add_argument("--growth", type=float, default=10, help="MiB that memory may grow by")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rebuild", type=float, help="seconds; search an index that is rebuilt")
     options = parser.parse_args()
     texts = list(itertools.islice(options.text.open(encoding="utf-8"), 1000))
+    if options.rebuild:
+        rebuild(options, texts)
+        return
     process, port = launch(options.model, "--threads", str(options.threads))
     resident = []
     statuses: Counter[str] = Counter()

@@ -71,7 +71,7 @@ def test_blank_pairs_count_in_no_quantile_and_no_share(tmp_path):
         _, kept = filtered([blank, *full], tmp_path, threshold=threshold)
         lines = kept.report()
         assert lines[0].startswith("300 pairs read, ")
-        assert lines[0].endswith("; 200 have a blank side and score 0")
+        assert lines[0].endswith("; 200 with a blank side and score 0")
         assert lines[1] == QUANTILES
         assert sum(line.startswith("warning: ") for line in lines) == warned
     _, kept = filtered([blank], tmp_path)

@@ -4,7 +4,12 @@ from typing import NamedTuple
 
 import pytest
 
+from interlingua.mining.mine import MinedPairs
 from interlingua.report.rows import RowList, data_frame
+from interlingua.retrieval.searcher import Ranking
+from interlingua.verbs.align import Links
+from interlingua.verbs.evaluate import Evaluated
+from interlingua.verbs.score import ScoredStream
 
 
 class Row(NamedTuple):
@@ -18,6 +23,18 @@ def test_rows_become_a_frame_with_their_columns():
     assert list(frame.columns) == ["name", "value"]
     assert frame["value"].tolist() == [1, 2]
     assert data_frame(iter([])).empty
+
+
+def test_a_frame_without_rows_has_the_columns_of_its_kind():
+    pytest.importorskip("pandas")
+    assert list(data_frame([], ["a", "b"]).columns) == ["a", "b"]
+    kinds = [Ranking([], []), MinedPairs(), Links([], None), Evaluated([], None)]
+    first = [list(kind.to_pandas().columns)[:3] for kind in kinds]
+    assert first[0] == ["id", "score", "text"]
+    assert first[1] == ["score", "source", "target"]
+    assert first[2] == ["source", "target", "cost"]
+    assert first[3] == ["task", "source_language", "target_language"]
+    assert list(ScoredStream().to_pandas().columns) == ["source", "target", "score"]
 
 
 def test_many_rows_are_shown_in_a_short_line():

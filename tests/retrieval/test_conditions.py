@@ -25,6 +25,8 @@ def index(tmp_path_factory):
     for row, year in enumerate(YEARS):
         fields = {"year": year, "topic": ["it's", "art"][row % 2], "is_new": year > 2005}
         fields |= {"größe": row / 2, "page no": row, "a.b": row, "code": f"0{row}"}
+        fields |= {"date": f"{year}-01-0{row + 1}", "from": "AB"[row % 2], "content": "c" * row}
+        fields |= {"vector": row, "float": row}
         if row == 0:
             fields["note"] = "x"
         metadata = json.dumps(fields)
@@ -62,6 +64,17 @@ def index(tmp_path_factory):
         ("json_extract(metadata, '$.year') = '2024'", "3"),
         ("lower(text) = 'text 1'", "1"),
         ("id = '2'", "2"),
+        # Words of SQL and columns of the table that are no use in a condition are names, too.
+        ("date = '2010-01-03'", "2"),
+        ("'2010-01-03' < date", "03"),
+        ("date LIKE '20%' AND NOT date IN ('2000-01-02')", "23"),
+        ("date IS NULL OR from = 'B'", "13"),
+        ("TRY_CAST(date AS date) > date '2009-12-31' AND float < 3", "2"),
+        ("length(date) = 9 OR length(content) = 3", "03"),
+        ("upper(topic) = 'ART'", "13"),
+        ("vector = 2", "2"),
+        ("year + 1 > 2010 AND 2 * größe >= 2", "23"),
+        ("year -999 = 0", "0"),
     ],
 )
 def test_fields_are_compared_by_the_kind_of_the_other_side(index, where, rows):

@@ -127,3 +127,8 @@ def test_an_id_that_occurs_twice_is_refused():
 def test_an_index_is_shown_in_a_line(tiny):
     assert "12 passages in 3 languages" in repr(interlingua.Index(tiny, frame()))
     assert "\n" not in repr(interlingua.search(tiny, "de1", TEXTS))
+
+
+def test_a_hit_has_the_plain_text_of_an_array(tiny):
+    (hit,) = interlingua.Index(tiny, np.array(["en1 en2"])).search("en1")
+    assert type(hit.text) is str

@@ -10,7 +10,12 @@ import json
 import pytest
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.retrieval.passage_files import Passage, PassageColumns, read_passages
+from interlingua.retrieval.passage_files import (
+    Passage,
+    PassageColumns,
+    passage_of,
+    read_passages,
+)
 
 
 def test_a_line_is_a_passage_of_the_files_language(tmp_path):
@@ -77,7 +82,7 @@ def test_parquet_is_read_with_its_types(tmp_path):
     ("content", "match"),
     [
         ('{"text": "a"}\n{"id": 1}\n', "p.jsonl:2: no text"),
-        ('{"text": " "}\n', "no text"),
+        ('{"text": " "}\n', "'text' is missing"),
         ('{"text": 3}\n', "no text"),
         ('{"text": "a", "id": true}\n', "id .*type bool"),
         ('{"text": "a", "title": []}\n', "title .*type list"),
@@ -164,7 +169,7 @@ def test_a_column_that_is_not_there_is_refused_with_those_that_are(tmp_path, nam
 @pytest.mark.parametrize("name", TABLES)
 def test_a_named_column_with_an_empty_cell_has_no_text(tmp_path, name):
     path = write_records(tmp_path / name, [{"n": "1", "body": "One."}, {"n": "2", "body": " "}])
-    with pytest.raises(DataError, match=rf"{name}.* body.* n, body"):
+    with pytest.raises(DataError, match=rf"{name}.*'body' is missing"):
         list(read_passages(path, columns=PassageColumns(text="body")))
 
 
@@ -233,3 +238,25 @@ def test_cells_of_columns_without_a_name_are_kept_by_their_numbers(tmp_path):
     (tmp_path / "p.csv").write_text("text,,\nOne.,a,b\n")
     (found,) = read_passages(tmp_path / "p.csv")
     assert json.loads(found.metadata) == {"column 2": "a", "column 3": "b"}
+
+
+@pytest.mark.parametrize("name", ["Text", "TEXT", "Contents"])
+def test_usual_names_in_capitals_are_found_behind_those_in_small_letters(tmp_path, name):
+    (tmp_path / "p.csv").write_text(f"{name},ID,Title,Lang\na b,x,T,de\n", encoding="utf-8")
+    (passage,) = read_passages(tmp_path / "p.csv")
+    assert passage[:5] == ("x", "a b", "T", "deu_Latn", "{}")
+    (tmp_path / "p.tsv").write_text(f"{name}\tID\na b\tx\n", encoding="utf-8")
+    assert [one.id for one in read_passages(tmp_path / "p.tsv")] == ["x"]
+    passage = passage_of({name: "other", "text": "a b"}, "", 0, "")
+    assert (passage.text, passage.metadata) == ("a b", json.dumps({name: "other"}))
+
+
+def test_a_missing_text_and_a_blank_one_are_told_from_a_missing_column():
+    for record, columns, place in (
+        ({"text": None}, {}, "'text' is missing"),
+        ({"Body": None}, {"text": "body"}, "'Body' is missing"),
+        ({"text": " "}, {}, "'text' is missing"),
+        ({"body": "a"}, {}, "text_column"),
+    ):
+        with pytest.raises(DataError, match=place):
+            passage_of(record, "", 0, "", PassageColumns(**columns))

@@ -55,7 +55,7 @@ def test_the_pairs_of_a_table_are_scored_as_a_list_is(tiny, frame):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"source_column": "de"}, "target_column"),
+        ({"source_column": "de"}, "target.column"),
         ({"source_column": "de", "target_column": "eng"}, "'en'"),
     ],
 )
@@ -63,7 +63,7 @@ def test_columns_that_are_not_there_are_named(tiny, frame, options, named):
     with pytest.raises((ConfigError, DataError), match=named):
         list(interlingua.score(tiny, frame, **options))
     pairs = zip(GERMAN, ENGLISH, strict=True)
-    with pytest.raises(ConfigError, match="source_column"):
+    with pytest.raises(ConfigError, match=r"source.column"):
         list(interlingua.score(tiny, pairs, source_column="de", target_column="en"))
 
 
@@ -119,3 +119,8 @@ def test_a_text_is_split_in_any_code_of_its_language():
         interlingua.split("Eins.", "Germn")
     with pytest.raises(ConfigError, match="'language'"):
         interlingua.split("One.", langage="en")
+
+
+def test_a_table_without_rows_is_no_set_of_translations(tiny, frame):
+    with pytest.raises(DataError, match=r"^data: .* no rows"):
+        interlingua.evaluate(tiny, data=frame[:0], output=None)

@@ -360,7 +360,8 @@ class AlignReport:
         if self.blank.total():
             blank = f"; {self.blank['source']:,} and {self.blank['target']:,} blank lines"
         return (
-            f"{self.documents:,} document pairs, {sum(linked.values()):,} links"
+            f"{count_of(self.documents, 'document pairs')},"
+            f" {count_of(sum(linked.values()), 'links')}"
             f" ({kinds or 'none'}), {alone[0]:,} source and {alone[1]:,} target sentences left"
             f" alone{blank}"
         )

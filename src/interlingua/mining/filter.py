@@ -22,7 +22,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.corpus.formats.bitext import TextPair, guess_format, pair_fields
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, count_of
 from interlingua.mining.calibration.calibration import (
     PRECISIONS,
     Calibration,
@@ -238,11 +238,11 @@ class Filter:
 
     def report(self) -> list[str]:
         """What was kept and what was not, in lines."""
-        lines = [f"{self.read:,} pairs read, {self.kept:,} kept"]
+        lines = [f"{count_of(self.read, 'pairs')} read, {self.kept:,} kept"]
         if self.reasons:
             lines[0] += rejected_in_words(self.reasons)
         if self.blank:
-            lines[0] += f"; {self.blank:,} have a blank side and score 0"
+            lines[0] += f"; {self.blank:,} with a blank side and score 0"
         if sum(map(len, self.first_scores)):
             lines.append(quantile_line(np.concatenate(self.first_scores)))
         if self.prior is not None:

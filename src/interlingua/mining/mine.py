@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, count_of
 from interlingua.mining.calibration.calibration import Calibration, load_calibration
 from interlingua.mining.checks import Checker, CheckPlan
 from interlingua.mining.defaults import CHEAP, DEFAULT_CHECKS
@@ -77,6 +77,8 @@ class MinedPairs(RowList[MinedPair]):
         columns: of each pair all that is known of it: cosine, origins, checks, probability.
         written: counts, cuts and samples.
     """
+
+    columns_if_empty = MinedPair._fields
 
     def __init__(
         self,
@@ -280,7 +282,7 @@ def shard_state(folder: Path, shard: tuple[int, int]) -> str:
 
 def mining_summary(path: PathLike | None, mined: Mined, written: Written) -> list[str]:
     """What was written and what was not."""
-    lines = [f"{path or 'mined'}: {written.pairs:,} pairs of {len(mined.pairs):,} found"]
+    lines = [f"{path or 'mined'}: {count_of(written.pairs, 'pairs')} of {len(mined.pairs):,} found"]
     if written.rejected:
         lines[0] += rejected_in_words(written.rejected)
     if written.threshold is not None:

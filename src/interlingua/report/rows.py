@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from interlingua.errors import import_extra
 
@@ -19,6 +19,9 @@ _SHOWN_CHARACTERS = 120
 class RowList(list[T]):
     """A list of results, each of which is a row of a table."""
 
+    columns_if_empty: ClassVar[Sequence[str]] = ()
+    """Columns of the data frame of no rows; other frames may have more."""
+
     def records(self) -> list[dict[str, Any]]:
         """Return the rows by the names of their columns; an element is a named tuple."""
         rows: Iterable[Any] = self
@@ -30,21 +33,33 @@ class RowList(list[T]):
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        return data_frame(self.records())
+        return data_frame(self.records(), self.columns_if_empty)
 
     def __repr__(self) -> str:
         """Return a line with the number of rows and the first of them."""
         return shown_rows(type(self).__name__, self)
 
 
-def data_frame(records: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
+def data_frame(
+    records: Iterable[Mapping[str, Any]], columns_if_empty: Sequence[str] = ()
+) -> pandas.DataFrame:
     """Return records as a data frame of pandas.
+
+    Args:
+        records: rows by the names of their columns.
+        columns_if_empty: columns of the frame if there is no row.
 
     Raises:
         MissingExtraError: pandas is not installed.
     """
     library = import_extra("pandas", extra="pandas")
-    frame: pandas.DataFrame = library.DataFrame.from_records(list(records))
+    rows = list(records)
+    frame: pandas.DataFrame
+    # pandas would make a frame without columns, on which table["text"] fails.
+    if not rows:
+        frame = library.DataFrame(columns=list(columns_if_empty))
+    else:
+        frame = library.DataFrame.from_records(rows)
     return frame
 
 

@@ -12,14 +12,24 @@ from collections.abc import Callable, Sequence
 from interlingua.errors import ConfigError
 from interlingua.retrieval.lance_table import CHECKED_COLUMNS
 
-OWN_COLUMNS = frozenset((*CHECKED_COLUMNS, "content", "checksum", "_rowid"))
+NAMED_COLUMNS = tuple(name for name in CHECKED_COLUMNS if name != "vector")
+"""Columns that a condition can name; the other ones of the table are no use in it."""
+OWN_COLUMNS = frozenset((*NAMED_COLUMNS, "_rowid"))
 _WORDS = """
 and or not in is null like ilike between true false case when then else end as cast try_cast escape
-similar to distinct from any all exists interval date time timestamp int integer bigint smallint
-double float real string text varchar char boolean bool decimal array
+similar exists distinct
 """
 SQL_WORDS = frozenset(_WORDS.split())
 """Words of SQL, which are no names unless they are quoted."""
+_SOFT_WORDS = """
+to from any all interval date time timestamp int integer bigint smallint double float real
+string varchar char boolean bool decimal array
+"""
+SOFT_WORDS = frozenset(_SOFT_WORDS.split())
+"""Words of SQL that are names where a value has to be: ``date = '2024-01-02'``."""
+COMPARISONS = ("in", "not", "is", "between", "like", "ilike")
+ARITHMETIC = ("+", "-", "*", "/", "%")
+ENDS_OF_OPERAND = ("", ")", "and", "or")
 TOKEN = re.compile(
     r"(?P<string>'(?:[^']|'')*')"
     r'|(?P<quoted>"(?:[^"]|"")*"|`[^`]*`)'
@@ -55,8 +65,8 @@ def with_metadata(where: str, is_field: Callable[[str], bool]) -> str:
         if not is_field(name):
             raise ConfigError(
                 f"--where {where!r}: no passage has a field {name!r}, and the index has no such"
-                f" column; columns are {', '.join(CHECKED_COLUMNS[:-1])}; write a text in single"
-                " quotes: 'science'"
+                f" column; columns are {', '.join(NAMED_COLUMNS)}; write a text in single"
+                " quotes: 'science', and a name with spaces in double quotes: \"page no\""
             )
         value = f"json_get_string(metadata, '{name.replace(chr(39), chr(39) * 2)}')"
         kind = _compared_with(dense, number)
@@ -75,7 +85,39 @@ def _field_name(tokens: Tokens, number: int) -> str | None:
     is_function = _text(tokens, number + 1) == "("
     if kind != "name" or is_function or text.lower() in SQL_WORDS or text in OWN_COLUMNS:
         return None
+    if text.lower() in SOFT_WORDS and not _is_value(tokens, number):
+        return None
     return text
+
+
+def _is_value(tokens: Tokens, number: int) -> bool:
+    """Return whether a word is compared or given to a function, as no word of SQL is."""
+    previous = _text(tokens, number - 1)
+    following = _text(tokens, number + 1)
+    if previous in ("as", ":"):  # CAST(x AS date), x::date
+        return False
+    if following in (*COMPARISONS, *ARITHMETIC) or _is_operator(tokens, number + 1):
+        return True
+    if previous in ("(", ","):
+        return following in (")", ",", "as")
+    return _is_operator(tokens, number - 1) and following in ENDS_OF_OPERAND
+
+
+def _is_operator(tokens: Tokens, number: int) -> bool:
+    return _kind_of_token(tokens, number) == "operator"
+
+
+def _kind_of_token(tokens: Tokens, number: int) -> str:
+    return tokens[number][0] if 0 <= number < len(tokens) else ""
+
+
+def _is_argument(tokens: Tokens, number: int) -> bool:
+    """Return whether a name is an argument of a function."""
+    previous = _text(tokens, number - 1)
+    if previous == "(":
+        called = number - 2
+        return _kind_of_token(tokens, called) == "name" and _text(tokens, called) not in SQL_WORDS
+    return previous == ","
 
 
 def _compared_with(tokens: Tokens, number: int) -> str:
@@ -84,13 +126,19 @@ def _compared_with(tokens: Tokens, number: int) -> str:
     if _text(tokens, at) == "not":  # NOT IN, NOT BETWEEN
         at += 1
     following = _text(tokens, at)
-    if following in ("", ")", "and", "or"):
+    is_counted = following in ARITHMETIC or _text(tokens, number - 1) in ARITHMETIC
+    # In price +3, the sign is a part of the number.
+    if is_counted or _kind_of_token(tokens, at) == "number":
+        return "number"
+    if following in ENDS_OF_OPERAND:
+        if _is_argument(tokens, number):
+            return "string"
         # The value comes before the name, as in 2020 < year, or there is none: a true field.
-        is_last = number > 0 and tokens[number - 1][0] == "operator"
+        is_last = _is_operator(tokens, number - 1)
         return _kind(tokens, number - 2) if is_last else "boolean"
     if following == "in":
         return _kind(tokens, at + 2)
-    if following == "between" or tokens[at][0] == "operator":
+    if following == "between" or _is_operator(tokens, at):
         return _kind(tokens, at + 1)
     return "string"
 

@@ -212,7 +212,7 @@ def _objects_with_keys(
 def _has_header(path: PathLike) -> bool:
     """Return whether the first line of a text with tabs names a column of passages."""
     _, cells = next(tab_rows(path), (1, []))
-    return len(cells) > 1 and bool({cell.strip() for cell in cells} & set(TEXT_KEYS))
+    return len(cells) > 1 and bool({cell.strip().casefold() for cell in cells} & set(TEXT_KEYS))
 
 
 def _tsv_records(path: PathLike, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -310,10 +310,16 @@ def passage_of(
     parts = _take_parts(fields, columns)
     text = parts["text"]
     if not isinstance(text, str) or is_blank(text):
+        key = _key_of_text(record, columns)
+        if isinstance(text, str) or (text is None and key is not None):
+            raise DataError(f"its {key!r} is missing or blank; drop such rows or fill them")
         called = columns.text or ", ".join(TEXT_KEYS)
         there = ", ".join(str(key)[:30] for key in [*record][:SHOWN])
-        got = "" if text is None or isinstance(text, str) else f", but {type(text).__name__}"
-        raise DataError(f"no text{got}; expected a string called {called}; there are: {there}")
+        got = "" if text is None else f", but {type(text).__name__}"
+        named = "" if columns.text else ", or the name of another one as text_column"
+        raise DataError(
+            f"no text{got}; expected a string called {called}{named}; there are: {there}"
+        )
     own_id = parts["id"]
     if own_id is not None and (isinstance(own_id, bool) or not isinstance(own_id, str | int)):
         raise DataError(
@@ -330,13 +336,22 @@ def passage_of(
     if own_id is not None:
         name = check_text(str(own_id), 0, "id")
         file = ""
-    text = check_text(text, 0, "text")
+    text = str(check_text(text, 0, "text"))  # no numpy.str_, which prints its type
     title = check_text(title, 0, "title")
     language = default_language
     if own_language:
         language = str(resolve_code(str(own_language)))
     metadata = json.dumps(_plain(fields), ensure_ascii=False, sort_keys=True)
     return Passage(id=name, text=text, title=title, language=language, metadata=metadata, file=file)
+
+
+def _key_of_text(record: Mapping[Any, Any], columns: PassageColumns) -> str | None:
+    """Return the key that a record has for its text, whatever the value."""
+    for name in (columns.text,) if columns.text else TEXT_KEYS:
+        keys = [*map(str, record)]
+        if places := places_called(name, keys):
+            return keys[places[0]]
+    return None
 
 
 def _take_parts(fields: dict[str, Any], columns: PassageColumns) -> dict[str, Any]:
@@ -368,10 +383,14 @@ def _take_parts(fields: dict[str, Any], columns: PassageColumns) -> dict[str, An
 
 
 def _take_first(fields: dict[str, Any], keys: tuple[str, ...]) -> Any:
-    """Remove the first of the keys that is there, and return its value."""
+    """Remove the first of the keys that is there, maybe in capitals, and return its value."""
     for key in keys:
         if key in fields:
             return fields.pop(key)
+    for key in keys:
+        for name in fields:
+            if str(name).casefold() == key:
+                return fields.pop(name)
     return None
 
 

@@ -72,6 +72,8 @@ class Ranking(RowList[Hit]):
             searched.
     """
 
+    columns_if_empty = Hit._fields
+
     def __init__(self, hits: Iterable[Hit], shares: list[LanguageShare]) -> None:
         super().__init__(hits)
         self.shares = shares

@@ -200,8 +200,12 @@ class ServedModel:
         )
 
 
-def refuse_blank(texts: Sequence[str]) -> None:
+def refuse_blank(texts: Sequence[str], what: str = "input") -> None:
     """Refuse a text without a visible character, which no vector can stand for.
+
+    Args:
+        texts: of a request.
+        what: the field that has them.
 
     Raises:
         DataError: one of the texts is blank; its row is named.
@@ -209,7 +213,7 @@ def refuse_blank(texts: Sequence[str]) -> None:
     for row, text in enumerate(texts):
         if isinstance(text, str) and is_blank(text):
             raise DataError(
-                f"input: row {row}: the text is empty or blank; leave it out, or send at least one"
+                f"{what}: row {row}: the text is empty or blank; leave it out, or send at least one"
                 " visible character"
             )
 

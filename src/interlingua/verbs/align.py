@@ -50,6 +50,8 @@ class Links(RowList["Link"]):
         sentences: of the source and of the target, if both are lists.
     """
 
+    columns_if_empty = ("source", "target", "cost")
+
     def __init__(
         self,
         links: Iterable[Link],

@@ -66,6 +66,15 @@ class Evaluated(RowList["TaskResult"]):
         left_out: what the budget left out, in a line, or None.
     """
 
+    columns_if_empty = (
+        "task",
+        "source_language",
+        "target_language",
+        "pairs",
+        "metric",
+        "score",
+    )
+
     def __init__(self, results: Iterable[TaskResult], left_out: str | None) -> None:
         super().__init__(results)
         self.left_out = left_out
@@ -419,7 +428,8 @@ def write_frame_pairs(frame: Any, folder: Path) -> Path:
         folder: to make.
 
     Raises:
-        DataError: the columns are not called by languages, or an element is not a text.
+        DataError: the columns are not called by languages, there are no rows, or an element is not
+            a text.
     """
     pairs, languages = frame_pairs(frame)
     if languages is None:
@@ -427,10 +437,13 @@ def write_frame_pairs(frame: Any, folder: Path) -> Path:
             "the columns of the table are not called by languages; rename them, for example"
             " table.rename(columns={'source': 'de', 'target': 'en'})"
         )
+    rows = list(pairs)
+    if not rows:
+        raise DataError("data: the table has no rows; expected one for each pair of translations")
     folder.mkdir()
     name = "-".join(languages)
     with atomic_write(folder / f"{name}.tsv") as file:
-        for row, sides in enumerate(pairs):
+        for row, sides in enumerate(rows):
             cells = [" ".join(check_text(side, row, "data").split()) for side in sides]
             file.write("\t".join(cells) + "\n")
     return folder

@@ -23,7 +23,7 @@ from interlingua.config.options import (
     option,
 )
 from interlingua.config.registry import CHECKS
-from interlingua.errors import ConfigError, InterlinguaError
+from interlingua.errors import ConfigError, InterlinguaError, count_of
 from interlingua.mining import defaults
 from interlingua.mining.pair_cut import PairCut
 from interlingua.report.rows import data_frame
@@ -98,9 +98,8 @@ class ScoredStream:
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        return data_frame(
-            {"source": pair.source, "target": pair.target, **pair.columns} for pair in self
-        )
+        rows = ({"source": pair.source, "target": pair.target, **pair.columns} for pair in self)
+        return data_frame(rows, ("source", "target", "score"))
 
     def __repr__(self) -> str:
         """Return one line, and read nothing."""
@@ -481,8 +480,8 @@ def write_scored(
             if options.output is not None:
                 raise
             raise InterlinguaError(
-                f"stopped after {kept.read:,} pairs; the lines so far are whole, begin again for"
-                " the rest"
+                f"stopped after {count_of(kept.read, 'pairs')}; the lines so far are whole, begin"
+                " again for the rest"
             ) from None
     return lines
 

@@ -24,7 +24,7 @@ def test_two_documents(done, workplace):
     de, en, gold = written(workplace, 1)
     said = done(f"{ALIGN} {de} {en} --gold {gold} --texts texts.tsv")
     assert said.out.startswith("[0]:[0]:0.000000\n")
-    assert "1 document pairs, " in said.err
+    assert "1 document pair, " in said.err
     assert "strict: precision " in said.err
     (workplace / "links").write_text(said.out, encoding="utf-8")
     links = [link for link in read_links("links") if link.source and link.target]

@@ -55,3 +55,12 @@ def test_texts_give_the_list_of_text_embeddings_inference(client, cosines):
 )
 def test_what_can_not_be_ranked(client, body, status):
     assert client.post("/rerank", json=body).status_code == status
+
+
+def test_a_blank_text_is_named_by_its_field(client):
+    for body, place in (
+        ({"query": " ", "texts": TEXTS}, "query"),
+        ({"query": QUERY, "texts": ["a", " "]}, "texts: row 1"),
+        ({"query": QUERY, "documents": ["a", " "]}, "documents: row 1"),
+    ):
+        assert place in client.post("/rerank", json=body).json()["error"]

@@ -88,6 +88,6 @@ def _table(info: IndexInfo) -> str:
         "question prompt": repr(info.question_prompt),
         "language map": "yes" if info.has_map else "no",
         "search": "approximate" if info.is_approximate else "exact",
-        "on the disk": f"{info.bytes:,} bytes in {info.versions:,} versions",
+        "on the disk": f"{info.bytes:,} bytes in {count_of(info.versions, 'versions')}",
     }
     return "\n".join(f"{name:<16} {value}" for name, value in rows.items())

@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TextIO, get_args
 
-from interlingua.errors import ConfigError, DamagedFileError, DataError
+from interlingua.errors import ConfigError, DamagedFileError, DataError, count_of
 from interlingua.storage.files import PathLike, open_text_writer
 
 OnError = Literal["stop", "skip"]
@@ -131,7 +131,8 @@ class BadLines:
         damages = [f"warning: {damage}" for damage in self.damages]
         if not self.count:
             return damages
-        head = f"warning: {self.count:,} lines could not be read and were left out"
+        were = "was" if self.count == 1 else "were"
+        head = f"warning: {count_of(self.count, 'lines')} could not be read and {were} left out"
         if self.path is not None:
             head = f"{head}; all of them are in {self.path}"
         shown = list(self.first)

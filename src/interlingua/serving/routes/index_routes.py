@@ -14,42 +14,40 @@ import numpy as np
 from fastapi import APIRouter
 from jaxtyping import Float32
 from numpy import ndarray
-from pydantic import ConfigDict, Field, StrictInt, StrictStr
+from pydantic import ConfigDict, Field, StrictStr
 from starlette.requests import Request
 from starlette.responses import Response
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.retrieval.passage_files import Passage, passage_of
+from interlingua.retrieval.passage_files import ID_KEYS, Passage, PassageColumns, passage_of
 from interlingua.retrieval.passage_index import PassageIndex
 from interlingua.retrieval.searcher import Searcher
 from interlingua.serving.errors import RequestError
 from interlingua.serving.model import language_code
-from interlingua.serving.routes.document import LanguageField, Text
+from interlingua.serving.routes.document import LanguageField
 from interlingua.serving.routes.json_route import Body, StrictRoute, json_response
 from interlingua.serving.routes.search_routes import MAX_CONDITION, from_index
 from interlingua.serving.service import Service
 
-
-class PassageRecord(Body):
-    """A passage; all other fields are metadata."""
-
-    model_config = ConfigDict(extra="allow")
-
-    id: Annotated[StrictStr, Field(min_length=1)] | StrictInt = Field(
-        description="A passage with the same id is replaced."
-    )
-    text: Text
-    title: StrictStr | None = None
-    language: LanguageField | None = None
+REQUEST = "passages"
+"""Stands for the file of a passage without an id."""
+ColumnName = Annotated[StrictStr, Field(min_length=1)]
 
 
 class AddRequest(Body):
-    """The body of ``/index/add``."""
+    """The body of ``/index/add``; columns are named as by the options of ``index add``."""
 
     model_config = ConfigDict(extra="forbid")
 
-    passages: Annotated[list[PassageRecord], Field(min_length=1, fail_fast=True)]
+    passages: Annotated[list[dict[str, Any]], Field(min_length=1, fail_fast=True)] = Field(
+        description="Each with an id, which replaces that passage, and a text. All other keys but"
+        " title and language are metadata."
+    )
     language: LanguageField | None = Field(None, description="Of passages that name none.")
+    text_column: ColumnName | None = Field(None, description="Key of the texts.")
+    title_column: ColumnName | None = Field(None, description="Key of the titles.")
+    id_column: ColumnName | None = Field(None, description="Key of the ids.")
+    language_column: ColumnName | None = Field(None, description="Key of the languages.")
 
 
 class DeleteRequest(Body):
@@ -97,7 +95,8 @@ def index_router(
                 added = index.add(searcher.model.chunked(passages), embed, checks_all=False)
                 index.finish()
             searcher.refresh(after=0)
-            counts = {"added": added.added, "replaced": added.replaced}
+            # A passage that is cut counts with its chunks, as it does in the index.
+            counts = {"added": added.added, "replaced": added.replaced, "deleted": added.deleted}
             return {**counts, "unchanged": added.unchanged, "passages": index.count()}
 
         async with one_writer:
@@ -127,16 +126,23 @@ def _passages(body: AddRequest) -> list[Passage]:
     """Return the passages of a request.
 
     Raises:
-        RequestError: one has no text, or another field of a wrong type; it is named.
+        RequestError: one has no id or text, or another field of a wrong type; it is named.
     """
+    columns = PassageColumns(
+        body.text_column, body.title_column, body.id_column, body.language_column
+    )
     passages = []
     for row, record in enumerate(body.passages):
-        content = record.model_dump(exclude_none=True)
         try:
             code = language_code(body.language) or ""
-            passages.append(passage_of(content, "", row, code))
+            passage = passage_of(record, REQUEST, row, code, columns)
         except (ConfigError, DataError) as error:
             raise RequestError(422, f"passages: row {row}: {error}") from error
+        # A passage without an id of its own would belong to a file.
+        if passage.file or not passage.id:
+            called = columns.id or ", ".join(ID_KEYS)
+            raise RequestError(422, f"passages: row {row}: no id; expected one called {called}")
+        passages.append(passage)
     return passages
 
 

@@ -16,7 +16,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from interlingua.encoder.query_and_passage import Role, role_prompt
-from interlingua.serving.errors import RequestError
+from interlingua.encoder.texts import is_blank
+from interlingua.serving.errors import RequestError, mistakes_of_client
+from interlingua.serving.model import refuse_blank
 from interlingua.serving.routes.document import LanguageField, ModelName, Text, Texts
 from interlingua.serving.routes.json_route import WHOLE_NUMBER, Body, StrictRoute, json_response
 from interlingua.serving.service import Service
@@ -83,6 +85,10 @@ def rerank_router(service: Service, documented: dict[int | str, dict[str, Any]])
             raise RequestError(422, "send documents or texts, one of both")
         texts = [item.text if isinstance(item, Document) else item for item in given]
         service.check_count(1 + len(texts))
+        if is_blank(body.query):
+            raise RequestError(422, "the query is blank; send some text")
+        with mistakes_of_client():
+            refuse_blank(texts, "texts" if body.documents is None else "documents")
         question, query_tokens = await _embed(service, request, body, [body.query], "query")
         vectors, text_tokens = await _embed(service, request, body, texts, "passage")
         cosines = np.clip(vectors @ question[0], -1, 1)

@@ -88,7 +88,7 @@ def test_unjudged_pairs_are_reported(tmp_path):
     write_rows(tmp_path / "STS.input.track5.en-en.txt", (f"a x\tb {c}" for c in COSINES))
     (tmp_path / "STS.gs.track5.en-en.txt").write_text("0\n\n2.5\n2.5\n4\n5\n")
     result = STS17(resamples=0).evaluate(Angles(), tmp_path)
-    assert result.notes == ("en-en: 1 pairs without a judgment were left out",)
+    assert result.notes == ("en-en: left out: 1 pair without a judgment",)
     assert result.subsets[0].pairs == 5
 
 

@@ -148,7 +148,7 @@ class IndexSearch(LanguageTask):
         language_of = index.present(_relevant(one))
         notes = []
         if absent := len(_relevant(one)) - len(language_of):
-            notes.append(f"{absent:,} relevant passages are not in the index")
+            notes.append(f"not in the index: {count_of(absent, 'relevant passages')}")
         if self.pool == "all":
             return one, notes
         in_pool = {passage for passage, language in language_of.items() if language == code}

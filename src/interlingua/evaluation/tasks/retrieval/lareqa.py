@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.errors import count_of
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import choose_languages
 from interlingua.evaluation.data.retrieval import RetrievalSet, answer_sentence_sets
@@ -105,7 +106,7 @@ class LAReQA(PassageTask):
         notes = []
         if count := len(judged) - len(_answered_elsewhere(name, judged)):
             notes.append(
-                f"{count:,} questions have no answer in another language and count in {MAP} alone"
+                f"no answer in another language, in {MAP} alone: {count_of(count, 'questions')}"
             )
         # average precision takes the whole ranking, all other metrics the first 100 passages
         run = search_pools(questions, pools)

@@ -12,7 +12,7 @@ from jaxtyping import Float32, Float64
 from numpy import ndarray
 
 from interlingua.config import AtLeast
-from interlingua.errors import DataError, LanguageAbsentError
+from interlingua.errors import DataError, LanguageAbsentError, count_of
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import full_code, language_pair
 from interlingua.evaluation.data.similarity import JudgedPairs, SimilarityFile, read_scored_pairs
@@ -92,7 +92,7 @@ class SimilarityTask(LanguageTask):
             scores["spearman_low"], scores["spearman_high"] = interval(draws)
         notes = []
         if unit.data.unjudged:
-            notes.append(f"{unit.data.unjudged} pairs without a judgment were left out")
+            notes.append(f"left out: {count_of(unit.data.unjudged, 'pairs')} without a judgment")
         return Scored(scores, Items(values, gold), notes=notes, repeats=draws)
 
     def is_protocol(self, found: Findings) -> bool:
