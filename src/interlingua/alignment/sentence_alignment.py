@@ -61,7 +61,11 @@ LinkShape = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AlignConfig(CheckedSettings):
-    """How two documents are searched."""
+    """How two documents are searched.
+
+    The server makes one without a verb. ``AlignOptions`` has options for the first three fields;
+    types and defaults of both are in ``mining/defaults.py``.
+    """
 
     max_sentences: defaults.MaxSentences = defaults.MAX_SENTENCES
     """Sentences in a link at most, both sides together; at least 2."""

@@ -63,7 +63,11 @@ _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreConfig(CheckedSettings):
-    """What a score is."""
+    """How pairs are scored.
+
+    The server and stored calibrations make one without a verb. ``ScoreOptions`` has options of the
+    same names; types and defaults of both are in ``mining/defaults.py``.
+    """
 
     margin: MarginKind = defaults.DEFAULT_MARGIN
     """ratio, distance, or absolute, which is the plain cosine and needs no window."""
