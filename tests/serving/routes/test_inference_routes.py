@@ -98,3 +98,9 @@ def test_info_health_and_metrics(start):
     assert "interlingua_tokens_total 15.0" in lines
     assert "interlingua_texts_truncated_total 1.0" in lines
     assert "interlingua_queue_tokens 0.0" in lines
+
+
+def test_a_blank_text_is_named_by_its_field_and_row(client):
+    reply = client.post("/embed", json={"inputs": ["a text", " "]})
+    assert reply.status_code == 422
+    assert "inputs: row 1" in reply.text

@@ -11,6 +11,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from interlingua import __version__
+from interlingua.serving.errors import mistakes_of_client
+from interlingua.serving.model import refuse_blank
 from interlingua.serving.routes.document import Dimensions, LanguageField, Prompt, Text, Texts
 from interlingua.serving.routes.json_route import Body, StrictRoute, json_response
 from interlingua.serving.service import Service
@@ -79,6 +81,8 @@ def inference_router(service: Service, documented: dict[int | str, dict[str, Any
     async def embed(request: Request, body: EmbedRequest) -> Response:
         """Embed texts; the reply is a list of vectors."""
         texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
+        with mistakes_of_client():
+            refuse_blank(texts, "inputs")
         vectors, _ = await service.embed_texts(
             request,
             texts,
