@@ -83,7 +83,7 @@ class AlignConfig(CheckedSettings):
     """Of their draw."""
     clear: Annotated[float, Between(0, 1)] = 0.85
     """A link is clear if it costs at most this share of what a neighboring sentence would cost."""
-    border: Annotated[float, AtLeast(0)] = 1.0
+    border: Annotated[float, Between(0, 100)] = 1.0
     """Weight of what a block costs more than without its first or last sentence; 0 = the paper."""
 
     @property

@@ -60,7 +60,7 @@ def test_bad_lines_are_skipped_where_that_is_wanted(refused, done, tmp_path, tex
     said = refused(arguments)
     assert "b.de:1: not UTF-8" in said.err
     said = done(arguments, "--on-error skip")
-    assert "1 lines could not be read" in said.out
+    assert "1 line could not be read" in said.out
     assert "b.de\t1\tnot UTF-8\t" in (tmp_path / "p.tsv.bad-lines.tsv").read_text()
     assert len((tmp_path / "p.tsv").read_text().splitlines()) >= 28
 
