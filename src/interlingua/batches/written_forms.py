@@ -19,7 +19,7 @@ from interlingua.vocabulary.vocabulary import Vocabulary
 
 
 class FormsRequest(NamedTuple):
-    """How many sentences to write in another form, and in which."""
+    """Share of the sentences to write in another form, and the forms."""
 
     share: float
     """Of the sentences, above 0 and at most 1."""
