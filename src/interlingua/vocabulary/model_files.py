@@ -285,7 +285,7 @@ def read_file(
     error: type[InterlinguaError] = CheckpointError,
     remedy: str = "fetch the model again",
 ) -> T:
-    """Check the content of a file, and give it as a dataclass.
+    """Check the content of a file, and return it as a dataclass.
 
     Args:
         kind: one of the types of this module.

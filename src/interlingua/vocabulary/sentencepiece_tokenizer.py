@@ -33,7 +33,7 @@ LOW_MARK = "\u0334"
 
 
 class SentencePieceTokenizer:
-    """Give the ids of the tokenizer that was made of a SentencePiece model.
+    """Tokenizer by SentencePiece, with the ids of the tokenizer that was made from its model.
 
     Args:
         model_file: a SentencePiece model for which ``can_replace`` is true.

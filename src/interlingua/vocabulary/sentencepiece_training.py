@@ -154,9 +154,9 @@ def balanced_sample(
 
 
 def _shuffled(texts: dict[str, list[str]], pre_tokenizer: PreTokenizer, seed: int) -> Iterator[str]:
-    """Texts of all languages mixed.
+    """Yield the texts of all languages in random order.
 
-    SentencePiece's suffix array and pruning see them in the order given.
+    The order affects SentencePiece's suffix array and pruning.
     """
     everything: list[str] = []
     for language in sorted(texts):
@@ -170,9 +170,9 @@ def _shuffled(texts: dict[str, list[str]], pre_tokenizer: PreTokenizer, seed: in
 
 
 def _spelling(names: Iterable[str], *, lowercase: bool) -> str:
-    """The characters of these pieces' names.
+    """Return the characters of these pieces' names.
 
-    Where all are known, a text that spells one is never cheapest as it.
+    If all are known, a text that spells a name is never cheapest as that piece.
     """
     letters = "".join(names)
     if lowercase:
