@@ -48,9 +48,9 @@ class DualEncoder:
         batch_tokens: int = 16_384,
         dtype: Dtype = "float32",
     ) -> Float32[np.ndarray, "n d"]:
-        """One vector per question, in the order given.
+        """Return one vector per question, in the order of the questions.
 
-        They have length 1 where the model was trained with cosines.
+        They have length 1 if the model was trained with cosines.
         """
         return _encode(self.questions, texts, QUERY_PROMPT, language, batch_tokens, dtype)
 
@@ -63,11 +63,11 @@ class DualEncoder:
         batch_tokens: int = 16_384,
         dtype: Dtype = "float32",
     ) -> Float32[np.ndarray, "n d"]:
-        """One vector per passage, in the order given.
+        """Return one vector per passage, in the order of the passages.
 
         Args:
             texts: the passages.
-            titles: of each passage, where they have titles; the model reads both as in training,
+            titles: of each passage, if they have titles; the model reads both as in training,
                 see ``with_title``.
             language: of the texts, in any code; needed by vocabularies that pre-tokenize by
                 language.
@@ -83,7 +83,7 @@ class DualEncoder:
         return _encode(self.passages, texts, PASSAGE_PROMPT, language, batch_tokens, dtype)
 
     def to(self, device: torch.device | str) -> DualEncoder:
-        """The towers on another device."""
+        """Move the towers to another device."""
         self.passages.to(device)
         self.questions.to(device)
         return self
@@ -119,12 +119,12 @@ class DualEncoder:
 
 
 def with_title(text: str, title: str, vocabulary: Vocabulary | None) -> str:
-    """A passage with its title in front; training and evaluation read the same form.
+    """Put the title before a passage; training and evaluation read the same form.
 
     Args:
         text: of the passage.
         title: of the passage, or none.
-        vocabulary: of a passage tower with another one for questions: its separator stands in
+        vocabulary: of a passage tower with another one for questions: its separator is in
             between, as in DPR. None for an encoder of both, which reads a space: so do the models
             and tools that have a single encoder.
     """

@@ -57,7 +57,7 @@ class FunctionEncoder(ForeignEncoder):
 
     @classmethod
     def load(cls, model: str, choices: Choices) -> FunctionEncoder:
-        """See ``ForeignEncoder.load``; ``model`` is ``module:function``."""
+        """Import the function ``module:function`` that ``model`` names."""
         options, _ = cls.own_options(choices, "function")
         # Without a version a change of the weights behind the function would go unnoticed.
         identity: str | None = None
@@ -68,7 +68,7 @@ class FunctionEncoder(ForeignEncoder):
     def encode(
         self, texts: Iterable[str], *, language: str | None = None, **options: Any
     ) -> Float32[ndarray, "n d"]:
-        """See ``ForeignEncoder.encode``.
+        """Return one vector per text, see ``ForeignEncoder.encode``.
 
         ``language`` is given to a function with an argument of that name.
         """

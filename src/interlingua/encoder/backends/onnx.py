@@ -127,13 +127,13 @@ class OnnxEncoder(ForeignEncoder):
 
     @classmethod
     def load(cls, model: str, choices: Choices) -> OnnxEncoder:
-        """See ``ForeignEncoder.load``."""
+        """Load a directory with an ONNX graph and its tokenizer, see ``ForeignEncoder.load``."""
         return cls(model, choices)
 
     def poolings(
         self, texts: Sequence[str], *, prompt: str | None = None
     ) -> dict[str, Float32[ndarray, "n d"]]:
-        """The vectors of every pooling; none where the graph pools."""
+        """Return the vectors of every pooling; none if the graph pools."""
         if self._pooling is None:
             return {}
         own = self._pooling
@@ -179,7 +179,7 @@ class OnnxEncoder(ForeignEncoder):
     def _states(
         self, feed: dict[str, Any], mask: Bool[ndarray, "b t"]
     ) -> Float32[ndarray, "b *t d"]:
-        """What the graph gives for a batch: a vector of each text, or of each token.
+        """Run the graph on a batch; return a vector of each text, or of each token.
 
         Raises:
             TaskError: onnxruntime fails on it, or it gives something else.
@@ -260,7 +260,7 @@ def _session(graph: Path, device: str) -> tuple[Any, str]:
 
 
 def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, bool]:
-    """The output to read, and whether it is pooled already."""
+    """Return the name of the output to read, and whether it is pooled already."""
     ranks = {out.name: len(out.shape or ()) for out in session.get_outputs()}
     tokens = [
         *(name for name in _TOKENS if ranks.get(name) == 3),
@@ -295,7 +295,7 @@ def _limit(folder: Path) -> int:
 
 
 def _digest(graph: Path, vocabulary: Vocabulary) -> str:
-    """The digest of the graph, of the files of weights next to it, and of the vocabulary."""
+    """Return the digest of the graph, of the weight files next to it, and of the vocabulary."""
     # model.onnx, model.onnx.data, model.onnx_data: weights stand next to graphs above 2 GiB.
     files = sorted(path for path in graph.parent.iterdir() if path.name.startswith(graph.name))
     parts = [*(f"{path.name} {sha256_file(path)}" for path in files), vocabulary.digest()]

@@ -96,7 +96,7 @@ class SentenceTransformersEncoder(ForeignEncoder):
 
     @classmethod
     def load(cls, model: str, choices: Choices) -> SentenceTransformersEncoder:
-        """See ``ForeignEncoder.load``."""
+        """Load a model by sentence-transformers, see ``ForeignEncoder.load``."""
         return cls(model, choices)
 
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
@@ -150,7 +150,7 @@ def refuse_foreign_code(folder: Path) -> None:
 
 
 def _refuse_named_code(file: Path, folder: Path) -> None:
-    """Look at the settings of one module: a router names modules, a dense layer its activation."""
+    """Check the settings of one module: a router names modules, a dense layer its activation."""
     settings: Any = read_json(file, schema=Any)
     if not isinstance(settings, dict):
         return

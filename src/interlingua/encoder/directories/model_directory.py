@@ -64,7 +64,7 @@ RANGES_FILE = "int8_ranges.json"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EncodingSettings:
-    """How text becomes one vector, besides the weights and the vocabulary."""
+    """Settings that turn text into one vector, besides the weights and the vocabulary."""
 
     pooling: PoolingMode = "mean"
     """From token states to a sentence vector."""
@@ -89,7 +89,7 @@ class EncodingSettings:
     ``encoder/vector_format.py``."""
 
     def prompt_text(self, prompt: str | None) -> str:
-        """What to put in front of an input.
+        """Return the text to put before an input.
 
         Args:
             prompt: the name of a prompt, or a text that ends with no letter (``"query: "``); "" =
@@ -170,7 +170,7 @@ def write_directory(
 def write_tokenizer_config(
     folder: Path, max_tokens: int, special_tokens: dict[str, str], *, spells_special_tokens: bool
 ) -> None:
-    """Write what transformers wants to know besides ``tokenizer.json``.
+    """Write the file that transformers needs besides ``tokenizer.json``.
 
     See ``write_directory``.
     """
@@ -252,7 +252,7 @@ MODEL_ENTRIES = (
 
 
 def is_ours(folder: Path) -> bool:
-    """Return whether we wrote the model in a folder, so that another may take its place."""
+    """Return whether this library wrote the model in a folder, so that another may replace it."""
     try:
         versions = read_json(folder / "config_sentence_transformers.json").get("__version__")
     except (CheckpointError, AttributeError):
@@ -288,14 +288,14 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
 
 
 def read_backbone_config(folder: Path, raw: dict[str, Any]) -> BackboneConfig:
-    """The shape that a ``config.json`` names.
+    """Read the shape of a backbone from a ``config.json``.
 
     Args:
         folder: of the model.
-        raw: what the file holds.
+        raw: content of the file.
 
     Raises:
-        CheckpointError: a size is none, or they do not fit each other.
+        CheckpointError: a size is invalid, or sizes do not fit each other.
     """
     read_file(BackboneFile, raw, folder / "config.json")
     family = FAMILIES.get(family_of(raw) or "", FAMILIES["bert"])
@@ -308,7 +308,7 @@ def read_backbone_config(folder: Path, raw: dict[str, Any]) -> BackboneConfig:
 
 
 def read_model_settings(folder: Path, max_tokens: int) -> EncodingSettings:
-    """Pooling, prompts and limits of a model directory.
+    """Read pooling, prompts and limits of a model directory.
 
     Where it says nothing of pooling, that is the mean of all tokens.
 
@@ -341,7 +341,7 @@ def read_model_settings(folder: Path, max_tokens: int) -> EncodingSettings:
 
 
 def listed_modules(folder: Path, before: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Path and class of each module that ``modules.json`` lists, in order.
+    """Return the path and class of each module that ``modules.json`` lists, in order.
 
     The list is empty where there is no such file.
 
@@ -363,16 +363,16 @@ def listed_modules(folder: Path, before: Sequence[str] = ()) -> list[tuple[str, 
 
 
 def modules_after_pooling(folder: Path) -> list[tuple[str, str]]:
-    """Path and class of each Dense and Normalize module of a model directory, in order."""
+    """Return the path and class of each Dense and Normalize module, in order."""
     return [module for module in listed_modules(folder) if module[1] in AFTER_POOLING]
 
 
 def read_described_settings(folder: Path, *, include_special: bool) -> dict[str, Any]:
-    """Prompts, and how vectors are pooled, cut and kept, by their names in EncodingSettings.
+    """Read prompts, pooled tokens, cuts and int8 ranges, by their names in EncodingSettings.
 
     Args:
         folder: the model directory.
-        include_special: where no file says it.
+        include_special: value if no file specifies it.
 
     Raises:
         CheckpointError: a file is broken.
@@ -398,7 +398,7 @@ def read_described_settings(folder: Path, *, include_special: bool) -> dict[str,
 
 
 def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
-    """The only pooling of a Pooling module, which may list several to be joined."""
+    """Return the only pooling of a Pooling module, which may list several to be joined."""
     chosen = values.get("pooling_mode")
     modes = [chosen] if isinstance(chosen, str) else list(chosen or ())
     # The new key comes first; an old boolean of a kind that is unknown here is refused by its name.
@@ -416,7 +416,7 @@ def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
 def read_json(
     path: Path, missing: dict[str, Any] | None = None, *, schema: Any = AnyObject
 ) -> dict[str, Any]:
-    """Parse a JSON file of a model directory; ``missing`` is returned where there is none.
+    """Parse a JSON file of a model directory; return ``missing`` if there is none.
 
     Args:
         path: the file.

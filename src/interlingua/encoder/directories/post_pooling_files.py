@@ -59,7 +59,7 @@ def write_post_pooling(layers: PostPooling, folder: Path) -> None:
 
 
 def read_post_pooling(folder: Path, pooled_dim: int) -> PostPooling:
-    """Read what stands after pooling.
+    """Read the layers after pooling.
 
     A last Normalize is left out, since it is one of the encoder's settings.
 
@@ -89,7 +89,7 @@ def read_post_pooling(folder: Path, pooled_dim: int) -> PostPooling:
 
 
 def check_cut(truncate_dim: int | None, width: int, folder: Path) -> None:
-    """Refuse a model that says its vectors are cut to more elements than they have.
+    """Refuse a model that cuts its vectors to more elements than they have.
 
     Raises:
         CheckpointError: it does.

@@ -59,7 +59,7 @@ _MEASURED: dict[str, dict[str, float]] = {}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Choice:
-    """An executor, and why it was chosen."""
+    """An executor, and the reason for the choice."""
 
     executor: str
     reason: str
@@ -75,7 +75,7 @@ class Choice:
 
 
 class Trial(NamedTuple):
-    """A computation that all candidates do.
+    """A computation that all candidates run.
 
     Attributes:
         runs: one run by each candidate.
@@ -202,7 +202,7 @@ def known_rates(kernel: str, first_fact: str) -> dict[str, dict[str, float]]:
 
 
 def trial_rates(make_trial: Callable[[], Trial]) -> dict[str, float]:
-    """Measure each candidate on one thread: units of work per second in its best round.
+    """Measure each candidate on one thread, in units of work per second in its best round.
 
     The candidates take turns, so that other work on the machine slows all of them. Processor time
     counts, if the system measures it finely enough.
