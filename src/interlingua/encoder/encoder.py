@@ -258,7 +258,7 @@ class Encoder(nn.Module):
         return self.pool(hidden)[:, : self.dim]
 
     def pool(self, hidden: HiddenStates) -> Float[Tensor, "b d"]:
-        """Compute sentence vectors from token states, as in ``forward`` before the cut to ``dim``."""
+        """Compute sentence vectors from token states, as ``forward`` before its cut to ``dim``."""
         pooled = hidden.pool(self.pooling, include_special=self.settings.include_special)
         vectors: Tensor = self.post_pooling(pooled)
         return vectors

@@ -18,7 +18,7 @@ log = logging.getLogger("interlingua")
 def check_finite(
     vectors: Float32[ndarray, "n d"], name: Callable[[int], str], *, error: Error = DataError
 ) -> None:
-    """Look at all numbers.
+    """Check all numbers.
 
     Args:
         vectors: what an encoder gave.

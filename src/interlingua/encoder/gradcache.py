@@ -19,7 +19,7 @@ def in_parts(
     word_embeddings: Float[Tensor, "t d"],
     size: int,
 ) -> Tensor:
-    """Encode a batch part by part, and computes each part again when its gradient is needed.
+    """Encode a batch part by part, and recompute each part when its gradient is needed.
 
     Between the two only the parts' inputs and results are held, so that a contrastive loss over a
     batch of any size costs the activations of one part; the price is a second forward pass. The

@@ -58,7 +58,7 @@ class Dense(nn.Module):
 
     @classmethod
     def of(cls, weight: Float[np.ndarray, "e d"], bias: Float[np.ndarray, " e"]) -> Dense:
-        """The affine layer ``x -> weight x + bias``, in float32."""
+        """Create the affine layer ``x -> weight x + bias``, in float32."""
         layer = cls(weight.shape[1], weight.shape[0])
         layer.linear.weight.data = torch.from_numpy(np.array(weight, dtype=np.float32))
         layer.linear.bias.data = torch.from_numpy(np.array(bias, dtype=np.float32))
@@ -66,11 +66,11 @@ class Dense(nn.Module):
 
     @classmethod
     def identity(cls, width: int) -> Dense:
-        """The affine layer that changes nothing, to be trained."""
+        """Create the affine layer that changes nothing, to be trained."""
         return cls.of(np.eye(width), np.zeros(width))
 
     def forward(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b e"]:
-        """The layer's output, computed in float32 or wider also under autocast."""
+        """Compute the layer's output, in float32 or wider also under autocast."""
         with torch.autocast(vectors.device.type, enabled=False):
             transformed = self._transformed(vectors.to(self.linear.weight.dtype))
         activated: Tensor = _FUNCTIONS[self.activation](transformed)
@@ -97,7 +97,7 @@ class Normalize(nn.Module):
     """Scales every vector to length 1; the zero vector stays."""
 
     def forward(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
-        """The scaled vectors."""
+        """Scale the vectors to length 1."""
         return F.normalize(vectors, dim=-1)
 
 
@@ -136,7 +136,7 @@ class PostPooling(nn.Sequential):
         return [layer for layer in self if isinstance(layer, Dense)]
 
     def output_dim(self, pooled_dim: int) -> int:
-        """Width of the result for pooled vectors of ``pooled_dim`` numbers.
+        """Return the width of the result for pooled vectors of ``pooled_dim`` numbers.
 
         Raises:
             ConfigError: the first Dense layer takes another width.

@@ -317,7 +317,7 @@ class CompiledBackbone:
         )
 
     def _rotary(self, base: float | None) -> int | None:
-        """Return the address of each position's cosines and sines, or None without rotary positions.
+        """Return the address of all positions' cosines and sines; None if positions are not rotary.
 
         Layers with the same base share them. The cosines of a head precede its sines.
         """

@@ -39,7 +39,7 @@ SHARED = (
 
 
 class Stacked(NamedTuple):
-    """Parameters that have the same rows: ours, one after another, are theirs in turn."""
+    """Parameters with the same rows: ours, concatenated, are equal to theirs, concatenated."""
 
     ours: ParameterNames
     theirs: ParameterNames
@@ -47,11 +47,11 @@ class Stacked(NamedTuple):
     """Their second half comes first in ours."""
 
     def to_ours(self, tensors: list[Tensor]) -> list[Tensor]:
-        """Our parameters from theirs."""
+        """Convert their parameters to ours."""
         return self._split(self._joined(tensors), len(self.ours))
 
     def to_theirs(self, tensors: list[Tensor]) -> list[Tensor]:
-        """Their parameters from ours."""
+        """Convert our parameters to theirs."""
         return self._split(self._joined(tensors), len(self.theirs))
 
     def _joined(self, tensors: list[Tensor]) -> Tensor:
@@ -73,7 +73,7 @@ class Stacked(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Architecture:
-    """A family of encoders, as transformers writes it."""
+    """A family of encoders, with the names that transformers uses."""
 
     class_name: str
     """In ``architectures`` of config.json."""
@@ -115,11 +115,11 @@ class Architecture:
         return tuple(sorted(tops))
 
     def shape(self, raw: Mapping[str, Any]) -> BackboneConfig:
-        """What a ``config.json`` describes.
+        """Return the shape that a ``config.json`` describes.
 
         Raises:
             ConfigError: sizes do not fit each other.
-            TypeError: a size that must be there is not.
+            TypeError: a required size is missing.
         """
         # Later ones win: what the file says stands above defaults, and below what the family fixes.
         values = dict(self.defaults)
@@ -130,7 +130,7 @@ class Architecture:
         return BackboneConfig(**values)
 
     def described(self, config: BackboneConfig) -> dict[str, Any]:
-        """What ``config.json`` says of a shape."""
+        """Return the keys of ``config.json`` for a shape."""
         written = {key: getattr(config, name) for name, key in self._keys()}
         # transformers makes a table of types in any case; one row of zeros is as good as none.
         if self.has_types:
@@ -140,7 +140,7 @@ class Architecture:
         return written
 
     def stacks(self, names: Iterable[str]) -> Iterator[Stacked]:
-        """How parameters correspond, by their full names.
+        """Yield the correspondence of parameters, by their full names.
 
         Args:
             names: of ours, ``layers.3.query.weight`` and the like.
@@ -161,7 +161,7 @@ class Architecture:
                 yield Stacked(ours, theirs, stack.swaps_halves)
 
     def _keys(self) -> Iterator[tuple[str, str]]:
-        """Our name and theirs of the fields that the family has."""
+        """Yield our name and theirs of each field that the family has."""
         for name in SHARED:
             key = self.keys.get(name, name)
             if key:
