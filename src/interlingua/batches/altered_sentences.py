@@ -35,7 +35,7 @@ class HardRequest(NamedTuple):
     """Request for altered sentences: the kinds to make and their number."""
 
     kinds: tuple[str, ...]
-    """What to alter, see ``corpus.negatives.hard_negatives``."""
+    """The kinds of changes, see ``corpus.negatives.hard_negatives``."""
     most: int
     """Forms of a sentence, at most; where nothing can be altered there are none."""
 
@@ -48,7 +48,7 @@ class AlteredSentences:
     Args:
         vocabulary: of the tokens.
         language: of the sentences.
-        request: what to make.
+        request: the altered forms to make.
         max_tokens: longer forms are cut.
 
     Raises:

@@ -40,7 +40,7 @@ class QuestionBatch(NamedTuple):
 
     questions: TokenBatch
     passages: TokenBatch
-    """Passage i answers question i; behind these stand the hard negatives, if there are any."""
+    """Passage i answers question i; the hard negatives follow, if there are any."""
     step: int
     first_row: int = 0
     seed: int = 0
@@ -65,7 +65,7 @@ class PreparedBatch(NamedTuple):
     batch: Any
     """As its feed has it, or a dict of the feeds' batches."""
     inputs: Any
-    """What ``Objective.prepare`` returned."""
+    """The result of ``Objective.prepare``."""
 
 
 class Plan(Protocol):

@@ -32,16 +32,16 @@ class ParallelPlan:
 
     An epoch has as many slots as the store has rows. Language pair l owns m_l = round(M p_l) of the
     M slots, p_l from temperature sampling, so its exposure is exact; a keyed permutation puts the
-    slots in order. The n-th slot that l ever had reads its row number n mod rows_l under a
-    permutation of its own for each pass over its rows. So within a pass no row comes twice, and
-    within an epoch every language pair gets its share, whatever its size.
+    slots in order. The n-th slot that l ever had reads its row number n mod rows_l under a separate
+    permutation for each pass over its rows. So within a pass no row comes twice, and within an
+    epoch every language pair gets its share, whatever its size.
 
     Args:
         store: tokenized pairs.
         global_batch_size: pairs a step, over all ranks.
         seed: decides the order.
         temperature: language pairs are drawn with weight rows^(1/temperature); 1 is proportional.
-        caps: limits to what a language pair gets.
+        caps: limits of the rows of a language pair.
         max_tokens: longer sides are cut to this many tokens, closing special tokens kept.
         language_pairs: names of those to draw from, see ``named_pair``; default: all. Missing ones
             don't count.

@@ -34,16 +34,16 @@ class MaskedTokens(NamedTuple):
     batch: TokenBatch
     """The batch with the hidden tokens replaced."""
     labels: Int64[Tensor, " t"]
-    """What stood at the hidden positions; ``IGNORED`` elsewhere."""
+    """The tokens at the hidden positions; ``IGNORED`` elsewhere."""
 
 
 class LabeledTokens(NamedTuple):
     """The tokens that a loss predicts."""
 
     at: Int64[Tensor, " n"]
-    """Where they stand among all tokens."""
+    """Their positions among all tokens."""
     ids: Int64[Tensor, " n"]
-    """What they are."""
+    """Their ids."""
 
     @classmethod
     def of(cls, labels: Int64[Tensor, " t"]) -> LabeledTokens:
@@ -74,7 +74,7 @@ def mlm_mask(
 
     Args:
         batch: the packed sentences.
-        place: what the draws depend on.
+        place: position that the draws depend on.
         ratio: share of tokens to choose, in (0, 1].
         mask_id: the mask token.
         vocab_size: random ids are below it.
@@ -124,7 +124,7 @@ def one_token_mask(
 
     Args:
         batch: the packed sentences.
-        place: what the draws depend on.
+        place: position that the draws depend on.
         mask_id: the mask token.
         special_ids: tokens that are hidden only where a sentence has no others.
         where: hide in these sentences only; default: in all.
@@ -165,7 +165,7 @@ def random_context(
     Each is hidden with probability ``hidden``.
 
     Args:
-        place: what the draws depend on.
+        place: position that the draws depend on.
         rows: of the sentences in their batch.
         length: of these sentences.
         hidden: share of tokens that a token is not shown, each token another share.

@@ -36,7 +36,7 @@ class QuestionRows:
     negative_counts: Int64[np.ndarray, " n"]
     """How many of them each question has."""
     hard_negatives: int = 0
-    """How many a question gets in a batch; 0 where no question has any."""
+    """Number per question in a batch; 0 if no question has any."""
 
     def __len__(self) -> int:
         return len(self.positives)
@@ -60,9 +60,9 @@ class QuestionRows:
 class QuestionPlan(ShuffledPlan):
     """Batches of questions, shuffled anew in every pass, each without state.
 
-    A question's hard negatives are drawn anew in every pass, without repetition, by (seed, pass,
-    question) alone. One that has too few gets passages of other questions, so that every batch has
-    as many passages as the next.
+    A question's hard negatives are drawn anew in every pass, without repetition, as a function of
+    only (seed, pass, question). One that has too few gets passages of other questions, so that
+    every batch has as many passages as the next.
 
     Args:
         rows: the questions.

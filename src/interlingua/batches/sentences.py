@@ -93,7 +93,7 @@ def chained(*boundaries: Int[Tensor, " b+1"]) -> tuple[Int64[Tensor, " t"], Int[
 
 
 class Tails(NamedTuple):
-    """Where the tokens of packed sentences stand, but for the first few of each, as ``<s>``."""
+    """Positions of the tokens of packed sentences, without the first few of each (``<s>``)."""
 
     kept: Int64[Tensor, " t"]
     """Their index in the batch."""
@@ -185,14 +185,15 @@ class Meanings(NamedTuple):
     """Pairs of translations that have the same meaning.
 
     Pairs that share a sentence on either side have the same meaning, also through other pairs. With
-    "Hallo" = "Hello", "Salut" = "Hello" and "Salut" = "Hi", all three pairs say the same, and a
-    contrastive loss that takes "Hallo" and "Hi" for negatives of one another is wrong about them.
+    "Hallo" = "Hello", "Salut" = "Hello" and "Salut" = "Hi", all three pairs have the same meaning,
+    and a contrastive loss that takes "Hallo" and "Hi" for negatives of one another is wrong about
+    them.
     """
 
     keys: Int64[Tensor, "b 2"]
     """Of the sentences of each pair."""
     groups: Int64[Tensor, " b"]
-    """A number for what each pair says."""
+    """A number for the meaning of each pair."""
 
     @classmethod
     def of(cls, a: TokenBatch, b: TokenBatch) -> Meanings:

@@ -72,7 +72,7 @@ class TokenColumn:
 class ShuffledPlan:
     """The rows of each step out of an endless sequence of passes, each a permutation of its own.
 
-    A pure function of (seed, step), see ``feeds.Plan``; what a batch is made of is its subclasses'.
+    A pure function of (seed, step), see ``feeds.Plan``; subclasses define the content of a batch.
 
     Args:
         count: rows of a pass.

@@ -210,7 +210,7 @@ class TokenStore:
         """Open a store after checking the header's checksum and the sizes of its files.
 
         Raises:
-            DataError: there is no store, or it is damaged or cut short.
+            DataError: there is no store, or it is damaged or truncated.
         """
         header = read_header(Path(path))
         for name, expected in header["bytes"].items():

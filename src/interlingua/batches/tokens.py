@@ -146,7 +146,7 @@ class BatchPosition(NamedTuple):
 
 
 class ParallelBatch(NamedTuple):
-    """Pairs of translations: sequence i of ``a`` and sequence i of ``b`` say the same."""
+    """Pairs of translations: sequences i of ``a`` and ``b`` have the same meaning."""
 
     a: TokenBatch
     """The stored source side."""
@@ -155,7 +155,7 @@ class ParallelBatch(NamedTuple):
     step: int
     """The optimizer step it belongs to."""
     first_row: int = 0
-    """Where this slice begins in the step's global batch (0 unless sliced by rank)."""
+    """Start of this slice in the step's global batch (0 unless sliced by rank)."""
     seed: int = 0
     """The run's seed."""
 

@@ -32,7 +32,7 @@ class WrittenForms:
 
     Args:
         vocabulary: of the tokens.
-        request: what to write.
+        request: the forms to write.
         max_tokens: longer forms are cut.
 
     Raises:

@@ -17,7 +17,7 @@ from interlingua.storage.locate import best_of_run
 from interlingua.vocabulary.vocabulary import Vocabulary
 
 QUESTION_FOLDER = "question_encoder"
-"""Where a model directory keeps the question tower, if that is another than the passage tower."""
+"""Folder of the question tower in a model directory, if it is not the passage tower."""
 QUERY_PROMPT = "query"
 PASSAGE_PROMPT = "passage"
 """Names of the prompts that the towers put in front, where the model has prompts of these names."""
@@ -105,7 +105,7 @@ class DualEncoder:
     def save(self, folder: PathLike) -> None:
         """Write the passage tower as a model directory, and another question tower inside of it.
 
-        Tools that know one encoder alone read the passage tower.
+        Tools that support only one encoder read the passage tower.
 
         Args:
             folder: replaced whole if one of our models is in it.

@@ -53,8 +53,8 @@ CPU_BATCH_TOKENS = 4096
 """Beyond this a batch's activations fall out of the caches and a CPU slows down."""
 MIN_SHARE_TOKENS = 512
 SHARES = 4
-"""A batch for a thread has so many tokens at least, and there are so many for each, so that none
-waits for long. With fewer tokens all threads work at one batch."""
+"""A batch of one thread has at least ``MIN_SHARE_TOKENS`` tokens, and there are ``SHARES`` batches per
+thread, so that none waits for long. With fewer tokens all threads work at one batch."""
 Dtype = Literal["float32", "tf32", "bfloat16", "float16", "int8", "auto"]
 WEIGHT_DTYPES: Mapping[str, torch.dtype] = {
     "float32": torch.float32,
@@ -126,7 +126,7 @@ class EncodingModel(Protocol):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Device of the weights."""
         ...
 
     def is_special(self, input_ids: Int[Tensor, " t"]) -> Bool[Tensor, " t"]:
@@ -180,7 +180,7 @@ def encode_texts(
     Raises:
         ConfigError: ``texts`` is a single text, a table, a dictionary or a set, or an option is out
             of range.
-        DataError: an element of it is not a text, or ``out`` is given and a vector is not finite.
+        DataError: an element of it is not a text, or ``out`` is set and a vector is not finite.
     """
     checked = checked_texts(texts)
     _check_request(batch_size, batch_tokens, dtype, out)
@@ -234,7 +234,7 @@ def _check_request(
 
 
 def dtype_name(dtype: str | torch.dtype) -> Dtype:
-    """Return the name of a type to compute in, given by its name or as one of torch.
+    """Return the name of a type to compute in, from its name or torch's dtype.
 
     Raises:
         ConfigError: it is unknown; the nearest one is offered.
@@ -549,8 +549,8 @@ def token_budget_batches(
 ) -> Iterator[list[int]]:
     """Yield rows of a window, longest first, in batches of at most ``batch_tokens`` tokens.
 
-    Sorted, so that sentences of a batch have equal lengths or nearly so. A longer text is a batch
-    of its own.
+    Sorted, so that sentences of a batch have equal lengths or nearly so. A longer text is a
+    separate batch.
 
     Args:
         lengths: tokens of each text.

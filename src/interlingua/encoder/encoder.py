@@ -100,7 +100,7 @@ class Encoder(nn.Module):
     """Of the terms of a sum of methods, while its loss is computed; parts of
     ``gradcache_sentences`` share none."""
     compute_dtype: Dtype = "float32"
-    """What ``encode`` computes in by default; ``load`` sets it."""
+    """Default dtype of ``encode``; ``load`` sets it."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class Encoder(nn.Module):
 
     @property
     def dim(self) -> int:
-        """Width of the vectors; less than ``full_dim`` where the settings have them cut."""
+        """Width of the vectors; less than ``full_dim`` if the settings cut them."""
         return self.settings.truncate_dim or self.full_dim
 
     @property
@@ -149,7 +149,7 @@ class Encoder(nn.Module):
 
     @property
     def hidden_size(self) -> int:
-        """Width of the token states, and of the vectors where no layer after pooling changes it."""
+        """Width of the token states, and of the vectors unless a layer after pooling changes it."""
         return self.backbone.config.hidden_size
 
     def require_equal_widths(self) -> None:
@@ -179,7 +179,7 @@ class Encoder(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Device of the weights."""
         return self.backbone.word_embeddings.weight.device
 
     def tokens(
@@ -328,7 +328,7 @@ class Encoder(nn.Module):
         """Return one vector per text, in the order of the texts; of a single string, one vector.
 
         Memory is bounded by a window of texts. A text without a visible character gets the zero
-        vector, whatever the prompt.
+        vector, regardless of the prompt.
 
         Args:
             texts: one string, or any iterable of strings, such as a generator or a column of a
@@ -356,7 +356,7 @@ class Encoder(nn.Module):
                 of the first call that cuts any.
 
         Returns:
-            The vectors of shape (n, d), memory-mapped if ``out`` is given; (d,) of a single string.
+            The vectors of shape (n, d), memory-mapped if ``out`` is set; (d,) of a single string.
 
         Raises:
             ConfigError: an option can't be, or ``texts`` is a table, a dictionary or a set.
@@ -391,7 +391,7 @@ class Encoder(nn.Module):
         """Return the prompt of ``encode``, from either of its two arguments.
 
         Raises:
-            ConfigError: both are given, or the model has no prompt of that name.
+            ConfigError: both are set, or the model has no prompt of that name.
         """
         if prompt_name is None:
             return prompt
@@ -586,7 +586,7 @@ class Encoder(nn.Module):
         Args:
             path_or_id: a model directory, a training run (its best model is read), or
                 ``hf:owner/name``.
-            device: where the weights go: cpu, cuda, cuda:1; the CPU by default.
+            device: device of the weights: cpu, cuda, cuda:1; the CPU by default.
 
         Raises:
             CheckpointError: there is no such model, or it is damaged or of another kind.
@@ -622,7 +622,7 @@ class Encoder(nn.Module):
 
         Args:
             folder: replaced whole if one of our models is in it.
-            dtype: of the stored weights; default: as they are. int8 for token vectors alone.
+            dtype: of the stored weights; default: as they are. int8 only for token vectors.
             weights: False writes all but them, for a folder with graphs that hold them.
 
         Raises:
@@ -731,10 +731,10 @@ def load(
     Args:
         path_or_id: a model directory, a training run (its best model is read), ``hf:owner/name``,
             or the name of an installed model; by default ``mini``, the model of the extra ``mini``.
-        device: where the weights go: cpu, cuda, cuda:1; auto or None = the first GPU where there
+        device: device of the weights: cpu, cuda, cuda:1; auto or None = the first GPU where there
             is one, else the CPU.
-        dtype: what ``encode`` computes in by default, by its name or torch's: float32, tf32,
-            bfloat16, float16, int8, auto.
+        dtype: default dtype of ``encode``, by its name or torch's: float32, tf32, bfloat16,
+            float16, int8, auto.
         truncate_dim: number of elements to keep of each vector, the first ones; default: all.
 
     Raises:

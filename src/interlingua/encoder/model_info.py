@@ -18,9 +18,9 @@ class ModelInfo:
 
     Attributes:
         name: as results and tables call it.
-        digest: hex SHA-256 of weights and vocabulary; none where the weights are unknown (a
-            function, an endpoint).
-        library: what computes the embeddings.
+        digest: hex SHA-256 of weights and vocabulary; none if the weights are unknown (a function,
+            an endpoint).
+        library: the library that computes the embeddings.
         dim: width of the vectors, where known before the first text.
         pooling: cls, mean or max.
         pooling_from: ``model`` where the model states it, ``requested`` where the user chose it,

@@ -38,8 +38,8 @@ class Dense(nn.Module):
     """A linear layer and an activation: sentence-transformers' ``Dense``.
 
     Args:
-        in_features: width D of what it is given.
-        out_features: width E of what it gives.
+        in_features: width D of the input.
+        out_features: width E of the output.
         bias: whether a vector is added.
         activation: applied to each element of the result.
     """
@@ -121,7 +121,7 @@ class PostPooling(nn.Sequential):
 
     @property
     def described(self) -> tuple[str, ...]:
-        """Class and activation of each layer: what its weights do not say."""
+        """Class and activation of each layer, which its weights do not contain."""
         described = []
         for layer in self:
             name = type(layer).__name__

@@ -9,12 +9,12 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 Role = Literal["query", "passage"]
-"""What a text is in a search; some encoders embed the two differently."""
+"""The role of a text in a search; some encoders embed the two differently."""
 PROMPT_NAMES: Mapping[Role, Sequence[str]] = {
     "query": ("query",),
     "passage": ("passage", "document", "corpus"),
 }
-"""What models call their prompts for each."""
+"""Names of models' prompts for each role."""
 OWN_METHODS: Mapping[Role, str] = {"query": "encode_queries", "passage": "encode_passages"}
 
 

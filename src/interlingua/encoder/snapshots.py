@@ -12,7 +12,7 @@ from interlingua.encoder.modeling.backbone import Backbone
 class SnapshotCache:
     """The last snapshot of one backbone, which serves while weights and dtype stay the same.
 
-    It also keeps the dtype that "auto" stands for, until the weights change.
+    It also keeps the dtype that "auto" means, until the weights change.
 
     Changes in place are noticed by the weights' version counters. A change through ``.data`` does
     not raise the counter, so call ``clear`` after it. Copies and pickles of a cache are empty.

@@ -14,7 +14,7 @@ from interlingua.corpus.frames import arrow_values, is_arrow
 from interlingua.errors import ConfigError, DataError, with_article
 
 PAIRS = "pairs"
-"""What errors call an iterable of pairs."""
+"""Name of an iterable of pairs in errors."""
 VISIBLE = re.compile(
     # Not white space, a control character, a soft hyphen, or a space of no width or mark of order.
     r"[^\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
@@ -35,7 +35,7 @@ def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
 
     Args:
         texts: a list, a column of a table, an array of Arrow, a generator.
-        what: as errors call it.
+        what: name of it in errors.
 
     Raises:
         ConfigError: it is a single text, a table, a dictionary or a set, or can't be iterated over.
@@ -89,7 +89,7 @@ def check_text(text: Any, row: int, what: str = "texts") -> str:
     Args:
         text: anything.
         row: of the text, from 0.
-        what: as errors call it.
+        what: name of it in errors.
 
     Raises:
         DataError: it is not a text, or UTF-8 can't encode it.

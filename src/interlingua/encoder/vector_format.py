@@ -27,7 +27,7 @@ VectorPrecision = Literal["float32", "int8", "binary", "ubinary"]
 """binary is ubinary minus 128, as signed bytes; both hold one bit per dimension."""
 _STEPS = 255
 OFFSET = 128
-"""What signed bytes are below unsigned ones."""
+"""Difference of unsigned and signed bytes."""
 
 
 class Int8Ranges(NamedTuple):
@@ -163,7 +163,7 @@ class VectorFormat:
         width: elements that are kept, from the first.
         cuts: whether these are not all.
         normalize: whether what was cut is scaled to length 1.
-        precision: what the elements are kept in.
+        precision: type of the stored elements.
         ranges: for int8.
     """
 
@@ -188,7 +188,7 @@ class VectorFormat:
         Args:
             settings: of the model.
             width: of its pooled vectors.
-            dim: elements to keep; None = as the settings say.
+            dim: elements to keep; None = as in the settings.
             normalize: scale the vectors to length 1.
             precision: see ``quantize_vectors``.
 

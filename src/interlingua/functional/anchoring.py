@@ -44,8 +44,8 @@ def mean_gap(
     .. math:: \sum_l \frac{B_l}{B}
               \Bigl\lVert \frac1{B_l} \sum_{i \in l} (\hat s_i - \hat z_i) \Bigr\rVert^2
 
-    A maximum mean discrepancy with a linear kernel (Gretton et al. 2012). What all sentences of a
-    language have in common lies in this mean, and no contrast among one language's candidates sees
+    A maximum mean discrepancy with a linear kernel (Gretton et al. 2012). This mean contains what
+    all sentences of a language have in common, and no contrast among one language's candidates sees
     it. With a single sentence of each language it is ``squared_distance``.
 
     Args:
@@ -130,7 +130,7 @@ def soft_labels(
         teacher: cosines of its target with the bank; no gradient flows into them.
         temperature: tau > 0, of both, in cosine units.
         excluded: vectors of the bank that do not count: those of the target's own sentence, which
-            stands first already.
+            is first already.
 
     Returns:
         Nats, a mean over B.

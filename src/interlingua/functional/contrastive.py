@@ -371,7 +371,7 @@ def _chunked_softmax(
         x: anchors, in float32 or wider, divided by the temperature.
         y: candidates; row i belongs to row i of ``x``.
         excluded: as in ``bidirectional_contrastive``.
-        reduction: what is taken from the logits of the positives.
+        reduction: amount subtracted from the logits of the positives.
         both: add the softmax over each column, in which each y has to find its own x.
     """
     with torch.autocast(x.device.type, enabled=False):
@@ -440,7 +440,7 @@ def means_of_chunks(
 
     Args:
         losses: by name, each a mean over the rows of the slice.
-        rows: how many there are.
+        rows: number of rows.
         columns: logits of a row.
     """
     sums: dict[str, Tensor] = {}

@@ -21,7 +21,7 @@ from interlingua.runtime.devices import on_device
 from interlingua.runtime.fusion import one_pass, switch
 
 TILE_ELEMENTS = {"cpu": 2**20, "cuda": 2**27}
-"""Logits alive at a time: what a CPU keeps in its cache, or half a gigabyte on a GPU."""
+"""Logits alive at a time: the size of a CPU's cache, or half a gigabyte on a GPU."""
 SMALLEST_TILE = 1024
 """Words that a tile has at least, however many tokens there are."""
 _KEPT_BYTES = 2**29
@@ -89,7 +89,7 @@ def group_means(
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    """See ``linear_cross_entropy``."""
+    """Autograd function of ``linear_cross_entropy``."""
 
     @staticmethod
     def forward(

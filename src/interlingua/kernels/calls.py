@@ -32,7 +32,8 @@ _FUNCTIONS = {
     "observe": "..afifff",
     "slopes_of": "..afiffaf",
 }
-"""What each argument of a function points to: activations, float32, int64; a dot = not a tensor."""
+"""Type that each argument of a function points to: activations, float32, int64; a dot = not a
+tensor."""
 _SIZES = {
     "residual_norm": "..nnw.ww.nnr",
     "residual_norm_back": "..nnr.wnnwww",
@@ -41,17 +42,16 @@ _SIZES = {
     "observe": "..nwrrrr",
     "slopes_of": "..nwrrrnw",
 }
-"""How many numbers of each tensor a function reads or writes: one a row, one a column (width), or
-rows x columns.
+"""Elements of each tensor that a function uses: one per row, one per column (width), or all.
 
-The two numbers stand before the first tensor. Those of ``attention`` are in its own struct, see
-``encoder/executors/fused.py``.
+The two numbers are the arguments before the first tensor. Those of ``attention`` are in its own
+struct, see ``encoder/executors/fused.py``.
 """
 _MEASURED = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2")
 """Variants that were seen to be no slower than torch; without a trial another one is used only
 where ``INTERLINGUA_KERNELS`` names it."""
 MIN_ELEMENTS = 1 << 17
-"""Fewer activations than this are not worth a thread of their own."""
+"""Minimum number of activations per thread."""
 
 
 class ChosenKernel:

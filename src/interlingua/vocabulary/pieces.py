@@ -38,7 +38,7 @@ class Merge(NamedTuple):
 
     @property
     def run(self) -> TokenRun:
-        """What they become."""
+        """The run that they are joined to."""
         return self.left + self.right
 
 

@@ -47,7 +47,7 @@ class SentencePieceTokenizer:
         self._normalizes = bool(read_model(model_file).character_map)
         self._nfkc = normalizers.NFKC()
         self._compared: set[str] = set()
-        """Characters of which both libraries make the same."""
+        """Characters for which both libraries give the same ids."""
 
     def covers(self, texts: Sequence[str]) -> bool:
         """Return whether all characters of the texts are known to give equal ids."""

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("interlingua")
 CHUNK_TEXTS = 4096
-"""Texts given to the tokenizer at once: enough for all its threads, few enough to keep memory
-flat."""
+"""Number of texts passed to the tokenizer at once: enough for all its threads, few enough to keep
+memory flat."""
 _CHARACTERS_PER_TOKEN = 16
-"""Where tokens are limited, so many characters for each are tokenized first; all of the text if
+"""Number of characters per token that are tokenized first if tokens are limited; all of the text if
 they are too few."""
 SHORT_TEXT = 4000
 """Characters up to which a single text is tokenized by the calling thread, which keeps Python's
@@ -60,7 +60,8 @@ class Vocabulary:
             token.
         pre_tokenizer: word segmentation that comes first, see ``corpus.segments.segmentation``.
         sentencepiece: the SentencePiece model it was converted from, kept next to it.
-        text_forms: what is undone in a text before all else, see ``corpus.forms.text_forms``.
+        text_forms: forms that are undone in a text before all else, see
+            ``corpus.forms.text_forms``.
 
     Raises:
         DataError: the JSON is not a tokenizer, or a named token is not in it.
@@ -214,7 +215,7 @@ class Vocabulary:
 
     @property
     def unk_id(self) -> int:
-        """Id that stands for what the vocabulary can't spell."""
+        """Id of text that the vocabulary can't spell."""
         return self._special_id("unk_token")
 
     @property
@@ -232,7 +233,7 @@ class Vocabulary:
 
     @functools.cached_property
     def special_ids(self) -> tuple[int, ...]:
-        """Ids that stand for no text, sorted.
+        """Ids that represent no text, sorted.
 
         They are padding, unknown, mask, start and end, and language tags.
         """
@@ -363,8 +364,8 @@ class Vocabulary:
     def for_other_libraries(self) -> Vocabulary:
         """Return the vocabulary with its forms of texts undone in ``tokenizer.json`` too.
 
-        That is as far as such a file can: presentation forms and capitals are undone by this
-        library alone. The ids stay what they were.
+        That is as far as such a file can: presentation forms and capitals are undone only by this
+        library. The ids stay what they were.
         """
         steps = normalizers_of(self.text_forms)
         if not steps:
@@ -383,7 +384,7 @@ class Vocabulary:
 
         Args:
             text: as it is written.
-            language: its code; needed where the vocabulary pre-tokenizes by language.
+            language: its code; needed if the vocabulary pre-tokenizes by language.
         """
         (read,) = self._segmented(undo_forms([text], self.text_forms), language)
         return read
@@ -486,7 +487,7 @@ class Vocabulary:
 def _checked(tokenizer_json: str) -> dict[str, Any]:
     """Return the definition, unless it would harm the library.
 
-    It is empty if it has another form, which the library says better.
+    It is empty if it has another form, for which the library has the better error message.
     """
     try:
         definition = parse_json(tokenizer_json)

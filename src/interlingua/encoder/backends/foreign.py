@@ -30,7 +30,7 @@ from interlingua.storage.arrays import normalize_rows
 from interlingua.storage.files import PathLike
 
 ENCODER_PORTION_TEXTS = 4096
-"""Texts given to an encoder at once."""
+"""Number of texts passed to an encoder at once."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,11 +70,11 @@ class ForeignEncoder(abc.ABC):
         takes: the ones of pooling, dtype and device that it supports.
         Options: the dataclass of its own options.
         has_files: whether a model is a folder of files; otherwise it is a name.
-        portion_texts: texts given to it at once; what a run that is stopped may lose.
+        portion_texts: texts given to it at once; an interrupted run may lose these.
         counts_tokens: whether it knows which texts it cuts.
         has_warned_of_zeros: whether it has given a vector of zeros.
-        dim: width of the vectors; 0 where only the first text tells.
-        info: what results say of it.
+        dim: width of the vectors; 0 if it is unknown before the first text.
+        info: its description in results.
     """
 
     takes: ClassVar[Collection[str]] = ()
@@ -200,7 +200,7 @@ def check_vectors(vectors: Float32[ndarray, "n d"], texts: Sequence[str], dim: i
     """Refuse vectors that can't be scored.
 
     Args:
-        vectors: what an encoder gave.
+        vectors: the output of an encoder.
         texts: for these.
         dim: the width they must have; 0 for any.
 

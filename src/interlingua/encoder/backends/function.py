@@ -23,8 +23,8 @@ class FunctionOptions(CheckedSettings):
     """Options of the backend ``function``."""
 
     version: str = ""
-    """Your name for the weights behind the function; given, vectors are kept under it (--cache,
-    stopped runs)."""
+    """Your name for the weights behind the function; if set, vectors are kept under it (--cache,
+    interrupted runs)."""
 
 
 class FunctionEncoder(ForeignEncoder):

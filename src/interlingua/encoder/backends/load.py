@@ -43,7 +43,7 @@ def load_encoder(
         model: a model directory, a training run (its best model) or ``hf:owner/name``; for the
             backend ``function`` ``module:function``, for ``openai`` the model's name there, for
             ``vectors`` a folder of them.
-        backend: what computes the embeddings, a name of ``registry.BACKENDS`` or
+        backend: the backend that computes the embeddings: a name of ``registry.BACKENDS`` or
             ``package.module:Class``.
         name: as results call it; the directory's name by default.
         pooling: instead of the model's own; with ``interlingua`` and ``onnx``.

@@ -28,7 +28,7 @@ MAPPED_FILE = "mapped_encoder.json"
 
 
 ONLY_READ = ("interlingua", "sentence-transformers", "onnx", "vectors")
-"""Backends that read files alone, whatever model a stranger's folder names."""
+"""Backends that only read files, for any model that a stranger's folder names."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -40,7 +40,7 @@ from interlingua.vocabulary.vocabulary import Vocabulary
 
 GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx")
 POOLED = ("sentence_embedding", "sentence_embeddings")
-"""What graphs that pool by themselves call their output."""
+"""Names of the output of graphs that pool by themselves."""
 _TOKENS = ("last_hidden_state", "token_embeddings", "hidden_states")
 DEFAULT_MAX_TOKENS = 512
 _INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
@@ -58,9 +58,9 @@ class OnnxOptions(CheckedSettings):
 class OnnxEncoder(ForeignEncoder):
     """A directory with ``tokenizer.json`` and an ONNX graph of a transformer.
 
-    The graph gives token states, pooled here as ``1_Pooling`` says, or by the mean of all tokens
-    where there is no such file; or it gives an output called ``sentence_embedding``, or only one of
-    a vector per text, taken as it is.
+    The graph gives token states, pooled here as ``1_Pooling`` says, or by the mean of all tokens if
+    there is no such file; or it gives an output called ``sentence_embedding``, or only one of a
+    vector per text, taken as it is.
 
     Args:
         model: a directory or ``hf:owner/name``.
@@ -69,8 +69,7 @@ class OnnxEncoder(ForeignEncoder):
     Raises:
         MissingExtraError: onnxruntime is not installed.
         CheckpointError: there is no graph, or onnxruntime can't run it.
-        ConfigError: ``pooling`` is given but the graph pools by itself, or the device can't be
-            used.
+        ConfigError: ``pooling`` is set but the graph pools by itself, or the device can't be used.
     """
 
     takes = ("pooling", "device")

@@ -45,7 +45,7 @@ class OpenAIOptions(CheckedSettings):
     """Options of the backend ``openai``."""
 
     base_url: str = field(default="", metadata=_NO_VECTOR)
-    """What stands before /embeddings; default: $OPENAI_BASE_URL, or OpenAI's own."""
+    """The URL before /embeddings; default: $OPENAI_BASE_URL, or OpenAI's own."""
     dimensions: Annotated[int, AtLeast(0)] = 0
     """Width to ask for; 0 = the model's own."""
     encoding: Literal["base64", "float"] = field(default="base64", metadata=_NO_VECTOR)
@@ -59,8 +59,8 @@ class OpenAIOptions(CheckedSettings):
     timeout_seconds: Annotated[float, AtLeast(0.001)] = field(default=60.0, metadata=_NO_VECTOR)
     """Longest wait for an answer."""
     retries: Annotated[int, AtLeast(0)] = field(default=5, metadata=_NO_VECTOR)
-    """Further tries after a failure that may pass, with pauses of 1, 2, 4, ... seconds or as the
-    endpoint says."""
+    """Further tries after a temporary failure, with pauses of 1, 2, 4, ... seconds or as the
+    endpoint requests."""
 
 
 class OpenAIEncoder(ForeignEncoder):

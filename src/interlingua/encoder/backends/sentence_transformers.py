@@ -17,9 +17,10 @@ from interlingua.vocabulary.model_files import Modules
 
 FILES = ("*.json", "*.model", "*.txt", "*.safetensors", "*.bin")
 OLDEST = (5, 4)
-"""The first version with what is called here; the bound in pyproject.toml is the same."""
+"""The first version with the functions that are called here; the bound in pyproject.toml is the
+same."""
 ACTIVATION = re.compile(r"torch\.nn(\.modules\.\w+)?\.[A-Z]\w*")
-"""What a Dense module may name for its activation."""
+"""Names that a Dense module may have for its activation."""
 
 
 class SentenceTransformersEncoder(ForeignEncoder):

@@ -26,9 +26,9 @@ PRECOMPUTED = "precomputed vectors"
 class VectorsEncoder(ForeignEncoder):
     """A folder of ``NAME.npy`` files, (n, d), each next to a ``NAME.txt`` with its texts.
 
-    The text of row i stands in line i. An array of a ``.npz`` file has the array's name, or that of
-    the file where it holds one. Texts are compared without regard to the white space around and
-    between words. If a text occurs twice, its first vector is taken.
+    The text of row i is in line i. An array of a ``.npz`` file has the array's name, or that of the
+    file where it holds one. Texts are compared without regard to the white space around and between
+    words. If a text occurs twice, its first vector is taken.
 
     Args:
         folder: with the files.

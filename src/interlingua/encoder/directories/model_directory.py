@@ -52,7 +52,7 @@ from interlingua.vocabulary.model_files import (
 )
 
 MODEL_TYPES = tuple([name for name, family in FAMILIES.items() if "model_type" not in family.fixed])
-"""What ``config.json`` may say; JinaBERT's families have BERT's, see ``family_of``."""
+"""Possible values in ``config.json``; JinaBERT's families have BERT's, see ``family_of``."""
 # Older versions of sentence-transformers write the pooling as one boolean for each kind.
 OLD_POOLING_KEYS: dict[str, PoolingMode] = {
     "pooling_mode_cls_token": "cls",
@@ -78,12 +78,12 @@ class EncodingSettings:
     prompts: dict[str, str] = field(default_factory=dict)
     """Named texts to put in front of an input, e.g. ``{"query": "query: "}``."""
     default_prompt: str | None = None
-    """Name of the prompt used where none is given."""
+    """Name of the default prompt."""
     matryoshka_dims: tuple[int, ...] = ()
     """Widths that the embeddings were trained to be cut to; none = as a whole only."""
     truncate_dim: int | None = None
-    """Vectors are cut to so many elements, before they are scaled to length 1; None = they stay
-    whole."""
+    """Number of elements to which vectors are cut, before they are scaled to length 1; None = they
+    are not cut."""
     int8_ranges: dict[int, Int8Ranges] = field(default_factory=dict)
     """Of vectors of length 1, by their width: what the steps of int8 vectors are, see
     ``encoder/vector_format.py``."""
@@ -310,7 +310,7 @@ def read_backbone_config(folder: Path, raw: dict[str, Any]) -> BackboneConfig:
 def read_model_settings(folder: Path, max_tokens: int) -> EncodingSettings:
     """Read pooling, prompts and limits of a model directory.
 
-    Where it says nothing of pooling, that is the mean of all tokens.
+    By default pooling is the mean of all tokens.
 
     Args:
         folder: the model directory.
@@ -343,7 +343,7 @@ def read_model_settings(folder: Path, max_tokens: int) -> EncodingSettings:
 def listed_modules(folder: Path, before: Sequence[str] = ()) -> list[tuple[str, str]]:
     """Return the path and class of each module that ``modules.json`` lists, in order.
 
-    The list is empty where there is no such file.
+    The list is empty if there is no such file.
 
     Args:
         folder: of the model.

@@ -32,8 +32,8 @@ from interlingua.vocabulary.model_files import AnyModelFile, BackboneFile, Modul
 
 MODULE = "StaticEmbedding"
 TABLES = ("embedding.weight", "embeddings")
-"""What a table is called by sentence-transformers and by Model2Vec; the first reads the second's
-name too."""
+"""Names of a table in sentence-transformers and in Model2Vec; the first reads the second's name
+too."""
 MODEL_TYPE = "model2vec"
 LARGEST = 127
 """Of a signed byte, on both sides of zero."""

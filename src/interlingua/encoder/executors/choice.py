@@ -229,7 +229,7 @@ def trial_rates(make_trial: Callable[[], Trial]) -> dict[str, float]:
 
 
 def _machine(kernel: str) -> str:
-    """Return what every rate depends on: the machine, the kernel and the versions."""
+    """Return the facts that every rate depends on: the machine, the kernel and the versions."""
     variant = kernels.variant(kernel) or "no kernel"
     # Rates of an older source of the same version would be wrong now.
     code = f"{kernels.source_digest(Path(kernels.__file__).with_name(f'{kernel}.c')):08x}"

@@ -41,7 +41,7 @@ _PAIRS = 5
 """Float32 weights as sums of two bfloats, which tiles multiply; as in kernels/tile_products.h."""
 TILE_HEAD_WIDTH = 32
 TILE_WIDTH = 64
-"""What widths of heads and of rows have to be multiples of for products by tiles."""
+"""Divisor of the widths of heads and rows that products by tiles require."""
 UNSIGNED = 128
 """Added to weights in bytes: the instruction multiplies unsigned by signed ones."""
 MAX_ROTARY_POSITIONS = 1 << 17
@@ -90,7 +90,7 @@ class WeightLayout(NamedTuple):
     """How a variant of the kernel takes its weights.
 
     Attributes:
-        panel: outputs that stand together.
+        panel: outputs that are stored together.
         bfloats: whether it multiplies bfloats; without, activations are float32, and weights
             become that on their way.
         tiles: whether it multiplies by tiles (AMX), bfloats and bytes, and float32 as pairs of
@@ -126,7 +126,7 @@ class WeightLayout(NamedTuple):
 
 
 NO_LAYOUT = WeightLayout(panel=FUSED_LANES, bfloats=False)
-"""Where there is no kernel that could use it."""
+"""Layout if no kernel is available."""
 
 
 def layout_of(kernel: ctypes.CDLL | None) -> WeightLayout:
@@ -161,13 +161,13 @@ class CompiledBackbone:
     It must be rebuilt when the weights change.
 
     Products are made in the dtype; residual sums, LayerNorm and softmax are float32 in any case,
-    and so are the states. What a sentence becomes does not depend on the others of its batch, not
-    in the last bit. With int8 the last layers stay bfloat16, see ``quantize.layer_dtypes``, and so
-    does attention. Where the variant of the kernel has no products of bfloats, weights are
+    and so are the states. The vector of a sentence does not depend on the others of its batch, not
+    even in the last bit. With int8 the last layers stay bfloat16, see ``quantize.layer_dtypes``,
+    and so does attention. Where the variant of the kernel has no products of bfloats, weights are
     bfloats in memory, and float32 in the products, as activations are.
 
     Args:
-        backbone: where the weights come from; not changed.
+        backbone: source of the weights; not changed.
         dtype: float32, bfloat16 or int8.
     """
 

@@ -22,7 +22,7 @@ class EagerSteps:
 
     Args:
         layer: the weights.
-        layout: where the sentences are.
+        layout: positions of the sentences.
     """
 
     def __init__(self, layer: LayerWeights, layout: Layout) -> None:

@@ -338,7 +338,7 @@ def _check_attention(
 ) -> None:
     """Refuse sentences by which the kernel would read beyond the tensor.
 
-    The kernel goes by the places of the sentences and the width alone, and checks no end.
+    The kernel uses only the positions of the sentences and the width, and checks no end.
     """
     width = qkv.shape[1] // 3
     if heads < 1 or qkv.shape[1] != len(bias) or width % (heads * FUSED_LANES):

@@ -34,8 +34,8 @@ _Linear = Callable[..., Callable[..., Tensor]]
 TYPICAL_TOKENS = 2048
 LEAST_STEP = 8
 STEPS_OF_OCTAVE = 16
-"""Between a power of two and the next one there are so many sizes of a batch, at least
-``LEAST_STEP`` tokens apart."""
+"""Number of batch sizes between a power of two and the next one, at least ``LEAST_STEP`` tokens
+apart."""
 
 
 class FrozenBackbone:
@@ -45,7 +45,7 @@ class FrozenBackbone:
     bytes is float32.
 
     Args:
-        backbone: where the weights come from; not changed.
+        backbone: source of the weights; not changed.
         dtype: to compute in.
     """
 
@@ -221,7 +221,7 @@ def _cast(tensor: Tensor | None, dtype: torch.dtype) -> Tensor | None:
 class _PackedLinear:
     """x W' + b, then an activation or a sum.
 
-    One call of oneDNN where it exists, plain torch elsewhere.
+    It is one call of oneDNN if available, otherwise plain torch.
     """
 
     def __init__(
@@ -290,8 +290,8 @@ NEEDED_SUPPORT = {
     torch.bfloat16: "_is_mkldnn_bf16_supported",
     torch.float16: "_is_mkldnn_fp16_supported",
 }
-"""oneDNN refuses to reorder matrices of a dtype that the processor has no instructions for, e.g.
-with AVX2 alone."""
+"""oneDNN refuses to reorder matrices of a dtype that the processor has no instructions for, for
+example with only AVX2."""
 
 
 def _onednn(dtype: torch.dtype) -> Any:

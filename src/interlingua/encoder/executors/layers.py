@@ -38,10 +38,10 @@ PROBE_LENGTHS = (48, 32, 24, 24, 16, 16, 12, 12, 8, 8, 6, 6, 4, 4, 3, 3)
 """Tokens of the sentences that a dtype's closeness is measured on."""
 MEAN_COSINE = 0.9999
 LOWEST_COSINE = 0.999
-"""Of vectors with those in float32: what ``benchmarks/README.md`` documents, and what "auto" asks
-for."""
+"""Of vectors with those in float32: documented in ``benchmarks/README.md``, and required by
+"auto"."""
 AUTOMATIC = (torch.float32, torch.bfloat16, torch.int8)
-"""What "auto" chooses from on the CPU."""
+"""Dtypes from which "auto" chooses on the CPU."""
 Frozen = FrozenBackbone | CompiledBackbone
 
 
@@ -68,7 +68,7 @@ def freeze(backbone: Backbone, dtype: torch.dtype) -> Frozen:
     """Return the fastest snapshot on this machine for this shape and dtype.
 
     Args:
-        backbone: where the weights come from; not changed.
+        backbone: source of the weights; not changed.
         dtype: to compute in.
     """
     return LAYER_EXECUTORS[choose_layer_executor(backbone, dtype).executor](backbone, dtype)

@@ -23,7 +23,7 @@ _LARGEST = 127
 LARGEST_INT16 = 2047
 """Of activations that int16 weights are multiplied by; as in kernels/whole_rows.h."""
 PRECISE_LAYERS = 3
-"""One in so many layers, the last ones, is computed without bytes."""
+"""One in this number of layers, the last ones, is computed without bytes."""
 
 
 def layer_dtypes(dtype: torch.dtype, between: torch.dtype, layers: int) -> list[torch.dtype]:

@@ -85,7 +85,7 @@ def fastest_way(
 
     Args:
         precision: that of the run.
-        executor: that of the run; the compiled passes are for CPUs alone.
+        executor: that of the run; the compiled passes are only for CPUs.
         device: cpu or cuda.
     """
     if device == "cpu":

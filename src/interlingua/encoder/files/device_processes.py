@@ -31,7 +31,7 @@ class OnDevices:
 
     Args:
         pool: of these processes.
-        count: how many there are.
+        count: number of processes.
     """
 
     def __init__(self, pool: ProcessPoolExecutor, count: int) -> None:
@@ -74,7 +74,7 @@ def on_devices(count: int, device: str | None) -> Iterator[OnDevices]:
 
     Args:
         count: number of processes; each has its own GPU, if there are any.
-        device: ``cpu``, ``cuda``, or None: GPUs where there are any.
+        device: ``cpu``, ``cuda``, or None: GPUs if there are any.
 
     Raises:
         ConfigError: there are fewer GPUs, or the device is a single one.

@@ -452,7 +452,7 @@ class _Record:
 
     Args:
         folder: of vectors.
-        model: what tells the model.
+        model: identifier of the model.
 
     Raises:
         ConfigError: the folder holds vectors of another model.

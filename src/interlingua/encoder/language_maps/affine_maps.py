@@ -183,7 +183,7 @@ def fit_language_map(
 
     *Symbols*: X the vectors, Z the one-hot language, mu the mean. Differs from the paper: every
     language has the same weight; the mean is then taken away too, which no linear classifier can
-    notice, but cosines do; with a ``rank`` below L - 1 P projects onto so many directions of
+    notice, but cosines do; with a ``rank`` below L - 1 P projects onto ``rank`` directions of
     largest singular value.
 
     Args:

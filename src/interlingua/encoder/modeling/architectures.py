@@ -80,15 +80,15 @@ class Architecture:
     embeddings: Mapping[str, str]
     """Modules outside of the layers: our name -> theirs."""
     layer_prefix: str
-    """What stands before the number of a layer."""
+    """Prefix before the number of a layer."""
     layer: tuple[Stacked, ...]
     """Modules of a layer."""
     keys: Mapping[str, str] = field(default_factory=dict)
-    """Our field -> their key in config.json, where it is another; "" where they have none."""
+    """Our field -> their key in config.json, where it is another; "" if they have none."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Fields of ours that have one value in all models of the family."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of ours that have this value where config.json does not say."""
+    """Default values of our fields that are missing in config.json."""
     has_pooler: bool = False
     """Whether transformers adds a pooling layer of its own to the encoder, unless it is kept from
     it."""
@@ -110,7 +110,7 @@ class Architecture:
 
     @property
     def roots(self) -> ParameterNames:
-        """What the names of all parameters of the encoder itself begin with."""
+        """Prefixes of the names of all parameters of the encoder itself."""
         tops = {f"{name.split('.')[0]}." for name in (*self.embeddings.values(), self.layer_prefix)}
         return tuple(sorted(tops))
 

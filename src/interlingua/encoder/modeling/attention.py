@@ -73,7 +73,7 @@ class Layout:
         Args:
             cu_seqlens: sentence boundaries; on the host, so that nothing waits for the device.
             flash: for FlashAttention, or for groups of equal length.
-            device: where the tokens are; default: where the boundaries are.
+            device: device of the tokens; default: device of the boundaries.
         """
         if device is None:
             device = cu_seqlens.device

@@ -101,7 +101,7 @@ def softmax_by_sentence(
     Args:
         scores: of packed tokens.
         sentence: to which each token belongs.
-        sentences: how many there are.
+        sentences: number of sentences.
     """
     rows = sentence[:, None].expand_as(scores)
     shape = (sentences, scores.shape[1])

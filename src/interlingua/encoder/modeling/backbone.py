@@ -186,7 +186,7 @@ class BackboneConfig(CheckedSettings):
 
     @property
     def weight_bytes(self) -> int:
-        """What its matrices take in float32."""
+        """Bytes of its matrices in float32."""
         width = self.hidden_size
         rows = self.vocab_size + self.type_vocab_size
         if self.positions == "learned":
@@ -211,7 +211,7 @@ class BackboneConfig(CheckedSettings):
 
     @property
     def layer_specs(self) -> list[LayerSpec]:
-        """What each of its layers computes."""
+        """Specification of each of its layers."""
         return [self.layer_spec(number) for number in range(self.num_hidden_layers)]
 
     def layer_spec(self, number: int = 0) -> LayerSpec:
@@ -291,7 +291,7 @@ class Backbone(nn.Module):
             word_embeddings: looked-up rows to use instead of the table's (gradients with respect to
                 inputs).
             positions: place of each token, from 0, where it is not that in its sequence.
-            num_layers: stop after so many layers, before the last norm; default: all.
+            num_layers: stop after this number of layers, before the last norm; default: all.
         """
         device = self.word_embeddings.weight.device
         layout = layout_for(self.layers, cu_seqlens, device)

@@ -27,17 +27,17 @@ from interlingua.vocabulary.model_files import (
 GLOBAL = "full_attention"
 _LOCAL = "sliding_attention"
 EVERY_GLOBAL = 3
-"""ModernBERT's layers 0, 3, 6 ... see the whole sentence where its config does not say."""
+"""ModernBERT's layers 0, 3, 6 ... see the whole sentence by default."""
 GLOBAL_BASE = 160_000.0
 LOCAL_BASE = 10_000.0
 LOCAL_ATTENTION = 128
 """ModernBERT's own values, which its configs may leave out."""
 NOMIC_BASE = 1_000.0
 ELECTRA_EMBEDDING_SIZE = 128
-"""Where its config does not say."""
+"""Default if the config has none."""
 JINA_CODE = "jinaai/jina-bert-implementation"
 JINA_QK_NORM_CODE = "jinaai/jina-bert-v2-qk-post-norm"
-"""Where the hub keeps the code of its JinaBERT models, which is not run here."""
+"""Hub repositories with the code of the JinaBERT models, which is not run here."""
 GATED_ACTIVATIONS = {"gelu": "geglu", "relu": "reglu"}
 """Activation -> JinaBERT's ``feed_forward_type``."""
 INVISIBLE_KEYS = (
@@ -400,7 +400,7 @@ FAMILIES: dict[str, Architecture] = {
 def family_of(raw: Mapping[str, Any]) -> str | None:
     """Return the key in ``FAMILIES`` of the model in a ``config.json``, or its model type.
 
-    JinaBERT's models have BERT's type. The name of their code determines which of its two forms
+    JinaBERT's models have BERT's type. The code that they name determines which of its two forms
     they have.
 
     Args:

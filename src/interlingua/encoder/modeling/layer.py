@@ -22,8 +22,8 @@ class Layer(LayerWeights):
     """A layer that transforms hidden states, by the fastest executor that can do it."""
 
     recomputes = False
-    """Keep for the backward pass what the layer was given, and compute its activations a second
-    time there."""
+    """Keep only the input of the layer for the backward pass, and recompute its activations
+    there."""
 
     def forward(self, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
         """Transform the hidden states of all sentences.

@@ -91,7 +91,7 @@ class LayerSpec:
     alibi: bool = False
     """Take from each score the distance of its two tokens, times a slope of the head (ALiBi)."""
     window: int | None = None
-    """A token sees so many neighbors on either side; None: its whole sentence."""
+    """Number of neighbors that a token sees on either side; None: its whole sentence."""
     dropout_rate: float = 0.0
     """Probability of zeroing an activation before each residual sum."""
     attention_dropout_rate: float = 0.0

@@ -73,7 +73,7 @@ def from_huggingface_names(
         the weights, and the config without token types if their only row is zero.
 
     Raises:
-        CheckpointError: a parameter is missing or has another shape than ``config.json`` says, or
+        CheckpointError: a parameter is missing or has another shape than in ``config.json``, or
             there are several models.
     """
     family = FAMILIES[config.model_type]
@@ -283,7 +283,7 @@ def _check_tensors(tensors: object) -> None:
 def _is_plain(tensor: Tensor) -> bool:
     """Return whether a tensor consists of plain numbers in memory.
 
-    It is not sparse, nested, quantized, or a shape alone (``meta``).
+    It is not sparse, nested, quantized, or only a shape (``meta``).
     """
     special = tensor.is_nested or tensor.is_quantized or tensor.device.type != "cpu"
     return tensor.layout == torch.strided and not special
