@@ -41,7 +41,7 @@ class HardRequest(NamedTuple):
 
 
 class AlteredSentences:
-    """Makes altered forms of sentences that are there as tokens.
+    """Source of altered forms of tokenized sentences.
 
     Each is a pure function of (seed, step, sentence).
 

@@ -65,8 +65,8 @@ def mlm_mask(
 ) -> MaskedTokens:
     """Mask tokens for masked language modeling, MEXMA (Janeiro et al. 2024) and its code.
 
-    Each token that is not special is chosen with probability ``ratio``; if the whole batch has none
-    chosen, all are drawn again. Of the chosen, 80 % become the mask, 10 % an id drawn uniformly,
+    Each token that is not special is chosen with probability ``ratio``; if none of the whole batch
+    is chosen, all are drawn again. Of the chosen, 80 % become the mask, 10 % an id drawn uniformly,
     10 % stay.
 
     Differs from the released code: the two sides of a pair are masked independently; there they
@@ -120,7 +120,7 @@ def one_token_mask(
 ) -> tuple[TokenBatch, Int64[Tensor, " b"]]:
     """Hide one token of each sentence: the unified generative task of EMS's authors.
 
-    Each place is as likely as any other.
+    All positions are equally likely.
 
     Args:
         batch: the packed sentences.

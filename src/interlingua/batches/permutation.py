@@ -33,7 +33,8 @@ def permute(
     """Return the image of each position under the permutation of [0, size) specified by the key.
 
     A Feistel network permutes the smallest [0, 2^bits) that holds the size; a result outside [0,
-    size) is permuted again until it falls inside (cycle walking), once more on average at most.
+    size) is permuted again until it is inside (cycle walking). On average this takes at most one
+    more permutation.
 
     Args:
         positions: each in [0, its size).

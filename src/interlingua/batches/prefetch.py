@@ -11,7 +11,7 @@ BatchT = TypeVar("BatchT")
 
 
 class Prefetcher(Generic[BatchT]):
-    """Iterates over the batches of consecutive steps, a few of them made in advance.
+    """Iterator over the batches of consecutive steps, a few of them made in advance.
 
     The thread ends with the ``with`` block, also when it is left by an exception or Ctrl-C; an
     error in making a batch is raised where that batch would have been yielded.

@@ -22,7 +22,7 @@ from interlingua.runtime.seeds import seed_for
 
 @dataclass(frozen=True, slots=True)
 class QuestionRows:
-    """Questions, tokenized, with the places of their passages.
+    """Questions, tokenized, with the indices of their passages.
 
     A passage that several share is held once.
     """

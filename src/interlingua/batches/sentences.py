@@ -220,10 +220,7 @@ class Meanings(NamedTuple):
 
 
 def meaning_groups(keys: Int64[Tensor, "b 2"]) -> Int64[Tensor, " b"]:
-    """Return the group of each pair of translations, from the keys of its sentences.
-
-    See ``Meanings``.
-    """
+    """Return the group of each pair of translations in ``Meanings``, from its sentences' keys."""
     # (B, 2): pairs are edges between distinct sentences
     _, sentence = torch.unique(keys, return_inverse=True)
     group = torch.arange(int(sentence.max()) + 1, device=keys.device)

@@ -22,7 +22,7 @@ from interlingua.runtime.seeds import seed_for
 
 
 class TokenColumn:
-    """Sequences behind one another in one array, 4 bytes per token.
+    """Sequences concatenated in one array, 4 bytes per token.
 
     Args:
         sequences: token ids of each row, none empty.

@@ -45,7 +45,7 @@ class TokenRows(NamedTuple):
 
 
 class TokenStoreWriter:
-    """Writes a store, any language pairs in any order, in bounded memory.
+    """Writer of a store, for any language pairs in any order, in bounded memory.
 
     It appears when it is whole.
 
@@ -226,8 +226,8 @@ class TokenStore:
     def verify(self) -> None:
         """Read both files whole and compare their SHA-256, ids and offsets.
 
-        The digests find damage; a store that was made wrong has right digests, so its numbers are
-        looked at as well.
+        The digests detect damage. A store that was made wrong has right digests, so its numbers are
+        checked as well.
 
         Raises:
             DataError: a file has changed since it was written, or holds impossible numbers.

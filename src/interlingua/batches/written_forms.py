@@ -28,7 +28,7 @@ class FormsRequest(NamedTuple):
 
 
 class WrittenForms:
-    """Writes a share of a batch's sentences in other forms.
+    """Writer of a share of a batch's sentences in other forms.
 
     Args:
         vocabulary: of the tokens.
@@ -49,7 +49,7 @@ class WrittenForms:
     def __call__(self, batch: TokenBatch, *, seed: int, step: int) -> TokenBatch:
         """Return the batch with some of its sentences in another form.
 
-        A form that a sentence does not have (capitals of Thai) leaves it as it is.
+        A sentence stays as it is if it does not have the form (capitals of Thai).
 
         Args:
             batch: the sentences.

@@ -24,7 +24,7 @@ PASSAGE_PROMPT = "passage"
 
 
 class DualEncoder:
-    """Embeds questions and passages for search: the inner product of their vectors was trained.
+    """Encoder of questions and passages for search, trained for the inner product of their vectors.
 
     Args:
         passages: the passage tower.

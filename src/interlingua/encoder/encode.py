@@ -53,7 +53,7 @@ CPU_BATCH_TOKENS = 4096
 """Beyond this a batch's activations fall out of the caches and a CPU slows down."""
 MIN_SHARE_TOKENS = 512
 SHARES = 4
-"""A batch of one thread has at least ``MIN_SHARE_TOKENS`` tokens, and there are ``SHARES`` batches per
+"""A batch of one thread has at least ``MIN_SHARE_TOKENS`` tokens. There are ``SHARES`` of them per
 thread, so that none waits for long. With fewer tokens all threads work at one batch."""
 Dtype = Literal["float32", "tf32", "bfloat16", "float16", "int8", "auto"]
 WEIGHT_DTYPES: Mapping[str, torch.dtype] = {
@@ -390,7 +390,7 @@ class _Packed(NamedTuple):
 
 
 class _BatchRunner:
-    """Runs the batches of a window.
+    """Runner of the batches of a window.
 
     On the CPU each thread has batches of its own, and products use one thread: if another process
     keeps a core busy, only one batch is slowed. A few sentences are one batch for all threads.

@@ -155,7 +155,7 @@ class Encoder(nn.Module):
     def require_equal_widths(self) -> None:
         """Check that a sentence vector can replace a token state.
 
-        Some methods put it there.
+        Some methods do that.
 
         Raises:
             ConfigError: a Dense layer after pooling changes the width.

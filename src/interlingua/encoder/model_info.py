@@ -53,7 +53,7 @@ class ModelInfo:
     def identity(self) -> str | None:
         """Identify the model in the cache of vectors.
 
-        It is None where a change of the model would go unnoticed.
+        It is None if a change of the model would go unnoticed.
         """
         return self.digest or self.kept_as
 

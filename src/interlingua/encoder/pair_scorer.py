@@ -70,7 +70,7 @@ class PairTemplate(NamedTuple):
     def join(self, a: TokenBatch, b: TokenBatch) -> TokenBatch:
         """Join ``a`` and ``b`` row by row into one sequence, still packed.
 
-        The host waits for no number from the device.
+        The host does not wait for the device.
         """
         between = len(self.separator)
         opening = self.opening_tokens
@@ -192,7 +192,7 @@ class PairScorer(nn.Module):
     def save(self, folder: PathLike) -> None:
         """Write a model directory with the head next to the encoder.
 
-        One of our models in its place is replaced.
+        An existing model of this library is replaced.
         """
         with atomic_directory(
             folder, overwrite=True, ours=is_ours, entries=MODEL_ENTRIES

@@ -94,7 +94,7 @@ class Dense(nn.Module):
 
 
 class Normalize(nn.Module):
-    """Scales every vector to length 1; the zero vector stays."""
+    """Scaling of every vector to length 1; the zero vector stays."""
 
     def forward(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
         """Scale the vectors to length 1."""

@@ -38,13 +38,13 @@ class _Stored(NamedTuple):
 
 
 class SharesPasses(Protocol):
-    """An encoder that asks ``shared_passes``, while there are any, for its token states."""
+    """An encoder that takes its token states from ``shared_passes`` while that is set."""
 
     shared_passes: SharedPasses | None
 
 
 class SharedPasses:
-    """Token states of one micro-batch; made anew for each."""
+    """Token states of one micro-batch; a new object is made for each."""
 
     def __init__(self) -> None:
         self._stored: dict[Key, list[_Stored]] = defaultdict(list)
@@ -111,7 +111,7 @@ class SharedPasses:
 def _gathered(stored: list[_Stored], lengths: list[int]) -> Float[Tensor, "t d"]:
     """Gather rows of several tensors by one selection.
 
-    With a slice for each sentence, each would cost a gradient of the whole.
+    A slice per sentence would cost a gradient of the whole tensor for each of them.
     """
     # Each tensor once, and where it begins when they stand one behind another.
     sources = list({id(one.states): one.states for one in stored}.values())

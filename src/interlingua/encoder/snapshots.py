@@ -10,7 +10,7 @@ from interlingua.encoder.modeling.backbone import Backbone
 
 
 class SnapshotCache:
-    """The last snapshot of one backbone, which serves while weights and dtype stay the same.
+    """The last snapshot of one backbone, valid while weights and dtype stay the same.
 
     It also keeps the dtype that "auto" means, until the weights change.
 

@@ -109,7 +109,7 @@ def without(
 
 
 class StaticRunner:
-    """Embeds windows of tokenized texts by a table, as ``encode`` asks for.
+    """Runner for ``encode`` that embeds windows of tokenized texts by a table.
 
     Args:
         backbone: the table.
@@ -146,7 +146,7 @@ class StaticRunner:
     ) -> Float32[ndarray, "n d"]:
         """Return the vectors of a window's texts.
 
-        No token's vector is held, so ``batch_tokens`` bounds nothing here.
+        No token's vector is stored, so ``batch_tokens`` has no effect.
         """
         # Straight into arrays of known sizes: the lists of ids are most of the work here.
         lengths = np.fromiter(map(len, window), dtype=np.int64, count=len(window))

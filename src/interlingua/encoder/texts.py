@@ -25,7 +25,7 @@ def is_blank(text: str) -> bool:
     """Return whether a text has no visible character, and so no meaning for a vector.
 
     ``encode`` gives such a text the zero vector, which is similar to nothing. Servers and indexes,
-    which give vectors away or keep them, take none.
+    which return or store vectors, refuse such texts.
     """
     return VISIBLE.search(text) is None
 

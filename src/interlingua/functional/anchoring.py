@@ -27,8 +27,8 @@ def squared_distance(
 
     *Symbols*: s ``student``, z ``target``; a hat is the vector divided by its length.
 
-    Differs from the paper: of unit vectors and not divided by d, so that a weight means the same
-    for every teacher.
+    Differs from the paper: it is computed of unit vectors and not divided by d, so that a weight
+    means the same for every teacher.
 
     Returns:
         Between 0 and 4.
@@ -121,8 +121,8 @@ def soft_labels(
     over j = the own target z_i, which the teacher's row has a cosine of 1 with, and the bank.
 
     Differs from the paper (Park et al. 2024): the cross-entropy less the labels' own entropy, which
-    has the same gradient and is 0 where the student agrees; against a bank of the teacher's vectors
-    in place of the batch's students, in one direction.
+    has the same gradient and is 0 if the student agrees; against a bank of the teacher's vectors in
+    place of the batch's students, in one direction.
 
     Args:
         positives: cosine of each student's vector with its own target.
@@ -165,7 +165,7 @@ def split_softmax(
 
     *Symbols*: x ``queries``, y ``positives``, h ``hard_negatives``, o ``owners``.
 
-    Differs from the paper: without its margin.
+    Differs from the paper: there is no margin.
 
     Args:
         queries: x.

@@ -101,7 +101,7 @@ def additive_margin_softmax(
     ``temperature``.
 
     Differs from the paper: LaBSE names a margin and no temperature; EMS uses m = 0.3 and tau = 0.1
-    without saying in which order. The margin is taken before the division unless
+    but does not specify the order. The margin is subtracted before the division unless
     ``margin_after_temperature``.
 
     Args:
@@ -275,7 +275,7 @@ def language_contrastive(
     Q is empty; with a Q it shrinks the loss as Q grows. The default stays the mean: its gradient
     does not depend on the size of the batch; ``literal`` is as printed. The authors' normalizer is
     not known. With the printed weight of 0.001 and 48 pairs, the gradient of the mean is millions
-    of times smaller than that of the semantic loss, and that of the ``sum`` still 390 times.
+    of times smaller than that of the semantic loss, and that of the ``sum`` is 390 times smaller.
 
     Args:
         x: embeddings of one side.
@@ -316,7 +316,7 @@ def language_contrastive(
 
 
 class _LanguageContrast(torch.autograd.Function):
-    """Sum over pairs n and sentences k, but for a pair's own, of f(D), D = u_n . z_k.
+    """Sum over pairs n and sentences k, except a pair's own, of f(D), D = u_n . z_k.
 
     f(D) = -log sigmoid(D) - log sigmoid(-D) is the bracket of Eq. (3), least at D = 0 with log 4.
     f'(D) = tanh(D / 2), so forward makes the gradients too, some pairs at a time: no (pairs,

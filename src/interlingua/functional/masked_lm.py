@@ -21,7 +21,7 @@ from interlingua.runtime.devices import on_device
 from interlingua.runtime.fusion import one_pass, switch
 
 TILE_ELEMENTS = {"cpu": 2**20, "cuda": 2**27}
-"""Logits alive at a time: the size of a CPU's cache, or half a gigabyte on a GPU."""
+"""Number of logits in memory at a time: the size of a CPU's cache, or half a gigabyte on a GPU."""
 SMALLEST_TILE = 1024
 """Words that a tile has at least, however many tokens there are."""
 _KEPT_BYTES = 2**29
@@ -275,7 +275,7 @@ def _by_rows(
 def _places(targets: Int64[Tensor, " n"], logits: Float[Tensor, "n w"]) -> tuple[Tensor, Tensor]:
     """Return the column of each target, and whether it is within the columns.
 
-    If not, the column means nothing.
+    If not, the column has no meaning.
     """
     inside = (targets >= 0) & (targets < logits.shape[1])
     return targets.clamp(0, logits.shape[1] - 1), inside

@@ -27,8 +27,8 @@ def koleo(x: Float[Tensor, "b d"], *, normalize: bool = True) -> Float[Tensor, "
     differentiated.
 
     Differs from the paper: as in its released code the embeddings are L2-normalized, the nearest
-    neighbor is the one of the largest inner product, and 1e-8 is added to each coordinate's
-    difference and to the distance. Computed in float32 or wider, also under autocast.
+    neighbor has the largest inner product, and 1e-8 is added to each coordinate's difference and to
+    the distance. Computed in float32 or wider, also under autocast.
 
     Args:
         x: embeddings.

@@ -92,7 +92,7 @@ def _folder(path_or_id: PathLike) -> Path:
 def _special_tokens(folder: Path) -> dict[str, str]:
     """Read roles from ``special_tokens_map.json`` and ``tokenizer_config.json``.
 
-    The latter has precedence.
+    The latter takes precedence.
     """
     found: dict[str, str] = {}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):

@@ -99,7 +99,7 @@ class JinaBertFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JinaBertQKNormFile:
-    """Of JinaBERT's form with norms of queries and keys."""
+    """Additional keys of JinaBERT's form with norms of queries and keys."""
 
     feed_forward_type: Literal["geglu", "reglu"] | None = None
 

@@ -47,8 +47,8 @@ def words_of(
 ) -> Counter[TokenRun]:
     """Count the words of texts, each as a run of tokens.
 
-    Words are parted at tokens that are not made of letters. So no piece joins letters with digits
-    or punctuation; SentencePiece does not either.
+    Words are split at tokens that are not made of letters. So no piece joins letters with digits or
+    punctuation; SentencePiece does not either.
 
     Args:
         vocabulary: splits the texts into tokens.

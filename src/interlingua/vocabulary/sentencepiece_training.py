@@ -108,8 +108,8 @@ def balanced_sample(
 ) -> dict[str, list[str]]:
     """Draw texts by language with weight n^(1/temperature), in one pass.
 
-    Memory is for about 2 ``sentences`` texts. Where memory forces it, a language is held at twice
-    an equal share; what one can't give, the others do.
+    Memory is for about 2 ``sentences`` texts. If memory requires it, a language is limited to twice
+    an equal share; the other languages fill the share of one that has too few texts.
 
     Returns:
         texts by language; all of them where there are no more than ``sentences``.

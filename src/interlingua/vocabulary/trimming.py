@@ -65,8 +65,8 @@ def most_frequent_ids(
 
     Languages count as in text that was sampled with weight n^(1/temperature), so that a small
     language keeps its frequent pieces next to the rare ones of a large language. The single
-    characters of all pieces that occur stay as well: the pieces that go are spelled by shorter
-    ones, and no character may become an unknown token.
+    characters of all pieces that occur stay as well: removed pieces are spelled by shorter ones,
+    and no character may become an unknown token.
 
     Args:
         vocabulary: defines the ids.

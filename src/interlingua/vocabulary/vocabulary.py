@@ -51,7 +51,7 @@ WORD_SPLITTERS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Metaspac
 
 
 class Vocabulary:
-    """Turns texts into token ids and back.
+    """Converter of texts to token ids and back.
 
     Args:
         tokenizer_json: content of a ``tokenizer.json``.
@@ -298,7 +298,7 @@ class Vocabulary:
     def spells_special_tokens(self) -> bool:
         """Whether a special token's name in a text (``<MASK>``) is letters, not the token.
 
-        It is so in all vocabularies that are trained here.
+        This is the case in all vocabularies that are trained here.
         """
         return bool(self.tokenizer.encode_special_tokens)
 
@@ -380,7 +380,7 @@ class Vocabulary:
     def as_read(self, text: str, *, language: str | None = None) -> str:
         """Return the text that the tokenizer reads: forms undone, words segmented.
 
-        Offsets of tokens are places in this text.
+        Offsets of tokens are positions in this text.
 
         Args:
             text: as it is written.

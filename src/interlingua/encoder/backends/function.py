@@ -70,7 +70,7 @@ class FunctionEncoder(ForeignEncoder):
     ) -> Float32[ndarray, "n d"]:
         """Return one vector per text, see ``ForeignEncoder.encode``.
 
-        ``language`` is given to a function with an argument of that name.
+        ``language`` is passed to a function with an argument of that name.
         """
         self._language = language
         return super().encode(texts, language=language, **options)

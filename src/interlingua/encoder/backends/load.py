@@ -94,7 +94,7 @@ def encode_function(
 ) -> Callable[..., Float32[ndarray, "n d"]]:
     """Return a function that encodes texts, for callers that need nothing else.
 
-    See ``encode`` and ``ForeignEncoder.encode``.
+    Its arguments are those of ``Encoder.encode`` or ``ForeignEncoder.encode``.
 
     Args:
         model: see ``load_encoder``.

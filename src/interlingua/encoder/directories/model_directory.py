@@ -198,7 +198,7 @@ def write_modules(
 ) -> None:
     """Write sentence-transformers' list of modules, a folder for each, and the prompts.
 
-    That we wrote the model is written too, see ``is_ours``.
+    The file also records that this library wrote the model, see ``is_ours``.
 
     Args:
         folder: an existing folder.

@@ -87,7 +87,7 @@ class _Model(ctypes.Structure):
 
 
 class WeightLayout(NamedTuple):
-    """How a variant of the kernel takes its weights.
+    """Layout of weights that a variant of the kernel requires.
 
     Attributes:
         panel: outputs that are stored together.

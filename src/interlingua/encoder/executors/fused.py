@@ -123,7 +123,7 @@ class _Dropout(ctypes.Structure):
 
 
 class _Sentences(ctypes.Structure):
-    """The kernel's ``struct`` of this name: sizes, where sentences and their bytes begin."""
+    """The kernel's ``struct`` of this name: sizes, starts of sentences and of their bytes."""
 
     _fields_ = [
         *struct_fields(ctypes.c_int64, "width", "heads"),

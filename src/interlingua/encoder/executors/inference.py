@@ -113,7 +113,7 @@ class FrozenBackbone:
 
 
 class PlainBackbone(FrozenBackbone):
-    """The same with torch's own products, on any device."""
+    """A snapshot with torch's own products, on any device."""
 
     packs = False
 
@@ -151,7 +151,7 @@ class _FrozenLayer:
 
 
 class _FrozenSteps(EagerSteps):
-    """Activation, gate and sum are parts of the products."""
+    """The steps of a frozen layer: activation, gate and sum are parts of the products."""
 
     def activated(self, x: Tensor) -> Tensor:
         inner: Tensor = self.layer.intermediate(x)

@@ -162,7 +162,7 @@ def _shape_of(backbone: Backbone) -> str:
 def automatic_dtype(backbone: Backbone) -> AutomaticDtype:
     """Return the fastest dtype that keeps vectors close to those in float32.
 
-    On a GPU that is bfloat16 where the device has it. On the CPU the dtypes that are faster than
+    On a GPU that is bfloat16 if the device supports it. On the CPU the dtypes that are faster than
     float32 are checked with this backbone's own weights, the fastest first.
 
     Args:

@@ -225,8 +225,8 @@ def computed_as(executor: Executor) -> Iterator[None]:
 def onednn_keeps_float32() -> bool:
     """Return whether torch's precision "medium" gives float32 products of oneDNN here.
 
-    It allows bfloat16, which oneDNN takes where the processor has tiles for it. The products of
-    other libraries, such as those for AArch64, are tried in the same way.
+    That precision allows bfloat16, which oneDNN uses if the processor has tiles for it. The
+    products of other libraries, such as those for AArch64, are tried in the same way.
     """
     has_onednn = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     if torch.cpu._is_amx_tile_supported() or not has_onednn:

@@ -27,7 +27,7 @@ _Result = TypeVar("_Result")
 
 
 class OnDevices:
-    """Processes that each have a device of their own.
+    """Processes, each with its own device.
 
     Args:
         pool: of these processes.

@@ -263,7 +263,7 @@ def _summary(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Embeds files, one after the other or several at once, and writes their vectors."""
+    """Task that embeds files, one or several at a time, and writes their vectors."""
 
     encode: Encode
     scratch: Path

@@ -162,7 +162,7 @@ def apply_rotary(
 ) -> Float[Tensor, "t d"]:
     """Rotate queries or keys by their positions (RoPE).
 
-    In each head of width w, element i and element i + w/2 are a pair.
+    In each head of width w, elements i and i + w/2 are a pair.
 
     Args:
         x: of packed tokens, all heads side by side; computed in float32 and returned in its own
@@ -277,8 +277,8 @@ def alibi_attention(
 ) -> Float[Tensor, "n h l w"]:
     """Compute ``masked_attention`` with a penalty on the distance in the scores, see ``alibi.py``.
 
-    The penalties of all pairs of a long sentence would take more memory than anything else, so that
-    queries take turns in blocks.
+    The penalties of all pairs of a long sentence would take more memory than anything else, so
+    queries are processed in blocks.
 
     Args:
         q: queries, by sentence and head.
@@ -333,7 +333,7 @@ def masked_attention(
 def flash_available(device: torch.device, dtype: torch.dtype, head_width: int) -> bool:
     """Return whether torch's FlashAttention can run on packed sentences.
 
-    It needs CUDA from Ampere on, 16 bits, and a width of heads that it knows.
+    It needs CUDA from Ampere on, 16 bits, and a supported width of heads.
     """
     if device.type != "cuda" or dtype not in (torch.float16, torch.bfloat16):
         return False

@@ -42,7 +42,7 @@ MAX_ELEMENTS = 2**31 - 1
 def can_use_efficient_attention(qkv: Float[Tensor, "t 3*d"], head_width: int) -> bool:
     """Return whether the kernel can run on these queries, keys and values.
 
-    Without dropout, windows and ALiBi, that is.
+    Dropout, windows and ALiBi are not supported.
     """
     # What torch calls CUDA may be ROCm, where the operation is another program.
     if not qkv.is_cuda or torch.version.hip is not None:

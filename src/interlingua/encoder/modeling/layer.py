@@ -28,7 +28,7 @@ class Layer(LayerWeights):
     def forward(self, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
         """Transform the hidden states of all sentences.
 
-        Only the attention looks at where sentences end.
+        Only the attention uses the ends of sentences.
         """
         if self.recomputes and torch.is_grad_enabled():
             transformed: Tensor = checkpoint(self.transform, x, layout, use_reentrant=False)

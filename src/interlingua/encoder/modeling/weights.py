@@ -182,7 +182,7 @@ def _check_left_over(
 ) -> None:
     """Refuse parameters of embeddings or layers that are not used here.
 
-    Heads and poolers may be there.
+    Heads and poolers are allowed.
 
     Raises:
         CheckpointError: there is one.
@@ -265,7 +265,7 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
 def _check_tensors(tensors: object) -> None:
     """Refuse tensors that are not plain, or larger than the bytes that they are made of.
 
-    A pickle may hold such things.
+    A pickle may contain such tensors.
 
     Raises:
         ValueError: it holds such things.
