@@ -138,7 +138,7 @@ def linear_token_divergence(
 
 
 class _LinearTokenDivergence(torch.autograd.Function):
-    """``linear_token_divergence`` whose forward pass overwrites the logits by their slopes."""
+    """Autograd function with a forward pass that overwrites the logits by their slopes."""
 
     @staticmethod
     def forward(
