@@ -32,23 +32,23 @@ class AlteredBatch(NamedTuple):
 
 
 class HardRequest(NamedTuple):
-    """Which altered sentences to make."""
+    """Request for altered sentences: the kinds to make and their number."""
 
     kinds: tuple[str, ...]
-    """What to alter, see ``corpus.negatives.hard_negatives``."""
+    """The kinds of changes, see ``corpus.negatives.hard_negatives``."""
     most: int
     """Forms of a sentence, at most; where nothing can be altered there are none."""
 
 
 class AlteredSentences:
-    """Makes altered forms of sentences that are there as tokens.
+    """Source of altered forms of tokenized sentences.
 
     Each is a pure function of (seed, step, sentence).
 
     Args:
         vocabulary: of the tokens.
         language: of the sentences.
-        request: what to make.
+        request: the altered forms to make.
         max_tokens: longer forms are cut.
 
     Raises:
@@ -66,7 +66,7 @@ class AlteredSentences:
         self._alterer: Alterer | None = None
 
     def learn_names(self, texts: Iterable[str]) -> None:
-        """Take the names that are put for one another from these sentences.
+        """Collect from these sentences the names that replace one another.
 
         Without this call they come from the first batch.
         """
@@ -85,7 +85,7 @@ class AlteredSentences:
         step: int,
         is_known: Callable[[Tensor], Collection[bool]] | None = None,
     ) -> AlteredBatch | None:
-        """Altered forms of a batch's sentences; none where nothing can be altered.
+        """Return altered forms of a batch's sentences, or none if nothing can be altered.
 
         Args:
             batch: the sentences.
@@ -123,7 +123,7 @@ class AlteredSentences:
     def _new_rows(
         made: TokenBatch, batch: TokenBatch, is_known: Callable[[Tensor], Collection[bool]] | None
     ) -> list[int]:
-        """Those with tokens of their own: neither a sentence of the batch nor a known one."""
+        """Return the rows with new tokens: neither a sentence of the batch nor a known one."""
         # By tokens, not by text: what the vocabulary writes in the same way is the same sentence.
         keys = sentence_keys(made)
         is_taken = torch.isin(keys, sentence_keys(batch).cpu()).tolist()

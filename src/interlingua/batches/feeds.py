@@ -31,7 +31,7 @@ class LabeledBatch(NamedTuple):
     seed: int = 0
 
     def place(self, side: str) -> BatchPosition:
-        """What draws on side ``"a"`` or ``"b"`` depend on."""
+        """Return the position that random draws on side ``"a"`` or ``"b"`` depend on."""
         return BatchPosition(self.seed, self.step, side, self.first_row)
 
 
@@ -40,7 +40,7 @@ class QuestionBatch(NamedTuple):
 
     questions: TokenBatch
     passages: TokenBatch
-    """Passage i answers question i; behind these stand the hard negatives, if there are any."""
+    """Passage i answers question i; the hard negatives follow, if there are any."""
     step: int
     first_row: int = 0
     seed: int = 0
@@ -55,17 +55,17 @@ class SentenceBatch(NamedTuple):
     seed: int = 0
 
     def place(self) -> BatchPosition:
-        """What draws on the sentences depend on."""
+        """Return the position that random draws on the sentences depend on."""
         return BatchPosition(self.seed, self.step, "a", self.first_row)
 
 
 class PreparedBatch(NamedTuple):
-    """A batch, and what its method has made of it ahead of the step."""
+    """A batch, and the data that its method has prepared ahead of the step."""
 
     batch: Any
     """As its feed has it, or a dict of the feeds' batches."""
     inputs: Any
-    """What ``Objective.prepare`` returned."""
+    """The result of ``Objective.prepare``."""
 
 
 class Plan(Protocol):
@@ -80,16 +80,16 @@ class Plan(Protocol):
         ...
 
     def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> Any:
-        """A rank's consecutive part of a step's rows."""
+        """Return a rank's consecutive part of a step's rows."""
         ...
 
     def seen(self, step: int) -> dict[str, int]:
-        """Rows in the steps before ``step``, by a name such as the language pair's."""
+        """Return the number of rows in the steps before ``step``, by name (a language pair's)."""
         ...
 
 
 def token_batches(batch: Any) -> Iterator[TokenBatch]:
-    """All token batches inside a batch of whatever kind, in order."""
+    """Yield all token batches inside a batch of any kind, in order."""
     # These are tuples themselves, so they are looked for first.
     if isinstance(batch, TokenBatch):
         yield batch
@@ -103,7 +103,7 @@ def token_batches(batch: Any) -> Iterator[TokenBatch]:
 
 
 def rows(batch: Any) -> int:
-    """Rows of a batch: those of its feeds together."""
+    """Return the number of rows of a batch: those of all its feeds together."""
     if isinstance(batch, PreparedBatch):
         return rows(batch.batch)
     if isinstance(batch, Mapping):
@@ -113,7 +113,7 @@ def rows(batch: Any) -> int:
 
 
 def pinned(batch: Any) -> Any:
-    """A batch of whatever kind with all its tensors in page-locked memory."""
+    """Return a batch of any kind with all its tensors in page-locked memory."""
     if isinstance(batch, Tensor):
         return batch.pin_memory()
     if isinstance(batch, TokenBatch):

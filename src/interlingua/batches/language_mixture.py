@@ -32,16 +32,16 @@ class ParallelPlan:
 
     An epoch has as many slots as the store has rows. Language pair l owns m_l = round(M p_l) of the
     M slots, p_l from temperature sampling, so its exposure is exact; a keyed permutation puts the
-    slots in order. The n-th slot that l ever had reads its row number n mod rows_l under a
-    permutation of its own for each pass over its rows. So within a pass no row comes twice, and
-    within an epoch every language pair gets its share, whatever its size.
+    slots in order. The n-th slot that l ever had reads its row number n mod rows_l under a separate
+    permutation for each pass over its rows. So within a pass no row comes twice, and within an
+    epoch every language pair gets its share, whatever its size.
 
     Args:
         store: tokenized pairs.
         global_batch_size: pairs a step, over all ranks.
         seed: decides the order.
         temperature: language pairs are drawn with weight rows^(1/temperature); 1 is proportional.
-        caps: limits to what a language pair gets.
+        caps: limits of the rows of a language pair.
         max_tokens: longer sides are cut to this many tokens, closing special tokens kept.
         language_pairs: names of those to draw from, see ``named_pair``; default: all. Missing ones
             don't count.
@@ -108,7 +108,7 @@ class ParallelPlan:
         return dict(zip(self.store.language_pairs, map(int, self._slots), strict=True))
 
     def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> ParallelBatch:
-        """The pairs of a step, or a rank's consecutive part of them.
+        """Return the pairs of a step, or a rank's consecutive part of them.
 
         With ``rank=r * n + i, world_size=w * n`` it is micro-batch i of n on rank r of w.
 
@@ -138,7 +138,7 @@ class ParallelPlan:
     def rows_at(
         self, places: Int64[np.ndarray, " n"]
     ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
-        """Language pair and row at places of the endless sequence of pairs.
+        """Return the language pair and the row at positions of the endless sequence of pairs.
 
         Step t begins at t * global_batch_size.
         """
@@ -156,7 +156,7 @@ class ParallelPlan:
         return pair_indices, rows
 
     def exposure(self, step: int) -> dict[LanguagePair, int]:
-        """Pairs of each language pair in the steps before ``step``, exactly."""
+        """Return the exact number of pairs of each language pair in the steps before ``step``."""
         # Whole epochs have exact shares; only the slots of the last, begun one are gone through.
         epochs, rest = divmod(step * self.global_batch_size, self.epoch_size)
         seen = epochs * self._slots
@@ -167,14 +167,17 @@ class ParallelPlan:
         return dict(zip(self.store.language_pairs, map(int, seen), strict=True))
 
     def seen(self, step: int) -> dict[str, int]:
-        """``exposure`` of the pairs that are drawn from, by names such as ``deu_Latn-eng_Latn``."""
+        """Return ``exposure`` of the pairs in use, by names such as ``deu_Latn-eng_Latn``."""
         shares = self.shares
         return {
             "-".join(pair): count for pair, count in self.exposure(step).items() if shares[pair]
         }
 
     def expected(self, step: int) -> dict[str, float]:
-        """``seen`` before the end of an epoch, where only the shares are certain; costs nothing."""
+        """Estimate ``seen`` from the shares of an epoch, without iterating over its slots.
+
+        Within an epoch only the shares are certain. At its end the estimate is exact.
+        """
         drawn = step * self.global_batch_size
         return {
             "-".join(pair): drawn * slots / self.epoch_size
@@ -191,7 +194,7 @@ class ParallelPlan:
     def _draws(
         self, places: Int64[np.ndarray, " n"]
     ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
-        """Language pair at each place, and how many slots that pair had before in slot order."""
+        """Return the language pair at each position, and the number of its earlier slots."""
         epochs, position = np.divmod(places, self.epoch_size)
         sizes = np.full_like(position, self.epoch_size)
         slots = permute(position, sizes, keys(self._slot_key, epochs))
@@ -203,7 +206,7 @@ class ParallelPlan:
 
 
 def named_pair(name: str) -> frozenset[str]:
-    """The two languages of a name such as ``eng_Latn-kor_Hang`` or ``en-ko``, in any order.
+    """Return the two languages of a name such as ``eng_Latn-kor_Hang`` or ``en-ko``, in any order.
 
     Raises:
         ConfigError: it does not name two languages.
@@ -221,10 +224,10 @@ def named_pair(name: str) -> frozenset[str]:
 
 
 def selected(store: TokenStore, names: Sequence[str]) -> Bool[np.ndarray, " p"]:
-    """Which of the store's language pairs are named; all if no name is given.
+    """Return a mask of the store's language pairs that are named; all if no name is specified.
 
     Raises:
-        ConfigError: none of them.
+        ConfigError: no language pair of the store is named.
     """
     chosen = {named_pair(name) for name in names}
     found = np.asarray([not chosen or frozenset(pair) in chosen for pair in store.language_pairs])
@@ -237,7 +240,7 @@ def selected(store: TokenStore, names: Sequence[str]) -> Bool[np.ndarray, " p"]:
 
 
 def apportion(weights: np.ndarray, total: int) -> Int64[np.ndarray, " n"]:
-    """Shares ``total`` out in whole numbers by weight (largest remainders).
+    """Distribute ``total`` in whole numbers by weight (largest remainders).
 
     A positive weight gets at least 1.
 

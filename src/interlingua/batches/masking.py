@@ -34,20 +34,20 @@ class MaskedTokens(NamedTuple):
     batch: TokenBatch
     """The batch with the hidden tokens replaced."""
     labels: Int64[Tensor, " t"]
-    """What stood at the hidden positions; ``IGNORED`` elsewhere."""
+    """The tokens at the hidden positions; ``IGNORED`` elsewhere."""
 
 
 class LabeledTokens(NamedTuple):
     """The tokens that a loss predicts."""
 
     at: Int64[Tensor, " n"]
-    """Where they stand among all tokens."""
+    """Their positions among all tokens."""
     ids: Int64[Tensor, " n"]
-    """What they are."""
+    """Their ids."""
 
     @classmethod
     def of(cls, labels: Int64[Tensor, " t"]) -> LabeledTokens:
-        """Those with a label other than ``IGNORED``; best on the host."""
+        """Return the tokens with a label other than ``IGNORED``; fastest on the host."""
         at = (labels != IGNORED).nonzero()[:, 0]
         return cls(at, labels[at])
 
@@ -65,8 +65,8 @@ def mlm_mask(
 ) -> MaskedTokens:
     """Mask tokens for masked language modeling, MEXMA (Janeiro et al. 2024) and its code.
 
-    Each token that is not special is chosen with probability ``ratio``; if the whole batch has none
-    chosen, all are drawn again. Of the chosen, 80 % become the mask, 10 % an id drawn uniformly,
+    Each token that is not special is chosen with probability ``ratio``; if none of the whole batch
+    is chosen, all are drawn again. Of the chosen, 80 % become the mask, 10 % an id drawn uniformly,
     10 % stay.
 
     Differs from the released code: the two sides of a pair are masked independently; there they
@@ -74,7 +74,7 @@ def mlm_mask(
 
     Args:
         batch: the packed sentences.
-        place: what the draws depend on.
+        place: position that the draws depend on.
         ratio: share of tokens to choose, in (0, 1].
         mask_id: the mask token.
         vocab_size: random ids are below it.
@@ -120,11 +120,11 @@ def one_token_mask(
 ) -> tuple[TokenBatch, Int64[Tensor, " b"]]:
     """Hide one token of each sentence: the unified generative task of EMS's authors.
 
-    Each place is as likely as any other.
+    All positions are equally likely.
 
     Args:
         batch: the packed sentences.
-        place: what the draws depend on.
+        place: position that the draws depend on.
         mask_id: the mask token.
         special_ids: tokens that are hidden only where a sentence has no others.
         where: hide in these sentences only; default: in all.
@@ -151,7 +151,7 @@ def one_token_mask(
 
 
 def coin_flips(batch: TokenBatch, place: BatchPosition) -> Bool[Tensor, " b"]:
-    """One fair coin a sentence, e.g. which side of each pair is masked."""
+    """Draw one fair coin per sentence, for example for which side of each pair is masked."""
     # the draw of each sentence's first token, less than half of its range
     first = batch.cu_seqlens[:-1].long()
     return _draws(batch, place, "coin")[first].lt(2 ** (BITS - 1))
@@ -160,12 +160,12 @@ def coin_flips(batch: TokenBatch, place: BatchPosition) -> Bool[Tensor, " b"]:
 def random_context(
     place: BatchPosition, rows: Int64[Tensor, " n"], length: int, *, hidden: float
 ) -> Bool[Tensor, "n length length"]:
-    """For each token of sentences of one length, which tokens it is shown.
+    """Draw, for each token of sentences of one length, the tokens that it is shown.
 
     Each is hidden with probability ``hidden``.
 
     Args:
-        place: what the draws depend on.
+        place: position that the draws depend on.
         rows: of the sentences in their batch.
         length: of these sentences.
         hidden: share of tokens that a token is not shown, each token another share.
@@ -181,9 +181,9 @@ def random_context(
 def _choose(
     batch: TokenBatch, place: BatchPosition, maskable: Bool[Tensor, " t"], ratio: float
 ) -> Bool[Tensor, " t"]:
-    """Tokens to mask, at least one if the batch has any that may be.
+    """Choose tokens to mask, at least one if the batch has any that may be masked.
 
-    Each attempt has draws of its own, so the result depends on nothing but the place.
+    Each attempt has draws of its own, so the result depends only on the position of the batch.
     """
     chosen = torch.zeros_like(maskable)
     if not bool(maskable.any()):
@@ -196,7 +196,7 @@ def _choose(
 
 
 def _draws(batch: TokenBatch, place: BatchPosition, purpose: str) -> Int64[Tensor, " t"]:
-    """One integer in [0, 2^31) a token."""
+    """Draw one integer in [0, 2^31) per token."""
     key = seed_for(place.seed, "mask", purpose, place.side, place.step)
     places = ((batch.sequence_ids() + place.first_row) << POSITION_BITS) | batch.positions()
     return torch.bitwise_and(_mix(_mix(places) ^ key), 2**BITS - 1)
@@ -207,7 +207,7 @@ def _as_tensor(ids: Sequence[int], like: Tensor) -> Int64[Tensor, " n"]:
 
 
 def _mix(values: Int64[Tensor, " t"]) -> Int64[Tensor, " t"]:
-    """The finalizer of SplitMix64 on two's complement, where products wrap."""
+    """Apply the finalizer of SplitMix64 in two's complement, where products wrap."""
     values = values + _signed(0x9E3779B97F4A7C15)
     values = (values ^ _shift_right(values, 30)) * _signed(0xBF58476D1CE4E5B9)
     values = (values ^ _shift_right(values, 27)) * _signed(0x94D049BB133111EB)
@@ -215,10 +215,10 @@ def _mix(values: Int64[Tensor, " t"]) -> Int64[Tensor, " t"]:
 
 
 def _shift_right(values: Int64[Tensor, " t"], bits: int) -> Int64[Tensor, " t"]:
-    """A logical shift: torch's own copies the sign into the bits that come free."""
+    """Shift logically: torch's own shift copies the sign into the vacated bits."""
     return (values >> bits) & ((1 << (64 - bits)) - 1)
 
 
 def _signed(value: int) -> int:
-    """The signed integer of the same 64 bits, for values of 2^63 and more."""
+    """Return the signed integer with the same 64 bits, for values of 2^63 and more."""
     return value - (1 << 64)

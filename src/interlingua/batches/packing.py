@@ -31,7 +31,7 @@ class LengthGroup(NamedTuple):
 
 
 class LengthGroups(NamedTuple):
-    """Where each token goes when sequences are sorted by length."""
+    """Order of the tokens when sequences are sorted by length."""
 
     permutation: Int64[Tensor, " t"]
     """``x[permutation]`` is sorted by length."""
@@ -50,7 +50,7 @@ class LengthGroups(NamedTuple):
         return [group.sequences * group.length for group in self.groups]
 
     def to(self, device: torch.device) -> LengthGroups:
-        """The same with the permutations and the boundaries on a device."""
+        """Return the groups with the permutations and the boundaries on a device."""
         return self._replace(
             permutation=on_device(self.permutation, device),
             inverse=on_device(self.inverse, device),

@@ -18,7 +18,7 @@ _ROUNDS = 6
 
 
 def keys(base: int, *parts: Int64[np.ndarray, " n"]) -> UInt64[np.ndarray, " n"]:
-    """Derive one key an element from a base key and integers, e.g. a language pair and a pass."""
+    """Derive one key per element from a base key and integers, e.g. a language pair and a pass."""
     key = np.full(parts[0].shape, base & (2**64 - 1), dtype=np.uint64)
     for part in parts:
         key = splitmix64(key ^ splitmix64(part.astype(np.uint64)))
@@ -30,10 +30,11 @@ def permute(
     sizes: Int64[np.ndarray, " n"],
     key: UInt64[np.ndarray, " n"],
 ) -> Int64[np.ndarray, " n"]:
-    """Where each position of [0, size) goes under the permutation that (size, key) names.
+    """Return the image of each position under the permutation of [0, size) specified by the key.
 
     A Feistel network permutes the smallest [0, 2^bits) that holds the size; a result outside [0,
-    size) is permuted again until it falls inside (cycle walking), once more on average at most.
+    size) is permuted again until it is inside (cycle walking). On average this takes at most one
+    more permutation.
 
     Args:
         positions: each in [0, its size).
@@ -54,7 +55,7 @@ def permute(
 def _feistel(
     values: UInt64[np.ndarray, " n"], bits: UInt64[np.ndarray, " n"], key: UInt64[np.ndarray, " n"]
 ) -> UInt64[np.ndarray, " n"]:
-    """A permutation of [0, 2^bits): each half in turn is changed by a hash of the other."""
+    """Permute [0, 2^bits): change each half in turn by a hash of the other."""
     # Where the number of bits is odd, the high half has one more.
     low = bits >> np.uint64(1)
     low_mask = (np.uint64(1) << low) - np.uint64(1)

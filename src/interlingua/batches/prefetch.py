@@ -11,7 +11,7 @@ BatchT = TypeVar("BatchT")
 
 
 class Prefetcher(Generic[BatchT]):
-    """Iterates over the batches of consecutive steps, a few of them made in advance.
+    """Iterator over the batches of consecutive steps, a few of them made in advance.
 
     The thread ends with the ``with`` block, also when it is left by an exception or Ctrl-C; an
     error in making a batch is raised where that batch would have been yielded.
@@ -56,7 +56,7 @@ class Prefetcher(Generic[BatchT]):
         self.close()
 
     def close(self) -> None:
-        """Stop the thread and wait for it; twice does no harm."""
+        """Stop the thread and wait for it; a second call has no effect."""
         self._closed.set()
         while self._thread.is_alive():
             # A thread that waits to put its batch down needs room to notice.
@@ -78,7 +78,7 @@ class Prefetcher(Generic[BatchT]):
 
 
 class _End:
-    """Stands after the last batch, with the error that ended them if there was one."""
+    """The end of the batches, with the error that ended them if there was one."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error

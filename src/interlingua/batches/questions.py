@@ -22,7 +22,7 @@ from interlingua.runtime.seeds import seed_for
 
 @dataclass(frozen=True, slots=True)
 class QuestionRows:
-    """Questions, tokenized, with the places of their passages.
+    """Questions, tokenized, with the indices of their passages.
 
     A passage that several share is held once.
     """
@@ -36,7 +36,7 @@ class QuestionRows:
     negative_counts: Int64[np.ndarray, " n"]
     """How many of them each question has."""
     hard_negatives: int = 0
-    """How many a question gets in a batch; 0 where no question has any."""
+    """Number per question in a batch; 0 if no question has any."""
 
     def __len__(self) -> int:
         return len(self.positives)
@@ -60,9 +60,9 @@ class QuestionRows:
 class QuestionPlan(ShuffledPlan):
     """Batches of questions, shuffled anew in every pass, each without state.
 
-    A question's hard negatives are drawn anew in every pass, without repetition, by (seed, pass,
-    question) alone. One that has too few gets passages of other questions, so that every batch has
-    as many passages as the next.
+    A question's hard negatives are drawn anew in every pass, without repetition, as a function of
+    only (seed, pass, question). One that has too few gets passages of other questions, so that
+    every batch has as many passages as the next.
 
     Args:
         rows: the questions.
@@ -103,7 +103,7 @@ class QuestionPlan(ShuffledPlan):
         self._key = seed_for(seed, "hard negatives")
 
     def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> QuestionBatch:
-        """A rank's consecutive part of a step's questions."""
+        """Return a rank's consecutive part of a step's questions."""
         rows, passes = self.rows_at(step, rank=rank, world_size=world_size)
         negatives = self.negatives_at(rows, passes).reshape(-1)
         passages = np.concatenate([self._rows.positives[rows], negatives])
@@ -118,7 +118,7 @@ class QuestionPlan(ShuffledPlan):
     def rows_at(
         self, step: int, *, rank: int = 0, world_size: int = 1
     ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
-        """A rank's consecutive part of a step's questions, and the pass that each is read in.
+        """Return a rank's consecutive part of a step's questions, and the pass of each.
 
         With blocks of a language each pass shuffles the questions of every language, cuts them into
         blocks, and shuffles the blocks of all languages.
@@ -140,7 +140,7 @@ class QuestionPlan(ShuffledPlan):
     def negatives_at(
         self, rows: Int64[np.ndarray, " n"], passes: Int64[np.ndarray, " n"]
     ) -> Int64[np.ndarray, "n h"]:
-        """The passages that stand as hard negatives of questions in the passes they are read in."""
+        """Return the passages that are hard negatives of questions in their passes."""
         drawn = np.empty((len(rows), self._rows.hard_negatives), dtype=np.int64)
         counts = self._rows.negative_counts[rows]
         key = keys(self._key, passes, rows)
@@ -158,6 +158,6 @@ class QuestionPlan(ShuffledPlan):
     def _not_the_answer(
         self, passages: Int64[np.ndarray, " n"], rows: Int64[np.ndarray, " n"]
     ) -> Int64[np.ndarray, " n"]:
-        """The passages, but the next one in place of a question's own answer."""
+        """Replace a question's own answer by the next passage; return all others unchanged."""
         following = (passages + 1) % len(self._rows.passages)
         return np.where(passages == self._rows.positives[rows], following, passages)

@@ -22,12 +22,12 @@ from interlingua.runtime.devices import on_device
 
 
 def join(*batches: TokenBatch) -> TokenBatch:
-    """The sentences of each batch behind those of the one before it, in one batch."""
+    """Concatenate the sentences of all batches, in order, into one batch."""
     return functools.reduce(_joined, batches)
 
 
 def _joined(a: TokenBatch, b: TokenBatch) -> TokenBatch:
-    """Two batches as one; the boundaries of the second move behind the first."""
+    """Concatenate two batches, with the boundaries of the second shifted behind the first."""
     return TokenBatch(
         torch.cat([a.input_ids, b.input_ids]),
         torch.cat([a.cu_seqlens, b.cu_seqlens[1:] + a.cu_seqlens[-1]]),
@@ -37,9 +37,9 @@ def _joined(a: TokenBatch, b: TokenBatch) -> TokenBatch:
 
 
 def split_batch(batch: TokenBatch, size: int) -> list[TokenBatch]:
-    """The batch in parts of ``size`` consecutive sentences, the last of what is left.
+    """Split a batch into parts of ``size`` consecutive sentences; the last may be smaller.
 
-    Parts share its memory.
+    The parts share the memory of the batch.
     """
     ends = batch.cu_seqlens.tolist()
     parts = []
@@ -59,7 +59,7 @@ def split_batch(batch: TokenBatch, size: int) -> list[TokenBatch]:
 
 
 def take(batch: TokenBatch, rows: Sequence[int]) -> TokenBatch:
-    """The sentences of these rows, in the order given."""
+    """Return the sentences of these rows, in the order of ``rows``."""
     index = torch.tensor(rows, device=batch.cu_seqlens.device)
     lengths = batch.lengths[index]
     bounds = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]).to(batch.cu_seqlens.dtype)
@@ -75,7 +75,7 @@ def take(batch: TokenBatch, rows: Sequence[int]) -> TokenBatch:
 
 
 def chained(*boundaries: Int[Tensor, " b+1"]) -> tuple[Int64[Tensor, " t"], Int[Tensor, " b+1"]]:
-    """How to put packed batches of B sequences side by side, part by part.
+    """Return the order that puts packed batches of B sequences side by side, part by part.
 
     Sequence i becomes sequence i of the first batch, then that of the second, and so on.
 
@@ -93,7 +93,7 @@ def chained(*boundaries: Int[Tensor, " b+1"]) -> tuple[Int64[Tensor, " t"], Int[
 
 
 class Tails(NamedTuple):
-    """Where the tokens of packed sentences stand, but for the first few of each, as ``<s>``."""
+    """Positions of the tokens of packed sentences, without the first few of each (``<s>``)."""
 
     kept: Int64[Tensor, " t"]
     """Their index in the batch."""
@@ -118,9 +118,9 @@ class Tails(NamedTuple):
 
 
 def by_pivot(batch: ParallelBatch, pivot: str) -> tuple[TokenBatch, TokenBatch]:
-    """The pairs of a batch the right way round: the other language's side, and the pivot's.
+    """Return the pairs of a batch as two sides: the other language's and the pivot's.
 
-    Where both sides are in the pivot language, the stored target is taken for the pivot.
+    If both sides are in the pivot language, the stored target counts as the pivot.
 
     Raises:
         DataError: a pair has no side in the pivot language.
@@ -150,7 +150,7 @@ def by_pivot(batch: ParallelBatch, pivot: str) -> tuple[TokenBatch, TokenBatch]:
 
 
 def sentence_keys(batch: TokenBatch) -> Int64[Tensor, " b"]:
-    """A 64-bit number for each sentence that depends on its tokens and their order alone.
+    """Return a 64-bit number for each sentence that depends only on its tokens and their order.
 
     Equal sentences have equal keys. Each (token, position) is scrambled as in SplitMix64 and the
     results are added up.
@@ -165,14 +165,14 @@ def sentence_keys(batch: TokenBatch) -> Int64[Tensor, " b"]:
 
 
 def language_codes(batch: TokenBatch) -> Int64[Tensor, " b"]:
-    """A number for the language of each sentence, the same in every process."""
+    """Return a number for the language of each sentence, the same in every process."""
     # not Python's own hash, which differs from process to process
     codes = [zlib.crc32(language.encode()) for language in batch.languages]
     return torch.tensor(codes, device=batch.input_ids.device)
 
 
 def first_occurrences(batch: TokenBatch) -> Int64[Tensor, " n"]:
-    """The rows of the distinct sentences, each at its first place, in order."""
+    """Return the row of the first occurrence of each distinct sentence, in order."""
     _, sentence = torch.unique(sentence_keys(batch), return_inverse=True)
     rows = torch.arange(batch.batch_size, device=sentence.device)
     # the least row of each distinct sentence, of which there are at most as many as rows
@@ -182,26 +182,27 @@ def first_occurrences(batch: TokenBatch) -> Int64[Tensor, " n"]:
 
 
 class Meanings(NamedTuple):
-    """Which pairs of translations say the same.
+    """Pairs of translations that have the same meaning.
 
-    Those that share a sentence, on whichever side, also by way of others. With "Hallo" = "Hello",
-    "Salut" = "Hello" and "Salut" = "Hi", all three pairs say the same, and a contrastive loss that
-    takes "Hallo" and "Hi" for negatives of one another is wrong about them.
+    Pairs that share a sentence on either side have the same meaning, also through other pairs. With
+    "Hallo" = "Hello", "Salut" = "Hello" and "Salut" = "Hi", all three pairs have the same meaning,
+    and a contrastive loss that takes "Hallo" and "Hi" for negatives of one another is wrong about
+    them.
     """
 
     keys: Int64[Tensor, "b 2"]
     """Of the sentences of each pair."""
     groups: Int64[Tensor, " b"]
-    """A number for what each pair says."""
+    """A number for the meaning of each pair."""
 
     @classmethod
     def of(cls, a: TokenBatch, b: TokenBatch) -> Meanings:
-        """Those of the pairs of two sides."""
+        """Group the pairs of two sides by meaning."""
         keys = torch.stack([sentence_keys(a), sentence_keys(b)], dim=1)
         return cls(keys, meaning_groups(keys))
 
     def gathered(self, gather: Callable[[Tensor], Tensor]) -> Meanings:
-        """Those of the pairs of all processes, of which several wait for one another here.
+        """Group the pairs of all processes by meaning; several processes wait for one another here.
 
         Args:
             gather: concatenates over the processes.
@@ -213,16 +214,13 @@ class Meanings(NamedTuple):
         return Meanings(keys, meaning_groups(keys))
 
     def are_same(self, device: torch.device) -> Bool[Tensor, "b b"]:
-        """Which pairs say the same as which, on a device; true on the diagonal."""
+        """Return which pairs have the same meaning, on a device; true on the diagonal."""
         groups = on_device(self.groups, device)
         return groups[:, None] == groups
 
 
 def meaning_groups(keys: Int64[Tensor, "b 2"]) -> Int64[Tensor, " b"]:
-    """The group of each pair of translations, given by the keys of its sentences.
-
-    See ``Meanings``.
-    """
+    """Return the group of each pair of translations in ``Meanings``, from its sentences' keys."""
     # (B, 2): pairs are edges between distinct sentences
     _, sentence = torch.unique(keys, return_inverse=True)
     group = torch.arange(int(sentence.max()) + 1, device=keys.device)

@@ -22,7 +22,7 @@ from interlingua.runtime.seeds import seed_for
 
 
 class TokenColumn:
-    """Sequences behind one another in one array, 4 bytes a token.
+    """Sequences concatenated in one array, 4 bytes per token.
 
     Args:
         sequences: token ids of each row, none empty.
@@ -53,7 +53,7 @@ class TokenColumn:
         return int(self._lengths.max())
 
     def read(self, rows: Int64[np.ndarray, " n"]) -> TokenBatch:
-        """The rows, in the order given, packed."""
+        """Return the rows, in the order of ``rows``, packed."""
         lengths = self._lengths[rows]
         starts = self._ends[rows] - lengths
         # Token t of a row goes from its start plus t to the row's new start plus t.
@@ -72,7 +72,7 @@ class TokenColumn:
 class ShuffledPlan:
     """The rows of each step out of an endless sequence of passes, each a permutation of its own.
 
-    A pure function of (seed, step), see ``feeds.Plan``; what a batch is made of is its subclasses'.
+    A pure function of (seed, step), see ``feeds.Plan``; subclasses define the content of a batch.
 
     Args:
         count: rows of a pass.
@@ -96,13 +96,13 @@ class ShuffledPlan:
         self._order_key = seed_for(seed, "row order", purpose)
 
     def seen(self, step: int) -> dict[str, int]:
-        """Rows in the steps before ``step``, by the feed."""
+        """Return the number of rows in the steps before ``step``, by the feed."""
         return {self._purpose: step * self.global_batch_size}
 
     def rows_at(
         self, step: int, *, rank: int = 0, world_size: int = 1
     ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
-        """A rank's consecutive part of a step's rows, and the pass that each is read in.
+        """Return a rank's consecutive part of a step's rows, and the pass of each.
 
         Raises:
             ConfigError: the batch can't be shared out evenly.
@@ -171,7 +171,7 @@ class LabeledPlan(ShuffledPlan):
         self._rows = rows
 
     def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> LabeledBatch:
-        """A rank's consecutive part of a step's pairs."""
+        """Return a rank's consecutive part of a step's pairs."""
         rows, _ = self.rows_at(step, rank=rank, world_size=world_size)
         labels = torch.from_numpy(self._rows.labels[rows])
         return LabeledBatch(
@@ -202,6 +202,6 @@ class SentencePlan(ShuffledPlan):
         self._sentences = sentences
 
     def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> SentenceBatch:
-        """A rank's consecutive part of a step's sentences."""
+        """Return a rank's consecutive part of a step's sentences."""
         rows, _ = self.rows_at(step, rank=rank, world_size=world_size)
         return SentenceBatch(self._sentences.read(rows), step, rank * len(rows), self.seed)

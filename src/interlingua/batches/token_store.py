@@ -45,7 +45,7 @@ class TokenRows(NamedTuple):
 
 
 class TokenStoreWriter:
-    """Writes a store, any language pairs in any order, in bounded memory.
+    """Writer of a store, for any language pairs in any order, in bounded memory.
 
     It appears when it is whole.
 
@@ -137,11 +137,14 @@ class TokenStoreWriter:
             self._finish()
 
     def _spool(self, language_pair: LanguagePair, kind: str) -> Path:
-        """Where a language pair's ids or lengths wait, as its rows come in any order."""
+        """Return the spool file of a language pair's ids or lengths.
+
+        Rows of all pairs arrive in any order and are spooled by pair.
+        """
         return self._folder / f"{'-'.join(language_pair)}.{kind}.spool"
 
     def _spill(self) -> None:
-        """Write what is held in memory behind what has been spooled already."""
+        """Append the rows held in memory to the spool files."""
         for kind, buffers in (("ids", self._ids), ("lengths", self._lengths)):
             for language_pair, arrays in buffers.items():
                 with self._spool(language_pair, kind).open("ab") as file:
@@ -150,7 +153,7 @@ class TokenStoreWriter:
         self._buffered = 0
 
     def _finish(self) -> None:
-        """Put the spools behind one another, and write the header last."""
+        """Concatenate the spools, and write the header last."""
         self._spill()
         pairs = sorted(self._rows)
         with (
@@ -207,7 +210,7 @@ class TokenStore:
         """Open a store after checking the header's checksum and the sizes of its files.
 
         Raises:
-            DataError: there is no store, or it is damaged or cut short.
+            DataError: there is no store, or it is damaged or truncated.
         """
         header = read_header(Path(path))
         for name, expected in header["bytes"].items():
@@ -223,8 +226,8 @@ class TokenStore:
     def verify(self) -> None:
         """Read both files whole and compare their SHA-256, ids and offsets.
 
-        The digests find damage; a store that was made wrong has right digests, so its numbers are
-        looked at as well.
+        The digests detect damage. A store that was made wrong has right digests, so its numbers are
+        checked as well.
 
         Raises:
             DataError: a file has changed since it was written, or holds impossible numbers.
@@ -251,10 +254,7 @@ class TokenStore:
             )
 
     def _verified(self, name: str, dtype: str) -> Iterator[np.ndarray]:
-        """The numbers of a file block by block.
-
-        When all are read, its SHA-256 has been compared.
-        """
+        """Yield the numbers of a file block by block, and compare its SHA-256 at the end."""
         digest = hashlib.sha256()
         with open_raw(self.path / name) as file:
             while block := file.read(_COUNTED_AT_ONCE * 8):
@@ -269,9 +269,9 @@ class TokenStore:
         return int(self._first_rows[-1])
 
     def token_counts(self) -> Int64[np.ndarray, " v"]:
-        """How often each id of the vocabulary is there.
+        """Count the occurrences of each id of the vocabulary.
 
-        Read from the file in order, block by block.
+        The file is read in order, block by block.
         """
         counts = np.zeros(self.vocabulary_size, dtype=np.int64)
         dtype = self._header["dtype"]
@@ -349,7 +349,7 @@ class TokenStore:
     def _side(
         self, starts: Int64[np.ndarray, " n"], full: Int64[np.ndarray, " n"], max_tokens: int | None
     ) -> tuple[Int64[np.ndarray, " t"], Int64[np.ndarray, " n"]]:
-        """Which tokens of one side stay, and how many they are in each row."""
+        """Return the positions of the tokens kept on one side, and their number in each row."""
         lengths = full
         closing = 0
         if max_tokens is not None:
@@ -367,7 +367,7 @@ class TokenStore:
 
 
 class _RandomReads:
-    """Pieces of a file of numbers, each read by its place.
+    """Parts of a file of numbers, each read by its position.
 
     Not a memory map: touching one page of a map can make megabytes around it resident (Linux maps
     whole large folios), so a process that reads rows at random would grow to the size of the store.
@@ -384,7 +384,7 @@ class _RandomReads:
     def gather(
         self, starts: Int64[np.ndarray, " n"], lengths: Int64[np.ndarray, " n"]
     ) -> np.ndarray:
-        """The numbers ``start : start + length`` of all pieces, behind one another."""
+        """Return the numbers ``start : start + length`` of all parts, concatenated."""
         size = self._dtype.itemsize
         spans = zip((lengths * size).tolist(), (starts * size).tolist(), strict=True)
         # pread has no position of its own, so several threads can share the file

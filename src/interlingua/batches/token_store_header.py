@@ -24,7 +24,7 @@ _NAME = re.compile(r"[\w.+-]{1,64}")
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """The header of a store, all of which has the types and sizes that the writer gives it.
+    """Read the header of a store and check the types and sizes of all its values.
 
     Raises:
         DataError: there is no store, or it is damaged, of another version or made wrong.
@@ -42,9 +42,9 @@ def read_header(path: Path) -> dict[str, Any]:
 
 
 def _header_problem(header: dict[str, Any]) -> str:
-    """What a header says that no writer of ours writes, its checksum right or not.
+    """Return the first error in a header, even if its checksum is right.
 
-    Empty if nothing.
+    The result is empty if there is none. No writer of this library makes such a header.
     """
     numbers = {"vocabulary_size": MAX_VOCABULARY, "closing_tokens": 1 << 16}
     for key, most in numbers.items():
@@ -67,7 +67,7 @@ def _header_problem(header: dict[str, Any]) -> str:
 
 
 def _problem_of_files(header: dict[str, Any], rows: int, id_bytes: int) -> str:
-    """What is wrong with the sizes of the files of so many rows; empty if nothing."""
+    """Return the error in the sizes of the files of ``rows`` rows; empty if there is none."""
     for key in ("bytes", "sha256"):
         if not isinstance(header.get(key), dict) or header[key].keys() != set(STORE_FILES):
             return f"{key} has other files than {' and '.join(STORE_FILES)}"
@@ -94,10 +94,10 @@ def _is_count(value: Any, most: int) -> bool:
 
 
 def _brief(value: Any) -> str:
-    """A value for a message, which may be anything of any length."""
+    """Return a value of any type and length, shortened for a message."""
     return repr(value)[:60]
 
 
 def id_dtype(vocabulary_size: int) -> np.dtype[Any]:
-    """How ids of a vocabulary are stored."""
+    """Return the type in which ids of a vocabulary are stored."""
     return np.dtype("<u2" if vocabulary_size <= 1 << 16 else "<u4")

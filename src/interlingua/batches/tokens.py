@@ -19,7 +19,7 @@ from interlingua.runtime.devices import on_device
 
 
 class TokenBatch(NamedTuple):
-    """B sequences behind one another in one tensor of T tokens, without padding.
+    """B sequences concatenated in one tensor of T tokens, without padding.
 
     Sequence i is ``input_ids[cu_seqlens[i] : cu_seqlens[i + 1]]``.
     """
@@ -55,7 +55,7 @@ class TokenBatch(NamedTuple):
         lengths: Int[np.ndarray, " b"],
         languages: Sequence[str],
     ) -> TokenBatch:
-        """Pack sequences that already stand behind one another.
+        """Pack sequences that are concatenated already.
 
         Raises:
             DataError: a sequence is empty, or ids, lengths and languages do not belong together.
@@ -91,20 +91,20 @@ class TokenBatch(NamedTuple):
         return self.cu_seqlens.diff()
 
     def sequence_ids(self) -> Int64[Tensor, " t"]:
-        """For each token the index of its sequence."""
+        """Return the index of its sequence for each token."""
         index = torch.arange(self.batch_size, device=self.cu_seqlens.device)
         # with its size given, a GPU need not wait for the lengths
         return torch.repeat_interleave(index, self.lengths, output_size=len(self.input_ids))
 
     def positions(self) -> Int64[Tensor, " t"]:
-        """For each token its place in its sequence, from 0."""
+        """Return the position in its sequence for each token, from 0."""
         starts = torch.repeat_interleave(
             self.cu_seqlens[:-1], self.lengths, output_size=len(self.input_ids)
         )
         return torch.arange(len(self.input_ids), device=starts.device) - starts
 
     def to(self, device: torch.device | str) -> TokenBatch:
-        """The same batch on another device."""
+        """Return the same batch on another device."""
         device = torch.device(device)
         return self._replace(
             input_ids=on_device(self.input_ids, device),
@@ -112,13 +112,16 @@ class TokenBatch(NamedTuple):
         )
 
     def pinned(self) -> TokenBatch:
-        """The same batch in page-locked memory, from which a GPU copies while the host goes on."""
+        """Return the batch in page-locked memory.
+
+        A GPU copies from there while the host continues.
+        """
         return self._replace(
             input_ids=self.input_ids.pin_memory(), cu_seqlens=self.cu_seqlens.pin_memory()
         )
 
     def padded(self, pad_id: int) -> tuple[Int64[Tensor, "b l"], Bool[Tensor, "b l"]]:
-        """The batch as a rectangle.
+        """Return the batch as a rectangle.
 
         Returns:
             ids with ``pad_id`` behind short sequences, and the mask that is true at real tokens.
@@ -132,7 +135,7 @@ class TokenBatch(NamedTuple):
 
 
 class BatchPosition(NamedTuple):
-    """Where in a run a batch stands: all that random draws on it depend on."""
+    """Position of a batch in a run: everything that random draws on it depend on."""
 
     seed: int
     step: int
@@ -143,7 +146,7 @@ class BatchPosition(NamedTuple):
 
 
 class ParallelBatch(NamedTuple):
-    """Pairs of translations: sequence i of ``a`` and sequence i of ``b`` say the same."""
+    """Pairs of translations: sequences i of ``a`` and ``b`` have the same meaning."""
 
     a: TokenBatch
     """The stored source side."""
@@ -152,10 +155,10 @@ class ParallelBatch(NamedTuple):
     step: int
     """The optimizer step it belongs to."""
     first_row: int = 0
-    """Where this slice begins in the step's global batch (0 unless sliced by rank)."""
+    """Start of this slice in the step's global batch (0 unless sliced by rank)."""
     seed: int = 0
     """The run's seed."""
 
     def place(self, side: str) -> BatchPosition:
-        """What draws on side ``"a"`` or ``"b"`` depend on."""
+        """Return the position that random draws on side ``"a"`` or ``"b"`` depend on."""
         return BatchPosition(self.seed, self.step, side, self.first_row)

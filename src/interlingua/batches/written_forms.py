@@ -19,7 +19,7 @@ from interlingua.vocabulary.vocabulary import Vocabulary
 
 
 class FormsRequest(NamedTuple):
-    """How many sentences to write in another form, and in which."""
+    """Share of the sentences to write in another form, and the forms."""
 
     share: float
     """Of the sentences, above 0 and at most 1."""
@@ -28,11 +28,11 @@ class FormsRequest(NamedTuple):
 
 
 class WrittenForms:
-    """Writes a share of a batch's sentences in other forms.
+    """Writer of a share of a batch's sentences in other forms.
 
     Args:
         vocabulary: of the tokens.
-        request: what to write.
+        request: the forms to write.
         max_tokens: longer forms are cut.
 
     Raises:
@@ -49,7 +49,7 @@ class WrittenForms:
     def __call__(self, batch: TokenBatch, *, seed: int, step: int) -> TokenBatch:
         """Return the batch with some of its sentences in another form.
 
-        A form that a sentence does not have (capitals of Thai) leaves it as it is.
+        A sentence stays as it is if it does not have the form (capitals of Thai).
 
         Args:
             batch: the sentences.

@@ -17,14 +17,14 @@ from interlingua.storage.locate import best_of_run
 from interlingua.vocabulary.vocabulary import Vocabulary
 
 QUESTION_FOLDER = "question_encoder"
-"""Where a model directory keeps the question tower, if that is another than the passage tower."""
+"""Folder of the question tower in a model directory, if it is not the passage tower."""
 QUERY_PROMPT = "query"
 PASSAGE_PROMPT = "passage"
 """Names of the prompts that the towers put in front, where the model has prompts of these names."""
 
 
 class DualEncoder:
-    """Embeds questions and passages for search: the inner product of their vectors was trained.
+    """Encoder of questions and passages for search, trained for the inner product of their vectors.
 
     Args:
         passages: the passage tower.
@@ -48,9 +48,9 @@ class DualEncoder:
         batch_tokens: int = 16_384,
         dtype: Dtype = "float32",
     ) -> Float32[np.ndarray, "n d"]:
-        """One vector per question, in the order given.
+        """Return one vector per question, in the order of the questions.
 
-        They have length 1 where the model was trained with cosines.
+        They have length 1 if the model was trained with cosines.
         """
         return _encode(self.questions, texts, QUERY_PROMPT, language, batch_tokens, dtype)
 
@@ -63,11 +63,11 @@ class DualEncoder:
         batch_tokens: int = 16_384,
         dtype: Dtype = "float32",
     ) -> Float32[np.ndarray, "n d"]:
-        """One vector per passage, in the order given.
+        """Return one vector per passage, in the order of the passages.
 
         Args:
             texts: the passages.
-            titles: of each passage, where they have titles; the model reads both as in training,
+            titles: of each passage, if they have titles; the model reads both as in training,
                 see ``with_title``.
             language: of the texts, in any code; needed by vocabularies that pre-tokenize by
                 language.
@@ -83,7 +83,7 @@ class DualEncoder:
         return _encode(self.passages, texts, PASSAGE_PROMPT, language, batch_tokens, dtype)
 
     def to(self, device: torch.device | str) -> DualEncoder:
-        """The towers on another device."""
+        """Move the towers to another device."""
         self.passages.to(device)
         self.questions.to(device)
         return self
@@ -105,7 +105,7 @@ class DualEncoder:
     def save(self, folder: PathLike) -> None:
         """Write the passage tower as a model directory, and another question tower inside of it.
 
-        Tools that know one encoder alone read the passage tower.
+        Tools that support only one encoder read the passage tower.
 
         Args:
             folder: replaced whole if one of our models is in it.
@@ -119,12 +119,12 @@ class DualEncoder:
 
 
 def with_title(text: str, title: str, vocabulary: Vocabulary | None) -> str:
-    """A passage with its title in front; training and evaluation read the same form.
+    """Put the title before a passage; training and evaluation read the same form.
 
     Args:
         text: of the passage.
         title: of the passage, or none.
-        vocabulary: of a passage tower with another one for questions: its separator stands in
+        vocabulary: of a passage tower with another one for questions: its separator is in
             between, as in DPR. None for an encoder of both, which reads a space: so do the models
             and tools that have a single encoder.
     """

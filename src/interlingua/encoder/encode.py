@@ -53,8 +53,8 @@ CPU_BATCH_TOKENS = 4096
 """Beyond this a batch's activations fall out of the caches and a CPU slows down."""
 MIN_SHARE_TOKENS = 512
 SHARES = 4
-"""A batch for a thread has so many tokens at least, and there are so many for each, so that none
-waits for long. With fewer tokens all threads work at one batch."""
+"""A batch of one thread has at least ``MIN_SHARE_TOKENS`` tokens. There are ``SHARES`` of them per
+thread, so that none waits for long. With fewer tokens all threads work at one batch."""
 Dtype = Literal["float32", "tf32", "bfloat16", "float16", "int8", "auto"]
 WEIGHT_DTYPES: Mapping[str, torch.dtype] = {
     "float32": torch.float32,
@@ -82,7 +82,7 @@ _WARNED_LIMITS: set[int] = set()
 
 @dataclass(slots=True)
 class EncodeReport:
-    """What happened to the texts; one report can go through many calls."""
+    """Record of what happened to the texts; one report can accumulate many calls."""
 
     texts: int = 0
     tokens: int = 0
@@ -101,7 +101,7 @@ class EncodeReport:
 
 
 class EncodingModel(Protocol):
-    """What encoding texts needs of a model; ``Encoder`` is one."""
+    """The part of a model that encoding texts needs; ``Encoder`` is one."""
 
     backbone: Backbone
     post_pooling: PostPooling
@@ -126,7 +126,7 @@ class EncodingModel(Protocol):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Device of the weights."""
         ...
 
     def is_special(self, input_ids: Int[Tensor, " t"]) -> Bool[Tensor, " t"]:
@@ -134,11 +134,11 @@ class EncodingModel(Protocol):
         ...
 
     def pool(self, hidden: HiddenStates) -> Float[Tensor, "b d"]:
-        """Sentence vectors from token states, before they are cut and scaled."""
+        """Return sentence vectors from token states, before they are cut and scaled."""
         ...
 
     def frozen_backbone(self, dtype: torch.dtype | None) -> Frozen | StaticBackbone:
-        """The backbone laid out for inference in that type; None = the fastest close one."""
+        """Return the backbone prepared for inference in a type; None = the fastest close one."""
         ...
 
 
@@ -158,7 +158,7 @@ def encode_texts(
     report: EncodeReport | None,
     progress: bool | Progress,
 ) -> _Vectors:
-    """Return one vector per text, in the order given; see ``Encoder.encode``.
+    """Return one vector per text, in the order of the texts; see ``Encoder.encode``.
 
     Memory is bounded by the window.
 
@@ -180,7 +180,7 @@ def encode_texts(
     Raises:
         ConfigError: ``texts`` is a single text, a table, a dictionary or a set, or an option is out
             of range.
-        DataError: an element of it is not a text, or ``out`` is given and a vector is not finite.
+        DataError: an element of it is not a text, or ``out`` is set and a vector is not finite.
     """
     checked = checked_texts(texts)
     _check_request(batch_size, batch_tokens, dtype, out)
@@ -234,7 +234,7 @@ def _check_request(
 
 
 def dtype_name(dtype: str | torch.dtype) -> Dtype:
-    """Return the name of a type to compute in, given by its name or as one of torch.
+    """Return the name of a type to compute in, from its name or torch's dtype.
 
     Raises:
         ConfigError: it is unknown; the nearest one is offered.
@@ -252,7 +252,7 @@ def encode_tokens(
     dtype: Dtype = "float32",
     language: str | None = None,
 ) -> _Vectors:
-    """As ``encode_texts``, of token ids that are short enough and have their special tokens.
+    """Encode token ids that are short enough and have their special tokens, as ``encode_texts``.
 
     Args:
         encoder: the model.
@@ -266,7 +266,7 @@ def encode_tokens(
 
 
 def automatic_dtype_name(encoder: EncodingModel) -> Dtype:
-    """What the dtype "auto" stands for with this model on this machine."""
+    """Return the dtype that "auto" means with this model on this machine."""
     backbone = encoder.frozen_backbone(None)
     # Token vectors are looked up and averaged: there is no product to speed up.
     if isinstance(backbone, StaticBackbone):
@@ -283,7 +283,7 @@ def _tokenized_windows(
     language: str | None,
     report: EncodeReport,
 ) -> Iterator[tuple[list[list[int]], list[int]]]:
-    """Token ids and the rows of blank texts, a window of texts at a time.
+    """Yield token ids and the rows of blank texts, a window of texts at a time.
 
     The next window is tokenized while this one is encoded.
     """
@@ -320,7 +320,7 @@ def cut_ids(
     *,
     language: str | None = None,
 ) -> list[list[int]]:
-    """Token ids of texts, at most ``limit`` of each; the report counts them."""
+    """Return the token ids of texts, at most ``limit`` of each; count them in the report."""
     report.max_tokens = limit
     # One token more than the limit is requested: its presence shows that a text is cut.
     rows_of_ids = vocabulary.encode(texts, language=language, max_tokens=limit + 1)
@@ -334,7 +334,7 @@ def cut_ids(
 
 
 def windows(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Texts that are sorted by length among themselves.
+    """Yield windows of texts that are later sorted by length within a window.
 
     Vectors do not depend on the windows: each text could be embedded by itself.
     """
@@ -390,11 +390,10 @@ class _Packed(NamedTuple):
 
 
 class _BatchRunner:
-    """Runs the batches of a window.
+    """Runner of the batches of a window.
 
-    On the CPU each thread has batches of its own, and products use one thread: where another
-    process keeps a core busy, one batch is slowed, not all. A few sentences are one batch for all
-    threads.
+    On the CPU each thread has batches of its own, and products use one thread: if another process
+    keeps a core busy, only one batch is slowed. A few sentences are one batch for all threads.
     """
 
     def __init__(
@@ -447,7 +446,7 @@ class _BatchRunner:
     def _results(
         self, window: list[list[int]], batches: list[list[int]], *, in_threads: bool
     ) -> Iterator[_Vectors]:
-        """The vectors of batches, in their order; on a CPU each by one thread or by all."""
+        """Return the vectors of batches, in order; on a CPU each by one thread or by all."""
         if not self.on_cpu:
             return self._computed_ahead(window, batches)
         if self.pool is None and in_threads:
@@ -466,9 +465,9 @@ class _BatchRunner:
     def _computed_ahead(
         self, window: list[list[int]], batches: list[list[int]]
     ) -> Iterator[_Vectors]:
-        """The results of batches, from a GPU.
+        """Yield the results of batches, from a GPU.
 
-        The next ones are under way before the host waits for one.
+        The next batches are in progress before the host waits for one.
         """
         arriving: deque[tuple[Tensor, torch.cuda.Event]] = deque()
         with products_in_tf32(enabled=self.rounds_factors):
@@ -484,7 +483,7 @@ class _BatchRunner:
                 yield _awaited(*arriving.popleft())
 
     def _packed_ahead(self, window: list[list[int]], batches: list[list[int]]) -> Iterator[_Packed]:
-        """The batches in page-locked memory, made by a thread while a GPU is given others."""
+        """Yield the batches in page-locked memory, packed by a thread during computation."""
 
         def pack(number: int) -> _Packed:
             packed: _Packed = pinned(self._packed(window, batches[number]))
@@ -498,17 +497,17 @@ class _BatchRunner:
             yield from ready
 
     def _packed(self, window: list[list[int]], rows: list[int]) -> _Packed:
-        """The texts in these rows of the window."""
+        """Pack the texts in these rows of the window."""
         batch = TokenBatch.from_lists([window[row] for row in rows], ("",) * len(rows))
         return _Packed(batch, self.encoder.is_special(batch.input_ids))
 
     def pooled(self, window: list[list[int]], rows: list[int]) -> Float32[Tensor, "n d"]:
-        """Pooled states of the texts in these rows of the window, where the model is."""
+        """Return the pooled states of the texts in these rows of the window, on its device."""
         return self._computed(self._packed(window, rows))
 
     @torch.inference_mode()
     def _computed(self, packed: _Packed) -> Float32[Tensor, "n d"]:
-        """Pooled states of a batch."""
+        """Compute the pooled states of a batch."""
         batch = packed.tokens
         states = self.backbone(batch.input_ids, batch.cu_seqlens)
         pooled = self.encoder.pool(HiddenStates(states, batch.cu_seqlens, packed.special))
@@ -528,7 +527,7 @@ def _awaited(result: Tensor, arrived: torch.cuda.Event) -> _Vectors:
 
 @contextlib.contextmanager
 def products_in_tf32(*, enabled: bool) -> Iterator[None]:
-    """In this block a GPU's float32 products round their factors to TF32's 10 bits, if enabled."""
+    """Round factors of a GPU's float32 products to TF32's 10 bits for the block, if enabled."""
     products = torch.backends.cuda.matmul
     # Older versions of torch have a switch in place of the named precision.
     name: str = "allow_tf32"
@@ -550,8 +549,8 @@ def token_budget_batches(
 ) -> Iterator[list[int]]:
     """Yield rows of a window, longest first, in batches of at most ``batch_tokens`` tokens.
 
-    Sorted, so that sentences of a batch have equal lengths or nearly so. A longer text is a batch
-    of its own.
+    Sorted, so that sentences of a batch have equal lengths or nearly so. A longer text is a
+    separate batch.
 
     Args:
         lengths: tokens of each text.
@@ -574,11 +573,11 @@ def token_budget_batches(
 
 
 def collect_vectors(windows: Iterator[_Vectors], dim: int, out: PathLike | None) -> _Vectors:
-    """Vectors made a window at a time, in memory or in a file.
+    """Collect vectors that are computed a window at a time, in memory or in a file.
 
     Args:
         windows: of one width and type of numbers.
-        dim: the width; that of the first window where there is one.
+        dim: the width if there are no windows.
         out: see ``Encoder.encode``.
 
     Raises:
@@ -614,7 +613,7 @@ def _line(row: int) -> str:
 
 
 def _write_header(file: Any, rows: int, dim: int, dtype: np.dtype[Any]) -> None:
-    """A .npy header; numpy pads it so that its length is the same for any number of rows."""
+    """Write a .npy header; numpy pads it to the same length for any number of rows."""
     description = {
         "descr": dtype.newbyteorder("<").str,
         "fortran_order": False,

@@ -100,7 +100,7 @@ class Encoder(nn.Module):
     """Of the terms of a sum of methods, while its loss is computed; parts of
     ``gradcache_sentences`` share none."""
     compute_dtype: Dtype = "float32"
-    """What ``encode`` computes in by default; ``load`` sets it."""
+    """Default dtype of ``encode``; ``load`` sets it."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class Encoder(nn.Module):
 
     @property
     def dim(self) -> int:
-        """Width of the vectors; less than ``full_dim`` where the settings have them cut."""
+        """Width of the vectors; less than ``full_dim`` if the settings cut them."""
         return self.settings.truncate_dim or self.full_dim
 
     @property
@@ -149,13 +149,13 @@ class Encoder(nn.Module):
 
     @property
     def hidden_size(self) -> int:
-        """Width of the token states, and of the vectors where no layer after pooling changes it."""
+        """Width of the token states, and of the vectors unless a layer after pooling changes it."""
         return self.backbone.config.hidden_size
 
     def require_equal_widths(self) -> None:
-        """Check that a sentence vector can stand in the place of a token state.
+        """Check that a sentence vector can replace a token state.
 
-        Some methods put it there.
+        Some methods do that.
 
         Raises:
             ConfigError: a Dense layer after pooling changes the width.
@@ -179,13 +179,13 @@ class Encoder(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Device of the weights."""
         return self.backbone.word_embeddings.weight.device
 
     def tokens(
         self, batch: TokenBatch, *, word_embeddings: Float[Tensor, "t d"] | None = None
     ) -> HiddenStates:
-        """Last-layer states of all tokens.
+        """Compute the last-layer states of all tokens.
 
         Args:
             batch: the packed sentences.
@@ -212,7 +212,7 @@ class Encoder(nn.Module):
         return torch.isin(input_ids, specials)
 
     def forward(self, batch: TokenBatch) -> Float[Tensor, "b d"]:
-        """Sentence vectors: pooled, through the layers after pooling, without the last scaling."""
+        """Compute sentence vectors: pooling and the layers after it, without the last scaling."""
         if self.gradcache_sentences is None:
             return self._vectors(batch)
         rows = self._looked_up(batch)
@@ -258,7 +258,7 @@ class Encoder(nn.Module):
         return self.pool(hidden)[:, : self.dim]
 
     def pool(self, hidden: HiddenStates) -> Float[Tensor, "b d"]:
-        """Sentence vectors from token states, as ``forward`` has them before it cuts to ``dim``."""
+        """Compute sentence vectors from token states, as ``forward`` before its cut to ``dim``."""
         pooled = hidden.pool(self.pooling, include_special=self.settings.include_special)
         vectors: Tensor = self.post_pooling(pooled)
         return vectors
@@ -325,10 +325,10 @@ class Encoder(nn.Module):
         out: PathLike | None = None,
         report: EncodeReport | None = None,
     ) -> Float32[np.ndarray, "*n d"] | Float[Tensor, "*n d"]:
-        """Return one vector per text, in the order given; of a single string, one vector.
+        """Return one vector per text, in the order of the texts; of a single string, one vector.
 
         Memory is bounded by a window of texts. A text without a visible character gets the zero
-        vector, whatever the prompt.
+        vector, regardless of the prompt.
 
         Args:
             texts: one string, or any iterable of strings, such as a generator or a column of a
@@ -356,7 +356,7 @@ class Encoder(nn.Module):
                 of the first call that cuts any.
 
         Returns:
-            The vectors of shape (n, d), memory-mapped if ``out`` is given; (d,) of a single string.
+            The vectors of shape (n, d), memory-mapped if ``out`` is set; (d,) of a single string.
 
         Raises:
             ConfigError: an option can't be, or ``texts`` is a table, a dictionary or a set.
@@ -388,10 +388,10 @@ class Encoder(nn.Module):
         return vectors
 
     def _chosen_prompt(self, prompt: str | None, prompt_name: str | None) -> str | None:
-        """Return the prompt of ``encode``, given in one way or the other.
+        """Return the prompt of ``encode``, from either of its two arguments.
 
         Raises:
-            ConfigError: both are given, or the model has no prompt of that name.
+            ConfigError: both are set, or the model has no prompt of that name.
         """
         if prompt_name is None:
             return prompt
@@ -462,7 +462,7 @@ class Encoder(nn.Module):
         return (one * other).sum(dim=1)
 
     def get_embedding_dimension(self) -> int:
-        """Return the width of the vectors, ``dim``, by the name in sentence-transformers."""
+        """Return the width of the vectors, ``dim``, under the name in sentence-transformers."""
         return self.dim
 
     def get_sentence_embedding_dimension(self) -> int:
@@ -470,7 +470,7 @@ class Encoder(nn.Module):
         return self.dim
 
     def __repr__(self) -> str:
-        """Return one line: what the model is and where."""
+        """Return one line that describes the model and its device."""
         config = self.backbone.config
         kind = f"{config.model_type}, {count_of(config.num_hidden_layers, 'layers')}"
         return (
@@ -481,9 +481,9 @@ class Encoder(nn.Module):
     calibrate_ranges = calibrate_ranges
 
     def frozen_backbone(self, dtype: torch.dtype | None) -> Frozen | StaticBackbone:
-        """The backbone laid out for inference.
+        """Return the backbone prepared for inference.
 
-        Outside of training it is kept until the weights change.
+        Outside of training it is cached until the weights change.
 
         Args:
             dtype: to compute in; None = the fastest dtype that keeps vectors close to those in
@@ -495,25 +495,25 @@ class Encoder(nn.Module):
         return self._snapshots.snapshot(self.backbone, dtype)
 
     def train(self, mode: bool = True) -> Encoder:
-        """Also frees the memory of ``frozen_backbone``."""
+        """Set training mode, and free the memory of ``frozen_backbone``."""
         self._snapshots.clear()
         return super().train(mode)
 
     def with_dense(self) -> Encoder:
-        """The same weights with a new linear layer behind the others, which changes nothing yet."""
+        """Return the same weights with a new linear layer at the end, which changes nothing yet."""
         identity = Dense.identity(self.post_pooling.output_dim(self.hidden_size))
         layers = PostPooling([*self.post_pooling, identity])
         return Encoder(self.backbone, self.vocabulary, self.settings, layers, self.language_shift)
 
     def clone(self) -> Encoder:
-        """A copy with weights of its own (a teacher), on the same device.
+        """Return a copy with its own weights (a teacher), on the same device.
 
         The vocabulary is shared.
         """
         return self.with_backbone(copy.deepcopy(self.backbone))
 
     def with_backbone(self, backbone: Backbone, vocabulary: Vocabulary | None = None) -> Encoder:
-        """An encoder around another backbone, with the same settings.
+        """Return an encoder around another backbone, with the same settings.
 
         The layers after pooling and the language shift are copied.
 
@@ -526,9 +526,9 @@ class Encoder(nn.Module):
         return Encoder(backbone, vocabulary or self.vocabulary, self.settings, post_pooling, shift)
 
     def trim(self, ids_in_use: Iterable[int]) -> Encoder:
-        """A smaller encoder that keeps the word embeddings of these ids (and of special tokens).
+        """Return a smaller encoder with the word embeddings of these ids and of special tokens.
 
-        Vectors stay the same for all texts with only tokens that are kept.
+        Vectors stay the same for all texts with only kept tokens.
 
         Args:
             ids_in_use: see :func:`interlingua.vocabulary.trimming.ids_in_use`.
@@ -563,7 +563,7 @@ class Encoder(nn.Module):
         *,
         initialization: Literal["torch", "bert"] = "torch",
     ) -> Encoder:
-        """An untrained encoder, its weights drawn from torch's global generator.
+        """Return an untrained encoder, with weights drawn from torch's global generator.
 
         Args:
             config: shape of the backbone.
@@ -586,7 +586,7 @@ class Encoder(nn.Module):
         Args:
             path_or_id: a model directory, a training run (its best model is read), or
                 ``hf:owner/name``.
-            device: where the weights go: cpu, cuda, cuda:1; the CPU by default.
+            device: device of the weights: cpu, cuda, cuda:1; the CPU by default.
 
         Raises:
             CheckpointError: there is no such model, or it is damaged or of another kind.
@@ -622,7 +622,7 @@ class Encoder(nn.Module):
 
         Args:
             folder: replaced whole if one of our models is in it.
-            dtype: of the stored weights; default: as they are. int8 for token vectors alone.
+            dtype: of the stored weights; default: as they are. int8 only for token vectors.
             weights: False writes all but them, for a folder with graphs that hold them.
 
         Raises:
@@ -669,7 +669,7 @@ class Encoder(nn.Module):
             write_post_pooling(self.post_pooling, temporary)
 
     def digest(self) -> str:
-        """Hex SHA-256 of the weights' names and bytes and of the vocabulary."""
+        """Compute the hex SHA-256 of the weights' names and bytes and of the vocabulary."""
         weights = self.backbone.state_dict()
         for name, tensor in self.post_pooling.state_dict().items():
             weights[f"post_pooling.{name}"] = tensor
@@ -726,15 +726,15 @@ def load(
     dtype: Dtype | torch.dtype = "float32",
     truncate_dim: int | None = None,
 ) -> Encoder:
-    """Read a model to use it, as ``Encoder.load`` does, on a GPU where there is one.
+    """Read a model for use, as ``Encoder.load`` does, on a GPU if there is one.
 
     Args:
         path_or_id: a model directory, a training run (its best model is read), ``hf:owner/name``,
             or the name of an installed model; by default ``mini``, the model of the extra ``mini``.
-        device: where the weights go: cpu, cuda, cuda:1; auto or None = the first GPU where there
+        device: device of the weights: cpu, cuda, cuda:1; auto or None = the first GPU where there
             is one, else the CPU.
-        dtype: what ``encode`` computes in by default, by its name or torch's: float32, tf32,
-            bfloat16, float16, int8, auto.
+        dtype: default dtype of ``encode``, by its name or torch's: float32, tf32, bfloat16,
+            float16, int8, auto.
         truncate_dim: number of elements to keep of each vector, the first ones; default: all.
 
     Raises:
@@ -771,7 +771,7 @@ def _refuse_zeros(weights: Mapping[str, Tensor], folder: Path) -> None:
 
 
 def choose_device(name: str | None = None) -> torch.device:
-    """The device of that name, or the first GPU where there is one, else the CPU.
+    """Return the device of that name, or by default the first GPU or else the CPU.
 
     Raises:
         ConfigError: there is no such device here.

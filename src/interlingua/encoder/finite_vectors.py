@@ -18,11 +18,11 @@ log = logging.getLogger("interlingua")
 def check_finite(
     vectors: Float32[ndarray, "n d"], name: Callable[[int], str], *, error: Error = DataError
 ) -> None:
-    """Look at all numbers.
+    """Check all numbers.
 
     Args:
-        vectors: what an encoder gave.
-        name: what the message calls a row, e.g. the text it is the vector of.
+        vectors: the output of an encoder.
+        name: name of a row in the message, e.g. the text it is the vector of.
         error: what is raised.
 
     Raises:
@@ -50,8 +50,8 @@ def warn_of_zeros(
 
     Args:
         vectors: finite ones.
-        name: what the message calls a row, such as its text.
-        origin: where they come from.
+        name: name of a row in the message, such as its text.
+        origin: source of the vectors.
 
     Returns:
         Whether there are any.

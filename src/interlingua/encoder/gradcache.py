@@ -19,16 +19,16 @@ def in_parts(
     word_embeddings: Float[Tensor, "t d"],
     size: int,
 ) -> Tensor:
-    """Encode a batch part by part, and computes each part again when its gradient is needed.
+    """Encode a batch part by part, and recompute each part when its gradient is needed.
 
     Between the two only the parts' inputs and results are held, so that a contrastive loss over a
     batch of any size costs the activations of one part; the price is a second forward pass. The
     gradients are those of the same parts held all at once: the second pass draws the random numbers
-    of the first. Without dropout parts are of no matter to the result, since no sentence sees
+    of the first. Without dropout the parts do not affect the result, since no sentence sees
     another.
 
-    Differs from the paper: autograd asks for the second pass itself, so the loss needs no gradient
-    cache of its own, may use the results in any way, and several calls may share the weights.
+    Differs from the paper: autograd asks for the second pass itself, so the loss needs no separate
+    gradient cache, may use the results in any way, and several calls may share the weights.
 
     Args:
         encode: from sentences and their looked-up word embeddings to rows, in order.

@@ -17,7 +17,7 @@ from interlingua.errors import DataError
 
 
 class MeasurableModel(TextEncoder, Protocol):
-    """What measuring needs of a model besides its vectors: settings in which to keep the ranges."""
+    """A model with settings for ranges, as ``calibrate_ranges`` needs besides its vectors."""
 
     settings: EncodingSettings
 

@@ -14,13 +14,13 @@ from interlingua.encoder.directories.model_directory import EncodingSettings
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelInfo:
-    """The encoder under test.
+    """Description of the encoder under test.
 
     Attributes:
         name: as results and tables call it.
-        digest: hex SHA-256 of weights and vocabulary; none where the weights are unknown (a
-            function, an endpoint).
-        library: what computes the embeddings.
+        digest: hex SHA-256 of weights and vocabulary; none if the weights are unknown (a function,
+            an endpoint).
+        library: the library that computes the embeddings.
         dim: width of the vectors, where known before the first text.
         pooling: cls, mean or max.
         pooling_from: ``model`` where the model states it, ``requested`` where the user chose it,
@@ -53,12 +53,12 @@ class ModelInfo:
     def identity(self) -> str | None:
         """Identify the model in the cache of vectors.
 
-        It is None where a change of the model would go unnoticed.
+        It is None if a change of the model would go unnoticed.
         """
         return self.digest or self.kept_as
 
     def with_overrides(self, added: tuple[str, ...]) -> ModelInfo:
-        """The same with more changed settings."""
+        """Return the same description with more changed settings."""
         return replace(self, overrides=(*self.overrides, *added))
 
     @property
@@ -70,7 +70,7 @@ class ModelInfo:
 
 
 def describe_encoder(encoder: Any, *, name: str | None = None) -> ModelInfo:
-    """Facts about an encoder, from its own ``info`` (adapters) or its attributes (``Encoder``)."""
+    """Describe an encoder from its own ``info`` (adapters) or its attributes (``Encoder``)."""
     info = getattr(encoder, "info", None)
     if isinstance(info, ModelInfo):
         return info
@@ -102,7 +102,7 @@ def describe_encoder(encoder: Any, *, name: str | None = None) -> ModelInfo:
 
 
 def encoding_text(encoder: Any, prompt: str | None) -> str:
-    """Return what identifies the settings of an encoding: the prompt's text, and a cut.
+    """Return the settings of an encoding as an identifier: the prompt's text, and a cut.
 
     Args:
         encoder: any encoder.
@@ -116,7 +116,7 @@ def encoding_text(encoder: Any, prompt: str | None) -> str:
 
 
 def prompt_text(encoder: Any, prompt: str | None) -> str:
-    """What is put before every text: see ``EncodingSettings.prompt_text``.
+    """Return the text to put before every text: see ``EncodingSettings.prompt_text``.
 
     A function has no prompts of its own.
     """

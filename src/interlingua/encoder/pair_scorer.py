@@ -29,9 +29,9 @@ PairPooling = Literal["cls", "mean"]
 
 
 class PairTemplate(NamedTuple):
-    """How two tokenized sentences ``a`` and ``b`` become one sequence.
+    """Template that joins two tokenized sentences ``a`` and ``b`` to one sequence.
 
-    It is ``a``, then ``separator``, then ``b`` without its opening.
+    The sequence is ``a``, then ``separator``, then ``b`` without its opening.
     """
 
     opening_tokens: int
@@ -42,9 +42,9 @@ class PairTemplate(NamedTuple):
 
     @classmethod
     def of(cls, vocabulary: Vocabulary) -> PairTemplate:
-        """The template of a vocabulary, read off what its tokenizer does with a pair.
+        """Infer the template of a vocabulary from its tokenizer's treatment of a pair.
 
-        The mask token separates where it puts nothing between.
+        The mask token is the separator if the tokenizer puts nothing between.
 
         Raises:
             ConfigError: it treats pairs in a way that can't be made from single sentences.
@@ -68,9 +68,9 @@ class PairTemplate(NamedTuple):
         return template
 
     def join(self, a: TokenBatch, b: TokenBatch) -> TokenBatch:
-        """Row by row ``a`` and ``b`` in one sequence, still packed.
+        """Join ``a`` and ``b`` row by row into one sequence, still packed.
 
-        The host waits for no number from the device.
+        The host does not wait for the device.
         """
         between = len(self.separator)
         opening = self.opening_tokens
@@ -106,7 +106,7 @@ class PairHead(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, pooled: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        """One logit a row."""
+        """Compute one logit per row."""
         logits: Tensor = self.output(self.dropout(torch.tanh(self.dense(self.dropout(pooled)))))
         return logits[:, 0]
 
@@ -130,12 +130,12 @@ class PairScorer(nn.Module):
         self.head = PairHead(encoder.dim, dropout=dropout)
 
     def forward(self, pairs: TokenBatch) -> Float[Tensor, " b"]:
-        """The logit of each joined pair; its sigmoid is the score in [0, 1]."""
+        """Compute the logit of each joined pair; its sigmoid is the score in [0, 1]."""
         logits: Tensor = self.head(self.encoder.tokens(pairs).pool(self.pooling))
         return logits
 
     def join(self, a: TokenBatch, b: TokenBatch) -> TokenBatch:
-        """Row by row ``a`` and ``b`` in one sequence, for ``forward``.
+        """Join ``a`` and ``b`` row by row into one sequence, for ``forward``.
 
         Raises:
             ConfigError: two sentences together are longer than the encoder can take.
@@ -157,7 +157,7 @@ class PairScorer(nn.Module):
         languages: tuple[str | None, str | None] = (None, None),
         batch_tokens: int = 4096,
     ) -> Float32[np.ndarray, " n"]:
-        """Scores of pairs of texts, in [0, 1].
+        """Compute scores of pairs of texts, in [0, 1].
 
         Each is the mean over both orders, so that the order does not matter.
 
@@ -192,7 +192,7 @@ class PairScorer(nn.Module):
     def save(self, folder: PathLike) -> None:
         """Write a model directory with the head next to the encoder.
 
-        One of our models in its place is replaced.
+        An existing model of this library is replaced.
         """
         with atomic_directory(
             folder, overwrite=True, ours=is_ours, entries=MODEL_ENTRIES
@@ -203,7 +203,7 @@ class PairScorer(nn.Module):
 
     @classmethod
     def load(cls, folder: PathLike) -> PairScorer:
-        """Read what ``save`` wrote.
+        """Read the files that ``save`` wrote.
 
         Raises:
             CheckpointError: there is no such model, or it has no head for pairs.

@@ -32,7 +32,7 @@ class HiddenStates(NamedTuple):
     none."""
 
     def cls(self) -> Float[Tensor, "b d"]:
-        """State of each sentence's first token."""
+        """Return the state of each sentence's first token."""
         if not len(self.states):
             return self._zeros()
         # Empty sentences at the end begin behind the last token; what they get is blanked.
@@ -40,13 +40,13 @@ class HiddenStates(NamedTuple):
         return self._blank_empty(self._wide()[first])
 
     def mean(self, *, include_special: bool = True) -> Float[Tensor, "b d"]:
-        """Mean state of each sentence's tokens, summed in float32."""
+        """Return the mean state of each sentence's tokens, summed in float32."""
         kept = self._kept(include_special=include_special)
         # A sentence without tokens is 0 / 1.
         return kept._sums() / kept.lengths().clamp(min=1)[:, None]
 
     def max(self, *, include_special: bool = True) -> Float[Tensor, "b d"]:
-        """Largest state of each sentence's tokens, per dimension."""
+        """Return the largest state of each sentence's tokens, per dimension."""
         kept = self._kept(include_special=include_special)
         if not len(kept.states):
             return kept._zeros()
@@ -57,32 +57,32 @@ class HiddenStates(NamedTuple):
         )
 
     def pool(self, mode: PoolingMode, *, include_special: bool = True) -> Float[Tensor, "b d"]:
-        """The pooling named ``mode``."""
+        """Pool by the method named ``mode``."""
         if mode == "cls":
             return self.cls()
         by_name = {"mean": self.mean, "max": self.max}
         return by_name[mode](include_special=include_special)
 
     def _sums(self) -> Float[Tensor, "b d"]:
-        """The states of each sentence added up, in the order of its tokens."""
+        """Sum the states of each sentence, in the order of its tokens."""
         states = self._wide()
         if states.device.type == "cpu" and states.numel() < SEVERAL_THREADS:
             return torch.segment_reduce(states, "sum", offsets=self._bounds(), axis=0, unsafe=True)
         return self._zeros().index_add(0, self.sentence_of_token(), states)
 
     def lengths(self) -> Int[Tensor, " b"]:
-        """Tokens of each sentence."""
+        """Return the number of tokens of each sentence."""
         return self._bounds().diff()
 
     def sentence_of_token(self) -> Int[Tensor, " t"]:
-        """Index of the sentence that each token belongs to."""
+        """Return the index of its sentence for each token."""
         lengths = self.lengths()
         sentences = torch.arange(len(lengths), device=lengths.device)
         # With the size of the result torch need not wait for the device to sum the lengths.
         return torch.repeat_interleave(sentences, lengths, output_size=len(self.states))
 
     def without_special(self) -> HiddenStates:
-        """The same sentences without the tokenizer's own tokens."""
+        """Return the same sentences without the tokenizer's own tokens."""
         if self.special is None:
             return self
         kept = ~self.special
@@ -92,21 +92,21 @@ class HiddenStates(NamedTuple):
         return HiddenStates(self.states[rows], counts[self.cu_seqlens.long()])
 
     def _kept(self, *, include_special: bool) -> HiddenStates:
-        """The tokens that are pooled."""
+        """Return the tokens that are pooled."""
         if include_special:
             return self
         return self.without_special()
 
     def _here(self, index: Shaped[Tensor, " *n"]) -> Shaped[Tensor, " *n"]:
-        """An index where the states are."""
+        """Return an index on the device of the states."""
         return on_device(index, self.states.device)
 
     def _bounds(self) -> Int64[Tensor, " b+1"]:
-        """The boundaries where the states are."""
+        """Return the boundaries on the device of the states."""
         return self._here(self.cu_seqlens).long()
 
     def _wide(self) -> Float[Tensor, "t d"]:
-        """The states in float32 at least: sums over a long sentence need its precision."""
+        """Return the states in float32 or wider: sums over a long sentence need its precision."""
         if self.states.dtype == torch.float64:
             return self.states
         return self.states.float()

@@ -38,8 +38,8 @@ class Dense(nn.Module):
     """A linear layer and an activation: sentence-transformers' ``Dense``.
 
     Args:
-        in_features: width D of what it is given.
-        out_features: width E of what it gives.
+        in_features: width D of the input.
+        out_features: width E of the output.
         bias: whether a vector is added.
         activation: applied to each element of the result.
     """
@@ -58,7 +58,7 @@ class Dense(nn.Module):
 
     @classmethod
     def of(cls, weight: Float[np.ndarray, "e d"], bias: Float[np.ndarray, " e"]) -> Dense:
-        """The affine layer ``x -> weight x + bias``, in float32."""
+        """Create the affine layer ``x -> weight x + bias``, in float32."""
         layer = cls(weight.shape[1], weight.shape[0])
         layer.linear.weight.data = torch.from_numpy(np.array(weight, dtype=np.float32))
         layer.linear.bias.data = torch.from_numpy(np.array(bias, dtype=np.float32))
@@ -66,11 +66,11 @@ class Dense(nn.Module):
 
     @classmethod
     def identity(cls, width: int) -> Dense:
-        """The affine layer that changes nothing, to be trained."""
+        """Create the affine layer that changes nothing, to be trained."""
         return cls.of(np.eye(width), np.zeros(width))
 
     def forward(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b e"]:
-        """The layer's output, computed in float32 or wider also under autocast."""
+        """Compute the layer's output, in float32 or wider also under autocast."""
         with torch.autocast(vectors.device.type, enabled=False):
             transformed = self._transformed(vectors.to(self.linear.weight.dtype))
         activated: Tensor = _FUNCTIONS[self.activation](transformed)
@@ -94,10 +94,10 @@ class Dense(nn.Module):
 
 
 class Normalize(nn.Module):
-    """Scales every vector to length 1; the zero vector stays."""
+    """Scaling of every vector to length 1; the zero vector stays."""
 
     def forward(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
-        """The scaled vectors."""
+        """Scale the vectors to length 1."""
         return F.normalize(vectors, dim=-1)
 
 
@@ -121,7 +121,7 @@ class PostPooling(nn.Sequential):
 
     @property
     def described(self) -> tuple[str, ...]:
-        """Class and activation of each layer: what its weights do not say."""
+        """Class and activation of each layer, which its weights do not contain."""
         described = []
         for layer in self:
             name = type(layer).__name__
@@ -136,7 +136,7 @@ class PostPooling(nn.Sequential):
         return [layer for layer in self if isinstance(layer, Dense)]
 
     def output_dim(self, pooled_dim: int) -> int:
-        """Width of the result for pooled vectors of ``pooled_dim`` numbers.
+        """Return the width of the result for pooled vectors of ``pooled_dim`` numbers.
 
         Raises:
             ConfigError: the first Dense layer takes another width.

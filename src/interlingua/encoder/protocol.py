@@ -17,7 +17,7 @@ also has the keyword ``show_progress_bar`` counts the texts that are embedded.
 
 
 class TextEncoder(Protocol):
-    """All that evaluation, mining, search and serving need of a model.
+    """The interface that evaluation, mining, search and serving need of a model.
 
     One that embeds questions and passages by methods of their own has ``encode_queries`` and
     ``encode_passages`` too, see ``encoder/query_and_passage.py``.
@@ -36,12 +36,12 @@ class TextEncoder(Protocol):
         language: str | None = None,
         batch_tokens: int = 16_384,
     ) -> Float32[np.ndarray, "n d"]:
-        """One vector per text, in the order given.
+        """Return one vector per text, in the order of the texts.
 
         Args:
             texts: any iterable.
-            prompt: name of one of the model's prompts, or a text to put in front; the model's
-                default if none.
+            prompt: name of one of the model's prompts, or a text to put in front; default: the
+                model's own default.
             language: of the texts, ``eng_Latn`` codes; for models that tokenize or shift by
                 language.
             batch_tokens: upper limit of a batch, in tokens, for models that batch by them.

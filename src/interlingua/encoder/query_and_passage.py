@@ -9,23 +9,23 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 Role = Literal["query", "passage"]
-"""What a text is in a search; some encoders embed the two differently."""
+"""The role of a text in a search; some encoders embed the two differently."""
 PROMPT_NAMES: Mapping[Role, Sequence[str]] = {
     "query": ("query",),
     "passage": ("passage", "document", "corpus"),
 }
-"""What models call their prompts for each."""
+"""Names of models' prompts for each role."""
 OWN_METHODS: Mapping[Role, str] = {"query": "encode_queries", "passage": "encode_passages"}
 
 
 def role_prompt(
     encoder: Any, role: Role, given: Mapping[Role, str], prompt: str | None
 ) -> str | None:
-    """What to put before a question or a passage.
+    """Return the prompt to put before a question or a passage.
 
     Args:
         encoder: its own prompt for the role comes before ``prompt``.
-        role: which.
+        role: of the text.
         given: the user's prompts by role; they come first.
         prompt: the user's prompt for everything.
     """
@@ -47,13 +47,13 @@ def has_two_towers(encoder: Any) -> bool:
 def encode_in_role(
     encoder: Any, texts: Sequence[str], titles: Sequence[str] | None, role: Role, **options: Any
 ) -> Float32[ndarray, "n d"]:
-    """One vector per text from the method of the role.
+    """Return one vector per text from the method of the role.
 
     Args:
         encoder: one with two towers.
         texts: questions, or passages without their titles.
         titles: of the passages.
-        role: which.
+        role: of the texts.
         options: language and batch_tokens.
     """
     # Questions have no titles, and the method for them no such argument.

@@ -31,20 +31,20 @@ Key = tuple[bool, tuple[int, ...]]
 
 
 class _Stored(NamedTuple):
-    """Where a sentence's states are."""
+    """Position of a sentence's states."""
 
     states: Float[Tensor, "t d"]
     first: int
 
 
 class SharesPasses(Protocol):
-    """An encoder that asks ``shared_passes``, while there are any, for its token states."""
+    """An encoder that takes its token states from ``shared_passes`` while that is set."""
 
     shared_passes: SharedPasses | None
 
 
 class SharedPasses:
-    """Token states of one micro-batch; made anew for each."""
+    """Token states of one micro-batch; a new object is made for each."""
 
     def __init__(self) -> None:
         self._stored: dict[Key, list[_Stored]] = defaultdict(list)
@@ -55,7 +55,7 @@ class SharedPasses:
 
     @contextmanager
     def for_term(self, encoder: SharesPasses) -> Iterator[None]:
-        """In this block the encoder reuses the states of earlier terms, and stores its own."""
+        """Let the encoder reuse states of earlier terms, and store its own, for the block."""
         self.begin_term()
         encoder.shared_passes = self
         try:
@@ -64,7 +64,7 @@ class SharedPasses:
             encoder.shared_passes = None
 
     def begin_term(self) -> None:
-        """From now on the states that earlier terms have computed may be used."""
+        """Allow the use of the states that earlier terms have computed."""
         for key, stored in self._own:
             self._stored[key].append(stored)
         self._own = []
@@ -73,11 +73,11 @@ class SharedPasses:
     def states(
         self, batch: TokenBatch, encode: Callable[[TokenBatch], Tensor]
     ) -> Float[Tensor, "t d"]:
-        """States of all tokens, in order.
+        """Return the states of all tokens, in order.
 
         Args:
             batch: sentences; an earlier term may have read some of them.
-            encode: gives the states of the tokens of sentences; called with the new ones.
+            encode: computes the states of the tokens of sentences; called with the new ones.
         """
         lengths = batch.lengths.tolist()
         sentences = torch.split(batch.input_ids, lengths)
@@ -101,7 +101,7 @@ class SharedPasses:
         return _gathered([stored for stored in found if stored is not None], lengths)
 
     def _take_stored(self, key: Key) -> _Stored | None:
-        """A sentence that a term before has computed, which serves this term no second time."""
+        """Take a sentence that an earlier term has computed; this term can take it only once."""
         stored = self._left.get(key)
         if not stored:
             return None
@@ -109,9 +109,9 @@ class SharedPasses:
 
 
 def _gathered(stored: list[_Stored], lengths: list[int]) -> Float[Tensor, "t d"]:
-    """Rows of several tensors, by one selection.
+    """Gather rows of several tensors by one selection.
 
-    A slice for each sentence would cost a gradient of the whole each.
+    A slice per sentence would cost a gradient of the whole tensor for each of them.
     """
     # Each tensor once, and where it begins when they stand one behind another.
     sources = list({id(one.states): one.states for one in stored}.values())

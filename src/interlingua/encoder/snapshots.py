@@ -10,9 +10,9 @@ from interlingua.encoder.modeling.backbone import Backbone
 
 
 class SnapshotCache:
-    """The last snapshot of one backbone, which serves while weights and dtype stay the same.
+    """The last snapshot of one backbone, valid while weights and dtype stay the same.
 
-    It also keeps the dtype that "auto" stands for, until the weights change.
+    It also keeps the dtype that "auto" means, until the weights change.
 
     Changes in place are noticed by the weights' version counters. A change through ``.data`` does
     not raise the counter, so call ``clear`` after it. Copies and pickles of a cache are empty.
@@ -23,13 +23,13 @@ class SnapshotCache:
         self._automatic: tuple[torch.dtype, _State] | None = None
 
     def snapshot(self, backbone: Backbone, dtype: torch.dtype | None) -> Frozen:
-        """The snapshot of the weights as they are now.
+        """Return the snapshot of the weights as they are now.
 
         It is not kept while the backbone is in training mode.
 
         Args:
             backbone: the same at every call.
-            dtype: to compute in; None = the fastest in which vectors stay close.
+            dtype: to compute in; None = the fastest dtype in which vectors stay close.
         """
         state = _state(backbone)
         if dtype is None:
@@ -56,7 +56,7 @@ class SnapshotCache:
         return self._automatic[0]
 
     def clear(self) -> None:
-        """Let the snapshot's memory go."""
+        """Free the snapshot's memory."""
         self._kept = None
 
     def __reduce__(self) -> tuple[type[SnapshotCache], tuple[()]]:
@@ -67,7 +67,7 @@ _State = tuple[tuple[int, int], ...]
 
 
 def _state(backbone: Backbone) -> _State | None:
-    """Address and version of every weight.
+    """Return the address and version of every weight.
 
     The result is None for tensors made in inference mode, which have no version.
     """
@@ -78,7 +78,10 @@ def _state(backbone: Backbone) -> _State | None:
 
 
 def _weights(module: nn.Module) -> list[Tensor]:
-    """As ``parameters()``, which takes several times as long: a short text would wait for it."""
+    """Return the tensors of ``parameters()``, which takes several times as long.
+
+    A short text would wait for it.
+    """
     weights: list[Tensor | None] = []
     modules: list[nn.Module | None] = [module]
     # The list grows while it is gone through.

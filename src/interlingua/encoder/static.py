@@ -50,7 +50,7 @@ class StaticBackbone(Backbone):
         positions: Int[Tensor, " t"] | None = None,
         num_layers: int | None = None,
     ) -> Float[Tensor, "t d"]:
-        """The tokens' own vectors, whatever their positions and the tokens around them."""
+        """Return the tokens' own vectors, regardless of their positions and neighbors."""
         if word_embeddings is not None:
             return word_embeddings
         rows: Tensor = self.word_embeddings(
@@ -64,9 +64,10 @@ class StaticBackbone(Backbone):
         cu_seqlens: Int[Tensor, " b+1"],
         kept: Bool[Tensor, " t"],
     ) -> Float[Tensor, "b d"]:
-        """Mean vector of each sentence's kept tokens, without the tokens' vectors in between.
+        """Compute the mean vector of each sentence's kept tokens.
 
-        A sentence without kept tokens has zeros.
+        The tokens' vectors are not stored in between. A sentence without kept tokens has a vector
+        of zeros.
         """
         ids, starts = without(input_ids, cu_seqlens, kept)
         weight = self.word_embeddings.weight
@@ -76,7 +77,7 @@ class StaticBackbone(Backbone):
 
 
 def static_model_config(vocab_size: int, dim: int, *, pad_token_id: int = 0) -> BackboneConfig:
-    """The shape of a table, in the terms of a transformer's."""
+    """Return the shape of a table, as a transformer's config."""
     return BackboneConfig(
         vocab_size=vocab_size,
         hidden_size=dim,
@@ -92,7 +93,7 @@ def static_model_config(vocab_size: int, dim: int, *, pad_token_id: int = 0) -> 
 
 
 def make_backbone(config: BackboneConfig) -> Backbone:
-    """A backbone of this shape, with weights that are not initialized."""
+    """Create a backbone of this shape, with weights that are not initialized."""
     if config.model_type == "static":
         return StaticBackbone(config)
     return Backbone(config)
@@ -101,14 +102,14 @@ def make_backbone(config: BackboneConfig) -> Backbone:
 def without(
     input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], kept: Bool[Tensor, " t"]
 ) -> tuple[Int64[Tensor, " k"], Int64[Tensor, " b"]]:
-    """The kept tokens, and where each sentence's begin among them."""
+    """Return the kept tokens, and the start of each sentence among them."""
     # How many tokens are kept before each one.
     before = F.pad(kept.cumsum(0), (1, 0))
     return input_ids[kept].long(), before[cu_seqlens[:-1].long()]
 
 
 class StaticRunner:
-    """Embeds windows of tokenized texts by a table, as ``encode`` asks for.
+    """Runner for ``encode`` that embeds windows of tokenized texts by a table.
 
     Args:
         backbone: the table.
@@ -137,15 +138,15 @@ class StaticRunner:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing is held."""
+        """Release nothing, because nothing is held."""
 
     @torch.inference_mode()
     def __call__(
         self, window: list[list[int]], batch_tokens: int, progress: Progress
     ) -> Float32[ndarray, "n d"]:
-        """The vectors of a window's texts.
+        """Return the vectors of a window's texts.
 
-        No token's vector is held, so ``batch_tokens`` bounds nothing here.
+        No token's vector is stored, so ``batch_tokens`` has no effect.
         """
         # Straight into arrays of known sizes: the lists of ids are most of the work here.
         lengths = np.fromiter(map(len, window), dtype=np.int64, count=len(window))

@@ -14,7 +14,7 @@ from interlingua.corpus.frames import arrow_values, is_arrow
 from interlingua.errors import ConfigError, DataError, with_article
 
 PAIRS = "pairs"
-"""What errors call an iterable of pairs."""
+"""Name of an iterable of pairs in errors."""
 VISIBLE = re.compile(
     # Not white space, a control character, a soft hyphen, or a space of no width or mark of order.
     r"[^\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
@@ -22,20 +22,20 @@ VISIBLE = re.compile(
 
 
 def is_blank(text: str) -> bool:
-    """Return whether a text has no visible character, and so nothing that a vector could mean.
+    """Return whether a text has no visible character, and so no meaning for a vector.
 
     ``encode`` gives such a text the zero vector, which is similar to nothing. Servers and indexes,
-    which give vectors away or keep them, take none.
+    which return or store vectors, refuse such texts.
     """
     return VISIBLE.search(text) is None
 
 
 def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
-    """The texts, each checked when its turn comes; the container is checked at once.
+    """Return the texts, each checked when it is read; the container is checked at once.
 
     Args:
         texts: a list, a column of a table, an array of Arrow, a generator.
-        what: as errors call it.
+        what: name of it in errors.
 
     Raises:
         ConfigError: it is a single text, a table, a dictionary or a set, or can't be iterated over.
@@ -49,7 +49,7 @@ def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
 
 
 def refuse_container(texts: Any, what: str) -> None:
-    """Refuse what can be iterated over but holds no list of texts.
+    """Refuse iterables that hold no list of texts.
 
     Raises:
         ConfigError: see ``checked_texts``.
@@ -84,15 +84,15 @@ def refuse_container(texts: Any, what: str) -> None:
 
 
 def check_text(text: Any, row: int, what: str = "texts") -> str:
-    """The text, if it is one.
+    """Return the text, if it is one.
 
     Args:
         text: anything.
         row: of the text, from 0.
-        what: as errors call it.
+        what: name of it in errors.
 
     Raises:
-        DataError: it is none, or none that UTF-8 can write.
+        DataError: it is not a text, or UTF-8 can't encode it.
     """
     place = f"{what}: row {row:,} (counted from 0)"
     if not isinstance(text, str):
@@ -111,7 +111,7 @@ def check_text(text: Any, row: int, what: str = "texts") -> str:
 
 
 def _described(value: Any) -> str:
-    """What is there in place of a text, and what to do."""
+    """Describe a value that is not a text, and the remedy."""
     # None, NaN, which alone differs from itself, or pandas.NA.
     is_missing = (
         value is None

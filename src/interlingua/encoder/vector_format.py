@@ -27,7 +27,7 @@ VectorPrecision = Literal["float32", "int8", "binary", "ubinary"]
 """binary is ubinary minus 128, as signed bytes; both hold one bit per dimension."""
 _STEPS = 255
 OFFSET = 128
-"""What signed bytes are below unsigned ones."""
+"""Difference of unsigned and signed bytes."""
 
 
 class Int8Ranges(NamedTuple):
@@ -38,17 +38,17 @@ class Int8Ranges(NamedTuple):
 
     @classmethod
     def of(cls, vectors: Float32[ndarray, "n d"]) -> Int8Ranges:
-        """Those of some vectors.
+        """Compute the ranges of some vectors.
 
         Raises:
-            DataError: there are none.
+            DataError: there are no vectors.
         """
         if not len(vectors):
             raise DataError("ranges need vectors, got none; give texts to measure them on")
         return cls(tuple(vectors.min(axis=0).tolist()), tuple(vectors.max(axis=0).tolist()))
 
     def joined(self, other: Int8Ranges) -> Int8Ranges:
-        """The ranges of both's vectors together."""
+        """Return the ranges of the vectors of both together."""
         lower = tuple(map(min, self.minimum, other.minimum))
         upper = tuple(map(max, self.maximum, other.maximum))
         return Int8Ranges(lower, upper)
@@ -66,10 +66,10 @@ class Int8Ranges(NamedTuple):
 
 
 def ranges_by_width(stored: Mapping[str, Any]) -> dict[int, Int8Ranges]:
-    """The content of ``int8_ranges.json``, which the schema of that file has passed.
+    """Parse the content of ``int8_ranges.json``, which the schema of that file has passed.
 
     Raises:
-        ValueError: ranges are of another number of dimensions than they are for, or end below their
+        ValueError: ranges have another number of dimensions than their key, or end below their
             start.
     """
     found: dict[int, Int8Ranges] = {}
@@ -89,7 +89,7 @@ def ranges_by_width(stored: Mapping[str, Any]) -> dict[int, Int8Ranges]:
 def quantize_vectors(
     vectors: Float32[ndarray, "n d"], precision: VectorPrecision, ranges: Int8Ranges | None = None
 ) -> Num[ndarray, "n c"]:
-    """Vectors in another precision; binary ones have a column for eight dimensions.
+    """Convert vectors to another precision; binary ones have a column for eight dimensions.
 
     Args:
         vectors: in float32.
@@ -116,10 +116,10 @@ def quantize_vectors(
 def dequantize_vectors(
     codes: Num[ndarray, "n c"], width: int, ranges: Int8Ranges | None = None
 ) -> Float32[ndarray, "n d"]:
-    """The vectors that codes stand for: lower ends of int8's steps, and 1 or -1 for bits.
+    """Convert codes back to vectors: lower ends of int8's steps, and 1 or -1 for bits.
 
     Args:
-        codes: what ``quantize_vectors`` gives, of any precision but float32.
+        codes: output of ``quantize_vectors``, of any precision but float32.
         width: d, elements of a vector; as many columns are int8, an eighth of them bits.
         ranges: for int8.
 
@@ -147,7 +147,7 @@ def dequantize_vectors(
 
 
 class _HasVectorSettings(Protocol):
-    """What ``EncodingSettings`` says of vectors."""
+    """The settings of ``EncodingSettings`` that concern vectors."""
 
     @property
     def truncate_dim(self) -> int | None: ...
@@ -157,13 +157,13 @@ class _HasVectorSettings(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VectorFormat:
-    """What is done to the vectors that a model's pooling gives.
+    """Format of the vectors that a model's pooling produces.
 
     Attributes:
         width: elements that are kept, from the first.
         cuts: whether these are not all.
         normalize: whether what was cut is scaled to length 1.
-        precision: what the elements are kept in.
+        precision: type of the stored elements.
         ranges: for int8.
     """
 
@@ -183,12 +183,12 @@ class VectorFormat:
         normalize: bool,
         precision: VectorPrecision,
     ) -> VectorFormat:
-        """The requested format, if the model can give it.
+        """Return the requested format, if the model supports it.
 
         Args:
             settings: of the model.
             width: of its pooled vectors.
-            dim: elements to keep; None = as the settings say.
+            dim: elements to keep; None = as in the settings.
             normalize: scale the vectors to length 1.
             precision: see ``quantize_vectors``.
 
@@ -218,7 +218,7 @@ class VectorFormat:
         )
 
     def __call__(self, vectors: Float32[ndarray, "n d"]) -> Any:
-        """The vectors in this format.
+        """Convert the vectors to this format.
 
         Raises:
             DataError: a vector that is not finite would become a code that looks like any other.
@@ -228,7 +228,7 @@ class VectorFormat:
         return quantize_vectors(self.cut(vectors), self.precision, self.ranges)
 
     def cut(self, vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, "n w"]:
-        """The first elements, scaled to length 1 if requested."""
+        """Return the first elements, scaled to length 1 if requested."""
         if not self.cuts:
             return vectors
         return first_elements(vectors, self.width, normalize=self.normalize)
@@ -254,7 +254,7 @@ def check_width(truncate_dim: int, longest: int) -> None:
 def first_elements(
     vectors: Float32[ndarray, "n d"], dim: int, *, normalize: bool
 ) -> Float32[ndarray, "n w"]:
-    """The first ``dim`` elements of each vector.
+    """Return the first ``dim`` elements of each vector.
 
     Args:
         vectors: of any width from ``dim``.

@@ -20,15 +20,15 @@ from interlingua.runtime.devices import on_device
 def squared_distance(
     student: Float[Tensor, "b d"], target: Float[Tensor, "b d"]
 ) -> Float[Tensor, ""]:
-    r"""Squared distance of directions to the teacher's, OmniSONAR (2026), L_MSE of Eq. (11).
+    r"""Compute squared distances of directions to a teacher's, OmniSONAR (2026), L_MSE of Eq. (11).
 
     .. math:: \frac1B \sum_i \lVert \hat s_i - \hat z_i \rVert^2
               = \frac1B \sum_i (2 - 2\cos(s_i, z_i))
 
     *Symbols*: s ``student``, z ``target``; a hat is the vector divided by its length.
 
-    Differs from the paper: of unit vectors and not divided by d, so that a weight means the same
-    for every teacher.
+    Differs from the paper: it is computed of unit vectors and not divided by d, so that a weight
+    means the same for every teacher.
 
     Returns:
         Between 0 and 4.
@@ -39,13 +39,13 @@ def squared_distance(
 def mean_gap(
     student: Float[Tensor, "b d"], target: Float[Tensor, "b d"], language: Int64[Tensor, " b"]
 ) -> Float[Tensor, ""]:
-    r"""Squared distance of each language's mean to the mean of its targets.
+    r"""Compute the squared distance of each language's mean to the mean of its targets.
 
     .. math:: \sum_l \frac{B_l}{B}
               \Bigl\lVert \frac1{B_l} \sum_{i \in l} (\hat s_i - \hat z_i) \Bigr\rVert^2
 
-    A maximum mean discrepancy with a linear kernel (Gretton et al. 2012). What all sentences of a
-    language have in common lies in this mean, and no contrast among one language's candidates sees
+    A maximum mean discrepancy with a linear kernel (Gretton et al. 2012). This mean contains what
+    all sentences of a language have in common, and no contrast among one language's candidates sees
     it. With a single sentence of each language it is ``squared_distance``.
 
     Args:
@@ -76,7 +76,7 @@ def contrast_with_bank(
     temperature: float,
     excluded: Bool[Tensor, "b n"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""InfoNCE with the bank as negatives, OmniSONAR (2026), Eq. (9), student to teacher.
+    r"""Compute InfoNCE with the bank as negatives, OmniSONAR (2026), Eq. (9), student to teacher.
 
     .. math:: -\frac1B \sum_i \log \frac{e^{\cos(s_i, z_i)/\tau}}
               {e^{\cos(s_i, z_i)/\tau} + \sum_{j \in \mathrm{bank}} e^{\cos(s_i, t_j)/\tau}}
@@ -112,7 +112,7 @@ def soft_labels(
     temperature: float,
     excluded: Bool[Tensor, "b n"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""Divergence of a student's similarities from the teacher's: IMASCL's soft labels.
+    r"""Compute the divergence of a student's similarities from the teacher's: IMASCL's soft labels.
 
     .. math:: \frac1B \sum_i \sum_j p_{ij} \log \frac{p_{ij}}{q_{ij}}, \qquad
               p_i = \mathrm{softmax}_j(\cos(z_i, t_j)/\tau),
@@ -121,8 +121,8 @@ def soft_labels(
     over j = the own target z_i, which the teacher's row has a cosine of 1 with, and the bank.
 
     Differs from the paper (Park et al. 2024): the cross-entropy less the labels' own entropy, which
-    has the same gradient and is 0 where the student agrees; against a bank of the teacher's vectors
-    in place of the batch's students, in one direction.
+    has the same gradient and is 0 if the student agrees; against a bank of the teacher's vectors in
+    place of the batch's students, in one direction.
 
     Args:
         positives: cosine of each student's vector with its own target.
@@ -130,7 +130,7 @@ def soft_labels(
         teacher: cosines of its target with the bank; no gradient flows into them.
         temperature: tau > 0, of both, in cosine units.
         excluded: vectors of the bank that do not count: those of the target's own sentence, which
-            stands first already.
+            is first already.
 
     Returns:
         Nats, a mean over B.
@@ -158,14 +158,14 @@ def split_softmax(
     *,
     temperature: float,
 ) -> Float[Tensor, ""]:
-    r"""Hard negatives in a softmax of their own: OmniSONAR (2026), second part of Eq. (5).
+    r"""Compute a separate softmax of hard negatives, OmniSONAR (2026), second part of Eq. (5).
 
     .. math:: -\frac1B \sum_i \log \frac{e^{\cos(x_i, y_i)/\tau}}
               {e^{\cos(x_i, y_i)/\tau} + \sum_{j: o_j = i} e^{\cos(x_i, h_j)/\tau}}
 
     *Symbols*: x ``queries``, y ``positives``, h ``hard_negatives``, o ``owners``.
 
-    Differs from the paper: without its margin.
+    Differs from the paper: there is no margin.
 
     Args:
         queries: x.
@@ -199,7 +199,7 @@ def split_softmax(
 def principal_components(
     covariance: Float[Tensor, "w w"], count: int
 ) -> tuple[Float[Tensor, "w k"], float]:
-    """The directions of most variance, and the share of the variance that they hold.
+    """Compute the directions of most variance, and their share of the variance.
 
     Args:
         covariance: of centered vectors, or a multiple of it.
@@ -226,5 +226,5 @@ def principal_components(
 
 
 def _unit(vectors: Tensor) -> Tensor:
-    """The vectors divided by their lengths."""
+    """Divide the vectors by their lengths."""
     return F.normalize(widen(vectors), dim=-1)

@@ -34,15 +34,18 @@ CHUNK_LOGITS = 1 << 26
 
 
 def cosine_similarities(x: Float[Tensor, "b d"], y: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-    """Cosine of every x with every y, 0 where either is the zero vector.
+    """Compute the cosine of every x with every y, 0 if either is the zero vector.
 
-    In float32 or wider, also under autocast.
+    The result is in float32 or wider, also under autocast.
     """
     return inner_products(F.normalize(widen(x), dim=-1), F.normalize(widen(y), dim=-1))
 
 
 def inner_products(x: Float[Tensor, "b d"], y: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-    """Inner product of every x with every y, in float32 or wider, also under autocast."""
+    """Compute the inner product of every x with every y.
+
+    The result is in float32 or wider, also under autocast.
+    """
     # Without autocast: a temperature of 0.1 would multiply the rounding by ten.
     with torch.autocast(x.device.type, enabled=False):
         return widen(x) @ widen(y).T
@@ -55,7 +58,7 @@ def bidirectional_contrastive(
     temperature: float = 0.1,
     excluded: Bool[Tensor, "b b"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""Sentence contrast in both directions, EMS (Mao et al. 2023), Eq. (8) as a mean over B.
+    r"""Compute sentence contrast in both directions, EMS (Mao et al. 2023), Eq. (8) as a mean.
 
     .. math:: -\frac1B \sum_j \Bigl( \log\frac{e^{s_{jj}/T}}{\sum_k e^{s_{jk}/T}}
               + \log\frac{e^{s_{jj}/T}}{\sum_k e^{s_{kj}/T}} \Bigr), \qquad s_{jk} = \cos(x_j, y_k)
@@ -89,7 +92,7 @@ def additive_margin_softmax(
     margin_after_temperature: bool = False,
     excluded: Bool[Tensor, "b b"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""Bidirectional additive-margin softmax, LaBSE (Feng et al. 2022), Eq. (1)-(2).
+    r"""Compute the bidirectional additive-margin softmax, LaBSE (Feng et al. 2022), Eq. (1)-(2).
 
     .. math:: -\frac1B \sum_i \Bigl( \log\frac{e^{(\phi_{ii}-m)/\tau}}{e^{(\phi_{ii}-m)/\tau}
               + \sum_{k\ne i} e^{\phi_{ik}/\tau}} + \text{the same with } \phi_{ki} \Bigr)
@@ -98,7 +101,7 @@ def additive_margin_softmax(
     ``temperature``.
 
     Differs from the paper: LaBSE names a margin and no temperature; EMS uses m = 0.3 and tau = 0.1
-    without saying in which order. The margin is taken before the division unless
+    but does not specify the order. The margin is subtracted before the division unless
     ``margin_after_temperature``.
 
     Args:
@@ -143,7 +146,7 @@ def infonce(
     cosine: bool = True,
     excluded: Bool[Tensor, "b b+n"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""InfoNCE from queries to passages, multilingual retrieval (Hu et al. 2022), Eq. (1).
+    r"""Compute InfoNCE from queries to passages, multilingual retrieval (Hu et al. 2022), Eq. (1).
 
     .. math:: -\frac1B \sum_i \log
               \frac{e^{s(q_i, p_i)/T}}{\sum_k e^{s(q_i, p_k)/T} + \sum_n e^{s(q_i, n_n)/T}}
@@ -186,7 +189,7 @@ def semantic_contrastive(
     temperature: float = 0.1,
     excluded: Bool[Tensor, "b b"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""NT-Xent over the 2B sentences of B pairs, multilingual retrieval (Hu et al. 2022), Eq. (2).
+    r"""Compute NT-Xent over 2B sentences, multilingual retrieval (Hu et al. 2022), Eq. (2).
 
     .. math:: -\frac1{2B} \sum_{i=1}^{2B} \log
               \frac{e^{\cos(z_i, z_{i'})/\tau}}{\sum_{k \ne i} e^{\cos(z_i, z_k)/\tau}},
@@ -230,12 +233,12 @@ def _semantic_rows(
     excluded: Bool[Tensor, "b b"] | None,
     rows: slice,
 ) -> dict[str, Float[Tensor, ""]]:
-    """The ``loss`` of ``semantic_contrastive`` of some of the 2B anchors, a mean over these.
+    """Compute the ``loss`` of ``semantic_contrastive`` for some of the 2B anchors, their mean.
 
     Args:
         z: both sides, of length 1.
         scaled: z, divided by the temperature.
-        excluded: as there.
+        excluded: as in ``semantic_contrastive``.
         rows: the anchors.
     """
     pairs = len(z) // 2
@@ -257,7 +260,9 @@ def language_contrastive(
     *,
     reduction: Literal["mean", "literal", "sum"] = "mean",
 ) -> Float[Tensor, ""]:
-    r"""As near to a sentence as to its translation, multilingual retrieval (Hu et al.), Eq. (3).
+    r"""Compute the language contrast of multilingual retrieval (Hu et al. 2022), Eq. (3).
+
+    The loss is least if every sentence is as near to a sentence as to its translation.
 
     .. math:: -\frac1{N(N-2)} \sum_{(i,j) \in P} \sum_{k \in (P \cup Q) \setminus \{i,j\}} \Bigl(
               \log\frac{e^{s_{ik}}}{e^{s_{ik}} + e^{s_{jk}}} + \log\frac{e^{s_{jk}}}{e^{s_{ik}} +
@@ -270,18 +275,18 @@ def language_contrastive(
     Q is empty; with a Q it shrinks the loss as Q grows. The default stays the mean: its gradient
     does not depend on the size of the batch; ``literal`` is as printed. The authors' normalizer is
     not known. With the printed weight of 0.001 and 48 pairs, the gradient of the mean is millions
-    of times smaller than that of the semantic loss, and that of the ``sum`` still 390 times.
+    of times smaller than that of the semantic loss, and that of the ``sum`` is 390 times smaller.
 
     Args:
         x: embeddings of one side.
         y: embeddings of the other; row i translates row i of ``x``.
-        others: embeddings of further sentences, of whatever languages.
+        others: embeddings of further sentences, of any language.
         reduction: "mean" over the 2 B (N - 2) logarithms, "literal": their sum over N (N - 2), or
             their "sum".
 
     Returns:
-        Nats, at least log 2 with "mean" and 2 B (N - 2) log 2 with "sum": where no cosine tells a
-        sentence from its translation.
+        Nats, at least log 2 with "mean" and 2 B (N - 2) log 2 with "sum": reached if no
+        cosine distinguishes a sentence from its translation.
 
     Raises:
         ValueError: a single pair and no other sentence, so that there is nothing to compare.
@@ -311,7 +316,7 @@ def language_contrastive(
 
 
 class _LanguageContrast(torch.autograd.Function):
-    """Sum over pairs n and sentences k, but for a pair's own, of f(D), D = u_n . z_k.
+    """Sum over pairs n and sentences k, except a pair's own, of f(D), D = u_n . z_k.
 
     f(D) = -log sigmoid(D) - log sigmoid(-D) is the bracket of Eq. (3), least at D = 0 with log 4.
     f'(D) = tanh(D / 2), so forward makes the gradients too, some pairs at a time: no (pairs,
@@ -360,13 +365,13 @@ def _chunked_softmax(
     reduction: float = 0.0,
     both: bool = False,
 ) -> Float[Tensor, ""]:
-    """Cross-entropy of each x's own y under the softmax of x y', a mean over x.
+    """Compute the cross-entropy of each x's own y under the softmax of x y', a mean over x.
 
     Args:
         x: anchors, in float32 or wider, divided by the temperature.
         y: candidates; row i belongs to row i of ``x``.
         excluded: as in ``bidirectional_contrastive``.
-        reduction: what is taken from the logits of the positives.
+        reduction: amount subtracted from the logits of the positives.
         both: add the softmax over each column, in which each y has to find its own x.
     """
     with torch.autocast(x.device.type, enabled=False):
@@ -429,13 +434,13 @@ class _ChunkedSoftmax(torch.autograd.Function):
 def means_of_chunks(
     losses: Callable[[slice], dict[str, Float[Tensor, ""]]], rows: int, columns: int
 ) -> dict[str, Float[Tensor, ""]]:
-    """Means over rows of losses, of which only some rows are computed at a time.
+    """Compute means over rows of losses, a block of rows at a time.
 
-    Nothing of a row is kept for the backward pass, which computes it again.
+    Nothing of a row is kept for the backward pass, which recomputes it.
 
     Args:
-        losses: by name, each a mean over the rows given.
-        rows: how many there are.
+        losses: by name, each a mean over the rows of the slice.
+        rows: number of rows.
         columns: logits of a row.
     """
     sums: dict[str, Tensor] = {}
@@ -448,7 +453,7 @@ def means_of_chunks(
 
 
 def _row_chunks(rows: int, columns: int) -> list[slice]:
-    """Rows of at most ``CHUNK_LOGITS`` logits together."""
+    """Return slices of rows with at most ``CHUNK_LOGITS`` logits each."""
     size = max(1, CHUNK_LOGITS // columns)
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
@@ -460,7 +465,7 @@ def _some_logits(
     reduction: float,
     rows: slice,
 ) -> Float[Tensor, "r n"]:
-    """Some rows of x y', with less for the positives, and none for what is excluded."""
+    """Compute some rows of x y', reduced at the positives and -inf where excluded."""
     logits = x[rows] @ y.T
     # Row r of the block is row ``rows.start`` + r of the whole, and its positive stands there.
     logits.diagonal(rows.start).sub_(reduction)
@@ -473,7 +478,10 @@ def _some_logits(
 
 
 def _without_diagonal(excluded: Bool[Tensor, "b n"], device: torch.device) -> Bool[Tensor, "b n"]:
-    """The mask without the positives, which say the same as themselves but have to be found."""
+    """Return the mask without the positives.
+
+    A positive has the same meaning as itself, but has to be found.
+    """
     excluded = on_device(excluded, device)
     return excluded & ~torch.eye(*excluded.shape, dtype=torch.bool, device=excluded.device)
 
@@ -484,13 +492,13 @@ def _scaled(similarity: Float[Tensor, "b n"], temperature: float) -> Float[Tenso
 
 
 def check_temperature(temperature: float) -> None:
-    """Refuse a temperature that is not positive."""
+    """Raise an error if a temperature is not positive."""
     if temperature <= 0:
         raise ValueError(f"temperature is {temperature}; it must be positive")
 
 
 def widen(tensor: Tensor) -> Tensor:
-    """The tensor in float32, or in float64 if it is: what losses are computed in."""
+    """Return the tensor in float32, or in float64 if it is: losses are computed in that."""
     if tensor.dtype == torch.float64:
         return tensor
     return tensor.float()

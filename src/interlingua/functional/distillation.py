@@ -15,7 +15,7 @@ OUT_OF_REACH = -1e30
 def mean_squared_error(
     student: Float[Tensor, "b d"], teacher: Float[Tensor, "b d"]
 ) -> Float[Tensor, ""]:
-    r"""Squared distance of embeddings as they are, not normalized (Reimers and Gurevych 2020).
+    r"""Compute the squared distance of unnormalized embeddings (Reimers and Gurevych 2020).
 
     .. math:: \frac1{Bd} \sum_{i=1}^{B} \sum_{j=1}^{d} (s_{ij} - t_{ij})^2
 
@@ -42,7 +42,7 @@ def similarity_divergence(
     teacher_temperature: float = 0.02,
     excluded: Bool[Tensor, "b n"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""Kullback-Leibler divergence of the student's ranking of candidates from the teacher's.
+    r"""Compute the KL divergence of the student's ranking of candidates from the teacher's.
 
     .. math:: \frac1{|R|} \sum_{i \in R} \sum_j p_{ij} (\log p_{ij} - \log q_{ij}), \qquad
               p_i = \mathrm{softmax}_j(t_{ij} / T_t), \quad q_i = \mathrm{softmax}_j(s_{ij} / T_s)

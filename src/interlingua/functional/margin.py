@@ -24,7 +24,7 @@ def margin_score(
     *,
     margin: MarginKind = "ratio",
 ) -> Float[Tensor, "*shape"]:
-    r"""Margin score of candidate pairs, Artetxe & Schwenk (2019), Eq. (2)-(5).
+    r"""Compute the margin score of candidate pairs, Artetxe & Schwenk (2019), Eq. (2)-(5).
 
     .. math:: score(x, y) = margin(\cos(x, y), b), \qquad b = (a_x + a_y) / 2
 
@@ -63,7 +63,7 @@ def score_neighbors(
     *,
     margin: MarginKind = "ratio",
 ) -> Float[Tensor, "n k"]:
-    """Margin scores of every x and its k nearest y.
+    """Compute the margin scores of every x and its k nearest y.
 
     Args:
         similarities: cosine of x_i and its neighbors.
@@ -78,9 +78,9 @@ def score_neighbors(
 def best_neighbor(
     scores: Float[Tensor, "n k"], indices: Int64[Tensor, "n k"]
 ) -> Int64[Tensor, " n"]:
-    """The neighbor of the highest score in each row.
+    """Return the neighbor with the highest score in each row.
 
-    Of equal scores the one that stands first, the nearer one.
+    Of equal scores the first one is returned, the nearer neighbor.
     """
     # argmax takes the first of equal scores
     return indices.gather(1, torch.argmax(scores, dim=1, keepdim=True))[:, 0]

@@ -21,7 +21,7 @@ from interlingua.runtime.devices import on_device
 from interlingua.runtime.fusion import one_pass, switch
 
 TILE_ELEMENTS = {"cpu": 2**20, "cuda": 2**27}
-"""Logits alive at a time: what a CPU keeps in its cache, or half a gigabyte on a GPU."""
+"""Number of logits in memory at a time: the size of a CPU's cache, or half a gigabyte on a GPU."""
 SMALLEST_TILE = 1024
 """Words that a tile has at least, however many tokens there are."""
 _KEPT_BYTES = 2**29
@@ -37,7 +37,7 @@ def linear_cross_entropy(
     tile: int | None = None,
     kept_bytes: int = _KEPT_BYTES,
 ) -> Float[Tensor, " n"]:
-    r"""Cross-entropy of each token under softmax(h W' + b), by tiles of the vocabulary.
+    r"""Compute the cross-entropy of tokens under softmax(h W' + b), by tiles of the vocabulary.
 
     .. math:: \ell_i = \log\sum_w e^{h_i \cdot W_w + b_w} - (h_i \cdot W_{y_i} + b_{y_i})
 
@@ -75,12 +75,12 @@ def linear_cross_entropy(
 def group_means(
     losses: Float[Tensor, " n"], group: Int64[Tensor, " n"], groups: int
 ) -> Float[Tensor, " g"]:
-    """Mean of each group's losses, 0 for a group without any.
+    """Compute the mean of each group's losses, 0 for an empty group.
 
     Args:
         losses: one value a token.
-        group: which of the groups each belongs to; may still be on the host.
-        groups: how many there are.
+        group: index of the group of each loss; may still be on the host.
+        groups: number of groups.
     """
     group = on_device(group, losses.device)
     # no bincount, for which the host would wait
@@ -89,7 +89,7 @@ def group_means(
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    """See ``linear_cross_entropy``."""
+    """Autograd function of ``linear_cross_entropy``."""
 
     @staticmethod
     def forward(
@@ -145,7 +145,7 @@ def _product(hidden: Float[Tensor, "n d"], weight: Float[Tensor, "w d"]) -> Floa
 
 
 class _Seen:
-    """What is known of each row's softmax after some tiles.
+    """Statistics of each row's softmax after some tiles.
 
     Attributes:
         largest: logit so far.
@@ -161,7 +161,7 @@ class _Seen:
     def add(
         self, product: Float[Tensor, "n w"], bias: Float[Tensor, " w"], targets: Int64[Tensor, " n"]
     ) -> None:
-        """Take in the logits of some words; targets count from the first of them."""
+        """Add the logits of some words; targets count from the first of them."""
         if can_use_training_kernel(product) and bias.dtype == torch.float32:
             # the kernel writes its results in place
             _by_rows("observe", product, bias, (targets, self.largest, self.sum, self.expected))
@@ -183,7 +183,7 @@ def _observed(
     sum_so_far: Float[Tensor, " n"],
     expected: Float[Tensor, " n"],
 ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"], Float[Tensor, " n"]]:
-    """What is known of each row's softmax after the logits of some more words."""
+    """Update the statistics of each row's softmax with the logits of some more words."""
     logits = product + bias
     largest = torch.maximum(largest_so_far, logits.amax(dim=1))
     place, inside = _places(targets, logits)
@@ -202,9 +202,9 @@ def _slopes(
     log_normalizer: Float[Tensor, " n"],
     upstream: Float[Tensor, " n"],
 ) -> tuple[Float[Tensor, "n w"], Float[Tensor, " w"]]:
-    """Slopes of the losses along the logits of some words, and their sums over the rows.
+    """Compute the slopes of the losses along the logits of some words, and their sums over rows.
 
-    The first in the products' type, for the products of the backward pass.
+    The slopes are in the type of the products, for the products of the backward pass.
     """
     if can_use_training_kernel(product) and bias.dtype == torch.float32:
         slopes = torch.empty_like(product)
@@ -238,7 +238,7 @@ def _slopes_of(
     *,
     summed: bool,
 ) -> Tensor:
-    """The slopes in the products' type, or their sums over the rows."""
+    """Compute the slopes in the type of the products, or their sums over the rows."""
     softmax = (product + bias - log_normalizer[:, None]).exp()
     words = torch.arange(product.shape[1], device=product.device)
     is_target = (words == targets[:, None]).to(softmax.dtype)
@@ -273,9 +273,9 @@ def _by_rows(
 
 
 def _places(targets: Int64[Tensor, " n"], logits: Float[Tensor, "n w"]) -> tuple[Tensor, Tensor]:
-    """Column of each target, and whether it is in there at all.
+    """Return the column of each target, and whether it is within the columns.
 
-    If not, the column means nothing.
+    If not, the column has no meaning.
     """
     inside = (targets >= 0) & (targets < logits.shape[1])
     return targets.clamp(0, logits.shape[1] - 1), inside

@@ -22,7 +22,7 @@ def momentum_contrast(
     *,
     temperature: float = 0.25,
 ) -> Float[Tensor, ""]:
-    r"""Cross-lingual contrast (XLCo) with a queue of negatives, InfoXLM (Chi et al. 2021).
+    r"""Compute cross-lingual contrast (XLCo) with a queue of negatives, InfoXLM (Chi et al. 2021).
 
     .. math:: -\frac1B \sum_i \log \frac{e^{q_i \cdot k_i / \tau}}
               {e^{q_i \cdot k_i / \tau} + \sum_{n \in \mathcal N} e^{q_i \cdot n / \tau}}

@@ -32,11 +32,11 @@ class TokenTargets(NamedTuple):
     """Sum of p log p over the vocabulary, nats."""
 
     def to(self, device: torch.device) -> TokenTargets:
-        """The same on another device."""
+        """Return the distributions on another device."""
         return TokenTargets(*(on_device(tensor, device) for tensor in self))
 
     def dense(self, vocab_size: int) -> Float[Tensor, "b v"]:
-        """The distributions as a matrix."""
+        """Return the distributions as a matrix."""
         matrix = self.weights.new_zeros(len(self.mass), vocab_size)
         return matrix.index_put((self.rows, self.ids), self.weights, accumulate=True)
 
@@ -49,15 +49,15 @@ def token_targets(
     kind: TargetKind = "paper",
     dtype: torch.dtype = torch.float32,
 ) -> TokenTargets:
-    r"""Token distribution of each sentence, EMS (Mao et al. 2023), Eq. (7).
+    r"""Compute the token distribution of each sentence, EMS (Mao et al. 2023), Eq. (7).
 
     .. math:: p_S(w) = N_w / |S|
 
-    *Symbols*: N_w, how often token w stands in the sentence S of |S| tokens.
+    *Symbols*: N_w, the occurrences of token w in the sentence S of |S| tokens.
 
     Args:
         input_ids: tokens of all sentences, packed.
-        cu_seqlens: where each begins; none is empty.
+        cu_seqlens: start of each sentence; none is empty.
         extra_ids: one more token for each sentence, so that p = N_w / (|S| + 1): the masked token
             of the unified generative task.
         kind: "paper", or "code": the released implementation writes 1 / |S| once for each distinct
@@ -101,7 +101,7 @@ def token_targets(
 
 
 def token_divergence(logits: Float[Tensor, "b v"], targets: TokenTargets) -> Float[Tensor, " b"]:
-    r"""Divergence of the predicted from the true token distribution, EMS, Eq. (6), one direction.
+    r"""Compute divergences of predicted from true token distributions, EMS, Eq. (6), one direction.
 
     .. math:: KL(p \Vert q) = \sum_w p(w) \log p(w) - \sum_w p(w) z_w
               + \Bigl(\sum_w p(w)\Bigr) \log\sum_w e^{z_w}
@@ -122,11 +122,11 @@ def token_divergence(logits: Float[Tensor, "b v"], targets: TokenTargets) -> Flo
 def linear_token_divergence(
     hidden: Float[Tensor, "b h"], weight: Float[Tensor, "v h"], targets: TokenTargets
 ) -> Float[Tensor, " b"]:
-    """``token_divergence(hidden @ weight.T, targets)`` with a single (B, V) matrix alive.
+    """Compute ``token_divergence(hidden @ weight.T, targets)`` with one (B, V) matrix in memory.
 
-    From forward to backward that matrix is made in place: logits, then probabilities, then their
-    gradient. Under autocast the two products of the vocabulary run and the matrix is kept in the
-    autocast type; sums and logarithms stay in float32.
+    The matrix is overwritten in place: logits, then probabilities, then their gradient. Under
+    autocast the two products of the vocabulary run and the matrix is kept in the autocast type;
+    sums and logarithms stay in float32.
     """
     device = hidden.device.type
     if torch.is_autocast_enabled(device):
@@ -138,7 +138,7 @@ def linear_token_divergence(
 
 
 class _LinearTokenDivergence(torch.autograd.Function):
-    """The forward pass makes the slopes along the logits already, in the place of the logits."""
+    """Autograd function with a forward pass that overwrites the logits by their slopes."""
 
     @staticmethod
     def forward(
@@ -174,9 +174,9 @@ class _LinearTokenDivergence(torch.autograd.Function):
 
 
 def _counts_within(rows: Int64[Tensor, " t"], ids: Int64[Tensor, " t"]) -> Int64[Tensor, " t"]:
-    """How often each entry's (row, id) occurs.
+    """Count the occurrences of each entry's (row, id).
 
-    Shapes known beforehand, so that a GPU need not wait.
+    Shapes are known beforehand, so that a GPU need not wait.
     """
     if not len(ids):  # of nothing there is no largest
         return torch.zeros_like(ids)

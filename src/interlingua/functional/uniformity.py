@@ -19,7 +19,7 @@ KOLEO_EPSILON = 1e-8
 
 
 def koleo(x: Float[Tensor, "b d"], *, normalize: bool = True) -> Float[Tensor, ""]:
-    r"""Kozachenko-Leonenko differential-entropy regularizer, MEXMA (Janeiro et al. 2024), L_K.
+    r"""Compute the Kozachenko-Leonenko entropy regularizer, MEXMA (Janeiro et al. 2024), L_K.
 
     .. math:: -\frac1B \sum_i \log \min_{j \ne i} \lVert x_i - x_j \rVert
 
@@ -27,8 +27,8 @@ def koleo(x: Float[Tensor, "b d"], *, normalize: bool = True) -> Float[Tensor, "
     differentiated.
 
     Differs from the paper: as in its released code the embeddings are L2-normalized, the nearest
-    neighbor is the one of the largest inner product, and 1e-8 is added to each coordinate's
-    difference and to the distance. Computed in float32 or wider, also under autocast.
+    neighbor has the largest inner product, and 1e-8 is added to each coordinate's difference and to
+    the distance. Computed in float32 or wider, also under autocast.
 
     Args:
         x: embeddings.
@@ -55,7 +55,7 @@ def koleo(x: Float[Tensor, "b d"], *, normalize: bool = True) -> Float[Tensor, "
 
 @torch.no_grad()
 def _nearest_others(x: Float[Tensor, "b d"], *, normalized: bool) -> Int64[Tensor, " b"]:
-    """The row that is nearest to each row, itself apart."""
+    """Return the row nearest to each row, other than itself."""
     # Of unit vectors the inner product gives the same order: |u - v|^2 = 2 - 2 u.v.
     nearness = x @ x.T if normalized else -torch.cdist(x, x)
     return nearness.fill_diagonal_(-torch.inf).argmax(dim=1)

@@ -43,7 +43,7 @@ class Kernel(NamedTuple):
 
 
 def library(name: str) -> ctypes.CDLL | None:
-    """The compiled ``name.c``, see ``find_library``."""
+    """Return the compiled ``name.c``, or None, see ``find_library``."""
     kernel = find_library(name)
     if kernel is None:
         return None
@@ -51,7 +51,7 @@ def library(name: str) -> ctypes.CDLL | None:
 
 
 def variant(name: str) -> str | None:
-    """Which variant of the compiled ``name.c`` is used, see ``find_library``."""
+    """Return the variant of the compiled ``name.c`` in use, or None, see ``find_library``."""
     kernel = find_library(name)
     if kernel is None:
         return None
@@ -60,11 +60,11 @@ def variant(name: str) -> str | None:
 
 @functools.cache
 def find_library(name: str) -> Kernel | None:
-    """The best measured variant of the compiled ``name.c``, or the one that the user names.
+    """Return the best measured variant of the compiled ``name.c``, or the one that the user names.
 
-    None where none was built, or of an older source; where this processor can't run it, or it is
-    switched off. One that is cut short or not ours is left out as well, with a line on standard
-    error.
+    The result is None if no variant was built or it is of an older source, if this processor can't
+    run it, or if it is switched off. A file that is truncated or foreign is skipped too, with a
+    line on standard error.
 
     Raises:
         ConfigError: ``INTERLINGUA_KERNELS`` names no variant.
@@ -81,9 +81,9 @@ def find_library(name: str) -> Kernel | None:
 
 
 def wanted_variants() -> tuple[str, ...]:
-    """What ``INTERLINGUA_KERNELS`` allows, best first.
+    """Return the variants that ``INTERLINGUA_KERNELS`` allows, best first.
 
-    Nothing with "0", all where it is not set or "1", else the one it names.
+    There are none with "0", all if it is unset or "1", otherwise the one that it names.
 
     Raises:
         ConfigError: it names no variant.
@@ -103,7 +103,7 @@ def wanted_variants() -> tuple[str, ...]:
 
 
 def _load(source: Path, variant: str) -> ctypes.CDLL | None:
-    """The library of a source and variant, or None."""
+    """Load the library of a source and variant; return None if that is not possible."""
     path = source.with_suffix(f".{variant}.so")
     if not path.is_file():
         return None
@@ -130,7 +130,7 @@ def _load(source: Path, variant: str) -> ctypes.CDLL | None:
 
 
 def find_library_damage(path: Path) -> str | None:
-    """Why the file of a library must not be mapped into memory, or None.
+    """Return the reason why the file of a library must not be mapped into memory, or None.
 
     The system maps a library without looking at its length: one that was cut kills the process when
     a function in the missing part is called. In an ELF file the table of sections comes last, and
@@ -152,6 +152,6 @@ def find_library_damage(path: Path) -> str | None:
 
 
 def source_digest(source: Path) -> int:
-    """Of a source and all headers, so that a library of older ones is noticed."""
+    """Return a checksum of a source and all headers, to detect a library of older ones."""
     headers = sorted(source.parent.glob("*.h"))
     return zlib.crc32(b"".join(path.read_bytes() for path in (source, *headers)))

@@ -32,7 +32,8 @@ _FUNCTIONS = {
     "observe": "..afifff",
     "slopes_of": "..afiffaf",
 }
-"""What each argument of a function points to: activations, float32, int64; a dot = not a tensor."""
+"""Type that each argument of a function points to: activations, float32, int64; a dot = not a
+tensor."""
 _SIZES = {
     "residual_norm": "..nnw.ww.nnr",
     "residual_norm_back": "..nnr.wnnwww",
@@ -41,21 +42,20 @@ _SIZES = {
     "observe": "..nwrrrr",
     "slopes_of": "..nwrrrnw",
 }
-"""How many numbers of each tensor a function reads or writes: one a row, one a column (width), or
-rows x columns.
+"""Elements of each tensor that a function uses: one per row, one per column (width), or all.
 
-The two numbers stand before the first tensor. Those of ``attention`` are in its own struct, see
-``encoder/executors/fused.py``.
+The two numbers are the arguments before the first tensor. Those of ``attention`` are in its own
+struct, see ``encoder/executors/fused.py``.
 """
 _MEASURED = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2")
 """Variants that were seen to be no slower than torch; without a trial another one is used only
 where ``INTERLINGUA_KERNELS`` names it."""
 MIN_ELEMENTS = 1 << 17
-"""Fewer activations than this are not worth a thread of their own."""
+"""Minimum number of activations per thread."""
 
 
 class ChosenKernel:
-    """Who makes the passes of training in this process.
+    """The executor of the passes of training in this process.
 
     One for the whole process, as the backward pass runs in threads of torch's own.
 
@@ -72,7 +72,7 @@ chosen = ChosenKernel()
 
 @contextlib.contextmanager
 def computed_by(executor: str) -> Iterator[None]:
-    """Has "kernel" or "torch" make the passes of training until the end of the block."""
+    """Compute the passes of training with "kernel" or "torch" for the block."""
     before = chosen.executor
     chosen.executor = executor
     try:
@@ -82,18 +82,18 @@ def computed_by(executor: str) -> Iterator[None]:
 
 
 def runs_here() -> bool:
-    """Return whether the kernel is there and this processor runs it."""
+    """Return whether the kernel is available and this processor runs it."""
     return library("training") is not None
 
 
 def is_kernel_preferred() -> bool:
-    """Whether the kernel is used where no trial was made: it was measured, or the user names it."""
+    """Return whether the kernel is used without a trial: it was measured, or the user names it."""
     used = variant("training")
     return used in _MEASURED or used == os.environ.get(KERNELS_VARIABLE)
 
 
 def can_use_training_kernel(like: Tensor) -> bool:
-    """Return whether the kernel runs here and is chosen, for activations of this kind."""
+    """Return whether the kernel runs here and is chosen, for this kind of activations."""
     if like.device.type != "cpu" or like.dtype not in _TYPES or not runs_here():
         return False
     if chosen.executor is None:
@@ -127,7 +127,7 @@ def call_kernel(name: str, like: Tensor, *arguments: Any) -> None:
 
 
 def _as_c_value(value: Any) -> Any:
-    """A tensor's address, a whole number of 64 bits, or a value of ctypes as it is."""
+    """Convert a value for C: a tensor to its address, an int to 64 bits, others unchanged."""
     if isinstance(value, Tensor):
         return ctypes.c_void_p(value.data_ptr())
     if isinstance(value, int):
@@ -136,7 +136,7 @@ def _as_c_value(value: Any) -> Any:
 
 
 def _check(name: str, value: Any, dtype: torch.dtype | None) -> None:
-    """Refuse what is not a contiguous tensor of a type in the memory of this machine."""
+    """Refuse anything but a contiguous tensor of a type in the memory of this machine."""
     fits = (
         isinstance(value, Tensor)
         and value.dtype == dtype
@@ -151,7 +151,7 @@ def _check(name: str, value: Any, dtype: torch.dtype | None) -> None:
 
 
 def _check_sizes(name: str, arguments: tuple[Any, ...]) -> None:
-    """Refuse tensors that end before the last number that the function takes from them."""
+    """Refuse tensors that end before the last number that the function reads or writes."""
     sizes = _SIZES[name]
     # The dots before the first letter are the numbers before the first tensor.
     first_tensor = len(sizes) - len(sizes.lstrip("."))
@@ -167,18 +167,18 @@ def _check_sizes(name: str, arguments: tuple[Any, ...]) -> None:
 
 
 def even_parts(rows: int, width: int) -> list[int]:
-    """Bounds of parts of about as many rows, one for each thread that pays."""
+    """Return the bounds of parts of about equal numbers of rows, one part per useful thread."""
     parts = min(threads_for(rows * width), max(1, rows))
     return [rows * part // parts for part in range(parts + 1)]
 
 
 def threads_for(elements: int) -> int:
-    """Threads that pay for a pass over so many elements."""
+    """Return the number of threads worth using for a pass over ``elements`` elements."""
     return max(1, min(torch.get_num_threads(), elements // MIN_ELEMENTS))
 
 
 def in_threads(bounds: list[int], part: Callable[[int, int], None]) -> None:
-    """Run ``part(first, last)`` for all parts, but for the first each in a thread of its own."""
+    """Run ``part(first, last)`` for all parts, each but the first in its own thread."""
     errors: list[BaseException] = []  # of any thread; Python would only print those of the others
 
     def run(first: int, last: int) -> None:

@@ -73,7 +73,7 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
 
 
 def _folder(path_or_id: PathLike) -> Path:
-    """The path, or what the hub has by this name: ``hf:owner/name``."""
+    """Return the path, or the folder of the hub's model ``hf:owner/name``."""
     name = hub_name(path_or_id)
     if name is None:
         path = Path(path_or_id).expanduser()
@@ -90,9 +90,9 @@ def _folder(path_or_id: PathLike) -> Path:
 
 
 def _special_tokens(folder: Path) -> dict[str, str]:
-    """Roles from ``special_tokens_map.json`` and ``tokenizer_config.json``.
+    """Read roles from ``special_tokens_map.json`` and ``tokenizer_config.json``.
 
-    The latter has the last word.
+    The latter takes precedence.
     """
     found: dict[str, str] = {}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
@@ -110,7 +110,7 @@ def _special_tokens(folder: Path) -> dict[str, str]:
 
 
 def _from_transformers(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """A tokenizer that has no ``tokenizer.json``, through transformers."""
+    """Read a tokenizer without ``tokenizer.json`` through transformers."""
     if not folder.is_dir():
         raise DataError("no such model directory or tokenizer.json; check the path", path=folder)
     from transformers import AutoTokenizer
@@ -136,7 +136,7 @@ def _from_transformers(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _tokens(definition: dict[str, Any]) -> set[str]:
-    """All tokens of a definition."""
+    """Return all tokens of a definition."""
     # By id in BPE and WordPiece models; Unigram models list pieces with their scores.
     pieces = definition.get("model", {}).get("vocab", {})
     if not isinstance(pieces, dict):

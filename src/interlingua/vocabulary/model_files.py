@@ -43,8 +43,7 @@ Path = Annotated[str, InsideFolder()]
 """Of a file or folder below the model folder; empty for the folder itself."""
 BEFORE_POOLING = ("Transformer", "Pooling")
 AFTER_POOLING = ("Dense", "Normalize")
-"""Classes of sentence-transformers that may stand after the pooling, see
-``encoder/post_pooling.py``."""
+"""Classes of sentence-transformers that may follow the pooling, see ``encoder/post_pooling.py``."""
 ROLES = ("pad_token", "unk_token", "mask_token", "cls_token", "sep_token", "bos_token", "eos_token")
 
 
@@ -85,7 +84,7 @@ class Rotary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RotaryFile:
-    """Of families with rotary positions, besides what all have."""
+    """Additional keys of families with rotary positions."""
 
     rope_parameters: Rotary | None = None
     rope_scaling: None = None
@@ -93,14 +92,14 @@ class RotaryFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JinaBertFile:
-    """Of JinaBERT, besides what BERT has."""
+    """Additional keys of JinaBERT, relative to BERT."""
 
     feed_forward_type: Literal["geglu", "reglu", "original"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JinaBertQKNormFile:
-    """Of JinaBERT's form with norms of queries and keys."""
+    """Additional keys of JinaBERT's form with norms of queries and keys."""
 
     feed_forward_type: Literal["geglu", "reglu"] | None = None
 
@@ -115,7 +114,7 @@ class RotaryByLayer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModernBertFile:
-    """Of ModernBERT-shaped models, besides what all have."""
+    """Additional keys of ModernBERT-shaped models."""
 
     attention_bias: bool | None = None
     mlp_bias: bool | None = None
@@ -137,7 +136,7 @@ class ModernBertFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DistilBertFile:
-    """Of DistilBERT-shaped models, besides what all have."""
+    """Additional keys of DistilBERT-shaped models."""
 
     dim: HiddenSize | None = None
     n_layers: NumLayers | None = None
@@ -150,14 +149,14 @@ class DistilBertFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ElectraFile:
-    """Of ELECTRA-shaped models, besides what all have."""
+    """Additional keys of ELECTRA-shaped models."""
 
     embedding_size: HiddenSize | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnyModelFile:
-    """``config.json`` of a model that is a graph, of whatever architecture."""
+    """``config.json`` of a model that is a graph, of any architecture."""
 
     model_type: str | None = None
     max_position_embeddings: Annotated[int, Between(1, 2**40)] | None = None
@@ -221,7 +220,7 @@ class LimitsFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OwnSettings:
-    """What this library adds to ``config_sentence_transformers.json``."""
+    """Keys that this library adds to ``config_sentence_transformers.json``."""
 
     include_special: bool | None = None
     matryoshka_dims: Annotated[tuple[HiddenSize, ...], Longest(1_000)] | None = None
@@ -285,11 +284,11 @@ def read_file(
     error: type[InterlinguaError] = CheckpointError,
     remedy: str = "fetch the model again",
 ) -> T:
-    """Check the content of a file, and give it as a dataclass.
+    """Check the content of a file, and return it as a dataclass.
 
     Args:
         kind: one of the types of this module.
-        content: what was parsed.
+        content: the parsed content.
         path: of the file.
         error: class of the error.
         remedy: what to do about a damaged file.

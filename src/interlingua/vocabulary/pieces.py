@@ -38,22 +38,22 @@ class Merge(NamedTuple):
 
     @property
     def run(self) -> TokenRun:
-        """What they become."""
+        """The run that they are joined to."""
         return self.left + self.right
 
 
 def words_of(
     vocabulary: Vocabulary, texts: Sequence[str], *, language: str | None = None
 ) -> Counter[TokenRun]:
-    """The tokens of each word with the number of its occurrences.
+    """Count the words of texts, each as a run of tokens.
 
-    Words are parted at tokens that are not made of letters. So no piece joins letters with digits
-    or punctuation, as SentencePiece does not.
+    Words are split at tokens that are not made of letters. So no piece joins letters with digits or
+    punctuation; SentencePiece does not either.
 
     Args:
-        vocabulary: what cuts the texts.
+        vocabulary: splits the texts into tokens.
         texts: of one language.
-        language: their code, where the vocabulary pre-tokenizes by language.
+        language: their code, if the vocabulary pre-tokenizes by language.
     """
     words: Counter[TokenRun] = Counter()
     prefix = vocabulary.definition["model"].get("continuing_subword_prefix") or ""
@@ -82,7 +82,7 @@ def words_of(
 
 
 def _is_of_letters(name: str) -> bool:
-    """Return whether a piece has letters and what is written on them alone.
+    """Return whether a piece has only letters and marks written on letters.
 
     A byte-level piece of several bytes counts too.
     """
@@ -92,7 +92,7 @@ def _is_of_letters(name: str) -> bool:
 def encodings(
     vocabulary: Vocabulary, texts: Sequence[str], *, language: str | None = None
 ) -> Iterator[Any]:
-    """What ``tokenizers`` gives for each text, without the special tokens around it."""
+    """Yield the encoding by ``tokenizers`` of each text, without the special tokens around it."""
     texts = undo_forms(texts, vocabulary.text_forms)
     if vocabulary.pre_tokenizer != "none" and language is not None:
         texts = segment_words(texts, language=language, pre_tokenizer=vocabulary.pre_tokenizer)
@@ -108,7 +108,7 @@ def learn_merges(
     min_count: int,
     forbidden: Collection[tuple[int, int]] = (),
 ) -> list[Merge]:
-    """Byte-pair encoding (Sennrich et al. 2016) that begins with tokens in place of characters.
+    """Run byte-pair encoding (Sennrich et al. 2016) that begins with tokens in place of characters.
 
     Args:
         words: tokens of each word -> occurrences.
@@ -172,7 +172,7 @@ def _pairs(word: Sequence[TokenRun]) -> Counter[Merge]:
 
 
 def _joined(word: Sequence[TokenRun], merge: Merge) -> list[TokenRun]:
-    """The word with each occurrence of the pair joined, from left to right."""
+    """Join each occurrence of the pair in a word, from left to right."""
     joined: list[TokenRun] = []
     start = 0
     while start < len(word):
@@ -186,7 +186,7 @@ def _joined(word: Sequence[TokenRun], merge: Merge) -> list[TokenRun]:
 
 
 def piece_names(vocabulary: Vocabulary, runs: Iterable[TokenRun]) -> dict[str, TokenRun]:
-    """The entries that stand for runs of tokens: ``un`` and ``##til`` are ``until``."""
+    """Return the entries for runs of tokens: ``until`` for ``un`` and ``##til``."""
     prefix = vocabulary.definition["model"].get("continuing_subword_prefix") or ""
     found: dict[str, TokenRun] = {}
     for run in runs:
@@ -198,17 +198,17 @@ def piece_names(vocabulary: Vocabulary, runs: Iterable[TokenRun]) -> dict[str, T
 def unknown_characters(
     vocabulary: Vocabulary, texts: Sequence[str], *, min_count: int, language: str | None = None
 ) -> list[str]:
-    """The entries that unknown characters need, in order of the characters.
+    """Return the entries that unknown characters need, in order of the characters.
 
     Byte-level vocabularies need none.
 
-    WordPiece needs two for each: one to begin a word with and one to go on with.
+    WordPiece needs two for each: one at the beginning of a word and one inside.
 
     Args:
-        vocabulary: what can't spell them.
-        texts: where they are.
+        vocabulary: the one that lacks the characters.
+        texts: search the characters in these.
         min_count: occurrences that a character needs.
-        language: code of the texts, where the vocabulary pre-tokenizes by language.
+        language: code of the texts, if the vocabulary pre-tokenizes by language.
     """
     if "unk_token" not in vocabulary.special_tokens:
         return []
@@ -235,12 +235,12 @@ def unknown_characters(
 def with_pieces(
     vocabulary: Vocabulary, pieces: Mapping[str, TokenRun], merges: Iterable[Merge] = ()
 ) -> Vocabulary:
-    """The vocabulary with further entries behind its own, in the order given.
+    """Return the vocabulary with further entries behind its own, in the order of ``pieces``.
 
     Args:
         vocabulary: Unigram, WordPiece or BPE.
-        pieces: name -> the run of old tokens that it stands for.
-        merges: how BPE gets there; ignored by the others.
+        pieces: name -> the run of old tokens that it replaces.
+        merges: the merges that lead BPE to the pieces; ignored by the others.
     """
     definition = vocabulary.definition
     model = definition["model"]

@@ -55,7 +55,7 @@ class Piece(NamedTuple):
 
 
 class SentencePieceModel(NamedTuple):
-    """What segmentation needs to know of a SentencePiece model file."""
+    """The parts of a SentencePiece model file that segmentation needs."""
 
     pieces: tuple[Piece, ...]
     algorithm: str
@@ -112,7 +112,7 @@ def has_default_settings(model: bytes) -> bool:
 
 
 def tokenizer_json(model_file: bytes, *, special_tokens: Sequence[str]) -> str:
-    """The content of the ``tokenizer.json`` that segments as a SentencePiece model does.
+    """Return the content of a ``tokenizer.json`` that segments as a SentencePiece model does.
 
     Args:
         model_file: the SentencePiece model.
@@ -147,7 +147,7 @@ def tokenizer_json(model_file: bytes, *, special_tokens: Sequence[str]) -> str:
 
 
 def _normalizers(model: SentencePieceModel) -> list[dict[str, Any]]:
-    """The steps that make of a text what SentencePiece makes of it, see the module."""
+    """Return the normalization steps that are equal to SentencePiece's, see the module."""
     steps: list[dict[str, Any]] = []
     if model.character_map:
         # NFKC; a break before marks, format characters and modifiers; the map; the breaks out.
@@ -184,7 +184,7 @@ def _unigram(model: SentencePieceModel) -> dict[str, Any]:
 
 
 def _bpe(model: SentencePieceModel, ids: dict[str, int]) -> dict[str, Any]:
-    """SentencePiece's BPE as a list of merges, which is what ``tokenizers`` goes by.
+    """Convert SentencePiece's BPE to a list of merges, which ``tokenizers`` needs.
 
     SentencePiece merges any two neighbors that together spell a piece, the best-scored piece first.
     So each split of a piece into two others is a merge here.
@@ -235,12 +235,12 @@ def _piece_type(processor: Any, index: int) -> PieceType:
 
 
 def _message(message: bytes, number: int) -> bytes:
-    """The last value of a length-delimited protobuf field; empty where it is absent."""
+    """Return the last value of a length-delimited protobuf field; empty if it is absent."""
     return next((value for key, value in reversed(list(_fields(message))) if key == number), b"")
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """Protobuf wire format: the (field number, value) pairs of a message."""
+    """Yield the (field number, value) pairs of a message in the Protobuf wire format."""
     at = 0
     while at < len(message):
         # A key is the number of the field and, in its lowest three bits, how the value is written:
@@ -260,7 +260,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """A number in groups of 7 bits, the lowest first, and where the next value begins."""
+    """Read a number in groups of 7 bits, the lowest first; return it and the next position."""
     value = shift = 0
     # The highest bit says that another group follows.
     while message[at] & 0x80:

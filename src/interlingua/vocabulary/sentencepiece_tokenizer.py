@@ -33,7 +33,7 @@ LOW_MARK = "\u0334"
 
 
 class SentencePieceTokenizer:
-    """Give the ids of the tokenizer that was made of a SentencePiece model.
+    """Tokenizer by SentencePiece, with the ids of the tokenizer that was made from its model.
 
     Args:
         model_file: a SentencePiece model for which ``can_replace`` is true.
@@ -47,7 +47,7 @@ class SentencePieceTokenizer:
         self._normalizes = bool(read_model(model_file).character_map)
         self._nfkc = normalizers.NFKC()
         self._compared: set[str] = set()
-        """Characters of which both libraries make the same."""
+        """Characters for which both libraries give the same ids."""
 
     def covers(self, texts: Sequence[str]) -> bool:
         """Return whether all characters of the texts are known to give equal ids."""

@@ -108,8 +108,8 @@ def balanced_sample(
 ) -> dict[str, list[str]]:
     """Draw texts by language with weight n^(1/temperature), in one pass.
 
-    Memory is for about 2 ``sentences`` texts. Where memory forces it, a language is held at twice
-    an equal share; what one can't give, the others do.
+    Memory is for about 2 ``sentences`` texts. If memory requires it, a language is limited to twice
+    an equal share; the other languages fill the share of one that has too few texts.
 
     Returns:
         texts by language; all of them where there are no more than ``sentences``.
@@ -154,9 +154,9 @@ def balanced_sample(
 
 
 def _shuffled(texts: dict[str, list[str]], pre_tokenizer: PreTokenizer, seed: int) -> Iterator[str]:
-    """Texts of all languages mixed.
+    """Yield the texts of all languages in random order.
 
-    SentencePiece's suffix array and pruning see them in the order given.
+    The order affects SentencePiece's suffix array and pruning.
     """
     everything: list[str] = []
     for language in sorted(texts):
@@ -170,9 +170,9 @@ def _shuffled(texts: dict[str, list[str]], pre_tokenizer: PreTokenizer, seed: in
 
 
 def _spelling(names: Iterable[str], *, lowercase: bool) -> str:
-    """The characters of these pieces' names.
+    """Return the characters of these pieces' names.
 
-    Where all are known, a text that spells one is never cheapest as it.
+    If all are known, a text that spells a name is never cheapest as that piece.
     """
     letters = "".join(names)
     if lowercase:

@@ -46,7 +46,7 @@ _VALUE = 0x7FFF_FFFF
 
 
 def check_definition(definition: dict[str, Any]) -> None:
-    """Look at a definition before the tokenizers library does, which refuses one of another form.
+    """Check a definition before the tokenizers library does, which refuses one of another form.
 
     Args:
         definition: content of ``tokenizer.json``.
@@ -80,7 +80,7 @@ def check_definition(definition: dict[str, Any]) -> None:
 
 
 def _steps(step: dict[str, Any] | None, inner: str) -> Iterator[dict[str, Any]]:
-    """The single steps of one that may be a sequence of others."""
+    """Yield the single steps of a step that may be a sequence of others."""
     if step is None:
         return
     if step.get("type") != "Sequence":
@@ -90,7 +90,7 @@ def _steps(step: dict[str, Any] | None, inner: str) -> Iterator[dict[str, Any]]:
 
 
 def _most_characters(normalizer: dict[str, Any]) -> int:
-    """That a normalizer makes of a character, or puts before a text."""
+    """Return the most characters that a normalizer makes of a character, or puts before a text."""
     kind = normalizer.get("type")
     if kind == "Replace":
         return max(1, len(normalizer["content"]))
@@ -102,7 +102,7 @@ def _most_characters(normalizer: dict[str, Any]) -> int:
 
 
 def _longest_mapped(charsmap: str) -> int:
-    """Characters of the longest text in SentencePiece's map.
+    """Return the number of characters of the longest text in SentencePiece's map.
 
     The map is the size of a trie in bytes, the trie, and texts that end in 0.
     """
@@ -164,16 +164,16 @@ def _is_inside(units: UInt32[ndarray, " n"], texts: bytes) -> bool:
 
 
 def _offsets(units: UInt32[ndarray, " n"]) -> UInt32[ndarray, " n"]:
-    """How far from a node its children's places are.
+    """Return the offset from each node to the positions of its children.
 
-    The ninth bit says that the number is in steps of 256.
+    The ninth bit indicates that the number is in steps of 256.
     """
     # Bit 9, moved down by 6, is 8: a shift by a byte.
     return (units >> 10) << ((units & (1 << 9)) >> 6)
 
 
 def _pieces(processor: dict[str, Any]) -> int:
-    """What a template names, and the ids of all of its special tokens."""
+    """Return the number of parts that a template names, plus the ids of its special tokens."""
     template = processor.get("single", ())
     ids = {name: len(token["ids"]) for name, token in processor.get("special_tokens", {}).items()}
     names = [piece["SpecialToken"]["id"] for piece in template if "SpecialToken" in piece]

@@ -19,10 +19,10 @@ _CHUNK_TEXTS = 16_384
 def ids_in_use(
     vocabulary: Vocabulary, texts: Iterable[str], *, language: str | None = None
 ) -> set[int]:
-    """The ids of the entries that are needed to segment texts as the vocabulary does.
+    """Return the ids of the entries needed to segment texts as the vocabulary does.
 
-    Besides the ids of the segmentation these are, for WordPiece, the pieces that were matched in
-    words that became unknown in the end: without them a shorter match might spell the word.
+    These are the ids of the segmentation. For WordPiece they include the pieces that were matched
+    in words that became unknown in the end: without them a shorter match might spell the word.
     """
     model = vocabulary.definition["model"]
     used: set[int] = set()
@@ -40,10 +40,10 @@ def ids_in_use(
 def id_counts(
     vocabulary: Vocabulary, texts: Iterable[str], *, language: str | None = None
 ) -> Int64[np.ndarray, " vocabulary"]:
-    """How often each id occurs in texts.
+    """Count the occurrences of each id in texts.
 
     Args:
-        vocabulary: the ids are its own.
+        vocabulary: defines the ids.
         texts: in one language.
         language: code of that language, for vocabularies that segment by language.
     """
@@ -61,22 +61,22 @@ def most_frequent_ids(
     *,
     temperature: float,
 ) -> set[int]:
-    """The ids that a vocabulary of a given size should keep.
+    """Return the ids that a vocabulary of size ``size`` should keep.
 
     Languages count as in text that was sampled with weight n^(1/temperature), so that a small
     language keeps its frequent pieces next to the rare ones of a large language. The single
-    characters of all pieces that occur stay as well: the pieces that go are spelled by shorter
-    ones, and no character may become an unknown token.
+    characters of all pieces that occur stay as well: removed pieces are spelled by shorter ones,
+    and no character may become an unknown token.
 
     Args:
-        vocabulary: the ids are its own.
+        vocabulary: defines the ids.
         counts: of each language, see ``id_counts``.
         size: number of ids to return at most, special tokens included.
         temperature: 1 keeps the languages' own shares; higher values bring them closer to equal
             ones.
 
     Raises:
-        ConfigError: special tokens and single characters alone are more than ``size``.
+        ConfigError: special tokens and single characters are already more than ``size``.
     """
     # Each language's shares of its tokens, times the weight of the language.
     expected = np.zeros(vocabulary.size)
@@ -107,7 +107,7 @@ def most_frequent_ids(
 def trim_vocabulary(
     vocabulary: Vocabulary, ids: Iterable[int]
 ) -> tuple[Vocabulary, Int64[np.ndarray, " kept"]]:
-    """Keep the given ids, all special and added tokens, and what segmentation needs to reach them.
+    """Keep these ids, all special and added tokens, and those that segmentation needs.
 
     - Unigram: a best path stays best among fewer; the lowest score stays, on which the unknown
       token's score depends.
@@ -145,12 +145,12 @@ def trim_vocabulary(
 
 
 def _added_ids(definition: dict[str, Any]) -> list[int]:
-    """Ids of the tokens that are outside of the model."""
+    """Return the ids of the tokens that are outside of the model."""
     return [token["id"] for token in definition["added_tokens"]]
 
 
 def _matched_in_unknown_words(vocabulary: Vocabulary, model: dict[str, Any], text: str) -> set[int]:
-    """The pieces that WordPiece's greedy match found before it gave a word up."""
+    """Return the pieces that WordPiece's greedy match found before it gave a word up."""
     tokenizer = vocabulary.tokenizer
     pieces = model["vocab"]
     # The tokenizer's own steps before the model.
@@ -180,7 +180,7 @@ def _matched_in_unknown_words(vocabulary: Vocabulary, model: dict[str, Any], tex
 
 
 def _entries(model: dict[str, Any]) -> dict[str, int]:
-    """Id of each entry of the model."""
+    """Return the id of each entry of the model."""
     if model["type"] == "Unigram":
         return {piece: index for index, (piece, _) in enumerate(model["vocab"])}
     if model["type"] in ("BPE", "WordPiece"):
@@ -193,7 +193,7 @@ def _entries(model: dict[str, Any]) -> dict[str, int]:
 def _needed(
     model: dict[str, Any], entries: dict[str, int], kept: set[int], *, byte_level: bool
 ) -> set[int]:
-    """Ids without which the kept ones are not reached."""
+    """Return the ids without which segmentation does not reach the kept ones."""
     needed = set()
     # Any of the bytes <0x00> to <0xFF> may be needed for a character that is not spelled.
     if model.get("byte_fallback"):
@@ -213,7 +213,7 @@ def _needed(
 
 
 def _merge_closure(model: dict[str, Any], entries: dict[str, int], ids: set[int]) -> set[int]:
-    """The ids, and the parts from which they are merged, down to single characters."""
+    """Return the ids, and the parts from which they are merged, down to single characters."""
     parts: dict[str, set[str]] = {}
     for left, right, merged in _merges(model):
         parts.setdefault(merged, set()).update((left, right))
@@ -229,7 +229,7 @@ def _merge_closure(model: dict[str, Any], entries: dict[str, int], ids: set[int]
 
 
 def _merges(model: dict[str, Any]) -> Iterable[tuple[str, str, str]]:
-    """Left part, right part and result of each merge; older files write a merge as one string."""
+    """Yield left part, right part and result of each merge; older files write it as one string."""
     prefix = model.get("continuing_subword_prefix") or ""
     for merge in model["merges"]:
         if isinstance(merge, str):
@@ -253,7 +253,7 @@ def _shrink(model: dict[str, Any], new_ids: dict[int, int]) -> None:
 
 
 def _renumber(processor: dict[str, Any] | None, new_ids: dict[int, int]) -> None:
-    """Put new ids into a post-processor, whichever kind."""
+    """Put new ids into a post-processor of any kind."""
     if processor is None:
         return
     for part in processor.get("processors", ()):

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("interlingua")
 CHUNK_TEXTS = 4096
-"""Texts given to the tokenizer at once: enough for all its threads, few enough to keep memory
-flat."""
+"""Number of texts passed to the tokenizer at once: enough for all its threads, few enough to keep
+memory flat."""
 _CHARACTERS_PER_TOKEN = 16
-"""Where tokens are limited, so many characters for each are tokenized first; all of the text if
+"""Number of characters per token that are tokenized first if tokens are limited; all of the text if
 they are too few."""
 SHORT_TEXT = 4000
 """Characters up to which a single text is tokenized by the calling thread, which keeps Python's
@@ -51,7 +51,7 @@ WORD_SPLITTERS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Metaspac
 
 
 class Vocabulary:
-    """Turns texts into token ids and back.
+    """Converter of texts to token ids and back.
 
     Args:
         tokenizer_json: content of a ``tokenizer.json``.
@@ -60,7 +60,8 @@ class Vocabulary:
             token.
         pre_tokenizer: word segmentation that comes first, see ``corpus.segments.segmentation``.
         sentencepiece: the SentencePiece model it was converted from, kept next to it.
-        text_forms: what is undone in a text before all else, see ``corpus.forms.text_forms``.
+        text_forms: forms that are undone in a text before all else, see
+            ``corpus.forms.text_forms``.
 
     Raises:
         DataError: the JSON is not a tokenizer, or a named token is not in it.
@@ -111,7 +112,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, folder: PathLike) -> Vocabulary:
-        """Read what ``save`` wrote.
+        """Read the files that ``save`` wrote.
 
         Raises:
             DataError: a file is missing or damaged.
@@ -145,10 +146,10 @@ class Vocabulary:
 
     @classmethod
     def of_model(cls, path_or_id: PathLike) -> Vocabulary:
-        """The vocabulary of a model: a directory, an installed model, or one of the hub.
+        """Read the vocabulary of a model: a directory, an installed model, or one of the hub.
 
         Raises:
-            DataError: there is no tokenizer there.
+            DataError: the model has no tokenizer.
         """
         model = best_of_run(path_or_id)
         if not Path(model).expanduser().exists():
@@ -214,7 +215,7 @@ class Vocabulary:
 
     @property
     def unk_id(self) -> int:
-        """Id that stands for what the vocabulary can't spell."""
+        """Id of text that the vocabulary can't spell."""
         return self._special_id("unk_token")
 
     @property
@@ -232,7 +233,7 @@ class Vocabulary:
 
     @functools.cached_property
     def special_ids(self) -> tuple[int, ...]:
-        """Ids that stand for no text, sorted.
+        """Ids that represent no text, sorted.
 
         They are padding, unknown, mask, start and end, and language tags.
         """
@@ -265,21 +266,21 @@ class Vocabulary:
         max_tokens: int | None = None,
         sentencepiece_threads: int = 0,
     ) -> list[list[int]]:
-        """Token ids of texts, with the special tokens of the post-processor.
+        """Return the token ids of texts, with the special tokens of the post-processor.
 
-        A text of no tokens (empty, where no special tokens are added) becomes one unknown token, so
-        that no sequence is empty.
+        A text without tokens (an empty one, if no special tokens are added) becomes one unknown
+        token, so that no sequence is empty.
 
         Args:
             texts: any number.
-            language: their code; needed where the vocabulary pre-tokenizes by language.
+            language: their code; needed if the vocabulary pre-tokenizes by language.
             max_tokens: longer sequences are cut to this many, closing special tokens kept.
             sentencepiece_threads: threads of SentencePiece's own C++, which tokenizes millions of
                 texts several times as fast. It is used only if its ids are known to be equal, see
-                ``sentencepiece_tokenizer.py``. 0 = the tokenizers library alone.
+                ``sentencepiece_tokenizer.py``. 0 = only the tokenizers library.
 
         Raises:
-            ConfigError: the vocabulary pre-tokenizes by language and none is given.
+            ConfigError: the vocabulary pre-tokenizes by language and ``language`` is None.
         """
         texts = list(texts)
         encoded: list[list[int]] = []
@@ -297,12 +298,12 @@ class Vocabulary:
     def spells_special_tokens(self) -> bool:
         """Whether a special token's name in a text (``<MASK>``) is letters, not the token.
 
-        It is so in all vocabularies that are trained here.
+        This is the case in all vocabularies that are trained here.
         """
         return bool(self.tokenizer.encode_special_tokens)
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
-        """Text of token ids."""
+        """Return the text of token ids."""
         return self.tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens)
 
     def digest(self) -> str:
@@ -327,7 +328,7 @@ class Vocabulary:
         return type(self.tokenizer.model).__name__
 
     def with_definition(self, definition: dict[str, Any]) -> Vocabulary:
-        """Another tokenizer with the same names of special tokens and tags."""
+        """Return another tokenizer with the same names of special tokens and tags."""
         return Vocabulary(
             json.dumps(definition, ensure_ascii=False),
             special_tokens=self.special_tokens,
@@ -363,8 +364,8 @@ class Vocabulary:
     def for_other_libraries(self) -> Vocabulary:
         """Return the vocabulary with its forms of texts undone in ``tokenizer.json`` too.
 
-        That is as far as such a file can: presentation forms and capitals are undone by this
-        library alone. The ids stay what they were.
+        That is as far as such a file can: presentation forms and capitals are undone only by this
+        library. The ids stay what they were.
         """
         steps = normalizers_of(self.text_forms)
         if not steps:
@@ -377,13 +378,13 @@ class Vocabulary:
         return self.with_definition(definition)
 
     def as_read(self, text: str, *, language: str | None = None) -> str:
-        """Return a text as the tokenizer is given it: forms undone, words segmented.
+        """Return the text that the tokenizer reads: forms undone, words segmented.
 
-        Offsets of tokens are places in this text.
+        Offsets of tokens are positions in this text.
 
         Args:
             text: as it is written.
-            language: its code; needed where the vocabulary pre-tokenizes by language.
+            language: its code; needed if the vocabulary pre-tokenizes by language.
         """
         (read,) = self._segmented(undo_forms([text], self.text_forms), language)
         return read
@@ -391,10 +392,10 @@ class Vocabulary:
     def _ids(
         self, texts: list[str], language: str | None, max_tokens: int | None, threads: int
     ) -> list[list[int]]:
-        """Token ids, of long texts at least ``max_tokens`` of them.
+        """Return the token ids, of long texts at least ``max_tokens`` of them.
 
-        Words are tokenized apart, so what follows the beginning of a text changes none of its
-        tokens.
+        Words are tokenized independently, so the rest of a text does not change the tokens of its
+        beginning.
         """
         try:
             texts = undo_forms(texts, self.text_forms)
@@ -486,7 +487,7 @@ class Vocabulary:
 def _checked(tokenizer_json: str) -> dict[str, Any]:
     """Return the definition, unless it would harm the library.
 
-    It is empty if it has another form, which the library says better.
+    It is empty if it has another form, for which the library has the better error message.
     """
     try:
         definition = parse_json(tokenizer_json)
@@ -499,7 +500,7 @@ def _checked(tokenizer_json: str) -> dict[str, Any]:
 
 
 def _splits_words(definition: dict[str, Any]) -> bool:
-    """Return whether a space between two letters is a border that no token depends on."""
+    """Return whether no token crosses a space between two letters."""
     first = definition.get("pre_tokenizer") or {}
     steps = [first, *first.get("pretokenizers", ())]
     # Metaspace has the option "split", ByteLevel "use_regex"; without them they split nothing.
@@ -525,9 +526,9 @@ def _largest_piece(definition: dict[str, Any]) -> int:
 
 
 def _beginning(text: str, characters: int) -> str:
-    """The text up to the first end of a word after so many characters.
+    """Return the text up to the first end of a word after ``characters`` characters.
 
-    That is all of it where there is none.
+    The whole text is returned if there is none.
     """
     if len(text) <= characters:
         return text
@@ -538,7 +539,7 @@ def _beginning(text: str, characters: int) -> str:
 
 
 def _refuse_broken(texts: list[str]) -> None:
-    """Refuse texts that can't be written as UTF-8, and what is not a text.
+    """Refuse values that are not texts, and texts that can't be written as UTF-8.
 
     Raises:
         DataError: there is one.
@@ -553,7 +554,7 @@ def _refuse_broken(texts: list[str]) -> None:
 
 
 def truncate(ids: Sequence[int], max_tokens: int, *, closing_tokens: int) -> list[int]:
-    """Cut a longer sequence to ``max_tokens``, its last ``closing_tokens`` kept."""
+    """Cut a longer sequence to ``max_tokens``, and keep its last ``closing_tokens``."""
     if len(ids) <= max_tokens:
         return list(ids)
     closing = min(closing_tokens, max_tokens)

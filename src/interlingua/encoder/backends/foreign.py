@@ -30,7 +30,7 @@ from interlingua.storage.arrays import normalize_rows
 from interlingua.storage.files import PathLike
 
 ENCODER_PORTION_TEXTS = 4096
-"""Texts given to an encoder at once."""
+"""Number of texts passed to an encoder at once."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,19 +62,19 @@ class Choices:
 
 
 class ForeignEncoder(abc.ABC):
-    """An encoder that batches as it likes.
+    """An encoder of another maker, which chooses its own batches.
 
-    It does not look at languages and, mostly, not at the token budget.
+    It ignores languages and, mostly, the token budget.
 
     Attributes:
         takes: the ones of pooling, dtype and device that it supports.
         Options: the dataclass of its own options.
         has_files: whether a model is a folder of files; otherwise it is a name.
-        portion_texts: texts given to it at once; what a run that is stopped may lose.
+        portion_texts: texts given to it at once; an interrupted run may lose these.
         counts_tokens: whether it knows which texts it cuts.
         has_warned_of_zeros: whether it has given a vector of zeros.
-        dim: width of the vectors; 0 where only the first text tells.
-        info: what results say of it.
+        dim: width of the vectors; 0 if it is unknown before the first text.
+        info: its description in results.
     """
 
     takes: ClassVar[Collection[str]] = ()
@@ -89,15 +89,15 @@ class ForeignEncoder(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def load(cls, model: str, choices: Choices) -> ForeignEncoder:
-        """The encoder that ``model`` names.
+        """Return the encoder named ``model``.
 
         Raises:
-            ConfigError: an option is unknown or can't be.
+            ConfigError: an option is unknown or invalid.
         """
 
     @classmethod
     def own_options(cls, choices: Choices, backend: str) -> tuple[Any, tuple[str, ...]]:
-        """The backend's own options, and those of them that change vectors and are not defaults.
+        """Return the backend's own options, and those that change vectors and are not defaults.
 
         A field with ``{"changes_vectors": False}`` in its metadata is left out of the latter.
         """
@@ -120,19 +120,19 @@ class ForeignEncoder(abc.ABC):
         report: EncodeReport | None = None,
         show_progress_bar: bool | Progress = False,
     ) -> Float32[ndarray, "n d"]:
-        """One vector per text, in the order given, as the model makes them.
+        """Return one vector per text, in the order of the texts, as the model makes them.
 
         They have length 1 with ``normalize_embeddings``.
 
         Args:
             texts: any iterable; read a portion at a time.
-            prompt: name of one of the model's prompts, or a text to put in front; its default if
-                none.
-            language: nothing to these encoders.
-            batch_tokens: token budget of a batch, for those who batch by it.
+            prompt: name of one of the model's prompts, or a text to put in front; default: the
+                model's own default.
+            language: ignored by these encoders.
+            batch_tokens: token budget of a batch, for encoders that batch by it.
             normalize_embeddings: scale the vectors to length 1.
             out: a ``.npy`` file to write instead of collecting in memory.
-            report: counts texts, and tokens and cut texts where the encoder knows of them.
+            report: counts texts, and tokens and cut texts if the encoder counts them.
             show_progress_bar: True shows a bar on standard error, or a line a minute if that is no
                 terminal; a progress counts the texts.
 
@@ -160,7 +160,7 @@ class ForeignEncoder(abc.ABC):
             return collect_vectors(windows(counting), self.dim, out)
 
     def _warn_of_zeros(self, vectors: Float32[ndarray, "n d"], texts: Sequence[str]) -> None:
-        """Warn of the first vectors of zeros, and of no later ones."""
+        """Warn of the first vectors of zeros only."""
         if self.has_warned_of_zeros:
             return
         # A plug-in may lack the facts of its model.
@@ -173,11 +173,11 @@ class ForeignEncoder(abc.ABC):
 
     @abc.abstractmethod
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
-        """An array (n, d) for these texts with the prompt before each."""
+        """Return an array (n, d) for these texts, each preceded by the prompt."""
 
 
 def as_vectors(found: Any) -> Float32[ndarray, " *shape"]:
-    """What an encoder gave as numbers.
+    """Convert the output of an encoder to numbers.
 
     Raises:
         TaskError: it is not an array of numbers, or its rows have unequal lengths.
@@ -200,7 +200,7 @@ def check_vectors(vectors: Float32[ndarray, "n d"], texts: Sequence[str], dim: i
     """Refuse vectors that can't be scored.
 
     Args:
-        vectors: what an encoder gave.
+        vectors: the output of an encoder.
         texts: for these.
         dim: the width they must have; 0 for any.
 

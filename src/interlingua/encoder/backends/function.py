@@ -23,8 +23,8 @@ class FunctionOptions(CheckedSettings):
     """Options of the backend ``function``."""
 
     version: str = ""
-    """Your name for the weights behind the function; given, vectors are kept under it (--cache,
-    stopped runs)."""
+    """Your name for the weights behind the function; if set, vectors are kept under it (--cache,
+    interrupted runs)."""
 
 
 class FunctionEncoder(ForeignEncoder):
@@ -57,7 +57,7 @@ class FunctionEncoder(ForeignEncoder):
 
     @classmethod
     def load(cls, model: str, choices: Choices) -> FunctionEncoder:
-        """See ``ForeignEncoder.load``; ``model`` is ``module:function``."""
+        """Import the function ``module:function`` that ``model`` names."""
         options, _ = cls.own_options(choices, "function")
         # Without a version a change of the weights behind the function would go unnoticed.
         identity: str | None = None
@@ -68,9 +68,9 @@ class FunctionEncoder(ForeignEncoder):
     def encode(
         self, texts: Iterable[str], *, language: str | None = None, **options: Any
     ) -> Float32[ndarray, "n d"]:
-        """See ``ForeignEncoder.encode``.
+        """Return one vector per text, see ``ForeignEncoder.encode``.
 
-        ``language`` is given to a function with an argument of that name.
+        ``language`` is passed to a function with an argument of that name.
         """
         self._language = language
         return super().encode(texts, language=language, **options)

@@ -37,13 +37,13 @@ def load_encoder(
     dim: int | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> tuple[TextEncoder, ModelInfo]:
-    """Load an encoder and what results say about it.
+    """Load an encoder and its description for results.
 
     Args:
         model: a model directory, a training run (its best model) or ``hf:owner/name``; for the
             backend ``function`` ``module:function``, for ``openai`` the model's name there, for
             ``vectors`` a folder of them.
-        backend: what computes the embeddings, a name of ``registry.BACKENDS`` or
+        backend: the backend that computes the embeddings: a name of ``registry.BACKENDS`` or
             ``package.module:Class``.
         name: as results call it; the directory's name by default.
         pooling: instead of the model's own; with ``interlingua`` and ``onnx``.
@@ -92,9 +92,9 @@ def encode_function(
     device: str | None = None,
     settings: Sequence[str] = (),
 ) -> Callable[..., Float32[ndarray, "n d"]]:
-    """A function that turns texts into vectors, for callers that need nothing else.
+    """Return a function that encodes texts, for callers that need nothing else.
 
-    See ``encode`` and ``ForeignEncoder.encode``.
+    Its arguments are those of ``Encoder.encode`` or ``ForeignEncoder.encode``.
 
     Args:
         model: see ``load_encoder``.
@@ -129,9 +129,9 @@ def encode_by_name(
     settings: tuple[str, ...] = (),
     **how: Any,
 ) -> Float32[ndarray, "n d"]:
-    """Vectors of texts by a model that is named.
+    """Encode texts by the model named ``model``.
 
-    Each process loads it when it first needs it, and keeps it.
+    Each process loads the model when it first needs it, and keeps it.
 
     Args:
         texts: to embed.
@@ -140,7 +140,7 @@ def encode_by_name(
         dtype: see ``load_encoder``.
         device: see ``load_encoder``.
         settings: see ``encode_function``.
-        how: what the encoder's ``encode`` takes.
+        how: arguments of the encoder's ``encode``.
     """
     encode = _kept_encode_function(
         model, backend=backend, dtype=dtype, device=device, settings=settings
@@ -164,7 +164,7 @@ def encode_and_identity(
     identified: bool = True,
     elsewhere: bool = False,
 ) -> tuple[Callable[..., Float32[ndarray, "n d"]], str]:
-    """What gives vectors of length 1, and what tells the model and its settings from others.
+    """Return a function that encodes to unit vectors, and a cache key for model and settings.
 
     Args:
         model: see ``load_encoder``.
@@ -175,7 +175,7 @@ def encode_and_identity(
         prompt: name of a prompt of the model, or a text to put in front.
         batch_tokens: tokens per batch at most.
         identified: False = no digest of the weights is computed, and nothing is printed.
-        elsewhere: it is to work in other processes, which load the model by its name.
+        elsewhere: the function has to run in other processes, which load the model by name.
     """
     choices: Any = {"backend": backend, "dtype": dtype, "device": device}
     how: Any = {"prompt": prompt, "batch_tokens": batch_tokens, "normalize_embeddings": True}
@@ -200,7 +200,7 @@ def encode_and_identity(
 
 
 def backend_settings(settings: Sequence[str], backend: str) -> tuple[dict[str, Any], list[str]]:
-    """The options of the backend among ``--set`` strings, and those that are left for the tasks.
+    """Split ``--set`` strings into the options of the backend and those left for the tasks.
 
     Args:
         settings: ``onnx.file=model_quantized.onnx``, ``stsb.split=dev``.
@@ -229,7 +229,7 @@ def backend_settings(settings: Sequence[str], backend: str) -> tuple[dict[str, A
 
 
 def _backend_options(settings: Sequence[str], backend: str) -> dict[str, Any]:
-    """``backend_settings`` where there are no tasks that could have options."""
+    """Return the options of the backend if there are no tasks that could have options."""
     options, left = backend_settings(settings, backend)
     if left:
         raise ConfigError(
@@ -240,9 +240,9 @@ def _backend_options(settings: Sequence[str], backend: str) -> dict[str, Any]:
 
 
 def model_name(model: str) -> str:
-    """``runs/ems/best`` -> ``ems-best``.
+    """Return the name of a model in results: ``runs/ems/best`` -> ``ems-best``.
 
-    Further, ``hf:owner/name`` -> ``owner/name``, and ``dir/me5`` -> ``me5``.
+    Also ``hf:owner/name`` -> ``owner/name``, and ``dir/me5`` -> ``me5``.
     """
     path = Path(model)
     if not path.exists():

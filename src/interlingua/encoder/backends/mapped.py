@@ -28,12 +28,12 @@ MAPPED_FILE = "mapped_encoder.json"
 
 
 ONLY_READ = ("interlingua", "sentence-transformers", "onnx", "vectors")
-"""Backends that read files alone, whatever model a stranger's folder names."""
+"""Backends that only read files, for any model that a stranger's folder names."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MappedFile:
-    """What ``mapped_encoder.json`` may say."""
+    """Contents of ``mapped_encoder.json``."""
 
     model: str
     backend: str
@@ -43,7 +43,7 @@ class MappedFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MappedOptions(CheckedSettings):
-    """``--set mapped.KEY=VALUE``."""
+    """Options of ``--set mapped.KEY=VALUE``."""
 
     trust: bool = field(default=False, metadata={"changes_vectors": False})
     """Run the Python function, or send texts to the server, that the folder names."""
@@ -79,7 +79,7 @@ class MappedEncoder(ForeignEncoder):
 
     @classmethod
     def load(cls, model: str, choices: Choices) -> MappedEncoder:
-        """See ``ForeignEncoder.load``; ``model`` is a folder that ``interlingua debias`` wrote.
+        """Read a folder that ``interlingua debias`` wrote.
 
         Raises:
             CheckpointError: it is not such a folder, or is damaged.
@@ -151,7 +151,7 @@ def _check_backend(base: Mapping[str, Any], folder: Path, *, trusted: bool) -> N
 def described_base(
     model: str, backend: str, options: Mapping[str, Any], *, dtype: str | None = None
 ) -> dict[str, Any]:
-    """The content of ``mapped_encoder.json``: what ``load`` needs to find the encoder again."""
+    """Return the content of ``mapped_encoder.json``, by which ``load`` finds the encoder again."""
     # Of a path the whole, since the folder may be used from another working directory.
     path = Path(model)
     if path.exists():

@@ -40,7 +40,7 @@ from interlingua.vocabulary.vocabulary import Vocabulary
 
 GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx")
 POOLED = ("sentence_embedding", "sentence_embeddings")
-"""What graphs that pool by themselves call their output."""
+"""Names of the output of graphs that pool by themselves."""
 _TOKENS = ("last_hidden_state", "token_embeddings", "hidden_states")
 DEFAULT_MAX_TOKENS = 512
 _INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
@@ -58,9 +58,9 @@ class OnnxOptions(CheckedSettings):
 class OnnxEncoder(ForeignEncoder):
     """A directory with ``tokenizer.json`` and an ONNX graph of a transformer.
 
-    The graph gives token states, pooled here as ``1_Pooling`` says, or by the mean of all tokens
-    where there is no such file; or it gives an output called ``sentence_embedding``, or only one of
-    a vector per text, taken as it is.
+    The graph gives token states, pooled here as ``1_Pooling`` says, or by the mean of all tokens if
+    there is no such file; or it gives an output called ``sentence_embedding``, or only one of a
+    vector per text, taken as it is.
 
     Args:
         model: a directory or ``hf:owner/name``.
@@ -69,8 +69,7 @@ class OnnxEncoder(ForeignEncoder):
     Raises:
         MissingExtraError: onnxruntime is not installed.
         CheckpointError: there is no graph, or onnxruntime can't run it.
-        ConfigError: ``pooling`` is given but the graph pools by itself, or the device can't be
-            used.
+        ConfigError: ``pooling`` is set but the graph pools by itself, or the device can't be used.
     """
 
     takes = ("pooling", "device")
@@ -127,13 +126,13 @@ class OnnxEncoder(ForeignEncoder):
 
     @classmethod
     def load(cls, model: str, choices: Choices) -> OnnxEncoder:
-        """See ``ForeignEncoder.load``."""
+        """Load a directory with an ONNX graph and its tokenizer, see ``ForeignEncoder.load``."""
         return cls(model, choices)
 
     def poolings(
         self, texts: Sequence[str], *, prompt: str | None = None
     ) -> dict[str, Float32[ndarray, "n d"]]:
-        """The vectors of every pooling; none where the graph pools."""
+        """Return the vectors of every pooling; none if the graph pools."""
         if self._pooling is None:
             return {}
         own = self._pooling
@@ -179,7 +178,7 @@ class OnnxEncoder(ForeignEncoder):
     def _states(
         self, feed: dict[str, Any], mask: Bool[ndarray, "b t"]
     ) -> Float32[ndarray, "b *t d"]:
-        """What the graph gives for a batch: a vector of each text, or of each token.
+        """Run the graph on a batch; return a vector of each text, or of each token.
 
         Raises:
             TaskError: onnxruntime fails on it, or it gives something else.
@@ -260,7 +259,7 @@ def _session(graph: Path, device: str) -> tuple[Any, str]:
 
 
 def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, bool]:
-    """The output to read, and whether it is pooled already."""
+    """Return the name of the output to read, and whether it is pooled already."""
     ranks = {out.name: len(out.shape or ()) for out in session.get_outputs()}
     tokens = [
         *(name for name in _TOKENS if ranks.get(name) == 3),
@@ -295,7 +294,7 @@ def _limit(folder: Path) -> int:
 
 
 def _digest(graph: Path, vocabulary: Vocabulary) -> str:
-    """The digest of the graph, of the files of weights next to it, and of the vocabulary."""
+    """Return the digest of the graph, of the weight files next to it, and of the vocabulary."""
     # model.onnx, model.onnx.data, model.onnx_data: weights stand next to graphs above 2 GiB.
     files = sorted(path for path in graph.parent.iterdir() if path.name.startswith(graph.name))
     parts = [*(f"{path.name} {sha256_file(path)}" for path in files), vocabulary.digest()]

@@ -45,7 +45,7 @@ class OpenAIOptions(CheckedSettings):
     """Options of the backend ``openai``."""
 
     base_url: str = field(default="", metadata=_NO_VECTOR)
-    """What stands before /embeddings; default: $OPENAI_BASE_URL, or OpenAI's own."""
+    """The URL before /embeddings; default: $OPENAI_BASE_URL, or OpenAI's own."""
     dimensions: Annotated[int, AtLeast(0)] = 0
     """Width to ask for; 0 = the model's own."""
     encoding: Literal["base64", "float"] = field(default="base64", metadata=_NO_VECTOR)
@@ -59,8 +59,8 @@ class OpenAIOptions(CheckedSettings):
     timeout_seconds: Annotated[float, AtLeast(0.001)] = field(default=60.0, metadata=_NO_VECTOR)
     """Longest wait for an answer."""
     retries: Annotated[int, AtLeast(0)] = field(default=5, metadata=_NO_VECTOR)
-    """Further tries after a failure that may pass, with pauses of 1, 2, 4, ... seconds or as the
-    endpoint says."""
+    """Further tries after a temporary failure, with pauses of 1, 2, 4, ... seconds or as the
+    endpoint requests."""
 
 
 class OpenAIEncoder(ForeignEncoder):
@@ -114,7 +114,7 @@ class OpenAIEncoder(ForeignEncoder):
 
     @classmethod
     def load(cls, model: str, choices: Choices) -> OpenAIEncoder:
-        """See ``ForeignEncoder.load``; ``model`` is the model's name at the endpoint."""
+        """Return an encoder for ``model``, the model's name at the endpoint."""
         options, overrides = cls.own_options(choices, "openai")
         made = cls(model, name=choices.name, options=options)
         made.info = made.info.with_overrides(overrides)
@@ -146,9 +146,9 @@ class OpenAIEncoder(ForeignEncoder):
                 raise
 
     def _ask(self, texts: list[str]) -> Float32[ndarray, "n d"]:
-        """One request, again and again while its failure may pass.
+        """Send a request, and repeat it while its failure may be temporary.
 
-        Where no request was ever answered, the next ones are not tried at all.
+        If no request was ever answered, later ones are not sent.
         """
         if self._dead:
             raise TaskError(self._dead)
@@ -214,7 +214,7 @@ class OpenAIEncoder(ForeignEncoder):
             ) from error
 
     def _reason(self, error: urllib.error.HTTPError) -> str:
-        """What the endpoint says of a failure, in one line and without the key."""
+        """Return the endpoint's message about a failure, in one line and without the key."""
         answer = error.read(2000).decode("utf-8", "replace")
         # {"error": {"message": TEXT}}, {"error": TEXT}, or a text that is not JSON.
         with contextlib.suppress(ValueError, AttributeError):
@@ -237,7 +237,7 @@ class OpenAIEncoder(ForeignEncoder):
 
 
 def _vector(embedding: Any) -> Float32[ndarray, " d"]:
-    """A vector from base64, which holds little-endian floats, or from a list of numbers."""
+    """Return a vector from base64 of little-endian floats, or from a list of numbers."""
     if isinstance(embedding, str):
         content = base64.b64decode(embedding, validate=True)
         return np.frombuffer(content, dtype="<f4").astype(np.float32)
@@ -245,9 +245,9 @@ def _vector(embedding: Any) -> Float32[ndarray, " d"]:
 
 
 def _pause(tried: int, retry_after: str) -> float:
-    """Seconds until the next try: as the endpoint requests, else longer each time.
+    """Return the seconds until the next try: as the endpoint requests, or longer each time.
 
-    A random part keeps the requests of several processes from coming back all at once.
+    A random part keeps several processes from repeating their requests at the same time.
     """
     seconds = 2.0**tried * (0.75 + random.random() / 2)
     # The header may also be a date, which is passed over.

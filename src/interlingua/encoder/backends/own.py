@@ -98,8 +98,7 @@ class OwnEncoder:
     def load(cls, model: str, choices: Choices) -> OwnEncoder:
         """Read a model directory: ours, or one of Hugging Face or the hub of a known family.
 
-        Where nothing says how it pools (no ``modules.json``), it is the mean of all tokens, special
-        ones too.
+        Without ``modules.json`` it pools by the mean of all tokens, including special ones.
         """
         from_mapping(NoOptions, choices.options, where="--set interlingua")
         folder = locate(model)

@@ -17,9 +17,10 @@ from interlingua.vocabulary.model_files import Modules
 
 FILES = ("*.json", "*.model", "*.txt", "*.safetensors", "*.bin")
 OLDEST = (5, 4)
-"""The first version with what is called here; the bound in pyproject.toml is the same."""
+"""The first version with the functions that are called here; the bound in pyproject.toml is the
+same."""
 ACTIVATION = re.compile(r"torch\.nn(\.modules\.\w+)?\.[A-Z]\w*")
-"""What a Dense module may name for its activation."""
+"""Names that a Dense module may have for its activation."""
 
 
 class SentenceTransformersEncoder(ForeignEncoder):
@@ -96,7 +97,7 @@ class SentenceTransformersEncoder(ForeignEncoder):
 
     @classmethod
     def load(cls, model: str, choices: Choices) -> SentenceTransformersEncoder:
-        """See ``ForeignEncoder.load``."""
+        """Load a model by sentence-transformers, see ``ForeignEncoder.load``."""
         return cls(model, choices)
 
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
@@ -150,7 +151,7 @@ def refuse_foreign_code(folder: Path) -> None:
 
 
 def _refuse_named_code(file: Path, folder: Path) -> None:
-    """Look at the settings of one module: a router names modules, a dense layer its activation."""
+    """Check the settings of one module: a router names modules, a dense layer its activation."""
     settings: Any = read_json(file, schema=Any)
     if not isinstance(settings, dict):
         return

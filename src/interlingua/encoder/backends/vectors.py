@@ -26,9 +26,9 @@ PRECOMPUTED = "precomputed vectors"
 class VectorsEncoder(ForeignEncoder):
     """A folder of ``NAME.npy`` files, (n, d), each next to a ``NAME.txt`` with its texts.
 
-    The text of row i stands in line i. An array of a ``.npz`` file has the array's name, or that of
-    the file where it holds one. Texts are compared without regard to the white space around and
-    between words. If a text occurs twice, its first vector is taken.
+    The text of row i is in line i. An array of a ``.npz`` file has the array's name, or that of the
+    file where it holds one. Texts are compared without regard to the white space around and between
+    words. If a text occurs twice, its first vector is taken.
 
     Args:
         folder: with the files.
@@ -71,12 +71,12 @@ class VectorsEncoder(ForeignEncoder):
 
     @classmethod
     def load(cls, model: str, choices: Choices) -> VectorsEncoder:
-        """See ``ForeignEncoder.load``; ``model`` is the folder."""
+        """Read the folder ``model``, see ``ForeignEncoder.load``."""
         cls.own_options(choices, "vectors")
         return cls(Path(model).expanduser(), name=choices.name)
 
     def _add(self, lines: Path, file: Path, vectors: Float32[ndarray, "n d"]) -> int:
-        """Take one array up; returns how many of its texts were known with another vector."""
+        """Add one array; return the number of its texts that had another vector before."""
         if vectors.ndim != 2 or vectors.dtype.kind != "f":
             raise DataError(
                 f"{vectors.dtype} of shape {vectors.shape}; expected floats, a row per text",
@@ -124,7 +124,7 @@ class VectorsEncoder(ForeignEncoder):
 
 
 def _arrays(folder: Path) -> Iterator[tuple[Path, str, Float32[ndarray, "n d"]]]:
-    """File, name and content of every array; a ``.npy`` file stays on disk."""
+    """Yield the file, name and content of every array; a ``.npy`` file stays on disk."""
     for file in sorted([*folder.glob("*.npy"), *folder.glob("*.npz")]):
         if file.suffix == ".npy":
             yield file, file.stem, map_array(file)
@@ -147,6 +147,6 @@ def _text_file(folder: Path, name: str) -> Path:
 
 
 def _key(text: str) -> bytes:
-    """16 bytes for a text, whatever white space is around and between its words."""
+    """Return 16 bytes for a text, regardless of the white space around and between its words."""
     on_one_line = " ".join(text.split())
     return hashlib.blake2b(on_one_line.encode(errors="surrogatepass"), digest_size=16).digest()

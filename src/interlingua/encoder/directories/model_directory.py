@@ -52,7 +52,7 @@ from interlingua.vocabulary.model_files import (
 )
 
 MODEL_TYPES = tuple([name for name, family in FAMILIES.items() if "model_type" not in family.fixed])
-"""What ``config.json`` may say; JinaBERT's families have BERT's, see ``family_of``."""
+"""Possible values in ``config.json``; JinaBERT's families have BERT's, see ``family_of``."""
 # Older versions of sentence-transformers write the pooling as one boolean for each kind.
 OLD_POOLING_KEYS: dict[str, PoolingMode] = {
     "pooling_mode_cls_token": "cls",
@@ -64,7 +64,7 @@ RANGES_FILE = "int8_ranges.json"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EncodingSettings:
-    """How text becomes one vector, besides the weights and the vocabulary."""
+    """Settings that turn text into one vector, besides the weights and the vocabulary."""
 
     pooling: PoolingMode = "mean"
     """From token states to a sentence vector."""
@@ -78,18 +78,18 @@ class EncodingSettings:
     prompts: dict[str, str] = field(default_factory=dict)
     """Named texts to put in front of an input, e.g. ``{"query": "query: "}``."""
     default_prompt: str | None = None
-    """Name of the prompt used where none is given."""
+    """Name of the default prompt."""
     matryoshka_dims: tuple[int, ...] = ()
     """Widths that the embeddings were trained to be cut to; none = as a whole only."""
     truncate_dim: int | None = None
-    """Vectors are cut to so many elements, before they are scaled to length 1; None = they stay
-    whole."""
+    """Number of elements to which vectors are cut, before they are scaled to length 1; None = they
+    are not cut."""
     int8_ranges: dict[int, Int8Ranges] = field(default_factory=dict)
     """Of vectors of length 1, by their width: what the steps of int8 vectors are, see
     ``encoder/vector_format.py``."""
 
     def prompt_text(self, prompt: str | None) -> str:
-        """What to put in front of an input.
+        """Return the text to put before an input.
 
         Args:
             prompt: the name of a prompt, or a text that ends with no letter (``"query: "``); "" =
@@ -170,7 +170,7 @@ def write_directory(
 def write_tokenizer_config(
     folder: Path, max_tokens: int, special_tokens: dict[str, str], *, spells_special_tokens: bool
 ) -> None:
-    """Write what transformers wants to know besides ``tokenizer.json``.
+    """Write the file that transformers needs besides ``tokenizer.json``.
 
     See ``write_directory``.
     """
@@ -198,7 +198,7 @@ def write_modules(
 ) -> None:
     """Write sentence-transformers' list of modules, a folder for each, and the prompts.
 
-    That we wrote the model is written too, see ``is_ours``.
+    The file also records that this library wrote the model, see ``is_ours``.
 
     Args:
         folder: an existing folder.
@@ -252,7 +252,7 @@ MODEL_ENTRIES = (
 
 
 def is_ours(folder: Path) -> bool:
-    """Return whether we wrote the model in a folder, so that another may take its place."""
+    """Return whether this library wrote the model in a folder, so that another may replace it."""
     try:
         versions = read_json(folder / "config_sentence_transformers.json").get("__version__")
     except (CheckpointError, AttributeError):
@@ -288,14 +288,14 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
 
 
 def read_backbone_config(folder: Path, raw: dict[str, Any]) -> BackboneConfig:
-    """The shape that a ``config.json`` names.
+    """Read the shape of a backbone from a ``config.json``.
 
     Args:
         folder: of the model.
-        raw: what the file holds.
+        raw: content of the file.
 
     Raises:
-        CheckpointError: a size is none, or they do not fit each other.
+        CheckpointError: a size is invalid, or sizes do not fit each other.
     """
     read_file(BackboneFile, raw, folder / "config.json")
     family = FAMILIES.get(family_of(raw) or "", FAMILIES["bert"])
@@ -308,9 +308,9 @@ def read_backbone_config(folder: Path, raw: dict[str, Any]) -> BackboneConfig:
 
 
 def read_model_settings(folder: Path, max_tokens: int) -> EncodingSettings:
-    """Pooling, prompts and limits of a model directory.
+    """Read pooling, prompts and limits of a model directory.
 
-    Where it says nothing of pooling, that is the mean of all tokens.
+    By default pooling is the mean of all tokens.
 
     Args:
         folder: the model directory.
@@ -341,9 +341,9 @@ def read_model_settings(folder: Path, max_tokens: int) -> EncodingSettings:
 
 
 def listed_modules(folder: Path, before: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Path and class of each module that ``modules.json`` lists, in order.
+    """Return the path and class of each module that ``modules.json`` lists, in order.
 
-    The list is empty where there is no such file.
+    The list is empty if there is no such file.
 
     Args:
         folder: of the model.
@@ -363,16 +363,16 @@ def listed_modules(folder: Path, before: Sequence[str] = ()) -> list[tuple[str, 
 
 
 def modules_after_pooling(folder: Path) -> list[tuple[str, str]]:
-    """Path and class of each Dense and Normalize module of a model directory, in order."""
+    """Return the path and class of each Dense and Normalize module, in order."""
     return [module for module in listed_modules(folder) if module[1] in AFTER_POOLING]
 
 
 def read_described_settings(folder: Path, *, include_special: bool) -> dict[str, Any]:
-    """Prompts, and how vectors are pooled, cut and kept, by their names in EncodingSettings.
+    """Read prompts, pooled tokens, cuts and int8 ranges, by their names in EncodingSettings.
 
     Args:
         folder: the model directory.
-        include_special: where no file says it.
+        include_special: value if no file specifies it.
 
     Raises:
         CheckpointError: a file is broken.
@@ -398,7 +398,7 @@ def read_described_settings(folder: Path, *, include_special: bool) -> dict[str,
 
 
 def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
-    """The only pooling of a Pooling module, which may list several to be joined."""
+    """Return the only pooling of a Pooling module, which may list several to be joined."""
     chosen = values.get("pooling_mode")
     modes = [chosen] if isinstance(chosen, str) else list(chosen or ())
     # The new key comes first; an old boolean of a kind that is unknown here is refused by its name.
@@ -416,7 +416,7 @@ def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
 def read_json(
     path: Path, missing: dict[str, Any] | None = None, *, schema: Any = AnyObject
 ) -> dict[str, Any]:
-    """Parse a JSON file of a model directory; ``missing`` is returned where there is none.
+    """Parse a JSON file of a model directory; return ``missing`` if there is none.
 
     Args:
         path: the file.

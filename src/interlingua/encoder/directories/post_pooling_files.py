@@ -29,14 +29,14 @@ ACTIVATION_CLASSES: dict[Activation, str] = {
 """By our name, the class that sentence-transformers writes into a Dense module's
 ``config.json``."""
 SENTENCE = "sentence_embedding"
-"""What sentence-transformers calls a module's input where it is the pooled vector."""
+"""Name in sentence-transformers of a module's input if it is the pooled vector."""
 
 
 def write_post_pooling(layers: PostPooling, folder: Path) -> None:
     """Write ``config.json`` and ``model.safetensors`` of the listed Dense modules.
 
     Args:
-        layers: what stands after pooling.
+        layers: the layers after pooling.
         folder: of the model, with its ``modules.json``.
     """
     # The last Normalize of the list, which is one of the encoder's settings, has no layer here.
@@ -59,7 +59,7 @@ def write_post_pooling(layers: PostPooling, folder: Path) -> None:
 
 
 def read_post_pooling(folder: Path, pooled_dim: int) -> PostPooling:
-    """Read what stands after pooling.
+    """Read the layers after pooling.
 
     A last Normalize is left out, since it is one of the encoder's settings.
 
@@ -89,7 +89,7 @@ def read_post_pooling(folder: Path, pooled_dim: int) -> PostPooling:
 
 
 def check_cut(truncate_dim: int | None, width: int, folder: Path) -> None:
-    """Refuse a model that says its vectors are cut to more elements than they have.
+    """Refuse a model that cuts its vectors to more elements than they have.
 
     Raises:
         CheckpointError: it does.

@@ -32,15 +32,15 @@ from interlingua.vocabulary.model_files import AnyModelFile, BackboneFile, Modul
 
 MODULE = "StaticEmbedding"
 TABLES = ("embedding.weight", "embeddings")
-"""What a table is called by sentence-transformers and by Model2Vec; the first reads the second's
-name too."""
+"""Names of a table in sentence-transformers and in Model2Vec; the first reads the second's name
+too."""
 MODEL_TYPE = "model2vec"
 LARGEST = 127
 """Of a signed byte, on both sides of zero."""
 
 
 def static_folder(folder: Path) -> Path | None:
-    """Where the table of a model directory lies; None if the model is none.
+    """Return the folder of the table of a model directory; None if the model has no table.
 
     Raises:
         CheckpointError: ``modules.json`` or ``config.json`` is broken.
@@ -60,7 +60,7 @@ def static_folder(folder: Path) -> Path | None:
 def read_static(
     folder: Path, table_folder: Path
 ) -> tuple[BackboneConfig, dict[str, Tensor], EncodingSettings]:
-    """Read a table, ours or another maker's, as the weights of a ``StaticBackbone``.
+    """Read a table of this library or another one as the weights of a ``StaticBackbone``.
 
     Args:
         folder: of the model.
@@ -124,7 +124,7 @@ def _check_shapes(folder: Path, table: Tensor, rows: Tensor | None, weights: Ten
 
 
 def static_settings(folder: Path) -> EncodingSettings:
-    """Prompts of a static model's directory, and whether its vectors have length 1.
+    """Read the prompts of a static model's directory, and whether its vectors have length 1.
 
     Raises:
         CheckpointError: a file is broken, or it has modules that are not supported.
@@ -195,7 +195,7 @@ def _stored(table: Tensor, dtype: torch.dtype | None) -> dict[str, Tensor]:
 
 
 def int8_rows(table: Tensor) -> tuple[Tensor, Tensor]:
-    """int8 values and a scale per row, with the product nearest to the table.
+    """Quantize to int8 values and a scale per row, with the product nearest to the table.
 
     The scale of a row of zeros is 1.
     """

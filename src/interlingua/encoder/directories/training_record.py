@@ -29,7 +29,7 @@ NOT_OF_THE_ARM = {
 
 
 def training_record(model: PathLike) -> dict[str, Any] | None:
-    """The facts that results keep about the training of ``RUN/model`` or ``RUN/best``.
+    """Return the facts for results about the training of ``RUN/model`` or ``RUN/best``.
 
     Args:
         model: a model directory.
@@ -38,7 +38,7 @@ def training_record(model: PathLike) -> dict[str, Any] | None:
         ``method``, ``seed``, ``arm`` (a digest of the config without the seed and all that decides
         no number) and, once the run has ended, its cost: ``step``, ``pairs``, ``tokens`` of both
         sides, wall ``seconds``, ``cpu_seconds`` where they were measured, ``peak_rss_bytes``. None
-        for a model that does not stand in a run's folder.
+        for a model that is not in a run's folder.
     """
     run = Path(model).expanduser().resolve().parent
     try:
@@ -70,7 +70,7 @@ def training_record(model: PathLike) -> dict[str, Any] | None:
 
 
 def _arm(config: dict[str, Any]) -> str:
-    """12 digits that are equal for runs that differ by seed alone."""
+    """Return 12 digits that are equal for runs that differ only by seed."""
     run = {key: value for key, value in config["run"].items() if key not in NOT_OF_THE_ARM}
     content = json.dumps({**config, "run": run}, sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:12]

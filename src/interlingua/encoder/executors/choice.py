@@ -59,7 +59,7 @@ _MEASURED: dict[str, dict[str, float]] = {}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Choice:
-    """An executor, and why it was chosen."""
+    """An executor, and the reason for the choice."""
 
     executor: str
     reason: str
@@ -75,7 +75,7 @@ class Choice:
 
 
 class Trial(NamedTuple):
-    """A computation that all candidates do.
+    """A computation that all candidates run.
 
     Attributes:
         runs: one run by each candidate.
@@ -202,7 +202,7 @@ def known_rates(kernel: str, first_fact: str) -> dict[str, dict[str, float]]:
 
 
 def trial_rates(make_trial: Callable[[], Trial]) -> dict[str, float]:
-    """Measure each candidate on one thread: units of work per second in its best round.
+    """Measure each candidate on one thread, in units of work per second in its best round.
 
     The candidates take turns, so that other work on the machine slows all of them. Processor time
     counts, if the system measures it finely enough.
@@ -229,7 +229,7 @@ def trial_rates(make_trial: Callable[[], Trial]) -> dict[str, float]:
 
 
 def _machine(kernel: str) -> str:
-    """Return what every rate depends on: the machine, the kernel and the versions."""
+    """Return the facts that every rate depends on: the machine, the kernel and the versions."""
     variant = kernels.variant(kernel) or "no kernel"
     # Rates of an older source of the same version would be wrong now.
     code = f"{kernels.source_digest(Path(kernels.__file__).with_name(f'{kernel}.c')):08x}"

@@ -41,7 +41,7 @@ _PAIRS = 5
 """Float32 weights as sums of two bfloats, which tiles multiply; as in kernels/tile_products.h."""
 TILE_HEAD_WIDTH = 32
 TILE_WIDTH = 64
-"""What widths of heads and of rows have to be multiples of for products by tiles."""
+"""Divisor of the widths of heads and rows that products by tiles require."""
 UNSIGNED = 128
 """Added to weights in bytes: the instruction multiplies unsigned by signed ones."""
 MAX_ROTARY_POSITIONS = 1 << 17
@@ -87,10 +87,10 @@ class _Model(ctypes.Structure):
 
 
 class WeightLayout(NamedTuple):
-    """How a variant of the kernel takes its weights.
+    """Layout of weights that a variant of the kernel requires.
 
     Attributes:
-        panel: outputs that stand together.
+        panel: outputs that are stored together.
         bfloats: whether it multiplies bfloats; without, activations are float32, and weights
             become that on their way.
         tiles: whether it multiplies by tiles (AMX), bfloats and bytes, and float32 as pairs of
@@ -109,7 +109,7 @@ class WeightLayout(NamedTuple):
     int16s: bool = False
 
     def between(self, dtype: torch.dtype) -> torch.dtype:
-        """What activations are between products, and the type of products that are not in bytes.
+        """Return the dtype of activations between products, and of products that are not in bytes.
 
         Args:
             dtype: of the encoder.
@@ -121,16 +121,16 @@ class WeightLayout(NamedTuple):
         return torch.bfloat16
 
     def filled(self, outputs: int) -> int:
-        """Outputs of whole panels."""
+        """Return the number of outputs rounded up to whole panels."""
         return ceil_div(outputs, self.panel) * self.panel
 
 
 NO_LAYOUT = WeightLayout(panel=FUSED_LANES, bfloats=False)
-"""Where there is no kernel that could use it."""
+"""Layout if no kernel is available."""
 
 
 def layout_of(kernel: ctypes.CDLL | None) -> WeightLayout:
-    """What the variant of ``layers`` that is used takes."""
+    """Return the layout that the variant of ``layers`` in use requires."""
     if kernel is None:
         return NO_LAYOUT
     # The library has a variant for each kind of processor: it tells what the chosen one takes.
@@ -147,7 +147,7 @@ def layout_of(kernel: ctypes.CDLL | None) -> WeightLayout:
 
 
 def fits_tiles(config: BackboneConfig) -> bool:
-    """Return whether a backbone has layers, BERT's, and all its widths are those of whole tiles."""
+    """Return whether a backbone has BERT's layers, and all its widths fit whole tiles."""
     if not config.num_hidden_layers or not all(spec.is_plain for spec in config.layer_specs):
         return False
     widths = (config.hidden_size, config.intermediate_size)
@@ -161,13 +161,13 @@ class CompiledBackbone:
     It must be rebuilt when the weights change.
 
     Products are made in the dtype; residual sums, LayerNorm and softmax are float32 in any case,
-    and so are the states. What a sentence becomes does not depend on the others of its batch, not
-    in the last bit. With int8 the last layers stay bfloat16, see ``quantize.layer_dtypes``, and so
-    does attention. Where the variant of the kernel has no products of bfloats, weights are
+    and so are the states. The vector of a sentence does not depend on the others of its batch, not
+    even in the last bit. With int8 the last layers stay bfloat16, see ``quantize.layer_dtypes``,
+    and so does attention. Where the variant of the kernel has no products of bfloats, weights are
     bfloats in memory, and float32 in the products, as activations are.
 
     Args:
-        backbone: where the weights come from; not changed.
+        backbone: source of the weights; not changed.
         dtype: float32, bfloat16 or int8.
     """
 
@@ -220,7 +220,7 @@ class CompiledBackbone:
 
     @classmethod
     def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
-        """Why it can't be made of this backbone, or None."""
+        """Return the reason why it can't be made of this backbone, or None."""
         config = backbone.config
         widths = (
             config.hidden_size // config.num_attention_heads,
@@ -251,7 +251,7 @@ class CompiledBackbone:
     def __call__(
         self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]
     ) -> Float[Tensor, "t d"]:
-        """Hidden states of the last layer, in the order of the tokens.
+        """Compute the hidden states of the last layer, in the order of the tokens.
 
         Raises:
             IndexError: an id is not in the vocabulary, or a sentence is longer than there are
@@ -288,7 +288,10 @@ class CompiledBackbone:
         return torch.from_numpy(states)
 
     def _threads(self, tokens: int) -> int:
-        """As many as torch may use here and the work is worth; their number changes no bit."""
+        """Return the number of threads: as many as torch may use and the work is worth.
+
+        Their number changes no bit of the result.
+        """
         config = self.config
         inner = (2 + config.gated) * config.intermediate_size
         weights = config.hidden_size * (4 * config.hidden_size + inner)
@@ -314,7 +317,10 @@ class CompiledBackbone:
         )
 
     def _rotary(self, base: float | None) -> int | None:
-        """Cosines and then sines of a head, for each position; layers of one base share them."""
+        """Return the address of all positions' cosines and sines; None if positions are not rotary.
+
+        Layers with the same base share them. The cosines of a head precede its sines.
+        """
         if base is None:
             return None
         if base not in self._rotations:
@@ -330,7 +336,7 @@ class CompiledBackbone:
         return self._floats(torch.tensor(alibi_slopes(self.config.num_attention_heads)))
 
     def _type(self, dtype: torch.dtype) -> int:
-        """The kernel's number of a dtype of weights or activations."""
+        """Return the kernel's number of a dtype of weights or activations."""
         if self._by_tiles and dtype == torch.float32:
             return _PAIRS
         if dtype == torch.bfloat16 and self._between == torch.float32:
@@ -340,7 +346,7 @@ class CompiledBackbone:
         return _TYPES[dtype]
 
     def _linear(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> _Linear:
-        """The weights in panels, and what belongs to them."""
+        """Return the weights in panels, with bias, factors and scales."""
         outputs, inputs = weight.shape
         if bias is None:
             bias = weight.new_zeros(outputs)
@@ -375,7 +381,10 @@ class CompiledBackbone:
         )
 
     def _panels(self, matrix: Shaped[Tensor, "o i"]) -> Shaped[Tensor, "p u panel step"]:
-        """Panels of outputs: [panel][input / step][output][step], a step of four bytes or more."""
+        """Return panels of outputs: [panel][input / step][output][step].
+
+        A step has four bytes or more.
+        """
         outputs, inputs = matrix.shape
         panel = self._layout.panel
         filled = self._layout.filled(outputs)
@@ -388,7 +397,7 @@ class CompiledBackbone:
         return matrix.view(filled // panel, panel, inputs // step, step).permute(0, 2, 1, 3)
 
     def _filled(self, numbers: Float[Tensor, " n"]) -> Float[Tensor, " m"]:
-        """With zeros up to whole panels."""
+        """Pad numbers with zeros up to whole panels."""
         missing = self._layout.filled(len(numbers)) - len(numbers)
         return torch.nn.functional.pad(numbers.float(), (0, missing))
 
@@ -416,7 +425,7 @@ class CompiledBackbone:
 
 
 class Int16Backbone(CompiledBackbone):
-    """The same with products of int16 where bfloats would be: a trial has to prefer it.
+    """``CompiledBackbone`` with products of int16 instead of bfloats, used if a trial prefers it.
 
     Most processors multiply two int16 in the time of one float32; Intel's without tiles have an
     instruction for bfloats that takes longer than float32. Activations are float32, and rounded to
@@ -428,7 +437,7 @@ class Int16Backbone(CompiledBackbone):
 
     @classmethod
     def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
-        """Why it can't be made of this backbone, or None."""
+        """Return the reason why it can't be made of this backbone, or None."""
         reason = super().refusal(backbone, dtype)
         if reason is not None:
             return reason
@@ -443,7 +452,7 @@ class Int16Backbone(CompiledBackbone):
 
 
 def _check_boundaries(starts: Int64[ndarray, " b+1"], tokens: int) -> None:
-    """Refuse boundaries by which the kernel would read and write outside of its arrays."""
+    """Refuse boundaries with which the kernel would read and write outside of its arrays."""
     is_whole = len(starts) > 0 and starts[0] == 0 and starts[-1] == tokens
     if not is_whole or (np.diff(starts) < 0).any():
         raise ValueError(

@@ -22,7 +22,7 @@ class EagerSteps:
 
     Args:
         layer: the weights.
-        layout: where the sentences are.
+        layout: positions of the sentences.
     """
 
     def __init__(self, layer: LayerWeights, layout: Layout) -> None:
@@ -32,12 +32,12 @@ class EagerSteps:
         self.dropout_rate, self.attention_dropout_rate = layer.dropout_rates()
 
     def normalized(self, x: Float[Tensor, "t d"], norm: str) -> Float[Tensor, "t d"]:
-        """See ``LayerSteps``."""
+        """Apply the norm named ``norm``, see ``LayerSteps``."""
         normed: Tensor = getattr(self.layer, norm)(x)
         return normed
 
     def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
-        """See ``LayerSteps``."""
+        """Compute attention before its output matrix, see ``LayerSteps``."""
         layer = self.layer
         spec = layer.spec
         return attend(
@@ -51,7 +51,7 @@ class EagerSteps:
         )
 
     def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
-        """See ``LayerSteps``."""
+        """Compute the first feed-forward product and its activation, see ``LayerSteps``."""
         inner: Tensor = self.layer.intermediate(x)
         activation: Callable[[Tensor], Tensor] = self.layer.activation
         if not self.layer.spec.gated:
@@ -62,7 +62,7 @@ class EagerSteps:
     def added(
         self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
     ) -> Float[Tensor, "t d"]:
-        """See ``LayerSteps``."""
+        """Compute the residual sum with a product and its norm, see ``LayerSteps``."""
         total: Tensor = x + dropout(getattr(self.layer, linear)(y), self.dropout_rate)
         if norm is None:
             return total
@@ -71,7 +71,7 @@ class EagerSteps:
     def summed(
         self, x: Float[Tensor, "t d"], y: Float[Tensor, "t d"], norm: str
     ) -> Float[Tensor, "t d"]:
-        """See ``LayerSteps``."""
+        """Compute the norm of ``x + y``, see ``LayerSteps``."""
         return self.normalized(x + y, norm)
 
 
@@ -80,7 +80,7 @@ def _with_norms(
     query_norm: Callable[[Tensor], Tensor] | None,
     key_norm: Callable[[Tensor], Tensor] | None,
 ) -> Float[Tensor, "t 3*d"]:
-    """Queries, keys and values side by side, the first two normalized where there are norms."""
+    """Return queries, keys and values side by side, the first two normalized if there are norms."""
     if query_norm is None or key_norm is None:
         return qkv
     queries, keys, values = qkv.chunk(3, dim=-1)

@@ -39,7 +39,7 @@ FUSED_LANES = 16
 
 
 def takes(layer: LayerWeights, x: Float[Tensor, "t d"], layout: Layout) -> bool:
-    """Return whether the kernel is there, and layer and activations are such as it can do."""
+    """Return whether the kernel is available and supports the layer and its activations."""
     spec = layer.spec
     weight = layer.query.weight
     # What torch's products will give; the kernel reads states of that type alone.
@@ -68,7 +68,7 @@ class FusedSteps(EagerSteps):
     """
 
     def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
-        """See ``LayerSteps``."""
+        """Compute attention before its output matrix, see ``LayerSteps``."""
         weight, bias = self.layer.joint_projection()
         heads = self.layer.spec.heads
         # Without the bias, here and below: the kernel adds it while it reads the product.
@@ -79,7 +79,7 @@ class FusedSteps(EagerSteps):
         return context
 
     def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
-        """See ``LayerSteps``."""
+        """Compute the first feed-forward product and its activation, see ``LayerSteps``."""
         linear = self.layer.intermediate
         kind = ACTIVATIONS[self.layer.spec.activation].kernel
         inner: Tensor = _Activation.apply(F.linear(x, linear.weight), linear.bias, kind)  # type: ignore[no-untyped-call]
@@ -88,7 +88,7 @@ class FusedSteps(EagerSteps):
     def added(
         self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
     ) -> Float[Tensor, "t d"]:
-        """See ``LayerSteps``; product, bias, dropout, sum and norm."""
+        """Compute product, bias, dropout, residual sum and norm, see ``LayerSteps``."""
         # Plain layers are post-LN: both of their sums are normalized.
         assert norm is not None
         matrix: nn.Linear = getattr(self.layer, linear)
@@ -101,7 +101,7 @@ class FusedSteps(EagerSteps):
 
 
 def struct_fields(kind: Any, *names: str) -> list[tuple[str, Any]]:
-    """Neighbors of one type in a ``struct`` of the kernel's."""
+    """Return fields of one type for a ``struct`` of the kernel's."""
     return [(name, kind) for name in names]
 
 
@@ -116,14 +116,14 @@ class _Dropout(ctypes.Structure):
 
     @classmethod
     def of(cls, random: UInt8[Tensor, " n"] | None, rate: float, first: int = 0) -> _Dropout:
-        """From the bytes of an element on; none: nothing is dropped."""
+        """Return the struct for the bytes from an element on; without bytes nothing is dropped."""
         if random is None:
             return cls(None, 0, 1.0)
         return cls(random.data_ptr() + first, *threshold_and_scale(rate))
 
 
 class _Sentences(ctypes.Structure):
-    """The kernel's ``struct`` of this name: sizes, where sentences and their bytes begin."""
+    """The kernel's ``struct`` of this name: sizes, starts of sentences and of their bytes."""
 
     _fields_ = [
         *struct_fields(ctypes.c_int64, "width", "heads"),
@@ -338,7 +338,7 @@ def _check_attention(
 ) -> None:
     """Refuse sentences by which the kernel would read beyond the tensor.
 
-    The kernel goes by the places of the sentences and the width alone, and checks no end.
+    The kernel uses only the positions of the sentences and the width, and checks no end.
     """
     width = qkv.shape[1] // 3
     if heads < 1 or qkv.shape[1] != len(bias) or width % (heads * FUSED_LANES):
@@ -351,21 +351,21 @@ def _check_attention(
 
 
 def _random(rate: float, sizes: list[int]) -> UInt8[Tensor, " bytes"] | None:
-    """A byte for each element that may be dropped, or None where nothing is dropped."""
+    """Draw a byte for each element that may be dropped; return None if nothing is dropped."""
     if not rate:
         return None
     return random_bytes(sizes)
 
 
 def _floats(like: Tensor, *shape: int) -> Tensor:
-    """Zeros in float32, which the kernel takes whatever torch's default is, where a tensor is."""
+    """Return zeros on a tensor's device, in float32 regardless of torch's default dtype."""
     return torch.zeros(shape, dtype=torch.float32, device=like.device)
 
 
 def _places(
     groups: LengthGroups, heads: int
 ) -> tuple[Int64[np.ndarray, " b+1"], Int64[np.ndarray, " b"]]:
-    """First token of each sentence and the total, and the first of each sentence's random bytes."""
+    """Return the first token of each sentence and the total, and the starts of the random bytes."""
     starts = [np.zeros(1, np.int64)]
     places = []
     byte = 0
@@ -380,7 +380,7 @@ def _places(
 
 
 def _by_work(starts: Int64[np.ndarray, " b+1"]) -> list[int]:
-    """Bounds of parts of sentences that cost about the same, one for each thread that pays."""
+    """Return bounds of parts of sentences of about equal cost, one part per useful thread."""
     lengths = np.diff(starts)
     # Attention costs l^2, and each of the l rows something besides.
     work = np.cumsum(lengths * (lengths + 2 * FUSED_LANES))

@@ -18,22 +18,22 @@ from interlingua.runtime.fusion import one_pass
 
 
 class OnePassSteps(EagerSteps):
-    """See ``LayerSteps``; products and attention are those of ``EagerSteps``."""
+    """``LayerSteps`` in one pass; products and attention are those of ``EagerSteps``."""
 
     def normalized(self, x: Float[Tensor, "t d"], norm: str) -> Float[Tensor, "t d"]:
-        """See ``LayerSteps``."""
+        """Apply the norm named ``norm``, see ``LayerSteps``."""
         scale: nn.LayerNorm = getattr(self.layer, norm)
         return normed(x, scale.weight, scale.bias, scale.eps)
 
     def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
-        """See ``LayerSteps``."""
+        """Compute the first feed-forward product and its activation, see ``LayerSteps``."""
         spec = self.layer.spec
         return activated(self.layer.intermediate(x), spec.activation, gated=spec.gated)
 
     def added(
         self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
     ) -> Float[Tensor, "t d"]:
-        """See ``LayerSteps``."""
+        """Compute the residual sum with a product and its norm, see ``LayerSteps``."""
         product = getattr(self.layer, linear)(y)
         if norm is None:
             return added(x, product, self.dropout_rate)
@@ -48,13 +48,13 @@ def normed(
     bias: Float[Tensor, " d"] | None,
     eps: float,
 ) -> Float[Tensor, "t d"]:
-    """LayerNorm, computed in float32 at least."""
+    """Compute LayerNorm, in float32 or wider."""
     return _norm(x, weight, bias, eps).to(x.dtype)
 
 
 @one_pass(rows=1)
 def activated(inner: Float[Tensor, "t i"], activation: str, *, gated: bool) -> Float[Tensor, "t i"]:
-    """The activation of the first feed-forward product, and its gate."""
+    """Apply the activation and the gate to the first feed-forward product."""
     function = ACTIVATIONS[activation].function
     if not gated:
         return function(inner)
@@ -67,7 +67,7 @@ def activated(inner: Float[Tensor, "t i"], activation: str, *, gated: bool) -> F
 def added(
     x: Float[Tensor, "t d"], product: Float[Tensor, "t d"], rate: float
 ) -> Float[Tensor, "t d"]:
-    """The residual sum, with dropout of what is new."""
+    """Compute the residual sum, with dropout of the new term."""
     # To the products' type at the very end, so that one rounding is all that a sum loses.
     return _sum(x, product, rate).to(product.dtype)
 
@@ -81,7 +81,7 @@ def added_and_normed(
     bias: Float[Tensor, " d"] | None,
     eps: float,
 ) -> Float[Tensor, "t d"]:
-    """The residual sum and the norm of it."""
+    """Compute the residual sum and its norm."""
     return _norm(_sum(x, product, rate), weight, bias, eps).to(product.dtype)
 
 
@@ -96,7 +96,7 @@ def _norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
 
 
 def _precise(x: Tensor) -> Tensor:
-    """In float32, or in float64 where it is (gradient checks)."""
+    """Return the tensor in float32, or in float64 if it is (gradient checks)."""
     if x.dtype == torch.float64:
         return x
     return x.float()

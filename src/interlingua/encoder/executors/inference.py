@@ -34,8 +34,8 @@ _Linear = Callable[..., Callable[..., Tensor]]
 TYPICAL_TOKENS = 2048
 LEAST_STEP = 8
 STEPS_OF_OCTAVE = 16
-"""Between a power of two and the next one there are so many sizes of a batch, at least
-``LEAST_STEP`` tokens apart."""
+"""Number of batch sizes between a power of two and the next one, at least ``LEAST_STEP`` tokens
+apart."""
 
 
 class FrozenBackbone:
@@ -45,7 +45,7 @@ class FrozenBackbone:
     bytes is float32.
 
     Args:
-        backbone: where the weights come from; not changed.
+        backbone: source of the weights; not changed.
         dtype: to compute in.
     """
 
@@ -75,7 +75,7 @@ class FrozenBackbone:
 
     @classmethod
     def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
-        """Why it would be nothing but plain torch, or None."""
+        """Return the reason why it would be nothing but plain torch, or None."""
         if backbone.word_embeddings.weight.device.type != "cpu":
             return "the weights are not on the CPU"
         if _onednn(_between(dtype)) is None:
@@ -86,7 +86,7 @@ class FrozenBackbone:
     def __call__(
         self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]
     ) -> Float[Tensor, "t d"]:
-        """Hidden states of the last layer, in the order of the tokens."""
+        """Compute the hidden states of the last layer, in the order of the tokens."""
         head_width = self.config.hidden_size // self.config.num_attention_heads
         device = self.words.device
         tokens = len(input_ids)
@@ -113,13 +113,13 @@ class FrozenBackbone:
 
 
 class PlainBackbone(FrozenBackbone):
-    """The same with torch's own products, on any device."""
+    """A snapshot with torch's own products, on any device."""
 
     packs = False
 
     @classmethod
     def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
-        """None: it can be made of every backbone."""
+        """Return None: it can be made of every backbone."""
         return None
 
 
@@ -151,7 +151,7 @@ class _FrozenLayer:
 
 
 class _FrozenSteps(EagerSteps):
-    """Activation, gate and sum are parts of the products."""
+    """The steps of a frozen layer: activation, gate and sum are parts of the products."""
 
     def activated(self, x: Tensor) -> Tensor:
         inner: Tensor = self.layer.intermediate(x)
@@ -167,7 +167,7 @@ class _FrozenSteps(EagerSteps):
 
 
 def batch_size(tokens: int) -> int:
-    """The next size that batches on the CPU have.
+    """Return the next larger size among those that batches on the CPU have.
 
     It is at most a sixteenth more, or ``LEAST_STEP`` - 1 tokens. oneDNN generates code for each
     size that it has not met before, about a megabyte for the four products of a small model. Its
@@ -183,7 +183,7 @@ def batch_size(tokens: int) -> int:
 def _filled_up(
     input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]
 ) -> tuple[Int[Tensor, " n"], Int[Tensor, " c+1"]]:
-    """A batch with sentences of one token behind it, up to a size of ``batch_size``."""
+    """Append sentences of one token to a batch, up to a size of ``batch_size``."""
     missing = batch_size(len(input_ids)) - len(input_ids)
     if not missing:
         return input_ids, cu_seqlens
@@ -193,26 +193,26 @@ def _filled_up(
 
 
 def _rows(linear: nn.Linear, rows: slice) -> tuple[Tensor, Tensor | None]:
-    """Weight and bias of some outputs."""
+    """Return weight and bias of some outputs."""
     return linear.weight[rows], None if linear.bias is None else linear.bias[rows]
 
 
 def _between(dtype: torch.dtype) -> torch.dtype:
-    """What states are between products in a dtype: float32 where the products are of bytes."""
+    """Return the dtype of states between products: float32 if the products are of bytes."""
     if dtype == torch.int8:
         return torch.float32
     return dtype
 
 
 def _cast_norm(norm: Norm, dtype: torch.dtype) -> Norm:
-    """A copy in the dtype of the computation; of a norm that a family lacks, None."""
+    """Return a copy in the dtype of the computation; None for a norm that a family lacks."""
     if norm is None:
         return norm
     return copy.deepcopy(norm).to(dtype)
 
 
 def _cast(tensor: Tensor | None, dtype: torch.dtype) -> Tensor | None:
-    """A weight or a bias, which not every layer has, detached from the parameters."""
+    """Return a weight or a bias in a dtype, detached; None if the layer has none."""
     if tensor is None:
         return None
     return tensor.detach().to(dtype)
@@ -221,7 +221,7 @@ def _cast(tensor: Tensor | None, dtype: torch.dtype) -> Tensor | None:
 class _PackedLinear:
     """x W' + b, then an activation or a sum.
 
-    One call of oneDNN where it exists, plain torch elsewhere.
+    It is one call of oneDNN if available, otherwise plain torch.
     """
 
     def __init__(
@@ -278,7 +278,7 @@ class _ByteLinear:
 
 
 def _finished(y: Tensor, plus: Tensor | None, activation: str | None) -> Tensor:
-    """A product with what comes after it: the residual, or the activation, or neither."""
+    """Apply to a product what follows it: the residual, the activation, or neither."""
     if plus is not None:
         return y + plus
     if activation:
@@ -290,12 +290,12 @@ NEEDED_SUPPORT = {
     torch.bfloat16: "_is_mkldnn_bf16_supported",
     torch.float16: "_is_mkldnn_fp16_supported",
 }
-"""oneDNN refuses to reorder matrices of a dtype that the processor has no instructions for, e.g.
-with AVX2 alone."""
+"""oneDNN refuses to reorder matrices of a dtype that the processor has no instructions for, for
+example with only AVX2."""
 
 
 def _onednn(dtype: torch.dtype) -> Any:
-    """Operators of oneDNN where torch has them and they take the dtype here, else None."""
+    """Return oneDNN's operators if torch has them and they support the dtype here, else None."""
     operators = torch.ops.mkldnn
     # They are private to torch, so that a later version may not have them.
     names = ("_linear_pointwise", "_reorder_linear_weight")

@@ -38,10 +38,10 @@ PROBE_LENGTHS = (48, 32, 24, 24, 16, 16, 12, 12, 8, 8, 6, 6, 4, 4, 3, 3)
 """Tokens of the sentences that a dtype's closeness is measured on."""
 MEAN_COSINE = 0.9999
 LOWEST_COSINE = 0.999
-"""Of vectors with those in float32: what ``benchmarks/README.md`` documents, and what "auto" asks
-for."""
+"""Of vectors with those in float32: documented in ``benchmarks/README.md``, and required by
+"auto"."""
 AUTOMATIC = (torch.float32, torch.bfloat16, torch.int8)
-"""What "auto" chooses from on the CPU."""
+"""Dtypes from which "auto" chooses on the CPU."""
 Frozen = FrozenBackbone | CompiledBackbone
 
 
@@ -56,7 +56,7 @@ LAYER_EXECUTORS: dict[str, type[Frozen]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AutomaticDtype:
-    """What "auto" stands for with one model, and why."""
+    """The dtype that "auto" means with one model, and the reason."""
 
     dtype: torch.dtype
     choices: Mapping[torch.dtype, Choice]
@@ -68,7 +68,7 @@ def freeze(backbone: Backbone, dtype: torch.dtype) -> Frozen:
     """Return the fastest snapshot on this machine for this shape and dtype.
 
     Args:
-        backbone: where the weights come from; not changed.
+        backbone: source of the weights; not changed.
         dtype: to compute in.
     """
     return LAYER_EXECUTORS[choose_layer_executor(backbone, dtype).executor](backbone, dtype)
@@ -110,7 +110,7 @@ def choose_layer_executor(
 
 
 def _trial(backbone: Backbone, dtype: torch.dtype, names: Sequence[str]) -> Trial:
-    """Return a pass through the first layers by each executor; a unit of work is a token."""
+    """Return a pass through the first layers by each executor, with tokens as units of work."""
     trial = _first_layers(backbone, dtype)
     batch = _random_batch(trial, _TRIAL_LENGTHS)
     runs = {}
@@ -121,7 +121,7 @@ def _trial(backbone: Backbone, dtype: torch.dtype, names: Sequence[str]) -> Tria
 
 
 def _first_layers(backbone: Backbone, dtype: torch.dtype) -> Backbone:
-    """A backbone of one layer, or of some where layers differ, with the weights themselves."""
+    """Return a backbone of one layer, or of several if layers differ, that shares the weights."""
     config = backbone.config
     # With int8 one in PRECISE_LAYERS is in a finer type, so that so many show the mixture. Local
     # layers are mixed with global ones in about the same way.
@@ -137,7 +137,7 @@ def _first_layers(backbone: Backbone, dtype: torch.dtype) -> Backbone:
 
 
 def _random_batch(backbone: Backbone, lengths: tuple[int, ...]) -> TokenBatch:
-    """Sentences of random tokens, the same ones every time."""
+    """Return sentences of random tokens, the same ones every time."""
     config = backbone.config
     draw = torch.Generator().manual_seed(0)
     rows = []
@@ -148,7 +148,7 @@ def _random_batch(backbone: Backbone, lengths: tuple[int, ...]) -> TokenBatch:
 
 
 def _shape_of(backbone: Backbone) -> str:
-    """What decides the speed of a layer."""
+    """Return a text of the facts that decide the speed of a layer."""
     config = backbone.config
     # Encoding never drops anything.
     spec = asdict(config.layer_spec())
@@ -160,9 +160,9 @@ def _shape_of(backbone: Backbone) -> str:
 
 
 def automatic_dtype(backbone: Backbone) -> AutomaticDtype:
-    """The fastest dtype that keeps vectors close to those in float32.
+    """Return the fastest dtype that keeps vectors close to those in float32.
 
-    On a GPU that is bfloat16 where the device has it. On the CPU the dtypes that are faster than
+    On a GPU that is bfloat16 if the device supports it. On the CPU the dtypes that are faster than
     float32 are checked with this backbone's own weights, the fastest first.
 
     Args:
@@ -190,9 +190,9 @@ def automatic_dtype(backbone: Backbone) -> AutomaticDtype:
 
 
 def closeness(backbone: Backbone, dtype: torch.dtype) -> tuple[float, float]:
-    """Mean and lowest cosine between mean states in float32 and in a dtype.
+    """Return the mean and the lowest cosine between mean states in float32 and in a dtype.
 
-    They are of sentences of random tokens.
+    The states are those of sentences of random tokens.
     """
     batch = _random_batch(backbone, PROBE_LENGTHS)
     exact = _means(freeze(backbone, torch.float32), batch)

@@ -23,27 +23,27 @@ _LARGEST = 127
 LARGEST_INT16 = 2047
 """Of activations that int16 weights are multiplied by; as in kernels/whole_rows.h."""
 PRECISE_LAYERS = 3
-"""One in so many layers, the last ones, is computed without bytes."""
+"""One in this number of layers, the last ones, is computed without bytes."""
 
 
 def layer_dtypes(dtype: torch.dtype, between: torch.dtype, layers: int) -> list[torch.dtype]:
-    """What each layer multiplies in: with int8 the last ones in a finer type.
+    """Return the dtype of each layer's products: with int8 the last layers have a finer type.
 
-    Nothing after them dampens errors.
+    No later layer dampens their errors.
 
     Args:
         dtype: of the encoder.
         between: of all but products; with int8 the finer one.
-        layers: how many there are.
+        layers: number of layers.
     """
     precise = ceil_div(layers, PRECISE_LAYERS)
     return [dtype] * (layers - precise) + [between] * precise
 
 
 def mixed(width: int) -> tuple[int, int]:
-    """How many strides, and neighboring numbers within a stride, are mixed in a row of that width.
+    """Return the number of strides, and of neighbors within a stride, that are mixed in a row.
 
-    Neighbors are mixed only where the strides are few.
+    Neighbors are mixed only if there are few strides.
     """
     # n & -n is the largest power of two that divides n.
     lanes = min(LANES, width & -width)
@@ -54,7 +54,7 @@ def mixed(width: int) -> tuple[int, int]:
 
 
 def rotate_rows(rows: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-    """Rows times an orthogonal matrix, which is its own inverse."""
+    """Multiply rows by an orthogonal matrix, which is its own inverse."""
     strides, lanes = mixed(rows.shape[1])
     blocks = rows.reshape(len(rows), -1, strides, min(LANES, rows.shape[1] & -rows.shape[1]))
     turned = torch.einsum("vw,nbwl->nbvl", hadamard(strides).to(rows), blocks)
@@ -65,7 +65,7 @@ def rotate_rows(rows: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
 
 @functools.cache
 def hadamard(order: int) -> Float32[Tensor, "o o"]:
-    """Sylvester's orthogonal matrix of entries +-1 / sqrt(order).
+    """Return Sylvester's orthogonal matrix of entries +-1 / sqrt(order).
 
     Args:
         order: a power of two.
@@ -80,7 +80,7 @@ def hadamard(order: int) -> Float32[Tensor, "o o"]:
 
 
 def quantize(rows: Float[Tensor, "n d"]) -> tuple[Int8[Tensor, "n d"], Float32[Tensor, "n 1"]]:
-    """Rotated rows as whole numbers from -127 to 127, and what to multiply them by."""
+    """Quantize rotated rows to whole numbers from -127 to 127; return them and their scales."""
     turned = rotate_rows(rows.float())
     scales = (
         turned.abs().amax(1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny) / _LARGEST
@@ -91,7 +91,7 @@ def quantize(rows: Float[Tensor, "n d"]) -> tuple[Int8[Tensor, "n d"], Float32[T
 def quantize_to_int16(
     weight: Float[Tensor, "o d"],
 ) -> tuple[Int16[Tensor, "o d"], Float32[Tensor, "o 1"]]:
-    """Rotated rows of a weight as whole numbers, and what to multiply them by.
+    """Quantize rotated rows of a weight to whole numbers; return them and their scales.
 
     They are as large as an int32 allows that sums up products with up to ``LARGEST_INT16``:
     a row's absolute values times that fit it together, so that no order of adding overflows.
@@ -107,9 +107,9 @@ def quantize_to_int16(
 
 
 def whole_product(x: Int8[Tensor, "n d"], weight: Int8[Tensor, "o d"]) -> Float32[Tensor, "n o"]:
-    """Products of rows, summed in whole numbers where torch does that fast.
+    """Compute products of rows, summed in whole numbers if torch does that fast.
 
-    On a CPU with AVX-512 VNNI that takes less than half of the time of floats, with AVX2 alone
+    On a CPU with AVX-512 VNNI that takes less than half of the time of floats, with only AVX2
     twenty times as long. AArch64 was not timed; it multiplies floats too.
     """
     if x.device.type == "cpu" and _multiplies_bytes():
@@ -118,6 +118,6 @@ def whole_product(x: Int8[Tensor, "n d"], weight: Int8[Tensor, "o d"]) -> Float3
 
 
 def _multiplies_bytes() -> bool:
-    """Whether torch has instructions for products of bytes; what tells it is private to torch."""
+    """Return whether torch has instructions for products of bytes; the check is torch-private."""
     is_supported = getattr(torch.cpu, "_is_vnni_supported", None)
     return hasattr(torch, "_int_mm") and is_supported is not None and is_supported()

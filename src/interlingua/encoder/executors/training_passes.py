@@ -53,7 +53,7 @@ _TRIAL_SECONDS = 1.0
 
 
 class Way(NamedTuple):
-    """How a layer is computed in training."""
+    """Executor and precision of a layer in training."""
 
     precision: TrainingPrecision
     executor: Executor
@@ -81,11 +81,11 @@ def fastest_on_cpu(
 def fastest_way(
     precision: Literal["auto", TrainingPrecision], executor: Literal["auto", Executor], device: str
 ) -> Way:
-    """Return the fastest way to train on a kind of device.
+    """Return the fastest executor and precision to train on a kind of device.
 
     Args:
         precision: that of the run.
-        executor: that of the run; the compiled passes are for CPUs alone.
+        executor: that of the run; the compiled passes are only for CPUs.
         device: cpu or cuda.
     """
     if device == "cpu":
@@ -140,7 +140,7 @@ def _ways(
 def _executors(
     executor: Literal["auto", Executor], precision: TrainingPrecision
 ) -> Sequence[Executor]:
-    """Return the executors to try: all possible ones, or the one that the run or a variable names.
+    """Return the executors to try: all available ones, or the one forced by the run or a variable.
 
     Args:
         executor: that of the run.
@@ -176,7 +176,7 @@ def _has_unit() -> bool:
 
 
 def _trial(ways: Sequence[Way]) -> Trial:
-    """Return a pass forward and backward in each way; a unit of work is a token."""
+    """Return a pass forward and backward in each way, with tokens as units of work."""
     torch.manual_seed(0)
     backbone = Backbone(SHAPE)
     backbone.initialize("bert")
@@ -193,7 +193,7 @@ def _trial(ways: Sequence[Way]) -> Trial:
 def _forward_and_back(
     backbone: Backbone, input_ids: torch.Tensor, starts: torch.Tensor, way: Way
 ) -> None:
-    """One pass of a training step, without its loss."""
+    """Run one pass of a training step, without its loss."""
     backbone.zero_grad()
     context: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
     if way.precision == "bf16":
@@ -206,9 +206,9 @@ def _forward_and_back(
 
 @contextlib.contextmanager
 def computed_as(executor: Executor) -> Iterator[None]:
-    """Has an executor compute training in this process until the end of the block.
+    """Compute training in this process by an executor for the block.
 
-    oneDNN's products are taken where they are exact here; a run may have begun elsewhere.
+    oneDNN's products are used only if they are exact here; a run may have begun elsewhere.
     """
     before = torch.get_float32_matmul_precision()
     passes = executor.removesuffix("-onednn")
@@ -225,8 +225,8 @@ def computed_as(executor: Executor) -> Iterator[None]:
 def onednn_keeps_float32() -> bool:
     """Return whether torch's precision "medium" gives float32 products of oneDNN here.
 
-    It allows bfloat16, which oneDNN takes where the processor has tiles for it. The products of
-    other libraries, such as those for AArch64, are tried in the same way.
+    That precision allows bfloat16, which oneDNN uses if the processor has tiles for it. The
+    products of other libraries, such as those for AArch64, are tried in the same way.
     """
     has_onednn = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     if torch.cpu._is_amx_tile_supported() or not has_onednn:

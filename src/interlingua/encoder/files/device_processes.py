@@ -27,11 +27,11 @@ _Result = TypeVar("_Result")
 
 
 class OnDevices:
-    """Processes that each have a device of their own.
+    """Processes, each with its own device.
 
     Args:
         pool: of these processes.
-        count: how many there are.
+        count: number of processes.
     """
 
     def __init__(self, pool: ProcessPoolExecutor, count: int) -> None:
@@ -45,12 +45,12 @@ class OnDevices:
         *,
         encodes: bool = False,
     ) -> Iterator[_Result]:
-        """What a function gives for the arguments of each task, in their order.
+        """Yield the results of a function for the arguments of each task, in order.
 
         See ``workers.Workers``.
 
         Raises:
-            InterlinguaError: as the function does, or a process was killed.
+            InterlinguaError: the function raised an error, or a process was killed.
         """
         waiting: deque[Future[_Result]] = deque()
         try:
@@ -70,11 +70,11 @@ class OnDevices:
 
 @contextlib.contextmanager
 def on_devices(count: int, device: str | None) -> Iterator[OnDevices]:
-    """Processes for as long as the block lasts.
+    """Start processes, which run for the block.
 
     Args:
-        count: how many; with GPUs each has one.
-        device: ``cpu``, ``cuda``, or None: GPUs where there are any.
+        count: number of processes; each has its own GPU, if there are any.
+        device: ``cpu``, ``cuda``, or None: GPUs if there are any.
 
     Raises:
         ConfigError: there are fewer GPUs, or the device is a single one.
@@ -97,10 +97,10 @@ def on_devices(count: int, device: str | None) -> Iterator[OnDevices]:
 
 
 def visible_devices(count: int, device: str | None) -> list[str | None]:
-    """Which GPU each process sees; None leaves the environment unchanged.
+    """Return the GPU that each process sees; None leaves the environment unchanged.
 
     Args:
-        count: of processes.
+        count: number of processes.
         device: see ``on_devices``.
 
     Raises:
@@ -132,7 +132,7 @@ def visible_devices(count: int, device: str | None) -> list[str | None]:
 
 
 def _begin(queue: Any, threads: int) -> None:
-    """In each process, before CUDA looks for GPUs."""
+    """Initialize a process, before CUDA looks for GPUs."""
     visible = queue.get()
     if visible is not None:
         os.environ[_VISIBLE] = visible
@@ -141,7 +141,7 @@ def _begin(queue: Any, threads: int) -> None:
 
 
 def _task(function: Callable[..., _Result], task: tuple[Any, ...]) -> _Result:
-    """A task as the process does it."""
+    """Run a task in the process."""
     try:
         return function(*task)
     except InterlinguaError as error:

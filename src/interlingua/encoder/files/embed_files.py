@@ -58,7 +58,7 @@ _RECORD = "embedded.json"
 
 
 class Made(NamedTuple):
-    """A file of vectors: how many, of which width, and the type of their numbers."""
+    """A written file of vectors: number and width of the vectors, and the type of their numbers."""
 
     rows: int
     width: int
@@ -66,12 +66,12 @@ class Made(NamedTuple):
 
     @classmethod
     def of(cls, vectors: Float32[ndarray, "n d"]) -> Made:
-        """Of these vectors, which may map the file: nothing here holds on to them."""
+        """Describe vectors that may map a file; no reference to them is kept."""
         return cls(len(vectors), vectors.shape[1], str(vectors.dtype))
 
 
 class VectorOutput(NamedTuple):
-    """Where the vectors of some files go; see ``vector_output``.
+    """Destination of the vectors of some files; see ``vector_output``.
 
     Attributes:
         path: a ``.npy`` file, one ``.parquet`` file for all texts, or a folder.
@@ -125,7 +125,7 @@ class VectorOutput(NamedTuple):
 
 
 def vector_output(files: Sequence[str], path: str) -> VectorOutput:
-    """Return where the vectors of files go.
+    """Return the destination of the vectors of files.
 
     Args:
         files: of lines, ``.csv``, ``.xlsx``, addresses or patterns; ``-`` is standard input.
@@ -229,7 +229,7 @@ def embed_files(
 
 
 def _alone(output: VectorOutput) -> contextlib.AbstractContextManager[None]:
-    """Keep other runs out of a folder of vectors; a store elsewhere has no locks."""
+    """Hold a lock on a folder of vectors against other runs; a remote store has no locks."""
     if not output.to_folder or is_remote(output.path):
         return contextlib.nullcontext()
     folder = Path(output.path.removeprefix("file://"))
@@ -263,7 +263,7 @@ def _summary(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Embeds files, one after the other or several at once, and writes their vectors."""
+    """Task that embeds files, one or several at a time, and writes their vectors."""
 
     encode: Encode
     scratch: Path
@@ -274,7 +274,7 @@ class _Work:
     bad: BadLines
 
     def files(self, names: Sequence[str], targets: dict[str, str]) -> Iterator[tuple[str, Made]]:
-        """Every file when its vectors are there."""
+        """Yield each file after its vectors are written."""
         if self.workers is None:
             for name in names:
                 with self._lines(name) as lines, destination(targets[name], self.scratch) as path:
@@ -293,7 +293,7 @@ class _Work:
             yield name, made
 
     def parquet(self, names: Sequence[str], target: str) -> Made:
-        """All files, one after the other, into one Parquet file of lines and vectors."""
+        """Write all files, one after the other, to one Parquet file of lines and vectors."""
         with destination(target, self.scratch) as path, ParquetVectors(path) as table:
             for name, parts in itertools.groupby(self._embedded(names), key=lambda part: part[0]):
                 row = 0
@@ -307,7 +307,7 @@ class _Work:
     def _embedded(
         self, names: Sequence[str]
     ) -> Iterator[tuple[str, list[str], Float32[ndarray, "n d"]]]:
-        """The lines of the files with their vectors, a window at a time."""
+        """Yield the lines of the files with their vectors, a window at a time."""
         portions = ((name, texts) for name in names for texts in self._windows(name))
         if self.workers is None:
             for name, texts in portions:
@@ -329,9 +329,9 @@ class _Work:
             yield name, texts, vectors
 
     def _windows(self, name: str) -> Iterator[list[str]]:
-        """The lines of a file in windows; one without lines where the file has none.
+        """Yield the lines of a file in windows; one without lines if the file has none.
 
-        Without it an empty file would have no task, and so no file of vectors.
+        Without that window an empty file would have no task, and so no file of vectors.
         """
         is_empty = True
         with self._lines(name) as lines:
@@ -343,7 +343,10 @@ class _Work:
 
     @contextlib.contextmanager
     def _lines(self, name: str) -> Iterator[Iterator[str]]:
-        """The lines without their ends; blank ones stay, so that row i is line i."""
+        """Open the lines of a file for the block, without their ends.
+
+        Blank lines stay, so that row i is line i.
+        """
         if name == _STANDARD_INPUT:
             try:
                 stream = guard_lines(sys.stdin.buffer, name)
@@ -366,12 +369,12 @@ class _Work:
             path.unlink()
 
     def _read(self, lines: Iterable[str], path: PathLike) -> Iterator[str]:
-        """The lines; one that can't be read comes as a blank one, so that row i is line i."""
+        """Yield the lines; an unreadable one is yielded as blank, so that row i is line i."""
         for number, line in enumerate(lines, 1):
             yield line.rstrip("\r\n") if self.bad.is_text(line, path, number) else ""
 
     def _text(self, path: PathLike) -> Iterator[str]:
-        """The lines of a text file, or those before the place where it is damaged."""
+        """Yield the lines of a text file, or those before the position where it is damaged."""
         count = 0
         try:
             with open_text(path, errors=self.bad.errors) as text:
@@ -383,12 +386,12 @@ class _Work:
 
 
 def _is_stream(name: str) -> bool:
-    """Return whether a file can be read but once: standard input, a pipe, a device."""
+    """Return whether a file can be read only once: standard input, a pipe, a device."""
     return name == _STANDARD_INPUT or (os.path.exists(name) and not os.path.isfile(name))
 
 
 class _Count(Progress):
-    """Lines that are done, and all.
+    """Number of lines that are done, and of all lines.
 
     A file elsewhere is taken to have as many as the others until it is here.
     """
@@ -415,7 +418,7 @@ class _Count(Progress):
             self._start()
 
     def open(self, name: str, path: Path) -> None:
-        """Take note of a file that is read now."""
+        """Register a file that is read now."""
         if name not in self.lines and self.has_total:
             self.lines[name] = self._count(path)
         self._start()
@@ -432,7 +435,7 @@ class _Count(Progress):
             return 0
 
     def _start(self) -> None:
-        """Tell how many lines there are: the mean of the files that are counted, for all."""
+        """Start the progress with the number of lines, estimated from the files counted so far."""
         total: float | None = None
         if self.has_total:
             total = sum(self.lines.values()) * self.files // max(1, len(self.lines))
@@ -445,11 +448,11 @@ class _Count(Progress):
 
 
 class _Record:
-    """Which files of a folder are done, kept in it after each.
+    """Files of a folder that are done, recorded in the folder after each.
 
     Args:
         folder: of vectors.
-        model: what tells the model.
+        model: identifier of the model.
 
     Raises:
         ConfigError: the folder holds vectors of another model.
@@ -481,12 +484,12 @@ class _Record:
             )
 
     def has(self, name: str, target: str) -> bool:
-        """Whether a file's vectors are there as a whole and the file has not changed since."""
+        """Return whether all vectors of a file exist and the file has not changed since."""
         # A size is known at once, also on another machine; a digest would read all vectors.
         return name in self.files and exists(target) and self.files[name] == _entry(name, target)
 
     def add(self, name: str, target: str) -> None:
-        """Take note of one more."""
+        """Record one more file."""
         self.files[name] = _entry(name, target)
         with (
             tempfile.TemporaryDirectory() as scratch,
@@ -496,11 +499,11 @@ class _Record:
 
 
 def _entry(name: str, target: str) -> list[Any]:
-    """Return what changes when a file does, and the bytes of its vectors."""
+    """Return the properties that change when a file does, and the size of its vectors in bytes."""
     return [state(name), size_of(target)]
 
 
 def embed_window(encode: Encode, texts: list[str]) -> tuple[Float32[ndarray, "n d"], EncodeReport]:
-    """Vectors of some lines of a file, and what happened to them."""
+    """Encode some lines of a file; return the vectors and a report."""
     report = EncodeReport()
     return encode(texts, report=report), report

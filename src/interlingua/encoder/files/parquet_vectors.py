@@ -38,7 +38,7 @@ def is_parquet(path: PathLike) -> bool:
 
 
 class ParquetVectors:
-    """A file with the columns ``text`` and ``vector``, which appears when it is whole.
+    """A file with the columns ``text`` and ``vector``, which appears when it is complete.
 
     Args:
         path: the final name.

@@ -35,7 +35,7 @@ RELATIVE_TOLERANCE = 1e-6
 
 
 class LanguageStatistics(NamedTuple):
-    """What the maps are estimated from.
+    """Statistics from which the maps are estimated.
 
     Attributes:
         languages: their codes.
@@ -59,11 +59,11 @@ class LanguageStatistics(NamedTuple):
 def language_statistics(
     vectors: Iterable[tuple[str, Float[ndarray, "n d"]]], *, need_covariance: bool = True
 ) -> LanguageStatistics:
-    """Means and covariance of vectors by language, in one pass over blocks of them.
+    """Compute means and covariance of vectors by language, in one pass over blocks of them.
 
     Args:
         vectors: a language and some of its vectors, any number of blocks in any order.
-        need_covariance: without it (only ``erase`` reads it) the D x D sums are left out and the
+        need_covariance: if False, the D x D sums are skipped (only ``erase`` reads them) and the
             covariance is zero.
 
     Raises:
@@ -129,7 +129,7 @@ class LanguageMap:
         *,
         normalize: bool = True,
     ) -> Float32[ndarray, "n d"]:
-        """The mapped vectors.
+        """Map vectors.
 
         Args:
             vectors: as the map was estimated on: of length 1 where those were.
@@ -137,7 +137,7 @@ class LanguageMap:
             normalize: scale the results to length 1.
 
         Returns:
-            the mapped vectors; a zero vector, which stands for no text, stays as it is.
+            the mapped vectors; a zero vector, which represents no text, stays as it is.
 
         Raises:
             DataError: a language is missing, or the map was not estimated on it.
@@ -152,7 +152,7 @@ class LanguageMap:
         return rounded
 
     def _rows(self, languages: Sequence[str] | None, count: int) -> list[int]:
-        """Row of ``shifts`` for each vector."""
+        """Return the row of ``shifts`` for each vector."""
         if languages is None or len(languages) != count:
             given = "none" if languages is None else f"{len(languages):,}"
             raise DataError(
@@ -183,7 +183,7 @@ def fit_language_map(
 
     *Symbols*: X the vectors, Z the one-hot language, mu the mean. Differs from the paper: every
     language has the same weight; the mean is then taken away too, which no linear classifier can
-    notice, but cosines do; with a ``rank`` below L - 1 P projects onto so many directions of
+    notice, but cosines do; with a ``rank`` below L - 1 P projects onto ``rank`` directions of
     largest singular value.
 
     Args:
@@ -222,7 +222,7 @@ def fit_language_map(
 
 
 def _directions(columns: Float64[ndarray, "d l"], rank: int | None) -> Float64[ndarray, "d r"]:
-    """Orthonormal directions of the columns' span, the largest first, at most ``rank`` of them."""
+    """Compute orthonormal directions of the columns' span, the largest first, at most ``rank``."""
     left, values, _ = np.linalg.svd(columns, full_matrices=False)
     # The differences from a mean sum to zero, so the last singular value of L columns is always a
     # rounding error.
@@ -236,7 +236,7 @@ def _directions(columns: Float64[ndarray, "d l"], rank: int | None) -> Float64[n
 def _square_roots(
     covariance: Float64[ndarray, "d d"],
 ) -> tuple[Float64[ndarray, "d d"], Float64[ndarray, "d d"]]:
-    """The pseudo-inverse of the matrix's symmetric square root, and the root itself."""
+    """Compute the pseudo-inverse of the matrix's symmetric square root, and the root."""
     values, vectors = np.linalg.eigh(covariance)
     # In rising order; rounding leaves small and even negative values where there is no variance.
     kept = values > RELATIVE_TOLERANCE * values[-1]

@@ -40,7 +40,7 @@ def write_map(language_map: LanguageMap, path: PathLike) -> None:
 
 
 def read_map(path: PathLike) -> LanguageMap:
-    """Read a map; of a folder, the one in it.
+    """Read a map from a file or from the folder that contains it.
 
     Raises:
         CheckpointError: there is none, or it is damaged.

@@ -38,7 +38,7 @@ class LanguageShift(nn.Module):
         self.register_buffer("means", means.float())
 
     def mean_of(self, language: str | None) -> Float[Tensor, " d"]:
-        """The vector to subtract for texts of a language.
+        """Return the vector to subtract for texts of a language.
 
         Args:
             language: its code, as ``languages.resolve_language`` gives it.
@@ -63,7 +63,7 @@ def write_shift(shift: LanguageShift, folder: Path) -> None:
 
 
 def read_shift(folder: Path, dim: int) -> LanguageShift | None:
-    """The shift of a model directory, or None if it has none.
+    """Read the shift of a model directory; return None if it has none.
 
     Args:
         folder: of the model.

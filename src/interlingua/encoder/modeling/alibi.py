@@ -19,11 +19,11 @@ STEEPNESS = 8
 
 
 def alibi_slopes(heads: int) -> list[float]:
-    """The slope of each head, positive.
+    """Compute the slope of each head, positive.
 
-    Of n heads, n a power of two, they are 2^(-8/n), 2^(-16/n), ... 2^-8. Another number of heads
-    has those of the power of two below it, and for the rest the first, third ... slope of twice
-    that power, as in the code of the paper's authors.
+    For n heads, n a power of two, the slopes are 2^(-8/n), 2^(-16/n), ... 2^-8. Another number of
+    heads has those of the power of two below it, and for the rest the first, third ... slope of
+    twice that power, as in the code of the paper's authors.
     """
     power = 1 << (heads.bit_length() - 1)
     slopes = [2 ** (-STEEPNESS * head / power) for head in range(1, power + 1)]
@@ -32,18 +32,18 @@ def alibi_slopes(heads: int) -> list[float]:
 
 
 def slopes_tensor(heads: int, device: torch.device) -> Float[Tensor, " h"]:
-    """``alibi_slopes`` on a device."""
+    """Return ``alibi_slopes`` on a device."""
     return on_device(torch.tensor(alibi_slopes(heads), dtype=torch.float32), device)
 
 
 def alibi_bias(
     queries: Int[Tensor, "n r"], keys: Int[Tensor, "n l"], heads: int, dtype: torch.dtype
 ) -> Float[Tensor, "n h r l"]:
-    """What is added to the scores of each head.
+    """Compute the bias that is added to the scores of each head.
 
     Args:
         queries: positions of the tokens that look.
-        keys: positions of those that are looked at.
+        keys: positions of the tokens that they look at.
         heads: number of heads.
         dtype: of the scores; computed in float32.
     """

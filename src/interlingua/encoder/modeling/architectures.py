@@ -39,7 +39,7 @@ SHARED = (
 
 
 class Stacked(NamedTuple):
-    """Parameters that have the same rows: ours, one after another, are theirs in turn."""
+    """Parameters with the same rows: ours, concatenated, are equal to theirs, concatenated."""
 
     ours: ParameterNames
     theirs: ParameterNames
@@ -47,11 +47,11 @@ class Stacked(NamedTuple):
     """Their second half comes first in ours."""
 
     def to_ours(self, tensors: list[Tensor]) -> list[Tensor]:
-        """Our parameters from theirs."""
+        """Convert their parameters to ours."""
         return self._split(self._joined(tensors), len(self.ours))
 
     def to_theirs(self, tensors: list[Tensor]) -> list[Tensor]:
-        """Their parameters from ours."""
+        """Convert our parameters to theirs."""
         return self._split(self._joined(tensors), len(self.theirs))
 
     def _joined(self, tensors: list[Tensor]) -> Tensor:
@@ -73,22 +73,22 @@ class Stacked(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Architecture:
-    """A family of encoders, as transformers writes it."""
+    """A family of encoders, with the names that transformers uses."""
 
     class_name: str
     """In ``architectures`` of config.json."""
     embeddings: Mapping[str, str]
     """Modules outside of the layers: our name -> theirs."""
     layer_prefix: str
-    """What stands before the number of a layer."""
+    """Prefix before the number of a layer."""
     layer: tuple[Stacked, ...]
     """Modules of a layer."""
     keys: Mapping[str, str] = field(default_factory=dict)
-    """Our field -> their key in config.json, where it is another; "" where they have none."""
+    """Our field -> their key in config.json, where it is another; "" if they have none."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Fields of ours that have one value in all models of the family."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of ours that have this value where config.json does not say."""
+    """Default values of our fields that are missing in config.json."""
     has_pooler: bool = False
     """Whether transformers adds a pooling layer of its own to the encoder, unless it is kept from
     it."""
@@ -110,16 +110,16 @@ class Architecture:
 
     @property
     def roots(self) -> ParameterNames:
-        """What the names of all parameters of the encoder itself begin with."""
+        """Prefixes of the names of all parameters of the encoder itself."""
         tops = {f"{name.split('.')[0]}." for name in (*self.embeddings.values(), self.layer_prefix)}
         return tuple(sorted(tops))
 
     def shape(self, raw: Mapping[str, Any]) -> BackboneConfig:
-        """What a ``config.json`` describes.
+        """Return the shape that a ``config.json`` describes.
 
         Raises:
             ConfigError: sizes do not fit each other.
-            TypeError: a size that must be there is not.
+            TypeError: a required size is missing.
         """
         # Later ones win: what the file says stands above defaults, and below what the family fixes.
         values = dict(self.defaults)
@@ -130,7 +130,7 @@ class Architecture:
         return BackboneConfig(**values)
 
     def described(self, config: BackboneConfig) -> dict[str, Any]:
-        """What ``config.json`` says of a shape."""
+        """Return the keys of ``config.json`` for a shape."""
         written = {key: getattr(config, name) for name, key in self._keys()}
         # transformers makes a table of types in any case; one row of zeros is as good as none.
         if self.has_types:
@@ -140,7 +140,7 @@ class Architecture:
         return written
 
     def stacks(self, names: Iterable[str]) -> Iterator[Stacked]:
-        """How parameters correspond, by their full names.
+        """Yield the correspondence of parameters, by their full names.
 
         Args:
             names: of ours, ``layers.3.query.weight`` and the like.
@@ -161,7 +161,7 @@ class Architecture:
                 yield Stacked(ours, theirs, stack.swaps_halves)
 
     def _keys(self) -> Iterator[tuple[str, str]]:
-        """Our name and theirs of the fields that the family has."""
+        """Yield our name and theirs of each field that the family has."""
         for name in SHARED:
             key = self.keys.get(name, name)
             if key:

@@ -68,12 +68,12 @@ class Layout:
         flash: bool = False,
         device: torch.device | None = None,
     ) -> Layout:
-        """Plan a batch.
+        """Plan the order of a batch.
 
         Args:
             cu_seqlens: sentence boundaries; on the host, so that nothing waits for the device.
             flash: for FlashAttention, or for groups of equal length.
-            device: where the tokens are; default: where the boundaries are.
+            device: device of the tokens; default: device of the boundaries.
         """
         if device is None:
             device = cu_seqlens.device
@@ -87,7 +87,7 @@ class Layout:
 
     @classmethod
     def by_groups(cls, groups: LengthGroups, device: torch.device) -> Layout:
-        """The order of groups of equal length, which may have been made ahead of the step."""
+        """Return the order of groups of equal length, which may be made ahead of the step."""
         groups = groups.to(device)
         positions = _places(groups.cu_seqlens, len(groups.permutation))
         # Groups are sorted by length, so that the last one is the longest.
@@ -96,7 +96,7 @@ class Layout:
     def rotation(
         self, base: float, head_width: int
     ) -> tuple[Float[Tensor, "t w/2"], Float[Tensor, "t w/2"]]:
-        """Cosine and sine of each token's angles (Su et al. 2021).
+        """Compute cosine and sine of each token's angles (Su et al. 2021).
 
         Angle i of a token is ``position * base^(-2i/w)``, w the width of a head.
         """
@@ -109,12 +109,12 @@ class Layout:
         return self.rotations[key]
 
     def with_positions(self, positions: Int[Tensor, " t"]) -> Layout:
-        """The same order with other positions, which are in it already."""
+        """Return the same order with other positions, which are arranged in it already."""
         # The angles that have been made are of the positions before.
         return replace(self, positions=positions, rotations={}, counts_places=False)
 
     def group_positions(self, start: int, n: int, length: int) -> Int[Tensor, "m l"]:
-        """Positions in a group of sentences of equal length, in one row where all are the same.
+        """Return positions in a group of sentences of equal length, in one row if all are the same.
 
         Args:
             start: of the group's first token in this order.
@@ -126,22 +126,23 @@ class Layout:
         return self.positions[start : start + n * length].view(n, length)
 
     def arrange(self, x: Shaped[Tensor, " t *d"]) -> Shaped[Tensor, " t *d"]:
-        """From the batch's order to this one."""
+        """Reorder from the batch's order to this one."""
         if self.by_length is None:
             return x
         return _permute(x, self.by_length.permutation, self.by_length.inverse)
 
     def restore(self, x: Shaped[Tensor, " t *d"]) -> Shaped[Tensor, " t *d"]:
-        """Back to the batch's order."""
+        """Reorder from this order to the batch's."""
         if self.by_length is None:
             return x
         return _permute(x, self.by_length.inverse, self.by_length.permutation)
 
 
 def _places(cu_seqlens: Int[Tensor, " b+1"], tokens: int) -> Int64[Tensor, " t"]:
-    """For each of so many tokens its number in the batch minus that of its sentence's first one.
+    """Return each token's position in its sentence: its number in the batch minus the first one's.
 
-    Made where the boundaries are; with the number of tokens given, a GPU need not be waited for.
+    The positions are computed on the device of the boundaries. A GPU need not be waited for,
+    because the number of tokens is passed.
     """
     lengths = cu_seqlens.diff()
     starts = torch.repeat_interleave(cu_seqlens[:-1].long(), lengths, output_size=tokens)
@@ -151,7 +152,7 @@ def _places(cu_seqlens: Int[Tensor, " b+1"], tokens: int) -> Int64[Tensor, " t"]
 def inverse_frequencies(
     base: float, head_width: int, device: torch.device | None = None
 ) -> Float[Tensor, " w/2"]:
-    """Angle by which each pair of elements of a head turns per position, in radians."""
+    """Compute the angle by which each pair of elements of a head turns per position, in radians."""
     exponents = torch.arange(0, head_width, 2, dtype=torch.float32, device=device) / head_width
     return 1.0 / base**exponents
 
@@ -159,14 +160,14 @@ def inverse_frequencies(
 def apply_rotary(
     x: Float[Tensor, "t d"], layout: Layout, *, heads: int, base: float
 ) -> Float[Tensor, "t d"]:
-    """Queries or keys turned by their positions (RoPE).
+    """Rotate queries or keys by their positions (RoPE).
 
-    In each head of width w, element i and element i + w/2 are a pair.
+    In each head of width w, elements i and i + w/2 are a pair.
 
     Args:
         x: of packed tokens, all heads side by side; computed in float32 and returned in its own
             dtype.
-        layout: says each token's position.
+        layout: contains each token's position.
         heads: number of heads.
         base: of the angles.
     """
@@ -181,9 +182,9 @@ def apply_rotary(
 def window_mask(
     length: int, window: int | None, device: torch.device
 ) -> Bool[Tensor, "l l"] | None:
-    """What each token sees with so many neighbors on either side.
+    """Return which tokens each token sees with ``window`` neighbors on either side.
 
-    The result is None where that is its whole sentence.
+    The result is None if that is the whole sentence.
     """
     # In a sentence of window + 1 tokens the first one still sees the last one.
     if window is None or length <= window + 1:
@@ -202,15 +203,15 @@ def attend(
     window: int | None = None,
     alibi: bool = False,
 ) -> Float[Tensor, "t d"]:
-    """Softmax(q k' / sqrt(head width)) v of every sentence over itself.
+    """Compute softmax(q k' / sqrt(head width)) v of every sentence over itself.
 
     Args:
         qkv: queries, keys and values side by side.
-        layout: where the sentences are.
+        layout: positions of the sentences.
         heads: number of heads.
         dropout_rate: probability of zeroing an attention weight.
         rotary_base: turn queries and keys by their positions, with angles of this base.
-        window: each token sees so many neighbors on either side; default: its whole sentence.
+        window: number of neighbors that a token sees on either side; default: its whole sentence.
         alibi: take from each score a penalty on the distance; not in FlashAttention's order.
     """
     tokens = qkv.shape[0]
@@ -248,7 +249,7 @@ def _group_by_group(
     *,
     alibi: bool,
 ) -> Float[Tensor, "t d"]:
-    """Attention of one group of sentences of equal length after another."""
+    """Compute attention, one group of sentences of equal length after another."""
     assert layout.by_length is not None
     contexts = []
     # Split, not slices: the backward pass of a slice fills a zero tensor of the whole size.
@@ -274,16 +275,16 @@ def alibi_attention(
     seen: Bool[Tensor, "*n l l"] | None,
     dropout_rate: float,
 ) -> Float[Tensor, "n h l w"]:
-    """``masked_attention`` in which scores lose a penalty on the distance, see ``alibi.py``.
+    """Compute ``masked_attention`` with a penalty on the distance in the scores, see ``alibi.py``.
 
-    The penalties of all pairs of a long sentence would take more memory than anything else, so that
-    queries take turns in blocks.
+    The penalties of all pairs of a long sentence would take more memory than anything else, so
+    queries are processed in blocks.
 
     Args:
         q: queries, by sentence and head.
         k: keys.
         v: values.
-        positions: of the tokens, in one row where all sentences have the same.
+        positions: of the tokens, in one row if all sentences have the same.
         seen: what each token (second last axis) sees (last one); None = all.
         dropout_rate: probability of zeroing an attention weight.
     """
@@ -306,7 +307,7 @@ def masked_attention(
     mask: Bool[Tensor, "*n r l"] | Float[Tensor, "*n r l"] | None,
     dropout_rate: float,
 ) -> Float[Tensor, "n h r w"]:
-    """Softmax(q k' / sqrt(w)) v of sentences of equal length, each token over those that it sees.
+    """Compute softmax(q k' / sqrt(w)) v of sentences of equal length, with a mask.
 
     Args:
         q: queries, by sentence and head.
@@ -332,7 +333,7 @@ def masked_attention(
 def flash_available(device: torch.device, dtype: torch.dtype, head_width: int) -> bool:
     """Return whether torch's FlashAttention can run on packed sentences.
 
-    It needs CUDA from Ampere on, 16 bits, and a width of heads that it knows.
+    It needs CUDA from Ampere on, 16 bits, and a supported width of heads.
     """
     if device.type != "cuda" or dtype not in (torch.float16, torch.bfloat16):
         return False
@@ -347,7 +348,7 @@ def flash_available(device: torch.device, dtype: torch.dtype, head_width: int) -
 def _flash(
     qkv: Float[Tensor, "t 3 h w"], layout: Layout, window: int | None, dropout_rate: float
 ) -> Float[Tensor, "t h w"]:
-    """Attention of packed sentences in one kernel.
+    """Compute attention of packed sentences in one kernel.
 
     The kernel is the one that ``torch.nn.attention.varlen`` calls, which offers no dropout.
     """

@@ -23,9 +23,9 @@ from interlingua.encoder.modeling.layer import Layer
 
 @torch.inference_mode()
 def first_token_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor, "t h"]:
-    """Attention of each sentence's first token over its sentence, in the last layer.
+    """Compute the attention of each sentence's first token over its sentence, in the last layer.
 
-    The first token is ``<s>``, ``[CLS]`` or the like. Dropout is off where the backbone is in
+    The first token is ``<s>``, ``[CLS]`` or the like. Dropout is off if the backbone is in
     evaluation mode.
 
     Args:
@@ -96,12 +96,12 @@ def sentence_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor, "
 def softmax_by_sentence(
     scores: Float[Tensor, "t h"], sentence: Int64[Tensor, " t"], sentences: int
 ) -> Float[Tensor, "t h"]:
-    """Softmax of each column over the tokens of each sentence.
+    """Compute the softmax of each column over the tokens of each sentence.
 
     Args:
         scores: of packed tokens.
         sentence: to which each token belongs.
-        sentences: how many there are.
+        sentences: number of sentences.
     """
     rows = sentence[:, None].expand_as(scores)
     shape = (sentences, scores.shape[1])

@@ -138,7 +138,7 @@ class BackboneConfig(CheckedSettings):
 
     @classmethod
     def preset(cls, name: str, *, vocab_size: int, pad_token_id: int = 0) -> BackboneConfig:
-        """A shape of ``PRESETS``: post-LN with SiLU, 120 learned positions, no token types.
+        """Return a shape of ``PRESETS``: post-LN, SiLU, 120 learned positions, no token types.
 
         Raises:
             ConfigError: there is no such preset.
@@ -186,7 +186,7 @@ class BackboneConfig(CheckedSettings):
 
     @property
     def weight_bytes(self) -> int:
-        """What its matrices take in float32."""
+        """Bytes of its matrices in float32."""
         width = self.hidden_size
         rows = self.vocab_size + self.type_vocab_size
         if self.positions == "learned":
@@ -211,11 +211,11 @@ class BackboneConfig(CheckedSettings):
 
     @property
     def layer_specs(self) -> list[LayerSpec]:
-        """What each of its layers computes."""
+        """Specification of each of its layers."""
         return [self.layer_spec(number) for number in range(self.num_hidden_layers)]
 
     def layer_spec(self, number: int = 0) -> LayerSpec:
-        """What a layer computes.
+        """Return the specification of a layer.
 
         Args:
             number: of the layer, from 0.
@@ -282,7 +282,7 @@ class Backbone(nn.Module):
         positions: Int[Tensor, " t"] | None = None,
         num_layers: int | None = None,
     ) -> Float[Tensor, "t d"]:
-        """Hidden states of the last layer, in the order of the tokens.
+        """Compute the hidden states of the last layer, in the order of the tokens.
 
         Args:
             input_ids: the sentences' ids one after another; these and the next best on the host,
@@ -291,7 +291,7 @@ class Backbone(nn.Module):
             word_embeddings: looked-up rows to use instead of the table's (gradients with respect to
                 inputs).
             positions: place of each token, from 0, where it is not that in its sequence.
-            num_layers: stop after so many layers, before the last norm; default: all.
+            num_layers: stop after this number of layers, before the last norm; default: all.
         """
         device = self.word_embeddings.weight.device
         layout = layout_for(self.layers, cu_seqlens, device)
@@ -306,9 +306,9 @@ class Backbone(nn.Module):
         return layout.restore(x)
 
     def set_attention_dropout(self, rate: float) -> None:
-        """Attention dropout from now on, in training.
+        """Set the attention dropout for training.
 
-        ``config``, and so what is saved, keeps the model's own.
+        ``config``, which is saved, keeps the model's own.
 
         Raises:
             ConfigError: it is not a probability below 1.
@@ -325,7 +325,7 @@ class Backbone(nn.Module):
         word_embeddings: Float[Tensor, "t d"] | None = None,
         positions: Int[Tensor, " t"] | None = None,
     ) -> Float[Tensor, "t d"]:
-        """Sum of the embeddings, normalized, in the layout's order."""
+        """Compute the normalized sum of the embeddings, in the layout's order."""
         device = layout.positions.device
         if word_embeddings is None:
             # Ids are put in order before they are looked up: they are smaller than their vectors.
@@ -346,15 +346,15 @@ class Backbone(nn.Module):
         return dropout(x, rate)
 
     def positional(self, positions: Int[Tensor, " t"]) -> Float[Tensor, "t d"] | None:
-        """The vectors of positions, counted from 0; None where layers know positions otherwise."""
+        """Return the vectors of positions, counted from 0; None if positions are not learned."""
         if self.position_embeddings is None:
             return None
         return F.embedding(positions + self.config.first_position, self.position_embeddings.weight)
 
     def position_table(self) -> Float[Tensor, "p d"]:
-        """What is added to word embeddings: a row per position, with the token type.
+        """Return the rows added to word embeddings: one per position, with the token type.
 
-        It has one row alone where positions are not learned.
+        There is only one row if positions are not learned.
         """
         types = self.token_type_embeddings
         positions = self.position_embeddings
@@ -370,7 +370,7 @@ class Backbone(nn.Module):
     def _with_positions(
         self, x: Float[Tensor, "t d"], positions: Int[Tensor, " t"]
     ) -> Float[Tensor, "t d"]:
-        """Word embeddings with those of position and token type."""
+        """Add the embeddings of position and token type to word embeddings."""
         if self.position_embeddings is not None:
             return x + F.embedding(positions + self.config.first_position, self.position_table())
         if self.token_type_embeddings is not None:
@@ -397,7 +397,7 @@ class Backbone(nn.Module):
 
 
 def final_norm(config: BackboneConfig) -> nn.LayerNorm | None:
-    """The norm behind the last layer, which layers that normalize their input need."""
+    """Return the norm after the last layer, which layers that normalize their input need."""
     if not config.norm_first:
         return None
     return nn.LayerNorm(config.hidden_size, config.layer_norm_eps, bias=config.norm_bias)

@@ -21,7 +21,7 @@ LEVELS = 256
 
 
 def dropout(x: Float[Tensor, " *shape"], rate: float) -> Float[Tensor, " *shape"]:
-    """Zero each element with probability ``rate`` and scales the rest: the expectation stays.
+    """Zero each element with probability ``rate`` and scale the rest: the expectation stays.
 
     On the CPU one 64-bit random number decides eight elements, so ``rate`` is rounded to 1/256 (0.1
     becomes 26/256), never to 0 or 1; the scale uses the rounded rate, so the expectation is exact.
@@ -42,15 +42,15 @@ def dropout(x: Float[Tensor, " *shape"], rate: float) -> Float[Tensor, " *shape"
 
 
 def threshold_and_scale(rate: float) -> tuple[int, float]:
-    """The least byte of an element that is kept, and what it is multiplied by."""
+    """Return the least byte of an element that is kept, and the factor of kept elements."""
     threshold = min(max(1, round(rate * LEVELS)), LEVELS - 1)
     return threshold, LEVELS / (LEVELS - threshold)
 
 
 def random_bytes(sizes: Sequence[int]) -> UInt8[Tensor, " bytes"]:
-    """Bytes of torch's global generator for tensors of so many elements.
+    """Draw bytes from torch's global generator for tensors of ``sizes`` elements.
 
-    Those of each tensor begin with a whole word.
+    The bytes of each tensor begin with a whole word.
     """
     words = torch.empty(sum(map(whole_words, sizes)), dtype=torch.int64, device="cpu")
     # Drawn tensor by tensor, as separate calls of ``dropout`` draw them.
@@ -60,5 +60,5 @@ def random_bytes(sizes: Sequence[int]) -> UInt8[Tensor, " bytes"]:
 
 
 def whole_words(size: int) -> int:
-    """64-bit words that hold so many bytes."""
+    """Return the number of 64-bit words that hold ``size`` bytes."""
     return ceil_div(size, 8)

@@ -42,7 +42,7 @@ MAX_ELEMENTS = 2**31 - 1
 def can_use_efficient_attention(qkv: Float[Tensor, "t 3*d"], head_width: int) -> bool:
     """Return whether the kernel can run on these queries, keys and values.
 
-    Without dropout, windows and ALiBi, that is.
+    Dropout, windows and ALiBi are not supported.
     """
     # What torch calls CUDA may be ROCm, where the operation is another program.
     if not qkv.is_cuda or torch.version.hip is not None:
@@ -55,7 +55,7 @@ def can_use_efficient_attention(qkv: Float[Tensor, "t 3*d"], head_width: int) ->
 def attend_packed(
     qkv: Float[Tensor, "t 3 h w"], cu_seqlens: Int[Tensor, " b+1"], longest: int
 ) -> Float[Tensor, "t h w"]:
-    """Softmax(q k' / sqrt(w)) v of every sentence over itself.
+    """Compute softmax(q k' / sqrt(w)) v of every sentence over itself.
 
     Args:
         qkv: queries, keys and values of all sentences.
@@ -102,9 +102,9 @@ def passes_trial(device: torch.device, dtype: torch.dtype, head_width: int) -> b
 
 
 def _largest_difference(device: torch.device, dtype: torch.dtype, head_width: int) -> float:
-    """Between the kernel and plain attention, relative to the largest number.
+    """Return the difference of kernel and plain attention, relative to the largest number.
 
-    Of contexts and of gradients, summed.
+    The differences of contexts and of gradients are summed.
     """
     tokens = sum(_TRIAL_LENGTHS)
     # A generator of its own: what the program draws does not depend on whether there was a trial.

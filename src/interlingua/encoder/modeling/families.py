@@ -27,17 +27,17 @@ from interlingua.vocabulary.model_files import (
 GLOBAL = "full_attention"
 _LOCAL = "sliding_attention"
 EVERY_GLOBAL = 3
-"""ModernBERT's layers 0, 3, 6 ... see the whole sentence where its config does not say."""
+"""ModernBERT's layers 0, 3, 6 ... see the whole sentence by default."""
 GLOBAL_BASE = 160_000.0
 LOCAL_BASE = 10_000.0
 LOCAL_ATTENTION = 128
 """ModernBERT's own values, which its configs may leave out."""
 NOMIC_BASE = 1_000.0
 ELECTRA_EMBEDDING_SIZE = 128
-"""Where its config does not say."""
+"""Default if the config has none."""
 JINA_CODE = "jinaai/jina-bert-implementation"
 JINA_QK_NORM_CODE = "jinaai/jina-bert-v2-qk-post-norm"
-"""Where the hub keeps the code of its JinaBERT models, which is not run here."""
+"""Hub repositories with the code of the JinaBERT models, which is not run here."""
 GATED_ACTIVATIONS = {"gelu": "geglu", "relu": "reglu"}
 """Activation -> JinaBERT's ``feed_forward_type``."""
 INVISIBLE_KEYS = (
@@ -64,7 +64,7 @@ def _one_to_one(names: Mapping[str, str]) -> tuple[Stacked, ...]:
 
 
 def _modernbert_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Windows, bases and biases, in the form of transformers 5 or of the versions before."""
+    """Read windows, bases and biases, in the form of transformers 5 or of earlier versions."""
     layers = raw.get("num_hidden_layers") or 0
     every = raw.get("global_attn_every_n_layers") or EVERY_GLOBAL
     # Version 5 lists the kind of each layer; before, every n-th one from 0 on was global.
@@ -86,12 +86,12 @@ def _modernbert_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kinds_of_layers(layers: int, every: int) -> list[str]:
-    """Layers 0, ``every``, 2 ``every`` ... see the whole sentence, the others a window."""
+    """Return the kinds: layers 0, ``every``, 2 ``every`` ... are global, others have a window."""
     return [_LOCAL if number % every else GLOBAL for number in range(layers)]
 
 
 def _modernbert_keys(config: BackboneConfig) -> dict[str, Any]:
-    """Both forms, so that older versions of transformers read the model too."""
+    """Write both forms, so that older versions of transformers read the model too."""
     layers = config.num_hidden_layers
     kinds = [_LOCAL if number in config.local_layers else GLOBAL for number in range(layers)]
     bases = {GLOBAL: config.rotary_base, _LOCAL: config.local_rotary_base}
@@ -117,12 +117,12 @@ def _modernbert_keys(config: BackboneConfig) -> dict[str, Any]:
 
 
 def _electra_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Nothing, but refuses models with a matrix between embeddings and layers.
+    """Refuse models with a matrix between embeddings and layers; otherwise return no fields.
 
-    The small ones have it.
+    The small ELECTRA models have such a matrix.
 
     Raises:
-        ConfigError: it is one of these.
+        ConfigError: the model has such a matrix.
     """
     size = raw.get("embedding_size", ELECTRA_EMBEDDING_SIZE)
     if size != raw.get("hidden_size"):
@@ -138,7 +138,7 @@ def _electra_keys(config: BackboneConfig) -> dict[str, Any]:
 
 
 def _one_base(default: float) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """Read the base of the angles of families with the same one in all layers."""
+    """Return a reader of the base of the angles, for families with the same one in all layers."""
 
     def read(raw: Mapping[str, Any]) -> dict[str, Any]:
         return {"rotary_base": (raw.get("rope_parameters") or {}).get("rope_theta") or default}
@@ -151,14 +151,14 @@ def _one_base_key(config: BackboneConfig) -> dict[str, Any]:
 
 
 def _jina_bert_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The activation, which the kind of the gate says, and not ``hidden_act``."""
+    """Read the activation, which the kind of the gate determines, not ``hidden_act``."""
     kind = raw.get("feed_forward_type") or "geglu"
     ours = {theirs: activation for activation, theirs in GATED_ACTIVATIONS.items()}
     return {"hidden_act": ours[kind]}
 
 
 def _jina_bert_keys(code: str) -> Callable[[BackboneConfig], dict[str, Any]]:
-    """Write what the hub's models have, so that others find the code which they need."""
+    """Write the keys of the hub's models, so that other libraries find the code which they need."""
 
     def write(config: BackboneConfig) -> dict[str, Any]:
         kind = "original"
@@ -398,13 +398,13 @@ FAMILIES: dict[str, Architecture] = {
 
 
 def family_of(raw: Mapping[str, Any]) -> str | None:
-    """The key in ``FAMILIES`` of what a ``config.json`` describes, or its model type.
+    """Return the key in ``FAMILIES`` of the model in a ``config.json``, or its model type.
 
-    JinaBERT's models have BERT's type. The code that they name says which of its two forms they
-    have.
+    JinaBERT's models have BERT's type. The code that they name determines which of its two forms
+    they have.
 
     Args:
-        raw: what the file holds.
+        raw: content of the file.
     """
     model_type: str | None = raw.get("model_type")
     if model_type != "bert" or raw.get("position_embedding_type") != "alibi":

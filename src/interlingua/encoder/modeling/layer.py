@@ -22,13 +22,13 @@ class Layer(LayerWeights):
     """A layer that transforms hidden states, by the fastest executor that can do it."""
 
     recomputes = False
-    """Keep for the backward pass what the layer was given, and compute its activations a second
-    time there."""
+    """Keep only the input of the layer for the backward pass, and recompute its activations
+    there."""
 
     def forward(self, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
         """Transform the hidden states of all sentences.
 
-        Only the attention looks at where sentences end.
+        Only the attention uses the ends of sentences.
         """
         if self.recomputes and torch.is_grad_enabled():
             transformed: Tensor = checkpoint(self.transform, x, layout, use_reentrant=False)
@@ -36,11 +36,11 @@ class Layer(LayerWeights):
         return self.transform(x, layout)
 
     def transform(self, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
-        """``forward`` with all activations kept for the backward pass."""
+        """Compute ``forward`` with all activations kept for the backward pass."""
         return run_layer(self.spec, self._steps(x, layout), x)
 
     def _steps(self, x: Float[Tensor, "t d"], layout: Layout) -> LayerSteps[Tensor]:
-        """Who computes the layer now: the kernel where it can, else torch."""
+        """Return the executor of the layer now: the kernel if it supports it, otherwise torch."""
         # Decided anew in each step, since autocast and the batch decide as well as the layer.
         if fused.takes(self, x, layout):
             return fused.FusedSteps(self, layout)
@@ -52,7 +52,7 @@ class Layer(LayerWeights):
 def layout_for(
     layers: nn.ModuleList, cu_seqlens: Int[Tensor, " b+1"], device: torch.device
 ) -> Layout:
-    """The order of tokens in which a stack of layers runs fastest now.
+    """Return the order of tokens in which a stack of layers runs fastest now.
 
     Args:
         layers: all of them.

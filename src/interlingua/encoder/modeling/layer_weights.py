@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class LayerActivation(NamedTuple):
-    """An activation, as each executor calls it."""
+    """An activation, with its name in each executor."""
 
     function: Callable[[Tensor], Tensor]
     onednn: tuple[str, str]
@@ -53,7 +53,7 @@ ACTIVATIONS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LayerSpec:
-    """What one layer computes, weights aside."""
+    """Specification of one layer, without its weights."""
 
     width: int
     """D of the hidden states."""
@@ -91,7 +91,7 @@ class LayerSpec:
     alibi: bool = False
     """Take from each score the distance of its two tokens, times a slope of the head (ALiBi)."""
     window: int | None = None
-    """A token sees so many neighbors on either side; None: its whole sentence."""
+    """Number of neighbors that a token sees on either side; None: its whole sentence."""
     dropout_rate: float = 0.0
     """Probability of zeroing an activation before each residual sum."""
     attention_dropout_rate: float = 0.0
@@ -114,38 +114,38 @@ class LayerSpec:
 
 
 class LayerSteps(Protocol[T]):
-    """What an executor can do with the states of a layer.
+    """The operations of a layer that an executor implements.
 
     Parts of the layer go by their names in ``LayerWeights``.
     """
 
     def normalized(self, x: T, norm: str) -> T:
-        """The norm of that name."""
+        """Apply the norm named ``norm``."""
         ...
 
     def attended(self, x: T) -> T:
-        """What attention brings together, before its output matrix."""
+        """Compute attention, before its output matrix."""
         ...
 
     def activated(self, x: T) -> T:
-        """The first product of the feed-forward block, its activation and its gate."""
+        """Compute the first product of the feed-forward block, its activation and its gate."""
         ...
 
     def added(self, x: T, y: T, linear: str, norm: str | None) -> T:
-        """``x + linear(y)``, and then the norm where there is one."""
+        """Compute ``x + linear(y)``, and then the norm if ``norm`` is not None."""
         ...
 
     def summed(self, x: T, y: T, norm: str) -> T:
-        """The norm of ``x + y``."""
+        """Compute the norm of ``x + y``."""
         ...
 
 
 def run_layer(spec: LayerSpec, steps: LayerSteps[T], x: T) -> T:
-    """A layer, step by step.
+    """Run a layer, step by step.
 
     Args:
-        spec: what it computes.
-        steps: who computes it.
+        spec: specification of the layer.
+        steps: the executor's operations.
         x: the hidden states.
     """
     if spec.norm_first:
@@ -168,7 +168,7 @@ class LayerWeights(nn.Module):
     """The weights of a layer: self-attention and feed-forward block with residual sums.
 
     Args:
-        spec: what it computes.
+        spec: specification of the layer.
     """
 
     def __init__(self, spec: LayerSpec) -> None:
@@ -196,27 +196,27 @@ class LayerWeights(nn.Module):
         self.output_norm = norm()
 
     def before_attention(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
-        """What queries, keys and values are made from."""
+        """Return the states from which queries, keys and values are computed."""
         if not self.spec.norm_first or self.attention_norm is None:
             return x
         normed: Tensor = self.attention_norm(x)
         return normed
 
     def queries(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
-        """Of all heads, normalized where the layer does that."""
+        """Compute the queries of all heads, normalized if the layer does that."""
         return _normalized(self.query(x), self.query_norm)
 
     def keys(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
-        """Of all heads, normalized where the layer does that."""
+        """Compute the keys of all heads, normalized if the layer does that."""
         return _normalized(self.key(x), self.key_norm)
 
     def qkv(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t 3*d"]:
-        """Queries, keys and values side by side, not normalized yet."""
+        """Compute queries, keys and values side by side, not normalized yet."""
         # One product of (t, 3 d) reads the states once, in place of three times.
         return F.linear(x, *self.joint_projection())
 
     def joint_projection(self) -> tuple[Float[Tensor, "3*d d"], Float[Tensor, " 3*d"] | None]:
-        """Weight and bias of query, key and value stacked: one product in place of three."""
+        """Stack weight and bias of query, key and value: one product in place of three."""
         # Joined anew in each pass: as parameters they stay apart, as families write them.
         parts = (self.query, self.key, self.value)
         weight = torch.cat([part.weight for part in parts])

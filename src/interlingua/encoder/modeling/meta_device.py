@@ -12,10 +12,10 @@ from torch.overrides import TorchFunctionMode
 
 @contextlib.contextmanager
 def meta_device() -> Iterator[None]:
-    """Make the modules of its block on the device "meta", without their initial values.
+    """Create the modules of the block on the device "meta", without their initial values.
 
-    ``torch.device("meta")`` alone draws the initial values of ``nn.Embedding`` as shapes, for which
-    torch imports its compiler. This takes longer than to load a small model.
+    Without this, ``torch.device("meta")`` draws the initial values of ``nn.Embedding`` as shapes,
+    for which torch imports its compiler. This takes longer than to load a small model.
     """
     with torch.device("meta"), _SkipInitialization():
         yield

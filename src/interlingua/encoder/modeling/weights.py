@@ -33,9 +33,10 @@ NAMED_LAYERS = 8
 
 
 def huggingface_name(name: str, model_type: str = "bert") -> str:
-    """``layers.0.query.weight`` -> ``encoder.layer.0.attention.self.query.weight``.
+    """Return the Hugging Face name of one of our parameters.
 
-    Where one of theirs holds several of ours, or the reverse, it is the first of theirs.
+    For example ``layers.0.query.weight`` -> ``encoder.layer.0.attention.self.query.weight``. If one
+    of theirs holds several of ours, or the reverse, it is the first of theirs.
     """
     module, kind = name.rsplit(".", 1)
     family = FAMILIES[model_type]
@@ -47,7 +48,7 @@ def huggingface_name(name: str, model_type: str = "bert") -> str:
 
 
 def to_huggingface_names(weights: dict[str, Tensor], config: BackboneConfig) -> dict[str, Tensor]:
-    """A stock model's state dict.
+    """Convert our state dict to a stock model's.
 
     A backbone without token types gets one row of zeros, which adds nothing.
     """
@@ -66,13 +67,13 @@ def to_huggingface_names(weights: dict[str, Tensor], config: BackboneConfig) -> 
 def from_huggingface_names(
     stored: dict[str, Tensor], config: BackboneConfig, folder: Path
 ) -> tuple[dict[str, Tensor], BackboneConfig]:
-    """Our state dict from a stock one, of any prefix (``bert.``, ``roberta.``) and with any heads.
+    """Return our state dict from a stock one, of any prefix (``bert.``, ``roberta.``) or heads.
 
     Returns:
         the weights, and the config without token types if their only row is zero.
 
     Raises:
-        CheckpointError: a parameter is missing or has another shape than ``config.json`` says, or
+        CheckpointError: a parameter is missing or has another shape than in ``config.json``, or
             there are several models.
     """
     family = FAMILIES[config.model_type]
@@ -122,7 +123,7 @@ def from_huggingface_names(
 
 
 def _parameter(stored: Mapping[str, Tensor], full: str, blank: Tensor, folder: Path) -> Tensor:
-    """One parameter in float32.
+    """Return one parameter in float32.
 
     Raises:
         CheckpointError: it is missing, or of another shape than ``blank``, or holds no numbers.
@@ -149,7 +150,7 @@ def _parameter(stored: Mapping[str, Tensor], full: str, blank: Tensor, folder: P
 def _check_layers(
     stored: Mapping[str, Tensor], layer_prefix: str, config: BackboneConfig, folder: Path
 ) -> None:
-    """Compare the layers of the weight file with the number that the config says.
+    """Check that the weight file has as many layers as the config specifies.
 
     Raises:
         CheckpointError: some are missing or left over, which are named.
@@ -179,9 +180,9 @@ def _check_left_over(
     expected: Iterable[str],
     folder: Path,
 ) -> None:
-    """Refuse parameters of embeddings or layers that nothing here computes with.
+    """Refuse parameters of embeddings or layers that are not used here.
 
-    Heads and poolers may be there.
+    Heads and poolers are allowed.
 
     Raises:
         CheckpointError: there is one.
@@ -202,10 +203,10 @@ def _check_left_over(
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
-    """All tensors of model.safetensors (whole or sharded) or else pytorch_model.bin, on the CPU.
+    """Read all tensors of model.safetensors (whole or sharded) or pytorch_model.bin, on the CPU.
 
     Raises:
-        CheckpointError: there is no weight file, or one is cut short or damaged.
+        CheckpointError: there is no weight file, or one is truncated or damaged.
     """
     index = folder / "model.safetensors.index.json"
     if (folder / "model.safetensors").exists():
@@ -262,9 +263,9 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
 
 
 def _check_tensors(tensors: object) -> None:
-    """Refuse what is not a plain tensor, and tensors larger than the bytes that they are made of.
+    """Refuse tensors that are not plain, or larger than the bytes that they are made of.
 
-    A pickle may hold such things.
+    A pickle may contain such tensors.
 
     Raises:
         ValueError: it holds such things.
@@ -280,16 +281,16 @@ def _check_tensors(tensors: object) -> None:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Return whether a tensor is numbers in the memory.
+    """Return whether a tensor consists of plain numbers in memory.
 
-    It is not sparse, nested, quantized, or a shape alone (``meta``).
+    It is not sparse, nested, quantized, or only a shape (``meta``).
     """
     special = tensor.is_nested or tensor.is_quantized or tensor.device.type != "cpu"
     return tensor.layout == torch.strided and not special
 
 
 def weights_digest(weights: Mapping[str, Tensor], *, begin: str = "") -> str:
-    """Hex SHA-256 of names, dtypes, shapes and bytes.
+    """Compute the hex SHA-256 of names, dtypes, shapes and bytes.
 
     Args:
         weights: in any order.
