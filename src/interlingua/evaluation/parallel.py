@@ -72,18 +72,18 @@ class ParallelTexts(NamedTuple):
         return len(next(iter(self.lines.values())))
 
     def named(self, name: str) -> str:
-        """An analysis's name, and the folder's behind it if the texts are not a published set."""
+        """Return an analysis's name, with the folder's name if the set is not published."""
         if self.revision:
             return name
         return f"{name}_{self.folder.name}"
 
 
 def language_files(folder: Path) -> dict[str, Path]:
-    """The line-aligned files of a folder by language; nothing where it has none.
+    """Return the line-aligned files of a folder by language; nothing if it has none.
 
-    NTREX-128's files, ``<lang>.txt`` (FLORES), or files of the user's own that are named after a
-    language in another way, ``German.txt``, ``corpus.de`` or, where there are no text files, tables
-    such as ``German.csv``.
+    Accepted are NTREX-128's files, ``<lang>.txt`` (FLORES), and the user's own files that are named
+    after a language in another way: ``German.txt``, ``corpus.de`` or, if there are no text files,
+    tables such as ``German.csv``.
 
     Raises:
         DataError: two files are of one language, or files of several texts lie there.
@@ -101,7 +101,7 @@ def language_files(folder: Path) -> dict[str, Path]:
 def choose_files(
     data: Path, languages: Sequence[str] | None = None, *, also: Sequence[str] = ()
 ) -> dict[str, Path]:
-    """The files of the requested languages, in the order of their codes.
+    """Return the files of the requested languages, in the order of their codes.
 
     Args:
         data: the folder, or the one that holds FLORES-200 devtest under its usual name.
@@ -170,7 +170,7 @@ def unit_vectors(
     *,
     progress: Progress = SILENT,
 ) -> Float32[ndarray, "l n d"]:
-    """The vectors of all sentences, scaled to length 1, mapped from a temporary file.
+    """Return the vectors of all sentences, scaled to length 1, mapped from a temporary file.
 
     Args:
         encoder: what to embed with.

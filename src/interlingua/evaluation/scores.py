@@ -28,12 +28,12 @@ class SubsetScores:
 
 
 class Items(NamedTuple):
-    """What the main metric of a subset was computed from, one value per item in the data's order.
+    """The values that the main metric of a subset was computed from, one per item in data order.
 
-    The score is the mean of the values or, where there is a ``gold`` value per item, their Spearman
-    correlation with it or, where that only says yes or no, their average precision or, where items
-    have ``weights``, the sum of the values over that of the weights. Kept so that two encoders can
-    be compared item by item.
+    The score is the mean of the values. With a ``gold`` value per item, it is their Spearman
+    correlation with it, or their average precision if ``gold`` is only yes or no. With ``weights``,
+    it is the sum of the values divided by the sum of the weights. Two encoders can be compared item
+    by item.
     """
 
     values: Float64[ndarray, " n"]
@@ -67,7 +67,7 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskResult:
-    """What a task found.
+    """The result of a task.
 
     Attributes:
         task: the protocol, with the data set's name behind it where that is not the protocol's own.
@@ -132,7 +132,7 @@ class TaskResult:
 
 
 def mean_scores(subsets: Sequence[SubsetScores], *, by_pairs: bool = False) -> dict[str, float]:
-    """The mean of every metric over language pairs.
+    """Compute the mean of every metric over language pairs.
 
     Args:
         subsets: at least one.
@@ -153,7 +153,7 @@ def mean_scores(subsets: Sequence[SubsetScores], *, by_pairs: bool = False) -> d
 
 
 def with_shared_metrics(subsets: Sequence[SubsetScores]) -> list[SubsetScores]:
-    """With the metrics that all of them have, as means are over metrics that all subsets have."""
+    """Return the subsets with only the metrics that all of them have, so that means cover all."""
     shared = set.intersection(*(set(subset.scores) for subset in subsets))
     in_order = [metric for metric in subsets[0].scores if metric in shared]
     found = []

@@ -26,7 +26,7 @@ Read = Callable[[Int64[ndarray, " n"]], Float32[ndarray, "n d"]]
 
 
 class KeptVectors:
-    """A table of vectors that stay where they are kept, and are read some at a time.
+    """A table of vectors that are read from their storage in portions.
 
     Args:
         read: see ``Read``; reads what the rows of one call are.
@@ -47,7 +47,7 @@ class KeptVectors:
         return len(self._rows)
 
     def __getitem__(self, index: Any) -> Any:
-        """Vectors as of an array: of a slice, an array of indices, or one index."""
+        """Return vectors like an array: for a slice, an array of indices, or one index."""
         rows = self._rows[index]
         # read() takes an array of rows, so one row becomes an array of one
         vectors = self._read(np.atleast_1d(rows))
@@ -73,7 +73,7 @@ def keep_vectors(
     normalize: bool = False,
     portion: int = STREAM_PORTION_TEXTS,
 ) -> KeptVectors:
-    """Embed texts with an encoder that keeps the vectors itself.
+    """Embed texts with an encoder that stores the vectors itself.
 
     Args:
         keep: embeds a portion and gives the rows of its vectors.

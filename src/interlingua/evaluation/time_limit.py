@@ -36,7 +36,7 @@ class Budget:
 
     @classmethod
     def parse(cls, text: str) -> Budget:
-        """A budget of ``90s``, ``10m`` or ``2h``.
+        """Parse a budget of ``90s``, ``10m`` or ``2h``.
 
         Raises:
             ConfigError: it is none of these.
@@ -51,7 +51,7 @@ class Budget:
 
     @property
     def is_used(self) -> bool:
-        """Whether the time is over."""
+        """Return whether the time is over."""
         return self._clock() - self._start >= self.seconds
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class Budget:
 
     @property
     def report(self) -> str | None:
-        """A sentence on all that was left out; None where nothing was."""
+        """A sentence that lists all that was left out; None if nothing was."""
         if not self.left_out:
             return None
         parts = "; ".join(f"{task}: {what}" for task, what in self.left_out.items())

@@ -30,7 +30,7 @@ _TUNING = (TRAINING, "sample", "dev", TEST)
 
 
 class BuccFiles(NamedTuple):
-    """Where a split of a language pair is; English is the target, as in the shared task."""
+    """The files of one split of a language pair; English is the target, as in the shared task."""
 
     languages: tuple[str, str]
     source: Path
@@ -59,9 +59,9 @@ class BuccSplit(NamedTuple):
 
 
 class BuccPair(NamedTuple):
-    """A language pair: a split, and the test data where their gold is there.
+    """A language pair: a split, and the test split if requested and if its gold pairs exist.
 
-    The split is the one to score, or with test data the one to find a threshold on.
+    ``data`` is the split to score. With test data it is the split that a threshold is tuned on.
     """
 
     languages: tuple[str, str]
@@ -70,13 +70,13 @@ class BuccPair(NamedTuple):
     test: BuccSplit | None
 
     def splits(self) -> list[BuccSplit]:
-        """All that is read."""
+        """Return the splits that were read."""
         if self.test is None:
             return [self.data]
         return [self.data, self.test]
 
     def sentences(self) -> int:
-        """On both sides."""
+        """Return the number of sentences on both sides."""
         return sum(len(split.source.ids) + len(split.target.ids) for split in self.splits())
 
     def is_official(self, name: str) -> bool:
@@ -84,17 +84,16 @@ class BuccPair(NamedTuple):
         return self.split == TRAINING and len(self.data.gold) == TRAINING_GOLD.get(name)
 
     def contents(self) -> Iterator[Sequence[str]]:
-        """All ids, texts and gold pairs."""
+        """Yield all ids, texts and gold pairs."""
         for split in self.splits():
             yield from (*split.source, *split.target)
             yield [f"{source} {target}" for source, target in split.gold]
 
 
 def bucc_files(folder: Path) -> dict[str, dict[str, BuccFiles]]:
-    """The splits in a folder and below it: language pair -> split -> files.
+    """Find the splits in a folder and below it: language pair -> split -> files.
 
-    Below it those folders are read that are called after a language pair. The gold file of a split
-    need not be there.
+    Subfolders named after a language pair are searched. The gold file of a split may be missing.
     """
     found: dict[str, dict[str, BuccFiles]] = {}
     if not folder.is_dir():
@@ -154,7 +153,7 @@ def read_bucc(files: BuccFiles) -> BuccSplit:
 def read_bucc_pair(
     folder: Path, name: str, split: str | None = None, *, with_test: bool = False
 ) -> BuccPair:
-    """A language pair of a folder.
+    """Read a language pair of a folder.
 
     Args:
         folder: see ``bucc_files``.

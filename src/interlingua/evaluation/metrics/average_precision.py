@@ -33,7 +33,7 @@ def relevant_ranks(
     *,
     cells: int = CELLS,
 ) -> Int64[ndarray, "n r"]:
-    """The rank of each relevant candidate among all, from 1; 0 where there is none.
+    """Compute the rank of each relevant candidate among all, from 1; 0 for padding.
 
     Of candidates with equal similarity the earlier row is ranked first.
 
@@ -65,7 +65,7 @@ def relevant_ranks(
 def _ranks(
     similarities: Float32[ndarray, "b m"], relevant: Int64[ndarray, "b r"]
 ) -> Int64[ndarray, "b r"]:
-    """The ranks in a block of similarities, one relevant passage of each question at a time."""
+    """Compute the ranks in a block of similarities, one relevant passage per question at a time."""
     ranks = np.zeros(relevant.shape, dtype=np.int64)
     columns = np.arange(similarities.shape[1])
     for number in range(relevant.shape[1]):
@@ -82,9 +82,9 @@ def _ranks(
 def question_average_precision(
     ranks: Int64[ndarray, "n r"], counts: Int64[ndarray, " n"]
 ) -> Float64[ndarray, " n"]:
-    """Average precision of each question, trec_eval's ``map``.
+    """Compute the average precision of each question, trec_eval's ``map``.
 
-    0 for one without a relevant passage.
+    It is 0 for a question without a relevant passage.
 
     Args:
         ranks: of its relevant passages in any order, 0 where there is none.
@@ -100,7 +100,7 @@ def question_average_precision(
 def ranks_without(
     ranks: Int64[ndarray, "n r"], removed: Bool[ndarray, "n r"]
 ) -> Int64[ndarray, "n r"]:
-    """The ranks after some of the relevant passages were taken out of the pool; those have rank 0.
+    """Compute the ranks after removing some relevant passages from the pool; those get rank 0.
 
     Args:
         ranks: of the relevant passages, 0 where there is none.
@@ -114,7 +114,7 @@ def ranks_without(
 
 
 def padded_rows(rows: Sequence[Sequence[int]]) -> Int64[ndarray, "n r"]:
-    """Rows of unequal length as one table, filled with ``NO_PASSAGE``."""
+    """Return rows of unequal length as one table, padded with ``NO_PASSAGE``."""
     width = max((len(row) for row in rows), default=0)
     table = np.full((len(rows), width), NO_PASSAGE, dtype=np.int64)
     for number, row in enumerate(rows):

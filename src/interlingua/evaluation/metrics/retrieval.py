@@ -15,9 +15,9 @@ from interlingua.storage.arrays import normalize_rows
 def nearest_both_ways(
     x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"]
 ) -> tuple[Int64[ndarray, " n"], Int64[ndarray, " m"]]:
-    """The nearest y of every x and the nearest x of every y, by cosine.
+    """Return the nearest y of every x and the nearest x of every y, by cosine.
 
-    The lower index among equals.
+    Of equals, the lower index is returned.
     """
     of_x, of_y = mutual_topk(normalize_rows(x), normalize_rows(y), k=1)
     return of_x.indices[:, 0].numpy(), of_y.indices[:, 0].numpy()
@@ -43,7 +43,7 @@ def is_right(
 def weighted_scores(
     predicted: Int64[ndarray, " n"], gold: Int64[ndarray, " n"]
 ) -> tuple[Float64[ndarray, " n"], Float64[ndarray, " n"]]:
-    """F1 and precision of each item's gold label.
+    """Compute F1 and precision of each item's gold label.
 
     Their means are scikit-learn's with ``average="weighted"``.
 

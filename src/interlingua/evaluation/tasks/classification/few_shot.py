@@ -116,7 +116,7 @@ def _classes(one: LabeledLanguage) -> list[str]:
 def few_shot_draws(
     y: Int64[ndarray, " n"], *, samples_per_label: int, draws: int, seed: int
 ) -> list[list[int]]:
-    """The rows that mteb draws in each experiment: the first of each label in a shuffled order."""
+    """Return the rows that mteb draws per experiment: the first of each label in shuffled order."""
     order = list(range(len(y)))
     found = []
     for _ in range(draws):

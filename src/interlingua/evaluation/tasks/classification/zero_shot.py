@@ -106,7 +106,7 @@ class ZeroShotTask(ClassificationTask):
         return found
 
     def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
-        """The directions between languages, from and to English, and those without transfer."""
+        """Return the groups: between languages, from, to and with English, and in one language."""
         transfers = [one for one in found.subsets if len(set(one.languages)) == 2]
         kinds = {
             "zero_shot": transfers,
@@ -120,7 +120,7 @@ class ZeroShotTask(ClassificationTask):
     def means(
         self, group: str, subsets: Sequence[SubsetScores], found: Findings
     ) -> dict[str, float]:
-        """Means, the deviation of the group's mean, and the difference of opposite directions."""
+        """Compute means, the deviation of the group's mean, and the gap of opposite directions."""
         means = mean_scores(subsets)
         if "accuracy_sd" in means:
             # of the mean over directions with each seed, and not the mean of the deviations
@@ -183,7 +183,7 @@ class ZeroShotTask(ClassificationTask):
         right: dict[tuple[str, str], Bool[ndarray, "s n"]],
         dev_accuracy: dict[str, Float64[ndarray, " s"]],
     ) -> None:
-        """Train the classifiers of languages of equal sizes, and tests them on every language."""
+        """Train the classifiers of languages of equal sizes, and test them on every language."""
         domain = sources[0].domain
         labels: set[str] = set()
         for one in sets:
@@ -213,12 +213,12 @@ class ZeroShotTask(ClassificationTask):
 
 
 def sentences(text: str) -> list[str]:
-    """A text's sentences, by their final marks; at least one."""
+    """Split a text into sentences at their final marks; at least one."""
     return [part for part in _SENTENCE_END.split(text) if part.strip()] or [text]
 
 
 def _same_size(sets: Sequence[LabeledLanguage]) -> Iterable[list[LabeledLanguage]]:
-    """Languages that can be trained side by side: one domain, equally large sets, not too many."""
+    """Yield batches of languages to train together: same domain and sizes, limited in number."""
 
     def size(one: LabeledLanguage) -> tuple[str, int, int]:
         return one.domain, len(one.splits["train"].texts), len(one.splits["dev"].texts)
@@ -258,7 +258,7 @@ def _add_scores(
 
 
 def _turned(subset: SubsetScores) -> str:
-    """The name of the other direction."""
+    """Return the name of the opposite direction."""
     source, target = subset.languages
     return subset.name.removesuffix(f"{source}-{target}") + f"{target}-{source}"
 

@@ -209,7 +209,7 @@ class IndexSearch(LanguageTask):
 
 
 def _scores(hits: Sequence[Hit], relevant: Mapping[str, int]) -> dict[str, float]:
-    """Return scores that fall with the rank: equal ones would be ranked by their ids."""
+    """Return scores that decrease with the rank; ids would decide between equal ones."""
     scores: dict[str, float] = {}
     for rank, hit in enumerate(hits):
         name = next((one for one in (hit.id, *hit.places) if one in relevant), hit.id)
@@ -225,7 +225,7 @@ def _relevant(one: JudgedQuestions) -> set[str]:
 
 
 def _digest(one: JudgedQuestions) -> str:
-    """Return SHA-256 of questions and judgments."""
+    """Return the SHA-256 of questions and judgments."""
     rows: list[list[str]] = [[*item] for item in sorted(one.queries.items())]
     for name, grades in sorted(one.qrels.items()):
         rows += [[name, passage, str(grade)] for passage, grade in sorted(grades.items())]

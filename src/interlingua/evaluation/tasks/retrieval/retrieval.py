@@ -194,7 +194,7 @@ class Beir(RetrievalTask):
 
 
 def _with_split(name: str, split: str, usual: str) -> str:
-    """A result's name with the split that was scored, unless it is the usual one."""
+    """Return a result's name with the split that was scored, unless it is the usual one."""
     if split == usual:
         return name
     return f"{name}_{split}"

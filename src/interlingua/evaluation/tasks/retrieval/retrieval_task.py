@@ -135,7 +135,7 @@ class RetrievalTask(PassageTask):
         return found._replace(scores=fairness, tables=shares.tables(name))
 
     def _nearest(self, queries: Float32[ndarray, "n d"], passages: Any) -> Neighbors:
-        """The nearest passages, as exactly as ``precision`` and ``rescore`` say."""
+        """Return the nearest passages, as exactly as ``precision`` and ``rescore`` specify."""
         if self.precision == "float32":
             return exact_nearest(queries, passages)
         if self.precision == "int8":
@@ -192,7 +192,7 @@ class RetrievalTask(PassageTask):
     def _bm25(
         self, questions: Questions, one: RetrievalSet, ids: Sequence[str], tuned: Tuned
     ) -> Run:
-        """The rankings of BM25, over an index of the queries' words alone."""
+        """Return BM25's rankings, over an index of only the queries' words."""
         of_queries = list(questions.texts.values())
         index = BM25Index.build(
             ids,
@@ -210,12 +210,12 @@ class RetrievalTask(PassageTask):
 
 
 def passage_texts(one: RetrievalSet) -> Iterator[str]:
-    """Yield each passage with its title; a collection of millions is never held."""
+    """Yield each passage with its title, so that a collection of millions is never in memory."""
     for passage in one.passages():
         yield f"{passage.title} {passage.text}".strip()
 
 
 def tuning_note(tuned: Tuned, split: str) -> str:
-    """Return the note of a result that says which parameters were chosen."""
+    """Return a result's note on which parameters were chosen."""
     chosen = f"k1 = {tuned.k1:g}, b = {tuned.b:g}"
     return f"BM25 with {chosen}, which have the best MRR@100 on {split}, {tuned.mrr:.3f}"

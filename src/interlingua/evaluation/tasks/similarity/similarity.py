@@ -54,7 +54,7 @@ class SimilarityTask(LanguageTask):
     seed: int = field(default=1, metadata={"adds": True})
 
     def units(self, folder: Path) -> Iterable[Unit[JudgedPairs]]:
-        """The sets.
+        """Yield the sets.
 
         Raises:
             DataError: all judgments of a set are the same.
@@ -96,11 +96,11 @@ class SimilarityTask(LanguageTask):
         return Scored(scores, Items(values, gold), notes=notes, repeats=draws)
 
     def is_protocol(self, found: Findings) -> bool:
-        """By the sizes of the sets."""
+        """Return whether the data are the protocol's, by the sizes of the sets."""
         return all(subset.pairs == self.size(subset.name) for subset in found.subsets)
 
     def size(self, name: str) -> int | None:
-        """The protocol's number of pairs in a set; none where the set is not the protocol's."""
+        """Return the protocol's number of pairs in a set; None for a set of other data."""
         return self.sizes.get(name)
 
     def chosen(self, files: Mapping[str, SimilarityFile], folder: Path) -> list[str]:
@@ -110,7 +110,7 @@ class SimilarityTask(LanguageTask):
     def wanted(
         self, files: Mapping[str, SimilarityFile], folder: Path
     ) -> dict[str, SimilarityFile]:
-        """The sets to score.
+        """Return the sets to score.
 
         Raises:
             LanguageAbsentError: something wanted is not here.
@@ -141,7 +141,7 @@ class SimilarityTask(LanguageTask):
     def read(
         self, files: Mapping[str, SimilarityFile], folder: Path
     ) -> dict[str, tuple[tuple[str, str], JudgedPairs]]:
-        """The sets' languages and contents."""
+        """Read the sets' languages and contents."""
         sets = {}
         for name, file in files.items():
             first, second = map(full_code, file.languages)
@@ -149,7 +149,7 @@ class SimilarityTask(LanguageTask):
         return sets
 
     def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """The sets that papers average over, of the protocol's own data."""
+        """Return the sets that papers average over, if the data are the protocol's own."""
         if not self.is_protocol(found):
             return {}
         return present_members(found.subsets, self.paper_groups)
@@ -157,7 +157,7 @@ class SimilarityTask(LanguageTask):
     def means(
         self, group: str, subsets: Sequence[SubsetScores], found: Findings
     ) -> dict[str, float]:
-        """Means over a group's sets, with the interval of the mean."""
+        """Compute means over a group's sets, with the interval of the mean."""
         means = mean_scores(subsets)
         if self.resamples:
             # the mean over sets within each resample, and then the interval: not the mean interval
@@ -167,7 +167,7 @@ class SimilarityTask(LanguageTask):
 
 
 def cosines(x: Float32[ndarray, "n d"], y: Float32[ndarray, "n d"]) -> Float64[ndarray, " n"]:
-    """The cosine of each pair of rows, rounded to ``DECIMALS``."""
+    """Compute the cosine of each pair of rows, rounded to ``DECIMALS``."""
     return np.asarray(np.round(row_cosines(x, y), DECIMALS))
 
 
@@ -181,5 +181,5 @@ def _has(item: str, file: SimilarityFile) -> bool:
 
 
 def codes_of(item: str) -> tuple[str, ...]:
-    """``de`` or ``de-fr`` as full codes; ``zh-Hans`` and ``pt-BR`` are one language."""
+    """Return ``de`` or ``de-fr`` as full codes; ``zh-Hans`` and ``pt-BR`` are one language."""
     return language_pair(item) or (full_code(item),)

@@ -89,11 +89,11 @@ class FloresP1(PairwiseSearch):
         return list(pairs)
 
     def chosen(self, files: Mapping[str, Path], folder: Path) -> list[str]:
-        """The unordered pairs, each of which is scored in both directions."""
+        """Return the unordered pairs, each of which is scored in both directions."""
         return [f"{first}-{second}" for first, second in self.pairs(files, folder)]
 
     def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """Of FLORES, the pairs of the paper's groups and table."""
+        """Return the pairs of the paper's groups and table, if the data are FLORES."""
         if not self.is_protocol(found):
             return {}
         circles = dict(LANGUAGE_GROUPS)

@@ -56,7 +56,7 @@ _GROUPS = (
 
 
 def mteb_pairs() -> list[tuple[str, str]]:
-    """The unordered pairs of languages that mteb scores in both directions, 958 of them."""
+    """Return the 958 unordered pairs of languages that mteb scores in both directions."""
     bridges = set(_codes(_BRIDGES))
     # each language is in one group
     group_of = {code: number for number, group in enumerate(_GROUPS) for code in _codes(group)}
@@ -103,7 +103,7 @@ class NtrexXSim(MarginSearch):
         return _without_english(super().chosen(files, folder), self.languages)
 
     def is_protocol(self, found: Findings) -> bool:
-        """By the number of sentences."""
+        """Return whether the data are the protocol's, by the number of sentences."""
         return _has_all_sentences(found)
 
 
@@ -171,11 +171,11 @@ class NtrexF1(PairwiseSearch):
         return {"f1": float(f1.mean()), "accuracy": float(is_right(nearest).mean())}, Items(f1)
 
     def is_protocol(self, found: Findings) -> bool:
-        """By the number of sentences."""
+        """Return whether the data are the protocol's, by the number of sentences."""
         return _has_all_sentences(found)
 
     def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """The pairs to and from English, and mteb's."""
+        """Return the pairs to and from English, and mteb's."""
         groups = {}
         for name, side in (("to_english", 1), ("from_english", 0)):
             chosen = [subset for subset in found.subsets if subset.name.split("-")[side] == ENGLISH]

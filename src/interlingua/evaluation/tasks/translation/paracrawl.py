@@ -92,7 +92,7 @@ class ParaCrawlRetrieval(StreamedTask):
             )
 
     def unit(self, key: str, file: Sequence[Path], folder: Path) -> Unit[_Sample]:
-        """A language."""
+        """Read a language."""
         sample = self._sample(file, key)
         languages = (ENGLISH, key)
         if self.direction == "x-en":
@@ -107,7 +107,7 @@ class ParaCrawlRetrieval(StreamedTask):
         )
 
     def files(self, folder: Path) -> dict[str, list[Path]]:
-        """The bitexts with English in a folder, by the code of the other language."""
+        """Return the bitexts with English in a folder, by the code of the other language."""
         found: dict[str, list[Path]] = {}
         for path in files_in(folder):
             languages = languages_from_name(path)
@@ -180,11 +180,11 @@ class ParaCrawlRetrieval(StreamedTask):
         ]
 
     def is_protocol(self, found: Findings) -> bool:
-        """By the name of the folder."""
+        """Return whether the data are the protocol's, by the folder's name."""
         return "paracrawl" in found.folder.resolve().name.lower()
 
     def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """The languages of the paper, on its data."""
+        """Return the paper's languages, if the data are the paper's."""
         paper = {full_code(code) for code in LANGUAGES.split()}
         present = [subset for subset in found.subsets if paper.intersection(subset.languages)]
         if not present or not self.is_protocol(found):
@@ -193,7 +193,7 @@ class ParaCrawlRetrieval(StreamedTask):
 
 
 def _english_first(files: Sequence[Path], code: str) -> Iterator[tuple[str, str]]:
-    """The pairs of all files that are in these languages and have two texts."""
+    """Yield the pairs of all files that are in these languages and have two texts."""
     for path in files:
         for pair in read_pairs(path):
             if pair.source_language != ENGLISH:

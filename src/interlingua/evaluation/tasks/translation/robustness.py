@@ -147,7 +147,7 @@ class Robustness(LanguageTask):
         return Scored(scores, Items(cosines), examples)
 
     def members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """All languages in all forms, and each form in all its languages."""
+        """Return the group of all subsets, and one of each form in all its languages."""
         groups: dict[str, list[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
         for form in self.forms:
             of_form = [one for one in found.subsets if one.name.rpartition("-")[2] == form]
@@ -157,7 +157,7 @@ class Robustness(LanguageTask):
 
 
 def sentences_in_form(clean: Sequence[str], form: str, language: str) -> Forms:
-    """Write sentences in another form.
+    """Convert sentences to another form.
 
     Args:
         clean: the sentences.

@@ -63,7 +63,7 @@ class XSimPP(MarginSearch):
         return translation_pairs(folder, self.target)
 
     def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
-        """The altered sentences of the files.
+        """Read the altered sentences of the files.
 
         Raises:
             DataError: there are none, or they were made from other sentences.
@@ -87,11 +87,14 @@ class XSimPP(MarginSearch):
         return altered
 
     def is_official(self, altered: Sequence[Altered]) -> bool:
-        """Sentences that are not our own; the published file's digest is not known here."""
+        """Return whether the sentences are not our own.
+
+        The digest of the published file is not known here.
+        """
         return not any(one.kind.startswith(GENERATED) for one in altered)
 
     def is_protocol(self, found: Findings) -> bool:
-        """FLORES with English as the target."""
+        """Return whether the data are FLORES with English as the target."""
         if found.revision is None or not found.is_official:
             return False
         return full_code(self.target) == ENGLISH
@@ -140,7 +143,7 @@ class XSimPPGenerated(MarginSearch):
         return translation_pairs(folder, self.target)
 
     def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
-        """Altered forms of the targets.
+        """Generate altered forms of the targets.
 
         Raises:
             DataError: there are none.
@@ -162,15 +165,15 @@ class XSimPPGenerated(MarginSearch):
         return made
 
     def kinds_in(self, altered: Sequence[Altered]) -> list[str]:
-        """All requested kinds, so that languages have the same metrics."""
+        """Return all requested kinds, so that all languages have the same metrics."""
         return list(self.kinds)
 
     def is_protocol(self, found: Findings) -> bool:
-        """FLORES with English as the target."""
+        """Return whether the data are FLORES with English as the target."""
         return found.revision is not None and found.subsets[0].languages[1] == ENGLISH
 
     def notes(self, altered: Sequence[Altered]) -> list[str]:
-        """Count, and the kinds that nothing could be altered by."""
+        """Return notes: the number of altered sentences, and the kinds that altered none."""
         made = {one.kind for one in altered}
         # a kind without altered sentences has no errors, which is not to the encoder's credit
         lacking = [kind for kind in self.kinds if kind not in made]
