@@ -64,7 +64,7 @@ def data_frame(
 
 
 def shown_rows(name: str, rows: list[Any]) -> str:
-    """Return a line that stands for many rows."""
+    """Return a line that summarizes many rows."""
     first = ""
     if rows:
         first = textwrap.shorten(f": {rows[0]!r}", _SHOWN_CHARACTERS, placeholder=" ...")
