@@ -61,7 +61,7 @@ class CachedEncoder:
         batch_tokens: token budget of a batch.
         role_prompts: put before questions and passages instead of the model's own prompts for
             these.
-        unfinished: where the vectors are while the block lasts, and stay if an exception ends it; a
+        unfinished: the file of the vectors during the block, kept if an exception ends it; a
             block with the same file begins with what is in it. A temporary file if none.
         kept: a folder for vectors that stay however the block ends, see ``VectorFiles``; instead of
             ``unfinished``.
@@ -71,7 +71,7 @@ class CachedEncoder:
         encoded_texts: texts embedded so far.
         reused_texts: texts with a vector from before.
         encode_seconds: time spent in the encoder.
-        report: on all texts embedded, where the encoder knows what it cuts.
+        report: on all texts embedded, if the encoder reports cut texts.
         two_towers: whether the encoder embeds questions and passages by methods of their own.
         used_prompts: role -> the text put before what had that role.
     """

@@ -37,8 +37,8 @@ def choose_examples(
     Args:
         wrong: whether each item is.
         texts: of the items.
-        limit: how many to keep.
-        of: what they are a sample of, so that of the same texts others are kept elsewhere.
+        limit: maximum number to keep.
+        of: the name of the sample; samples of the same texts differ by name.
     """
     items = np.flatnonzero(wrong).tolist()
     # the item's number decides between equal texts, so the order is never left to chance
@@ -68,7 +68,7 @@ def wrong_neighbors(
         score: of query i and candidate j.
         languages: of the queries and of the candidates.
         limit: examples kept.
-        measure: what the score is.
+        measure: name of the score.
     """
 
     def example_of(item: int) -> Example:
@@ -107,7 +107,7 @@ def cosine_of(
 def bounded(
     examples: Mapping[str, Sequence[Example]], most: int = PER_RESULT
 ) -> dict[str, tuple[Example, ...]]:
-    """Limit each language pair to the same number of examples, at least one, ``most`` in total."""
+    """Limit each language pair to an equal share of ``most`` examples, at least one."""
     share = max(1, most // max(1, len(examples)))
     return {subset: tuple(found[:share]) for subset, found in examples.items() if found}
 

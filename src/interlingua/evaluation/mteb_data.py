@@ -109,8 +109,8 @@ class Reader(NamedTuple):
 
     Attributes:
         folders: usual names of its folder.
-        files: what is in a folder.
-        read: subsets for ``fill_task``; none where the folder lacks those of the task.
+        files: returns the files of a folder.
+        read: returns subsets for ``fill_task``; none if the folder lacks the task's.
     """
 
     folders: Sequence[str]

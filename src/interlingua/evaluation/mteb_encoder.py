@@ -30,7 +30,7 @@ class MTEBEncoder:
         progress: counts the texts.
 
     Attributes:
-        mteb_model_meta: what mteb wants to know of a model; nothing.
+        mteb_model_meta: the model's metadata for mteb; empty.
         digests: of the texts of every call.
     """
 
@@ -67,7 +67,7 @@ class MTEBEncoder:
                 ``title``.
             task_metadata: not used.
             hf_split: not used.
-            hf_subset: tells the language, where it has one.
+            hf_subset: specifies the language, if it has one.
             prompt_type: query or document.
             options: not used; the batches are ours.
         """

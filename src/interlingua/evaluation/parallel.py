@@ -49,7 +49,7 @@ class ParallelTexts(NamedTuple):
     """The same sentences in several languages.
 
     Attributes:
-        folder: where they are from.
+        folder: of the files.
         lines: ``eng_Latn`` -> lines, all equally many; ``fra_CA`` where the region tells two files
             apart.
         sha256: of languages and lines.
@@ -86,7 +86,7 @@ def language_files(folder: Path) -> dict[str, Path]:
     tables such as ``German.csv``.
 
     Raises:
-        DataError: two files are of one language, or files of several texts lie there.
+        DataError: two files are of one language, or the files are of several texts.
     """
     # the most particular way of naming files first
     if ntrex := ntrex_language_files(folder):
@@ -106,7 +106,7 @@ def choose_files(
     Args:
         data: the folder, or the one that holds FLORES-200 devtest under its usual name.
         languages: in any code or name, or groups of them (``_GROUPS``); by default ``muse`` where
-            all of it is there, else all.
+            all of it is present, else all.
         also: codes that are read too.
 
     Raises:
@@ -173,7 +173,7 @@ def unit_vectors(
     """Return the vectors of all sentences, scaled to length 1, mapped from a temporary file.
 
     Args:
-        encoder: what to embed with.
+        encoder: embeds the sentences.
         texts: the sentences.
         progress: counts the sentences.
     """

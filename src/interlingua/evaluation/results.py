@@ -207,7 +207,7 @@ def read_results(
     Args:
         paths: of files and folders.
         examples: see ``read_result``.
-        needed: whether there must be a result, and not analyses alone.
+        needed: whether there must be a result, and not only analyses.
 
     Raises:
         DataError: a path is missing, a file is not a result, or a folder holds neither results nor
@@ -240,7 +240,7 @@ def read_table(
         path: of the table, which may hold results and analyses.
         read: makes one of a line.
         analyses: whether to read the analyses and not the results.
-        kind: of what is read, for errors.
+        kind: name of the records, for errors.
 
     Raises:
         DataError: the table is missing or empty, or a line is not of the kind.

@@ -70,9 +70,9 @@ def check_sanity(
     """Try an encoder on sentences with known translations and paraphrases.
 
     Args:
-        encoder: as it is going to be measured.
-        model: what is known of it.
-        prompt: as it is going to be measured with.
+        encoder: the one to be measured.
+        model: facts about it.
+        prompt: the one to be measured with.
         dot_tasks: names of tasks that compare vectors by inner product.
     """
     start = time.perf_counter()

@@ -68,12 +68,12 @@ def paired_bootstrap(
         first: the items of an encoder, one mapping per training seed; a seed's scores are averaged
             within a resample.
         second: those of another.
-        subsets: what the score is the mean of.
+        subsets: the score is the mean over these.
         resamples: number of draws.
         seed: of the draws.
 
     Returns:
-        None where items were not kept, or are not the same on both sides.
+        None if items were not kept, or are not the same on both sides.
     """
     if not _have_same_items([*first, *second], subsets):
         return None

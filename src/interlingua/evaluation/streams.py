@@ -30,7 +30,7 @@ class KeptVectors:
 
     Args:
         read: see ``Read``; reads what the rows of one call are.
-        rows: where each vector is kept.
+        rows: row of each vector in its storage.
         normalize: scale each vector that is read to length 1.
     """
 
@@ -76,7 +76,7 @@ def keep_vectors(
     """Embed texts with an encoder that stores the vectors itself.
 
     Args:
-        keep: embeds a portion and gives the rows of its vectors.
+        keep: embeds a portion and returns the rows of its vectors.
         read: see ``Read``.
         texts: read once; what ``keep`` takes.
         normalize: scale each vector to length 1.
@@ -104,7 +104,7 @@ def stream_vectors(
     """Embed texts; neither they nor their vectors need to fit into memory.
 
     Args:
-        encode: gives the vectors of a portion.
+        encode: returns the vectors of a portion.
         texts: read once; what ``encode`` takes.
         normalize: scale each vector to length 1.
         portion: texts held at once.

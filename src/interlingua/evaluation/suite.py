@@ -67,7 +67,7 @@ def evaluate_suite(
     """Score an encoder on local folders.
 
     Args:
-        encoder: what to score: an encoder, or a model's folder or ``hf:owner/name``.
+        encoder: an encoder, a model's folder or ``hf:owner/name``.
         suite: see ``build_tasks``.
         data: a data set's folder, or one that holds several under their usual names; default:
             ``$INTERLINGUA_DATA``.
@@ -78,15 +78,15 @@ def evaluate_suite(
         role_prompts: put before questions and passages instead of the model's own prompts for
             these.
         batch_tokens: token budget of a batch.
-        output: gets each result as its task ends, and the vectors of a suite that is stopped, which
-            then goes on there.
+        output: gets each result as its task ends, and the vectors of an interrupted suite, which
+            then resumes with them.
         cache: a folder that keeps all vectors for further calls with the same model and settings.
-        budget: embed no more texts after this time; it tells what was left out.
-        check: try first whether pooling, prompt and scale look right, and warn where not.
+        budget: embed no more texts after this time; it records what was left out.
+        check: test first whether pooling, prompt and scale look right, and warn if not.
         shard: ``2/8``: embed the second of eight parts of the passages into the cache, and score
             nothing.
         model: how results name the encoder; read off the encoder by default.
-        progress: shows how far the work is.
+        progress: reports progress.
 
     Returns:
         One result per task, in the suite's order, but for those that the budget left out; none of a
@@ -286,13 +286,13 @@ def evaluate_within(
 
     Args:
         budget: records what was left out; None for no limit.
-        task: what to score.
+        task: the task to score.
         encoder: with that budget.
         data: the data's folder.
-        progress: shows how far the work is.
+        progress: reports progress.
 
     Returns:
-        None where nothing could be scored.
+        None if nothing could be scored.
     """
     if budget is None:
         return task.evaluate(encoder, data, progress=progress)

@@ -56,8 +56,8 @@ class Unit(Generic[T]):
     Attributes:
         name: of the scores, as the files spell it: ``deu-eng``.
         languages: source and target, ``eng_Latn`` codes.
-        pairs: what is scored: sentence pairs, questions or texts.
-        data: what ``Task.score`` needs.
+        pairs: number of scored items: sentence pairs, questions or texts.
+        data: the input of ``Task.score``.
         contents: all texts and labels, for the digest.
         sentences: texts to embed.
         key: under which digests of published data list it; by default the name.
@@ -79,9 +79,9 @@ class Scored(NamedTuple):
 
     Attributes:
         scores: metric -> fraction.
-        items: what the main metric was computed from.
-        examples: a sample of what went wrong.
-        notes: what a reader of the scores must know.
+        items: the values that the main metric was computed from.
+        examples: a sample of the errors.
+        notes: remarks for a reader of the scores.
         repeats: the main metric in each of many resamples; groups take intervals from it.
     """
 
@@ -102,7 +102,7 @@ class Findings:
         digests: key of a unit -> SHA-256 of its contents.
         added: digests of what was scored besides the data set, such as altered sentences.
         is_official: whether all units have the sizes of the protocol's own data.
-        revision: the published revision that the digests stand for; set when all is scored.
+        revision: the published revision with these digests; set after scoring.
         repeats: subset -> see ``Scored.repeats``.
 
     The other attributes are those of ``TaskResult``.
@@ -161,7 +161,7 @@ class Task(CheckedSettings, abc.ABC):
         lower_is_better: see ``TaskResult``.
         folders: usual names of the data's folder.
         reader: see ``files``.
-        expected: the files that are looked for, for the error where they are missing.
+        expected: description of the expected files, for the error if they are missing.
         published: the key of the data's digests in ``data/evaluation_sets.json``, where they are
             known.
     """
@@ -188,9 +188,9 @@ class Task(CheckedSettings, abc.ABC):
         """Score an encoder.
 
         Args:
-            encoder: what to score.
+            encoder: the encoder to score.
             data: the data set's folder, or a folder that holds it under its usual name.
-            progress: shows how far the work is.
+            progress: reports progress.
 
         Raises:
             DataError: files are missing, broken or misaligned, or a language is not among them.

@@ -21,8 +21,8 @@ class Budget:
     A portion that is being embedded is still finished, and so are scores of embedded texts.
 
     Args:
-        seconds: how long.
-        clock: gives the time, in seconds.
+        seconds: duration.
+        clock: returns the time, in seconds.
 
     Attributes:
         left_out: task -> what of it was left out.

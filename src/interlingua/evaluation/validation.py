@@ -109,7 +109,7 @@ def similarity_evaluator(
     Args:
         paths: files of pairs with scores (``interlingua.corpus.formats.labeled_pairs``); of files
             with splits, the rows of dev.
-        languages: of first and second sentences, where the files do not say.
+        languages: of first and second sentences, if the files do not specify them.
 
     Returns:
         A function of the model, an encoder or a cross-encoder, and the step that gives

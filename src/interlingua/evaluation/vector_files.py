@@ -68,7 +68,7 @@ class VectorFiles:
         """Open a file for the duration of a run, with the vectors that an earlier process left.
 
         Args:
-            path: made with its folders where it is missing; a temporary file if none, or while
+            path: created with its folders if missing; a temporary file if None, or while
                 another process has it.
         """
         if path is not None and (file := _lock(path)) is not None:
@@ -82,7 +82,7 @@ class VectorFiles:
         There are as many files as processes that ever ran at the same time.
 
         Args:
-            folder: made where it is missing.
+            folder: created if missing.
         """
         folder.mkdir(parents=True, exist_ok=True)
         last = max((int(path.stem) for path in folder.glob(f"[0-9]*{_SUFFIX}")), default=-1)
@@ -169,11 +169,11 @@ class VectorFiles:
 
 
 class VectorFile:
-    """One file of vectors; on opening, all complete records in it are read back.
+    """One file of vectors; records up to the last complete one are available when it is reopened.
 
     Args:
         file: open for reading, and for writing if it is to be appended to.
-        path: where it lies; none for a temporary one.
+        path: of the file; None for a temporary one.
 
     Attributes:
         count: rows.

@@ -69,14 +69,14 @@ class CatalogueSource:
 
     Attributes:
         name: the package, or the folder.
-        folder: where its catalogues lie, unpacked.
+        folder: of its unpacked catalogues.
         version: of the package.
-        license: SPDX name where the package's metadata bear it out, else what they say.
+        license: SPDX name if the package's metadata confirm it, else the metadata's text.
         sha256: of the wheel.
         only_names: its messages are names, not sentences.
         catalogues: files read.
         pairs: translated messages read.
-        skipped: what was left out, by reason.
+        skipped: number left out, by reason.
     """
 
     name: str
@@ -113,7 +113,7 @@ def fetch_catalogues(
     Args:
         wanted: the packages.
         cache: folder for wheels and catalogues; kept for the next time.
-        progress: shows how far the work is.
+        progress: reports progress.
 
     Returns:
         the sources, and for each package that couldn't be had, pip's last word.

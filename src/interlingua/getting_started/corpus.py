@@ -36,9 +36,9 @@ def collect_bitexts(
     """Read all catalogues and write one bitext per source and language.
 
     Args:
-        sources: where to read.
+        sources: the sources to read.
         folder: gets ``<source>/<language>-eng_Latn.tsv``.
-        progress: shows how far the work is.
+        progress: reports progress.
 
     Returns:
         for each source, language code -> file; only languages with at least ``MIN_SENTENCES``

@@ -56,7 +56,7 @@ class QuickstartFindings:
         """Check that the encoder beats character n-grams across scripts, on sentences.
 
         Args:
-            ratio: how many times their P@1 is required.
+            ratio: required multiple of their P@1.
 
         Raises:
             TaskError: it is less, or no language of another script counts.

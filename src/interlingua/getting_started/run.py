@@ -75,7 +75,7 @@ class Settings:
     budget_seconds: float
     """Wall time of the whole job; training gets what collecting, preparing and measuring leave."""
     steps: int | None = None
-    """Training steps; default: as many as the budget bears."""
+    """Training steps; default: as many as fit into the budget."""
     catalogues: tuple[Path, ...] = ()
     """Further folders with .mo or .po files."""
     packages: tuple[Package, ...] | None = None
@@ -111,7 +111,7 @@ def show_quickstart(settings: Settings, *, console: Console | None = None) -> Qu
 
     Args:
         settings: the user's choices.
-        console: where to show it; stdout by default.
+        console: output console; stdout by default.
 
     Raises:
         DataError: there is no catalogue to learn from.

@@ -90,11 +90,11 @@ def score_with_baselines(
     """Score the encoder with the ``tatoeba`` task, and the baselines on the same texts.
 
     Args:
-        encoder: what to score.
+        encoder: the encoder to score.
         folders: for each kind, a folder of ``<lang>-eng.tsv`` files.
         name: the encoder's, in the result files.
         output: gets the task's own result files.
-        progress: shows how far the work is.
+        progress: reports progress.
     """
     scores: list[LanguageScore] = []
     for kind, folder in folders.items():

@@ -35,7 +35,7 @@ def recipe(
     Args:
         corpus: the prepared corpus.
         output: folder of the run.
-        max_steps: how long to train.
+        max_steps: number of training steps.
         budget_seconds: in place of steps: wall time of the whole run, which ends with it even where
             the machine becomes slower.
     """

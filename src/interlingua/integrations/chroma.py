@@ -30,7 +30,7 @@ class InterlinguaEmbeddingFunction(EmbeddingFunction[Documents]):
             absolute path.
         device: cpu, cuda, cuda:1; None = the CPU.
         dtype: to compute in: float32, bfloat16, float16 or int8.
-        language: of all texts, in any code, where the model needs it.
+        language: of all texts, in any code, if the model needs it.
 
     Raises:
         CheckpointError: there is no such model.

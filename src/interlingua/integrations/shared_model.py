@@ -57,7 +57,7 @@ class SearchModel:
         model: a model directory, a training run or ``hf:owner/name``.
         device: see ``shared_encoder``.
         dtype: to compute in: float32, bfloat16, float16 or int8.
-        language: of all texts, in any code, where the model needs it.
+        language: of all texts, in any code, if the model needs it.
     """
 
     def __init__(

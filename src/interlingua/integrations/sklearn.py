@@ -29,7 +29,7 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         model: a model directory, a training run or ``hf:owner/name``.
         prompt: name of a prompt of the model, or a text to put in front; None = the model's
             default.
-        language: of the texts, in any code, where the model needs it.
+        language: of the texts, in any code, if the model needs it.
         truncate_dim: elements to keep of each vector, the first ones; None = all.
         dtype: to compute in: float32, bfloat16, float16 or int8.
         device: cpu, cuda, cuda:1; None = the CPU.

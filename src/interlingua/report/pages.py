@@ -30,7 +30,7 @@ def render_page(template: str, **values: object) -> str:
 
     Args:
         template: its name below ``templates``.
-        values: what it shows.
+        values: the template's variables.
     """
     return _environment().get_template(template).render(values)
 

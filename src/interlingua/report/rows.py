@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SHOWN_CHARACTERS = 120
-"""Of the first row, in a line that stands for all."""
+"""Maximum number of characters of the first row in a line that summarizes all."""
 
 
 class RowList(list[T]):

@@ -48,7 +48,7 @@ class Table:
         """Return a table for rich to print.
 
         Args:
-            is_titled_left: the title stands plain at the left, not in the middle.
+            is_titled_left: align the title left, in plain text, instead of centering it.
         """
         import rich.table
 

@@ -108,11 +108,11 @@ class BM25Index:
         Args:
             ids: of the passages.
             texts: the passages, titles included; read once and not held.
-            language: of all texts, or of each, in any code; decides about stemming. None = no
+            language: of all texts, or of each, in any code; it determines stemming. None = no
                 stemming.
-            k1: how soon more of the same word counts for nothing, at least 0.
-            b: how much long passages are made to pay for their length, 0 to 1.
-            queries: in the index's language; given, the index is for these alone, and takes less
+            k1: saturation of repeated words, at least 0; lower values saturate sooner.
+            b: strength of the length normalization, 0 to 1.
+            queries: in the index's language; if set, the index is only for these, and takes less
                 memory and disk.
 
         Raises:
@@ -187,7 +187,7 @@ class Best(NamedTuple):
 
     @classmethod
     def empty(cls) -> Best:
-        """Return an empty list."""
+        """Return an instance without passages."""
         return cls(np.zeros(0, np.int64), np.zeros(0, np.float32))
 
     def joined(self, later: Best, k: int) -> Best:
@@ -200,7 +200,7 @@ class Best(NamedTuple):
 
 
 class _BlockScorer:
-    """Score the passages of one block.
+    """A scorer of one block's passages.
 
     The scores of a word are computed once and shared by all queries that contain it.
     """

@@ -35,9 +35,9 @@ class PostingsBlock(NamedTuple):
         first: number of its first passage.
         lengths: words of each passage.
         words: distinct ones, in ascending order.
-        ends: where the postings of each word end.
+        ends: end of each word's postings.
         passages: postings: which passage of the block, in ascending order for each word.
-        counts: postings: how often it holds the word.
+        counts: postings: number of occurrences of the word in it.
     """
 
     first: int
@@ -69,7 +69,7 @@ class Postings:
         count: passages.
         length: words of all passages together.
         vocabulary: word -> its number.
-        document_frequencies: in how many passages each word stands, by its number.
+        document_frequencies: number of passages that contain each word, by its number.
         keeps_all: whether there are postings of all words.
     """
 

@@ -122,7 +122,7 @@ def read_bucc(files: BuccFiles) -> BuccSplit:
 
     Raises:
         DataError: a file is missing or empty, a line is not id TAB sentence, an id or a gold pair
-            stands there twice, or a gold pair names an id that is not in the texts.
+            occurs twice, or a gold pair names an id that is not in the texts.
     """
     source = _read_text(files.source)
     target = _read_text(files.target)
@@ -159,10 +159,10 @@ def read_bucc_pair(
         folder: see ``bucc_files``.
         name: ``de-en``.
         split: to read; by default training, sample, dev or test, the first of these that has gold.
-        with_test: next to the training split read the test split, where that has gold.
+        with_test: besides the training split, read the test split if it has gold.
 
     Raises:
-        DataError: the gold of its split is not here, or a file is broken.
+        DataError: the gold of its split is missing, or a file is broken.
     """
     files = bucc_files(folder)[name]
     with_gold = [split for split, one in files.items() if one.gold.is_file()]

@@ -18,7 +18,7 @@ from interlingua.storage.json_text import parse_json
 
 FLORES = "flores200_devtest"
 ALIGNED = "folder of line-aligned <lang>.txt files"
-"""What is looked for where a set is like FLORES."""
+"""The expected files of a set in FLORES's layout, for errors."""
 PACKED = r"(?:\.gz|\.xz|\.zst)?"
 """The end of a pattern of files that may be compressed."""
 PARTS_OF_CORPORA = ("heldout", "valid_text")
@@ -129,8 +129,8 @@ def check_enough(
 
     Args:
         chosen: those to pool.
-        least: how many are needed.
-        wanted: what was requested; a suite goes on without a task that has too little of it.
+        least: the number needed.
+        wanted: the requested languages; a suite continues without a task that has too few.
         folder: named in errors.
 
     Raises:

@@ -21,7 +21,7 @@ def find_named_files(folder: Path, *, tables: bool = False) -> dict[str, Path]:
     For example ``German.txt`` or ``pt-BR.txt``.
 
     Args:
-        folder: where they lie.
+        folder: of the files.
         tables: its tables instead, ``German.csv`` or ``pt-BR.xlsx``.
 
     Raises:

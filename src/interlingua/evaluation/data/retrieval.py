@@ -60,8 +60,8 @@ class RetrievalSet(NamedTuple):
     Attributes:
         queries: id -> question.
         qrels: id -> passage id -> relevance, above 0 for those to be found.
-        passages: gives every passage, from the beginning each time it is called.
-        count_lines: how many passages there are, without parsing them; None where they have to be
+        passages: yields every passage, from the beginning on each call.
+        count_lines: counts the passages without parsing them; None if they have to be
             read.
         development: the same data's questions of another split, to tune on.
     """

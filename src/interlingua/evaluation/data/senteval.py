@@ -36,7 +36,7 @@ _NO_TEXT = "."
 
 
 class Examples(NamedTuple):
-    """Texts with their class numbers, and the second texts where there are pairs."""
+    """Texts with their class numbers, and the second texts if they are pairs."""
 
     texts: list[str]
     labels: list[int]

@@ -40,7 +40,7 @@ def relevant_ranks(
     Args:
         queries: vectors of the questions.
         candidates: vectors of the pool, in memory or mapped.
-        relevant: rows of ``candidates``, ``NO_PASSAGE`` where a question has no more.
+        relevant: rows of ``candidates``, padded with ``NO_PASSAGE``.
         cells: similarities held at once, at most; one question's at least.
 
     Raises:
@@ -87,8 +87,8 @@ def question_average_precision(
     It is 0 for a question without a relevant passage.
 
     Args:
-        ranks: of its relevant passages in any order, 0 where there is none.
-        counts: how many are relevant, those that are missing from the pool among them.
+        ranks: of its relevant passages in any order, padded with 0.
+        counts: number of relevant passages, including those missing from the pool.
     """
     # no rank is an infinite one, which adds nothing
     ordered = np.sort(np.where(ranks > 0, ranks.astype(np.float64), np.inf), axis=1)
@@ -103,7 +103,7 @@ def ranks_without(
     """Compute the ranks after removing some relevant passages from the pool; those get rank 0.
 
     Args:
-        ranks: of the relevant passages, 0 where there is none.
+        ranks: of the relevant passages, padded with 0.
         removed: which of them to take out.
     """
     # the largest integer for what stays: it is above no rank

@@ -62,7 +62,7 @@ def resample_counts(
     """Yield how often each kind of item is drawn in each resample, a chunk of resamples at a time.
 
     Args:
-        counts: items of each kind; ones where each is a kind of its own.
+        counts: items of each kind; all 1 if each item is its own kind.
         resamples: number of draws, each of as many items as there are, with replacement.
         rng: of the draws.
     """

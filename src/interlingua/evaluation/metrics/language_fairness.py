@@ -54,11 +54,11 @@ def ranked_language_shares(
     """Compute the shares of languages among the first passages and among the relevant ones.
 
     Args:
-        qrels: judged questions of one language; passages are called ``language/id``.
+        qrels: judged questions of one language; ids of passages are ``language/id``.
         run: rankings over the pool of all languages; a question without one is left out, as it
             favors no language.
         languages: all languages of the pool.
-        depth: passages of a ranking that count; fewer where it is shorter.
+        depth: passages of a ranking that count; fewer if it is shorter.
     """
     ranked = dict.fromkeys(languages, 0.0)
     relevant = dict.fromkeys(languages, 0.0)

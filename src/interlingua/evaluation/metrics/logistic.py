@@ -120,8 +120,8 @@ def fit_classifiers(
         x: embeddings, as they are.
         y: their classes.
         splits: all with the same number of strengths.
-        classes: how many there are.
-        settings: how they are trained.
+        classes: their number.
+        settings: of the training.
     """
     # a bias is the weight of a constant
     ones = torch.cat([x, torch.ones(len(x), 1, dtype=x.dtype)], dim=1)

@@ -69,7 +69,7 @@ def train_mlps(
         y: their classes.
         dev_x: dev embeddings of each language.
         dev_y: their classes.
-        classes: how many there are.
+        classes: their number.
         seeds: one network per language and seed.
         epochs: passes over the training set.
     """

@@ -89,7 +89,7 @@ def search_pool(
 
     Args:
         vectors: unit vectors of line-aligned sentences, in memory or mapped.
-        k: neighbors counted for hubness, fewer where the pool is smaller; 0 leaves ``occurrences``
+        k: neighbors counted for hubness, fewer if the pool is smaller; 0 leaves ``occurrences``
             out and saves time.
         rows: queries held at once.
         columns: candidates held at once.

@@ -67,7 +67,7 @@ def reciprocal_rank_fusion(
     r"""Join rankings by only their ranks, Cormack et al. 2009: $\sum_r 1 / (k + rank_r)$.
 
     Args:
-        runs: of any queries; a passage that a ranking lacks gets nothing from it.
+        runs: of any queries; a ranking adds 0 to passages that it lacks.
         k: dampens the lead of the first ranks.
         depth: passages kept per query.
     """

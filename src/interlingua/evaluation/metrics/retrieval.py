@@ -30,7 +30,7 @@ def is_right(
 
     Args:
         predicted: an index of a candidate for each query.
-        texts: the candidates' texts; given, a candidate of the same text as candidate i counts as
+        texts: the candidates' texts; if set, a candidate with the text of candidate i counts as
             right too (the way LASER's ``similarity_search`` and ``eval.py`` compare).
     """
     right = predicted == np.arange(len(predicted))
@@ -47,7 +47,7 @@ def weighted_scores(
 
     Their means are scikit-learn's with ``average="weighted"``.
 
-    mteb's bitext mining takes every candidate for a label, so F1 is below accuracy where a
+    mteb's bitext mining treats every candidate as a label, so F1 is below accuracy if a
     candidate is retrieved for queries that are not its own.
 
     Args:

@@ -35,9 +35,9 @@ class Outcome(NamedTuple):
     """The outcome of a SentEval task.
 
     Attributes:
-        accuracy: on the test examples, a fraction; the mean over folds where there are several.
+        accuracy: on the test examples, a fraction; the mean over folds if there are several.
         dev_accuracy: of the strength of regularization that was chosen.
-        right: one value per test example, 0 where it is wrong; their mean is the accuracy.
+        right: one value per test example, 0 if it is wrong; their mean is the accuracy.
         predicted: the class of each test example.
     """
 

@@ -67,7 +67,7 @@ def xsim_search(
     Args:
         x: queries.
         y: candidates; the first n are the translations, any others are distractors.
-        k: neighbors, fewer where a side is smaller.
+        k: neighbors, fewer if a side is smaller.
     """
     x = normalize_rows(x)
     y = normalize_rows(y)
@@ -95,7 +95,7 @@ def kinds_of_errors(
             sentences.
         wrong: which of them are errors.
         targets: the right candidates.
-        altered: the candidates behind them.
+        altered: the candidates after them.
 
     Returns:
         For each error, in order, the kind of the altered form of the right sentence that was

@@ -32,7 +32,7 @@ from interlingua.evaluation.significance import RESAMPLES, Difference, paired_bo
 from interlingua.runtime.progress import SILENT, Progress
 
 CORNERS = {"groups": "group", "languages": "language pair", "tasks": "task"}
-"""By what stands in the rows, what a row is."""
+"""The kind of rows -> the name of a row."""
 _ROWS = tuple(CORNERS)
 LEVEL = 0.05
 """Of significance."""
@@ -83,14 +83,14 @@ class Row(NamedTuple):
     """A group, language pair, task or cost.
 
     Attributes:
-        name: what stands before the cells.
+        name: the row's label.
         cells: one per column.
         digits: decimals to show.
         higher_is_better: None for a cost, which is neither.
         task: that it is of.
         metric: in the cells, or the cost.
-        of: the group or language pair alone; empty for the mean of a task.
-        scale: what the cells are multiplied with to be shown.
+        of: only the group or language pair; empty for the mean of a task.
+        scale: factor by which the cells are multiplied for display.
     """
 
     name: str
@@ -135,20 +135,20 @@ def compare_results(
 
     Args:
         results: of any tasks and models.
-        by: what stands in the rows: ``groups`` or ``languages``, one table per task, or ``tasks``,
+        by: the kind of rows: ``groups`` or ``languages``, one table per task, or ``tasks``,
             one table of all.
         metric: instead of each task's main one; tasks without it are left out.
         group: joins seeds of one arm into mean and standard deviation: a pattern to cut out of the
             models' names, those left with one name belonging together, or ``config`` for models
             trained by one config but for the seed.
-        baseline: a column; the others are marked where they differ from it significantly, by paired
+        baseline: a column; the others are marked if they differ from it significantly, by paired
             bootstrap.
         only: a pattern that rows must contain.
         join: one table of all tasks for ``groups`` and ``languages`` too.
         costs: add what training cost, as far as the results know.
         strict: refuse what is otherwise marked: columns of other data, protocol versions or
             settings than the first.
-        progress: shows how far the work is.
+        progress: reports progress.
 
     Raises:
         ConfigError: no result has that metric, there are no such rows or columns, a pattern is not
@@ -372,7 +372,7 @@ def rows_of(chosen: ChosenResults, by: str, metric: str, reference: int | None) 
         chosen: see ``Section``.
         by: see ``compare_results``.
         metric: in the cells.
-        reference: the column that others are tested against, where the metric is the main one.
+        reference: the column that others are tested against, if the metric is the main one.
     """
     results = [result for one in chosen for result in one]
     first = results[0]

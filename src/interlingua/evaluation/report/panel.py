@@ -29,8 +29,8 @@ def place_analyses(
         columns: of the results.
 
     Returns:
-        Column -> its panel, the last one where there are several; and the models that have a panel
-        and no results, which get columns of their own behind the others.
+        Column -> its panel, the last one if there are several; and the models that have a panel
+        and no results, which get their own columns after the others.
     """
     models = []
     for column in columns:

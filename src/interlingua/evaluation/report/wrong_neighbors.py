@@ -83,7 +83,7 @@ def _right_models(item: _Item, results: Mapping[int, TaskResult]) -> list[int]:
     """Return the models that found the expected text, as far as their items were kept.
 
     A model that kept no example of the query may have been wrong too, beyond the limit of its
-    sample, so that alone does not make it right.
+    sample, so the missing example does not show that it was right.
     """
     wrong = {one["model"] for one in item["found"]}
     right = []

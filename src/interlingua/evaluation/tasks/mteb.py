@@ -156,7 +156,7 @@ class MTEB:
         """Return the names of the subsets in the requested languages.
 
         Raises:
-            DataError: something wanted is not here.
+            DataError: a requested subset is missing.
         """
         if self.languages is None:
             return list(task.hf_subsets)

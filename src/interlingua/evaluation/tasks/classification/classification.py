@@ -27,9 +27,9 @@ class LabeledLanguage(NamedTuple):
     """A language's texts.
 
     Attributes:
-        key: the language as the files spell it, behind its domain where there are several.
+        key: the language as the files spell it, after its domain if there are several.
         code: the language.
-        splits: train, dev, test -> texts and labels; those that are there.
+        splits: train, dev, test -> texts and labels; only existing splits.
     """
 
     key: str

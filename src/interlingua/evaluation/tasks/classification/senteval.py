@@ -71,7 +71,7 @@ class SentEval(Task):
         """Yield the tasks to score.
 
         Raises:
-            DataError: one of those requested is not here.
+            DataError: a requested task is missing.
         """
         files = self.files(folder)
         # all names are checked before the first task is read

@@ -141,7 +141,7 @@ class ZeroShotTask(ClassificationTask):
     def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
         """See ``ClassificationTask.embed_language``.
 
-        Of a language that is not learned from the test set alone is needed.
+        A language that is not learned from needs only the test set.
         """
         if self._learns_from(one):
             for split in self.splits:

@@ -32,7 +32,7 @@ def misses(
         run: rankings, best first.
         qrels: judged questions, each with a relevant passage.
         questions: the same, with their texts.
-        limit: how many to keep.
+        limit: maximum number to keep.
         of_all: whether ids of the run and of the qrels begin with the set's name.
     """
     names = list(qrels)
@@ -75,7 +75,7 @@ def with_texts(
         missed: subset -> what ``misses`` found.
         sets: by name.
         codes: the language of each set.
-        measure: what the scores are.
+        measure: name of the scores.
     """
     shown: set[PassageKey] = set()
     for found in missed.values():

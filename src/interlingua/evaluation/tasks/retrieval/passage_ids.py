@@ -32,7 +32,7 @@ class PassageIds(Sequence[str]):
         """Add ids.
 
         Raises:
-            DataError: one is there already.
+            DataError: an id is a duplicate.
         """
         if self._present is None:
             raise ValueError("ids can't be added to a closed table")

@@ -49,7 +49,7 @@ class ScoredQuestions(NamedTuple):
         missed: a sample of the questions with a wrong first passage.
         scores: of all questions together.
         tables: see ``TaskResult``; joined over the languages.
-        notes: what a reader of the scores must know.
+        notes: remarks for a reader of the scores.
     """
 
     values: Mapping[str, Mapping[str, float]]

@@ -28,7 +28,7 @@ from interlingua.evaluation.tasks.groups import present_members
 from interlingua.storage.arrays import row_cosines
 
 DECIMALS = 12
-"""Cosines are rounded to so many, or equal pairs would be ranked by the last bit of a sum."""
+"""Decimals that cosines are rounded to; otherwise rounding errors would rank equal pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,7 @@ class SimilarityTask(LanguageTask):
         """Return the sets to score.
 
         Raises:
-            LanguageAbsentError: something wanted is not here.
+            LanguageAbsentError: a requested set or language is missing.
         """
         if self.languages is None:
             protocol = {

@@ -125,7 +125,7 @@ class BuccTask(StreamedTask):
         """Read a language pair of a folder.
 
         Raises:
-            DataError: the gold of its split is not here, or a file is broken.
+            DataError: the gold of its split is missing, or a file is broken.
         """
         # a threshold from any other split than training is scored on that split itself
         return read_bucc_pair(folder, name, self.split, with_test=self.uses_test)
@@ -164,7 +164,7 @@ class BuccMargin(BuccTask):
     def evaluate(
         self, encoder: CachedEncoder, data: Path, *, progress: Progress = SILENT
     ) -> TaskResult:
-        """See ``Task.evaluate``; shows ``f1`` where all pairs have it."""
+        """See ``Task.evaluate``; shows ``f1`` if all pairs have it."""
         result = super().evaluate(encoder, data, progress=progress)
         if _is_held_out(result.subsets):
             return result

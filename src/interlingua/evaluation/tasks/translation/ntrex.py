@@ -151,7 +151,7 @@ class NtrexF1(PairwiseSearch):
     def embedded(self, files: Mapping[str, Path], folder: Path) -> list[str]:
         """See ``PairwiseSearch.embedded``.
 
-        A language may be requested alone, though nothing can be scored then.
+        A single language may be requested, but nothing can be scored then.
         """
         languages = self.chosen(files, folder)
         if self.directions == "english":

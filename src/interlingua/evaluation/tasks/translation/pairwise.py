@@ -140,7 +140,7 @@ class PairwiseSearch(LanguageTask):
         """Return unordered pairs of languages, to be scored in both directions.
 
         Raises:
-            DataError: something wanted is not here, or there is no pair.
+            DataError: a requested language is missing, or there is no pair.
         """
         raise NotImplementedError
 

@@ -37,7 +37,7 @@ class Tatoeba(TranslationTask):
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = TATOEBA_GROUPS
 
     def dataset_name(self, folder: Path) -> str:
-        """See ``Task.dataset_name``; a part of a corpus is called after that too."""
+        """See ``Task.dataset_name``; for a part of a corpus, the name includes the corpus's."""
         return set_name(folder)
 
     def score(self, encoder: CachedEncoder, unit: Unit[Translations]) -> Scored:

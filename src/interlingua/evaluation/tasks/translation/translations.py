@@ -114,7 +114,7 @@ def paired_files(folder: Path, target: str | None = None) -> dict[str, Translati
     """Return a folder's ``<a>-<b>.tsv`` files; ``deu-eng`` as ``deu``, ``deu-fra`` unchanged.
 
     Args:
-        folder: where they lie.
+        folder: of the files.
         target: the language to retrieve; by default the second one of each file.
 
     Raises:
