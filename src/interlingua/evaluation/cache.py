@@ -53,7 +53,7 @@ class _Conditions(NamedTuple):
 class CachedEncoder:
     """An encoder with its prompt bound that never embeds a text twice.
 
-    To be used as a context manager.
+    It is used as a context manager.
 
     Args:
         encoder: anything with ``encode(texts, *, prompt, language, batch_tokens)``.

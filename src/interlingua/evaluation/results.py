@@ -429,7 +429,7 @@ def write_together(
         path: of the result.
         render: gives the content of the result from the digests of its files, by the end of their
             names.
-        sidecars: how to write each; none where there is nothing to write, and what is there is
+        sidecars: path -> function that writes it; if None, an existing file is
             removed.
     """
     with exclusive(

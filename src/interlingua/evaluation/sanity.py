@@ -140,10 +140,10 @@ def _embedded(encoder: TextEncoder, prompt: str | None) -> ProbeVectors:
 def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, ProbeVectors]:
     """Embed the probe in several ways: as requested, with other poolings, with a prompt.
 
-    Other poolings are tried if token states can be had, and a prompt if none is set.
+    Other poolings are tried if token states are available, and a prompt if none is set.
 
-    One pass over the probe gives all poolings; a prompt, the first of the model's own or a common
-    one, takes another. What the model is called decides nothing: a model that was trained further
+    One pass over the probe computes all poolings. A prompt needs another pass; it is the first of
+    the model's own, or a common one. The model's name is not used: a model that was trained further
     may need another prompt, or none.
     """
     pooled = _pooled(encoder, prompt)

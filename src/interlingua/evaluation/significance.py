@@ -59,9 +59,9 @@ def paired_bootstrap(
 ) -> Difference | None:
     """Compare the means over subsets of two encoders on the same resampled items.
 
-    Subsets with equally many items are resampled together: item i is drawn from all of them or from
-    none. Most such subsets are the same sentences in other languages, so their items are
-    correlated; where they are not, nothing is lost. The p-value is twice the smaller share of
+    Subsets with the same number of items are resampled together: item i is drawn from all of them
+    or from none. Most such subsets are the same sentences in other languages, so their items are
+    correlated. If they are not, nothing is lost. The p-value is twice the smaller share of
     resamples on either side of 0, with one added to both counts.
 
     Args:

@@ -275,12 +275,12 @@ class _SuiteProgress(Progress):
 def evaluate_within(
     budget: Budget | None, task: Task, encoder: CachedEncoder, data: Path, *, progress: Progress
 ) -> TaskResult | None:
-    """Score a task, or as much of it as the budget allows.
+    """Score a task, or the part of it that the budget allows.
 
     A task with a method ``parts(data)``, which lists the possible values of its ``languages``, is
-    scored on the parts that were embedded in time; groups carry the count of their members, and a
-    note names the missing parts. A task without that method, or one that would begin after the time
-    is over, is left out. Which parts were embedded is found by scoring each. A task with slow
+    scored on the parts that were embedded in time. Groups carry the count of their members, and a
+    note names the missing parts. A task without that method is left out, and so is one that would
+    begin after the time is over. Embedded parts are found by scoring each part. A task with slow
     scoring, or with scores over several parts, has a method ``embed(encoder, data)`` for that
     instead.
 
@@ -338,7 +338,7 @@ def _scored_parts(
 def _scored(task: Any, encoder: CachedEncoder, data: Path, progress: Progress) -> TaskResult | None:
     """Return the task's result; None if its parts do not suffice.
 
-    Examples are a single language if pairs are scored, or no language to learn from.
+    For example, there is one language but pairs are scored, or no language that is learned from.
     """
     # some of the parts may be too few for the protocol, which is a DataError
     with contextlib.suppress(BudgetUsed, DataError):

@@ -149,8 +149,8 @@ class Task(CheckedSettings, abc.ABC):
     """An evaluation protocol; its fields are its options. One file in ``evaluation/tasks`` each.
 
     A task with an option ``languages`` is a ``LanguageTask``. An option may only have the values
-    that its type lists (``Literal``) or bounds (``Annotated[int, AtLeast(1)]``). Of its
-    metadata, for ``{"words": ...}`` see ``label``, for ``{"output": True}`` see ``options``.
+    that its type lists (``Literal``) or bounds (``Annotated[int, AtLeast(1)]``). For the metadata
+    of an option, see ``label`` for ``{"words": ...}`` and ``options`` for ``{"output": True}``.
 
     Attributes:
         name: in the registry.
@@ -417,7 +417,7 @@ def options(task: Any) -> dict[str, Any]:
 
 @functools.cache
 def _choices(kind: type[Task]) -> dict[str, tuple[str, ...]]:
-    """Return the options whose type lists texts, with these texts."""
+    """Return the options that have a type that lists texts, with these texts."""
     choices: dict[str, tuple[str, ...]] = {}
     for base in reversed(kind.__mro__):
         try:

@@ -12,13 +12,13 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 class BudgetUsed(Exception):  # noqa: N818 - what ends a task here is not an error
-    """There are texts to embed, and the time for it is over."""
+    """Texts remain to be embedded, but the time limit has passed."""
 
 
 class Budget:
-    """Wall time from now on, after which no more texts are embedded.
+    """A limit of wall time from now on, after which no more texts are embedded.
 
-    A portion that is being embedded is still finished, and so are scores of embedded texts.
+    A portion that is being embedded is still finished, and embedded texts are still scored.
 
     Args:
         seconds: duration.

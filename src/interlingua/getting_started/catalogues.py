@@ -160,13 +160,13 @@ def _source_or_complaint(package: Package, cache: Path) -> CatalogueSource | str
 
 
 def read_catalogues(source: CatalogueSource) -> Iterator[TextPair]:
-    """Stream the translated messages below a source's folder, English first.
+    """Yield the translated messages below a source's folder, English first.
 
-    Fills in the source's counts.
+    The source's counts are filled in.
 
-    Compiled ``.mo`` files are read; a ``.po`` file only where it was not compiled. A file's
-    language is the folder above ``LC_MESSAGES``, else its own name; files of no known language, and
-    English ones, are skipped and counted.
+    Compiled ``.mo`` files are read; a ``.po`` file only if it was not compiled. A file's language
+    is the folder above ``LC_MESSAGES``, else its own name. Files of no known language, and English
+    ones, are skipped and counted.
 
     Raises:
         DataError: the folder doesn't exist.

@@ -177,7 +177,7 @@ def _quickstart(settings: Settings, console: Console) -> QuickstartFindings:
 def _claim(output: Path) -> None:
     """Mark the output folder as ours before anything in it is replaced.
 
-    Refuses one that holds other files.
+    A folder with other files is refused.
     """
     names = ("collected", "corpus", "heldout", "run", "model", "results", _RECORD, "report.html")
     there = [name for name in names if (output / name).exists()]

@@ -26,7 +26,7 @@ MIN_MESSAGES = 100
 class LanguageScore:
     """P@1 in one language.
 
-    Each message's translation is sought among all held-out ones of the language and kind.
+    Each message's translation is searched among all held-out messages of the language and kind.
     """
 
     code: str

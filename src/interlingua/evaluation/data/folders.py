@@ -63,7 +63,7 @@ def folders_in(folder: Path) -> list[Path]:
 def matching_files(
     folder: Path, pattern: str | re.Pattern[str]
 ) -> list[tuple[re.Match[str], Path]]:
-    """Return the files whose whole name matches, in order, each with its match."""
+    """Return the files with a fully matching name, in order, each with its match."""
     found = ((re.fullmatch(pattern, path.name), path) for path in files_in(folder))
     return [(match, path) for match, path in found if match]
 

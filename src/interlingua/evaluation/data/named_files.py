@@ -16,7 +16,7 @@ from interlingua.storage.files import files_in
 
 
 def find_named_files(folder: Path, *, tables: bool = False) -> dict[str, Path]:
-    """Return the ``.txt`` files of a folder whose names are a language code or name.
+    """Return the ``.txt`` files of a folder that are named by a language code or name.
 
     For example ``German.txt`` or ``pt-BR.txt``.
 

@@ -136,7 +136,8 @@ def _parse_trec(line: str) -> tuple[int, str]:
 def _read_mrpc(folder: Path) -> TransferTask:
     """Read MRPC with Microsoft's own two splits.
 
-    One in three has the dev pairs taken out of the training ones.
+    A layout with three splits has the dev pairs taken out of the training ones; they are joined
+    again.
     """
     found = {}
     for split, parts in (("train", ("train", "dev")), ("test", ("test",))):

@@ -109,12 +109,12 @@ def fit_classifiers(
 ) -> list[FittedClassifiers]:
     """Fit logistic regressions by cross-entropy, each independently and from the same seed.
 
-    Every ``epoch_size`` passes a classifier is scored on its dev set; the best of these states is
-    kept, of equal ones the first. It ends with the check that exceeds its tenacity, or after 200
+    Every ``epoch_size`` passes a classifier is scored on its dev set. The best of these states is
+    kept; of equals, the first. Training ends with the check that exceeds the tenacity, or after 200
     passes. The regularization is an L2 penalty on weights and biases that is added to the gradient.
 
-    SentEval asks for the sum of losses over a batch in a way that torch has ignored since version
-    1.0: it is a mean.
+    SentEval requests the sum of losses over a batch in a way that torch has ignored since version
+    1.0, so the loss is a mean.
 
     Args:
         x: embeddings, as they are.

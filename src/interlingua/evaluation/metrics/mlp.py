@@ -60,9 +60,9 @@ def train_mlps(
     The layers are dropout .2 -> Linear(d, 10) -> tanh -> dropout -> Linear(10, 8) -> tanh ->
     dropout -> Linear(8, classes).
 
-    Cross-entropy, Adam with a learning rate of 1e-3 and no decay, batches of 12, 500 epochs; the
-    epoch with the most dev examples right is kept, of equal ones the last. On a CPU a seed's random
-    numbers are those of LASER's script run with it, whatever is trained together with it.
+    Training uses cross-entropy, Adam with a learning rate of 1e-3 and no decay, batches of 12 and
+    500 epochs. The epoch with the most correct dev examples is kept; of equals, the last. On a CPU,
+    a seed's random numbers equal those of LASER's script, whatever is trained at the same time.
 
     Args:
         x: training embeddings of each language, as they are, not normalized.

@@ -69,7 +69,7 @@ class Pool(NamedTuple):
 
 
 class _Nearest(NamedTuple):
-    """Of a block of queries by language: cosine of the translation, and the best other line."""
+    """For a block of queries, by language: the translation's cosine, and the best other line."""
 
     translation: Float32[Tensor, "r l"]
     other: Float32[Tensor, "r l"]

@@ -56,8 +56,9 @@ def nested_cross_validation(
 ) -> Outcome:
     """Test every example once, with a classifier that did not learn from it.
 
-    In each fold, an inner cross-validation on the other examples chooses the regularization. The
-    last training of a fold holds out 5 % of the others to stop by. For MR, CR, SUBJ and MPQA.
+    It is used for MR, CR, SUBJ and MPQA. In each fold, an inner cross-validation on the other
+    examples chooses the regularization. The last training of a fold holds out 5 % of the others for
+    early stopping.
     """
     vectors = torch.from_numpy(x)
     numbers = torch.from_numpy(y)

@@ -65,8 +65,8 @@ class ComparisonCell(NamedTuple):
     Attributes:
         value: the mean over seeds, if there are several.
         spread: their standard deviation.
-        difference: from the baseline's score, by paired bootstrap; None where there are no items to
-            tell.
+        difference: from the baseline's score, by paired bootstrap; None without items to
+            compare.
     """
 
     value: float
@@ -106,7 +106,7 @@ class Row(NamedTuple):
 class ComparisonTable(NamedTuple):
     """A table with a column per model or group of seeds.
 
-    Those not ``comparable`` with the first carry a mark.
+    Columns that are not ``comparable`` with the first are marked.
     """
 
     title: str

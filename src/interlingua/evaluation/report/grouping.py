@@ -61,7 +61,7 @@ class Column(NamedTuple):
 class Section(NamedTuple):
     """A task with one choice of its settings.
 
-    ``chosen`` is empty for columns that were not measured so.
+    ``chosen`` is empty for columns that were not measured with these settings.
     """
 
     task: str

@@ -28,11 +28,11 @@ class MTEB:
 
     Its scores are mteb's, its encoder and prompts ours.
 
-    The result is called ``mteb_STS17``; mteb's own file, whole, goes to ``mteb/results`` in the
-    output folder, where ``mteb.ResultCache`` finds it. Of the many metrics only mteb's main one is
-    in ours. Data that other tasks read (STS17, STS benchmark, STS12-16, SICK, Tatoeba, BUCC) serve
-    mteb's tasks too, so do clones of its data sets in ``mteb/`` below the data; else mteb asks its
-    cache and the hub.
+    The result's name is ``mteb_STS17``. mteb's own complete file is written to ``mteb/results`` in
+    the output folder, where ``mteb.ResultCache`` finds it. Our result has only mteb's main metric.
+    mteb's tasks use the data that other tasks read (STS17, STS benchmark, STS12-16, SICK, Tatoeba,
+    BUCC), and clones of its data sets in ``mteb/`` below the data. Otherwise mteb uses its cache
+    and the hub.
 
     Attributes:
         task: mteb's name of it.

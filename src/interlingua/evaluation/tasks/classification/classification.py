@@ -46,8 +46,8 @@ class LabeledLanguage(NamedTuple):
 class ClassificationTask(LanguageTask):
     """Accuracy of a classifier over frozen embeddings; a data set and a protocol make a task.
 
-    Embeddings are those the model gives: nothing but a Normalize module of its own scales them.
-    ``files`` gives the ``LabeledSets`` of a folder.
+    Embeddings are the model's own: only a Normalize module of the model scales them. ``files``
+    returns the ``LabeledSets`` of a folder.
 
     Attributes:
         languages: languages to score; all by default.
@@ -181,9 +181,9 @@ class ClsV1Data:
 
     The products are books, DVDs and music.
 
-    2,000 reviews to train on and 2,000 to test by domain and language, half of them positive. EMS
-    also has 2,000 dev reviews and does not say whence: here they are 1,000 of each class at even
-    distances in ``unlabeled.review``.
+    Each domain and language has 2,000 reviews to train on and 2,000 to test, half of them positive.
+    EMS also has 2,000 dev reviews and does not specify their source. Here they are 1,000 of each
+    class at even distances in ``unlabeled.review``.
     """
 
     folders: ClassVar[Sequence[str]] = ("cls-acl10-unprocessed", "cls_v1")
@@ -200,9 +200,9 @@ class ClsV2Data:
 
     It is used as in EMS.
 
-    Up to two stars are negative, from four on positive. EMS has 2,000 training reviews and does not
-    say which: here they are 1,000 of each class at even distances in the file. Dev and test keep
-    their 4,000.
+    Up to two stars are negative, four or more positive. EMS has 2,000 training reviews and does not
+    specify which. Here they are 1,000 of each class at even distances in the file. Dev and test
+    keep their 4,000.
     """
 
     folders: ClassVar[Sequence[str]] = ("amazon_reviews_multi", "cls_v2")

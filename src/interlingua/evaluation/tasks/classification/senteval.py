@@ -43,17 +43,17 @@ _SIZES = {
 class SentEval(Task):
     """The seven tasks that LaBSE and MEXMA report, with SentEval's logistic regression in torch.
 
-    Adam, batches of 64, an L2 grid of 1e-5 to 1e-2; MR, CR, SUBJ and MPQA by 10-fold nested
-    cross-validation, SST by its dev set, TREC and MRPC by 10-fold cross-validation on the training
-    set; MRPC's features are [|u-v|, u*v]. See ``metrics.logistic`` and ``metrics.senteval``.
-    Embeddings are those the model gives, not scaled.
+    It uses Adam, batches of 64 and an L2 grid of 1e-5 to 1e-2. MR, CR, SUBJ and MPQA use 10-fold
+    nested cross-validation, SST its dev set, TREC and MRPC 10-fold cross-validation on the training
+    set. MRPC's features are [|u-v|, u*v]. See ``metrics.logistic`` and ``metrics.senteval``.
+    Embeddings are the model's own, not scaled.
 
-    A task with a training set that is not of SentEval's size carries the size in its name
-    (``SST_6920``: sentences alone, where SentEval has 67,349 phrases), and the average then is
+    A task with a training set of another size than SentEval's has the size in its name
+    (``SST_6920``: only sentences, instead of SentEval's 67,349 phrases). The average then is
     ``senteval_6of7``.
 
     Attributes:
-        tasks: names of those to score; all that are there by default.
+        tasks: names of the tasks to score; all available ones by default.
         prototyping: SentEval's quicker settings, 5 folds, RMSprop, batches of 128 and fewer epochs.
     """
 

@@ -49,18 +49,17 @@ class ZeroShotTask(ClassificationTask):
 
     All directions between the languages are scored.
 
-    Trained on one language's training set, stopped by the same language's dev set, tested on every
-    language; see ``metrics.mlp`` for the classifier. ``accuracy`` is the mean over seeds and
-    ``accuracy_sd`` their standard deviation, in a group that of the group's mean. ``zero_shot_N``
-    are the directions between two languages; its ``asymmetry`` is the mean difference, without
-    sign, of a pair's two directions. ``from_eng_Latn_N`` and ``to_eng_Latn_N`` are what EMS prints
-    as en -> X and X -> en, ``with_eng_Latn_N`` its average, and ``same_language_N`` are not
-    transfer.
+    A classifier is trained on one language's training set, stopped by the same language's dev set,
+    and tested on every language; see ``metrics.mlp``. ``accuracy`` is the mean over seeds and
+    ``accuracy_sd`` their standard deviation; in a group, that of the group's mean. ``zero_shot_N``
+    are the directions between two languages. Its ``asymmetry`` is the mean absolute difference of a
+    pair's two directions. ``from_eng_Latn_N`` and ``to_eng_Latn_N`` are printed by EMS as en -> X
+    and X -> en, and ``with_eng_Latn_N`` is its average. ``same_language_N`` are not transfer.
 
     Attributes:
         languages: languages to learn from and to test on; all by default.
         sources: of these, those to learn from; all by default.
-        seeds: of the classifiers; one run each. The paper's five are unsaid.
+        seeds: of the classifiers; one run each. The paper does not specify its five.
         epochs: passes over the training set.
         split_mean: embed every sentence of a text on its own and take their mean, as LASER's script
             for MLDoc does; else the encoder cuts a text at its maximum length.

@@ -43,13 +43,13 @@ class IndexSearch(LanguageTask):
 
     Attributes:
         folder: of the index.
-        modes: searches to measure besides that by vectors; their names stand before the metrics.
+        modes: searches to measure besides that by vectors; their names are prefixed to the metrics.
         pool: all passages, or those in the question's own language; then the judgments are those
             of passages in that language that are in the index, and questions that have no relevant
             one among them are left out.
         where: a condition in SQL; only passages that fulfill it are searched.
         per_language: number of passages of each language at the beginning of a ranking; 0 = plain.
-        exact: compare with all vectors, also where the index is approximate.
+        exact: compare with all vectors, even if the index is approximate.
         split: the file of ``qrels/`` to use.
         runs: a folder for TREC run files, one per language and mode.
     """

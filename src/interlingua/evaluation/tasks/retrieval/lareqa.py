@@ -50,8 +50,8 @@ class LAReQA(PassageTask):
 
     Each question has a right sentence in every language.
 
-    The candidates are the sentences of all paragraphs in all languages, embedded alone; the whole
-    ranking counts.
+    The candidates are the sentences of all paragraphs in all languages, embedded without context.
+    The whole ranking counts.
 
     - ``map``: all languages' answers are relevant, the question's own among them;
     - ``map_without_own_answer``: the answer in the question's own language is taken out of the
@@ -68,7 +68,7 @@ class LAReQA(PassageTask):
     some languages only.
 
     Differs from the paper: its encoders read an answer sentence together with its paragraph, here
-    the sentence alone is embedded, as most encoders take one text.
+    only the sentence is embedded, because most encoders take one text.
     """
 
     name: ClassVar[str] = "lareqa"

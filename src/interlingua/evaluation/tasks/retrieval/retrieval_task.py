@@ -44,21 +44,21 @@ from interlingua.runtime.portions import portions
 class RetrievalTask(PassageTask):
     """MRR@100, Recall@100 and nDCG@10 of questions among passages, as trec_eval computes them.
 
-    The candidates are the passages in the question's language and, where the protocol has that pool
-    too, those of all languages together (metrics ending in ``_all_languages``). A question without
-    a ranking counts as 0 and is reported. In parallel sets, where a question is answered in every
-    language, ``language_fairness_at_20`` says whether the first 20 of the pool of all languages are
-    of all languages; see ``metrics.language_fairness``.
+    The candidates are the passages in the question's language. If the protocol has that pool, they
+    are also those of all languages together (metrics ending in ``_all_languages``). A question
+    without a ranking counts as 0 and is reported. In parallel sets, a question is answered in every
+    language. For these, ``language_fairness_at_20`` measures whether the first 20 of the pool of
+    all languages are of all languages; see ``metrics.language_fairness``.
 
     Attributes:
         precision: what passages are kept in for the search: float32, int8, or bits; hamming has the
             questions in bits too, as binary indexes do.
-        rescore: candidates found in int8 or bits that are ranked anew by float32, 100 or more; 0
+        rescore: candidates found in int8 or bits that are ranked again by float32, 100 or more; 0
             for none.
         bm25: score BM25 too, and its fusion with the encoder (reciprocal ranks), in the question's
             language.
-        bm25_k1: how soon more of the same word counts for nothing, at least 0.
-        bm25_b: how much long passages pay for their length, 0 to 1.
+        bm25_k1: saturation of repeated words, at least 0; lower values saturate sooner.
+        bm25_b: strength of the length normalization, 0 to 1.
         bm25_tuned_on: another split of the data set; its questions choose k1 and b for each
             language (``evaluation.baselines.bm25.tune``), by the best MRR@100.
     """

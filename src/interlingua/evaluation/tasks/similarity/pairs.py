@@ -39,8 +39,8 @@ class PairClassificationTask(LanguageTask):
 
     Nothing is trained.
 
-    mteb's ``cosine_ap`` (its ``max_ap`` is the best of several similarities). ``positive_share`` is
-    what a random score would get.
+    It is mteb's ``cosine_ap`` (its ``max_ap`` is the best of several similarities).
+    ``positive_share`` is the expected value of a random score.
 
     Attributes:
         languages: languages to score; all by default.

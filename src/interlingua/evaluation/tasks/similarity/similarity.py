@@ -35,10 +35,11 @@ DECIMALS = 12
 class SimilarityTask(LanguageTask):
     """Spearman's and Pearson's correlations of cosines with judgments, fractions.
 
-    ``spearman_low`` and ``spearman_high`` bound the 95 % bootstrap interval over the pairs; a
-    group's interval is that of its mean, sets of one size being resampled together, as many repeat
-    their pairs in other languages. If the size of a set is not the protocol's, the folder's name
-    stands behind the task's, and there are no groups of papers. ``files`` gives the sets by name.
+    ``spearman_low`` and ``spearman_high`` bound the 95 % bootstrap interval over the pairs. A
+    group's interval is that of its mean. Sets of one size are resampled together, because many
+    repeat their pairs in other languages. If the size of a set is not the protocol's, the folder's
+    name is appended to the task's, and there are no groups of papers. ``files`` returns the sets by
+    name.
 
     Attributes:
         languages: languages, or pairs of them (``en-ar``), to score; all sets of the protocol by

@@ -68,10 +68,10 @@ class STS17(SimilarityTask):
 
 @dataclass(frozen=True, kw_only=True)
 class STSBenchmark(SimilarityTask):
-    """STS benchmark (Cer et al. 2017), in every language that is there.
+    """STS benchmark (Cer et al. 2017), in every available language.
 
-    The languages' files translate each other row by row, so that a pair of languages,
-    ``--languages de-fr``, is scored too: first sentences in one, second ones in the other.
+    The languages' files translate each other row by row. A pair of languages, ``--languages
+    de-fr``, is therefore scored too: first sentences in one, second ones in the other.
 
     Attributes:
         split: test (1,379 pairs), dev or train.
@@ -154,8 +154,8 @@ class STS12to16(SimilarityTask):
     """The English sets of SemEval 2012 to 2016.
 
     A year's group has the mean over its sets and, as ``spearman_pooled``, one correlation over all
-    its pairs, which is what mteb and SimCSE report; ``sts12_16`` is the mean over the years of
-    either, and counts the sets; ``all`` is the mean over the sets.
+    its pairs, which mteb and SimCSE report. ``sts12_16`` is the mean over the years of either, and
+    counts the sets. ``all`` is the mean over the sets.
     """
 
     name: ClassVar[str] = "sts12_16"

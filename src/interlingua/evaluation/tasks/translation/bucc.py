@@ -139,11 +139,11 @@ class BuccTask(StreamedTask):
 class BuccMargin(BuccTask):
     """LASER's protocol (Artetxe & Schwenk 2019; ``bucc.sh``): threshold from training, F1 on test.
 
-    Equal texts of a side are one text; a pair is dropped after the matching if the text of one side
-    occurs more than once, and its gold pair counts as missed. Where the test gold, which was
-    published late, is not there, nothing was held out: then ``best_f1`` is F1 at the threshold that
-    is best for the very same data, and ``f1_crossvalidated``, the main metric, that of two halves
-    of the source sentences, each with the other's threshold.
+    Equal texts of a side are one text. A pair is dropped after the matching if the text of one side
+    occurs more than once, and its gold pair counts as missed. The test gold was published late. If
+    it is missing, nothing is held out: ``best_f1`` is F1 at the threshold that is best for the same
+    data. The main metric then is ``f1_crossvalidated``, F1 of two halves of the source sentences,
+    each with the other's threshold.
 
     Attributes:
         k: neighbors scored, and averaged over in the margin.
@@ -231,11 +231,11 @@ class BuccMargin(BuccTask):
 class BuccBestF1(BuccTask):
     """The protocol of sentence-transformers' ``bucc2018.py`` (Reimers & Gurevych 2020).
 
-    EMS takes it over.
+    EMS uses it too.
 
-    One split gives both the threshold and the F1, so nothing is held out; every id is a text of its
-    own, and pairs that score below 1 are dropped. The search is exact here; the script's is
-    approximate by default, and finds less.
+    One split determines both the threshold and the F1, so nothing is held out. Every id is a
+    separate text, and pairs that score below 1 are dropped. The search is exact here; the script's
+    is approximate by default, and finds less.
 
     Attributes:
         k: neighbors scored, and averaged over in the margin.
@@ -271,9 +271,9 @@ class BuccBestF1(BuccTask):
 class BuccMTEB(BuccTask):
     """mteb's protocol for its task ``BUCC``, MEXMA's Table 1: a search without a threshold.
 
-    Only the sources of gold pairs are queries, the whole English side the candidates; the nearest
-    by cosine is scored with F1 over the English ids, weighted by how often each is gold. mteb's
-    data are the shared task's training data.
+    The queries are only the sources of gold pairs, the candidates the whole English side. The
+    nearest by cosine is scored with F1 over the English ids, weighted by the number of times each
+    is gold. mteb's data are the shared task's training data.
 
     Attributes:
         examples: wrong neighbors kept next to the result, per language pair; 0 for none.

@@ -39,9 +39,9 @@ class FloresP1(PairwiseSearch):
 
     Every ordered pair of languages is scored.
 
-    By default all pairs within each of the paper's two groups, 182 and 240; their means are
-    ``muse_182of182`` and ``low_resource_240of240``, counted in pairs. Each language is embedded
-    once. Where no group is complete, in any other folder of line-aligned ``<lang>.txt`` files, all
+    By default these are all pairs within each of the paper's two groups, 182 and 240. Their means
+    are ``muse_182of182`` and ``low_resource_240of240``, counted in pairs. Each language is embedded
+    once. If no group is complete, in any other folder of line-aligned ``<lang>.txt`` files, all
     pairs are scored.
 
     Attributes:

@@ -67,7 +67,7 @@ class MixedPool(LanguageTask):
 
     Attributes:
         languages: the pool, in any code or name, or a group (``muse``, ``low_resource``,
-            ``mexma``); by default ``muse`` and English, 15 languages, where they are all there,
+            ``mexma``); by default ``muse`` and English, 15 languages, if they are all present,
             else all. A single language is pooled with English.
         examples: sentences with a wrong nearest neighbor kept next to the result, per language; 0
             for none.
@@ -193,7 +193,7 @@ def _example(
 
 
 def _missed_language(found: Bool[ndarray, " l"], query: int, codes: Sequence[str]) -> int:
-    """Return a language whose translation was not found: English if possible."""
+    """Return a language with a missed translation: English if possible, which most readers know."""
     missed = [number for number in np.flatnonzero(~found).tolist() if number != query]
     in_english = [number for number in missed if codes[number] == ENGLISH]
     return (in_english or missed)[0]

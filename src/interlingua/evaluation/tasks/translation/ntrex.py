@@ -75,8 +75,8 @@ class NtrexXSim(MarginSearch):
 
     References in English are scored only if requested.
 
-    The files are those of github.com/MicrosoftTranslator/NTREX. 1,997 sentences stand under the
-    task's name, any other number under the folder's too.
+    The files are those of github.com/MicrosoftTranslator/NTREX. With 1,997 sentences the result has
+    the task's name, with any other number the folder's name is appended.
     """
 
     name: ClassVar[str] = "ntrex_xsim"
@@ -113,7 +113,7 @@ class NtrexF1(PairwiseSearch):
 
     The scores are weighted F1 and accuracy (P@1).
 
-    Weighted F1 takes every sentence for a label; it is below accuracy where a sentence is retrieved
+    Weighted F1 treats every sentence as a label. It is below accuracy if a sentence is retrieved
     for queries that are not its own. mteb's mean is ``mteb_1916of1916``.
 
     Attributes:

@@ -49,21 +49,21 @@ class _Sample(NamedTuple):
 class ParaCrawlRetrieval(StreamedTask):
     """P@1 of 2,000 sentences among 200,000 candidates, their translations among them.
 
-    Only the k nearest candidates of a query are scored, by the ratio margin; a candidate's mean is
-    taken over its k nearest queries. The paper does not say in which direction it asks, nor which
-    sentences: here English asks, and both are drawn at random from all pairs of the files, in one
-    pass that holds no more than the sample. Of pairs with a text that an earlier one has too only
-    the first is kept. ``accuracy_cosine`` is the same without a margin.
+    Only the k nearest candidates of a query are scored, by the ratio margin. A candidate's mean is
+    taken over its k nearest queries. The paper specifies neither the direction nor the sentences.
+    Here English is the query side by default, and both are drawn at random from all pairs of the
+    files, in one pass that holds only the sample. Of pairs that share a text, only the first is
+    kept. ``accuracy_cosine`` is the same without a margin.
 
-    The folder holds bitexts of any format with both languages in their names, of which one is
+    The folder contains bitexts of any format with both languages in their names, one of them
     English (``en-de.txt.gz``, ``de-en.tmx``, ``ParaCrawl.de-en.de`` next to
-    ``ParaCrawl.de-en.en``). A folder that is not called after ParaCrawl puts its name behind the
+    ``ParaCrawl.de-en.en``). If the folder is not named after ParaCrawl, its name is appended to the
     task's.
 
     Attributes:
         languages: languages to score; all by default.
         queries: number of queries.
-        candidates: sentences to choose from; fewer where the files have fewer pairs.
+        candidates: sentences to choose from; fewer if the files have fewer pairs.
         direction: en-x asks in English, x-en in the other language.
         k: neighbors scored, and averaged over in the margin.
         seed: of the draw.

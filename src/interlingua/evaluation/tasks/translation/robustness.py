@@ -61,12 +61,12 @@ class Robustness(LanguageTask):
     - ``accuracy``: share of the forms that find their own sentence, as the nearest of all sentences
       of the language as they were.
 
-    What is drawn (points, typos) is drawn by language, form and sentence, so that the numbers of
+    Points and typos are drawn by language, form and sentence, so that the numbers of
     two encoders are of the same texts.
 
     Attributes:
-        languages: which to score; by default ten languages (``DEFAULT_LANGUAGES``), where they are
-            all there, else all.
+        languages: which to score; by default ten languages (``DEFAULT_LANGUAGES``), if they are
+            all present, else all.
         forms: which to score; all by default.
         sentences: of each language, from the first on; repeated ones count once.
         examples: forms that found another sentence, kept next to the result, per subset; 0 for

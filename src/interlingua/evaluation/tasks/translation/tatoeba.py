@@ -23,9 +23,9 @@ class Tatoeba(TranslationTask):
     """P@1 of cosine retrieval within each language's file, both directions and their mean.
 
     The candidates of a sentence are the other side of its own file, up to 1000. Averages are
-    unweighted over languages. Any folder of ``<a>-<b>.tsv`` files will do, a prepared corpus's
-    ``heldout`` for one; then the result is named after it, and only LASER's own data, recognized by
-    content, stand under the name ``tatoeba``.
+    unweighted over languages. Any folder of ``<a>-<b>.tsv`` files is accepted, for example a
+    prepared corpus's ``heldout``; the result is then named after it. Only LASER's own data,
+    recognized by content, have the name ``tatoeba``.
     """
 
     name: ClassVar[str] = "tatoeba"

@@ -32,18 +32,17 @@ from interlingua.evaluation.tasks.translation.translations import TranslationPai
 
 @dataclass(frozen=True, kw_only=True)
 class XSimPP(MarginSearch):
-    """xsim with altered English sentences behind the candidates.
+    """xsim with altered English sentences as additional candidates.
 
     They take part in the margin as the other candidates do.
 
-    Adds to the error rates of ``MarginSearch`` the shares of sentences for which an altered form of
-    the right sentence was retrieved, by what was altered (``errors_<kind>``), and for which
-    something else was (``errors_misaligned``); LASER prints them as counts. They sum to
-    ``xsim_pp``.
+    To the error rates of ``MarginSearch`` it adds the shares of sentences for which an altered form
+    of the right sentence was retrieved, by kind of alteration (``errors_<kind>``), and of other
+    errors (``errors_misaligned``). LASER prints them as counts. They sum to ``xsim_pp``.
 
-    Needs ``eng_Latn_augmented.devtest`` and ``eng_Latn_errtype.devtest.json`` in the folder, or in
-    one next to it that is called ``<folder>_augmented``. Files that ``xsim_pp_generated`` wrote are
-    read too; their result is named after the folder.
+    The task needs ``eng_Latn_augmented.devtest`` and ``eng_Latn_errtype.devtest.json`` in the
+    folder, or in one next to it named ``<folder>_augmented``. Files that ``xsim_pp_generated``
+    wrote are read too; their result is named after the folder.
 
     Attributes:
         target: the language to retrieve, which has the altered sentences.
@@ -106,10 +105,10 @@ class XSimPPGenerated(MarginSearch):
 
     They are made from the target side.
 
-    They are ours and not LASER's set (see ``corpus.negatives.hard_negatives``): numbers compare
-    with each other, never with xsim++. The data are those of ``xsim``. ``errors_<kind>`` is the
-    share of sentences for which an altered form of the right one was retrieved,
-    ``errors_misaligned`` that of other errors; they sum to ``xsim_pp_generated``.
+    They are ours and not LASER's set (see ``corpus.negatives.hard_negatives``). Compare these
+    numbers only with each other, never with xsim++. The data are those of ``xsim``.
+    ``errors_<kind>`` is the share of sentences for which an altered form of the right one was
+    retrieved, ``errors_misaligned`` that of other errors. They sum to ``xsim_pp_generated``.
 
     Attributes:
         target: the language to retrieve and alter; by default English of aligned files, the second
