@@ -63,12 +63,12 @@ class ParallelTexts(NamedTuple):
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The codes, in order."""
+        """The languages' codes, in order."""
         return tuple(self.lines)
 
     @property
     def sentences(self) -> int:
-        """Lines of each language."""
+        """The number of lines of each language."""
         return len(next(iter(self.lines.values())))
 
     def named(self, name: str) -> str:

@@ -427,10 +427,9 @@ def write_together(
 
     Args:
         path: of the result.
-        render: gives the content of the result from the digests of its files, by the end of their
+        render: returns the content of the result from the digests of its files, by the end of their
             names.
-        sidecars: path -> function that writes it; if None, an existing file is
-            removed.
+        sidecars: path -> function that writes it; if None, an existing file is removed.
     """
     with exclusive(
         path.parent, remedy="name another --output", name=f".{path.stem}.lock", wait=True

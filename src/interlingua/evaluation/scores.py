@@ -123,7 +123,7 @@ class TaskResult:
 
     @property
     def main_score(self) -> float:
-        """The main metric's unweighted mean over all language pairs."""
+        """The unweighted mean of the main metric over all language pairs."""
         return mean_scores(self.subsets)[self.main_metric]
 
     def is_better_high(self, metric: str) -> bool:

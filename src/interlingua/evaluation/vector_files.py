@@ -101,12 +101,12 @@ class VectorFiles:
 
     @property
     def count(self) -> int:
-        """Rows of all files."""
+        """The number of rows of all files."""
         return int(self._first[-1]) + self._own.count
 
     @property
     def dim(self) -> int:
-        """Width of the vectors; 0 before the first."""
+        """The width of the vectors; 0 before the first."""
         return max(file.dim for file in self._files)
 
     def append(

@@ -73,7 +73,7 @@ def write_altered(folder: Path, language: str, altered: Iterable[Altered]) -> Pa
     """Write the sentences and their JSON table.
 
     Args:
-        folder: is made.
+        folder: is created.
         language: ``eng_Latn``.
         altered: no text twice.
 

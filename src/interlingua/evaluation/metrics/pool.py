@@ -59,12 +59,12 @@ class Pool(NamedTuple):
 
     @property
     def accuracy_alone(self) -> Float64[ndarray, "l n"]:
-        """Of each query the share of translations found among the lines of their own language."""
+        """The share of each query's translations found among the lines of their own language."""
         return _mean_over_targets(self.found_alone)
 
     @property
     def accuracy_among_all(self) -> Float64[ndarray, "l n"]:
-        """Of each query the share of translations found among the lines of all languages."""
+        """The share of each query's translations found among the lines of all languages."""
         return _mean_over_targets(self.found_among_all)
 
 

@@ -65,8 +65,7 @@ class ComparisonCell(NamedTuple):
     Attributes:
         value: the mean over seeds, if there are several.
         spread: their standard deviation.
-        difference: from the baseline's score, by paired bootstrap; None without items to
-            compare.
+        difference: from the baseline's score, by paired bootstrap; None without items.
     """
 
     value: float

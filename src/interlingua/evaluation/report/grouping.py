@@ -283,7 +283,7 @@ def sections(results: Sequence[TaskResult], columns: Sequence[Column]) -> Iterat
 
     Args:
         results: of any tasks.
-        columns: of these results, without regard to settings.
+        columns: of these results, grouped without regard to settings.
     """
     for task in tasks_of(results):
         of_task = [result for result in results if result.task == task]
