@@ -35,7 +35,9 @@ def build_tasks(
     settings: Sequence[str] = (),
     data: PathLike | None = None,
 ) -> list[Task]:
-    """The tasks of a suite; those given by name are built with the options that they have.
+    """Build the tasks of a suite.
+
+    Tasks named in a group receive the options that they have.
 
     Args:
         suite: names of tasks or of several (``sts``, ``retrieval``), in a list or with commas;
@@ -91,7 +93,7 @@ def _check_settings_are_of(suite: Sequence[str | Task], options_of: Mapping[str,
 
 
 def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """``["stsb.split=dev"]`` -> ``{"stsb": {"split": "dev"}}``.
+    """Parse settings: ``["stsb.split=dev"]`` -> ``{"stsb": {"split": "dev"}}``.
 
     Raises:
         ConfigError: one is not ``task.option=value``.
@@ -111,9 +113,9 @@ def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
 def _build(
     name: str, options_of: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any]
 ) -> Task:
-    """One task with the options of its own.
+    """Build one task with its own options.
 
-    What is set for a name of several goes to those that have it.
+    Settings of a group's name go to the members that have such an option.
     """
     family = name
     of_family = ""
@@ -166,10 +168,10 @@ def _with_data(group: str, members: Mapping[str, Any], data: PathLike) -> list[T
 
 
 def narrowed(tasks: Sequence[Task], data: Path) -> list[Task]:
-    """The tasks without the languages that their data sets lack, which a warning names.
+    """Return the tasks without the languages that their data sets lack, and warn about these.
 
-    A task without any language left is left out. A lone task, and any other fault of the data, is
-    left to the run to refuse.
+    A task without any language left is dropped. If there is only one task, or the data have another
+    fault, the run itself raises the error.
 
     Args:
         tasks: with the requested languages in ``languages``.
@@ -199,7 +201,7 @@ def narrowed(tasks: Sequence[Task], data: Path) -> list[Task]:
 
 
 def _of_its_own(task: Any, data: Path) -> tuple[Task | None, dict[str, LanguageAbsentError]]:
-    """The task on the languages that it has, if there are any, and those that it lacks."""
+    """Return the task restricted to its available languages, or None, and the absent languages."""
     absent: dict[str, LanguageAbsentError] = {}
     # parts() names one absent language at a time, so it is called again without that one
     while getattr(task, "languages", None) is not None and hasattr(task, "parts"):

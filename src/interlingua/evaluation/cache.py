@@ -43,7 +43,7 @@ UNREAD = ("matryoshka_dims", "truncate_dim", "int8_ranges")
 
 
 class _Conditions(NamedTuple):
-    """What a vector depends on besides its text."""
+    """The inputs besides the text that determine a vector."""
 
     language: str | None
     role: Role | None
@@ -53,7 +53,7 @@ class _Conditions(NamedTuple):
 class CachedEncoder:
     """An encoder with its prompt bound that never embeds a text twice.
 
-    To be used as a context manager.
+    It is used as a context manager.
 
     Args:
         encoder: anything with ``encode(texts, *, prompt, language, batch_tokens)``.
@@ -61,7 +61,7 @@ class CachedEncoder:
         batch_tokens: token budget of a batch.
         role_prompts: put before questions and passages instead of the model's own prompts for
             these.
-        unfinished: where the vectors are while the block lasts, and stay if an exception ends it; a
+        unfinished: the file of the vectors during the block, kept if an exception ends it; a
             block with the same file begins with what is in it. A temporary file if none.
         kept: a folder for vectors that stay however the block ends, see ``VectorFiles``; instead of
             ``unfinished``.
@@ -71,7 +71,7 @@ class CachedEncoder:
         encoded_texts: texts embedded so far.
         reused_texts: texts with a vector from before.
         encode_seconds: time spent in the encoder.
-        report: on all texts embedded, where the encoder knows what it cuts.
+        report: on all texts embedded, if the encoder reports cut texts.
         two_towers: whether the encoder embeds questions and passages by methods of their own.
         used_prompts: role -> the text put before what had that role.
     """
@@ -140,7 +140,7 @@ class CachedEncoder:
         self.encode_seconds = 0.0
 
     def counts(self) -> dict[str, object]:
-        """The task's counts by name.
+        """Return the task's counts by name.
 
         ``texts`` are distinct ones, of which ``truncated_texts`` were cut; None if the encoder does
         not report it.
@@ -171,7 +171,7 @@ class CachedEncoder:
         role: Role | None = None,
         titles: Sequence[str] | None = None,
     ) -> Float32[ndarray, "n d"]:
-        """One vector per text, in order.
+        """Return one vector per text, in order.
 
         Args:
             texts: what to embed.
@@ -193,7 +193,7 @@ class CachedEncoder:
         role: Role | None = None,
         titles: Sequence[str] | None = None,
     ) -> Int64[ndarray, " n"]:
-        """The row of each text in the file of vectors, after embedding those that are not in it."""
+        """Embed the texts that have no vector yet, and return the row of each text in the file."""
         # an encoder with one tower reads a title as the beginning of its passage
         if titles is not None and not self.two_towers:
             texts = [
@@ -223,14 +223,14 @@ class CachedEncoder:
         return rows
 
     def kept(self, rows: Int64[ndarray, " n"]) -> Float32[ndarray, "n d"]:
-        """The vectors of rows that ``keep`` gave, read from the file."""
+        """Read the vectors of rows returned by ``keep`` from the file."""
         vectors = self._store.vectors(rows)
         if self._cut_to is None:
             return vectors
         return first_elements(vectors, self._cut_to, normalize=self._encoder.settings.normalize)
 
     def _mark_requested(self, rows: Int64[ndarray, " n"]) -> None:
-        """Marks rows as requested by this task."""
+        """Mark rows as requested by this task."""
         short = self._store.count - len(self._is_requested)
         if short > 0:
             # in large steps, as each copies the marks
@@ -240,7 +240,7 @@ class CachedEncoder:
 
     @contextlib.contextmanager
     def only_kept(self) -> Iterator[None]:
-        """In this block a text without a vector raises ``BudgetUsed``, and no work is counted."""
+        """Raise ``BudgetUsed`` for texts without a vector in this block, and count no work."""
         self._only_kept = True
         self._is_requested = np.zeros(0, dtype=bool)
         before = self.encoded_texts, self.reused_texts, self.encode_seconds
@@ -277,7 +277,7 @@ class CachedEncoder:
         self._store.append(keys, vectors, is_cut)
 
     def _encoded(self, pairs: list[tuple[str, str]], conditions: _Conditions) -> Any:
-        """The vectors as the encoder returns them."""
+        """Return the vectors as the encoder returns them."""
         texts = [text for text, _ in pairs]
         options: dict[str, Any] = {
             "language": conditions.language,
@@ -297,7 +297,7 @@ class CachedEncoder:
 
 
 def _key(conditions: _Conditions, text: str, title: str) -> bytes:
-    """A digest of a text and all that its vector depends on, besides what names the file."""
+    """Return a digest of a text and of the settings that the file's name does not cover."""
     parts: tuple[object, ...] = (conditions.language, text)
     if conditions.role is not None:
         # the prompt of a text without a role is in the name of the file
@@ -313,9 +313,9 @@ def vector_places(
     output: PathLike | None,
     cache: PathLike | None,
 ) -> dict[str, Path | None]:
-    """``unfinished`` and ``kept`` for a ``CachedEncoder``.
+    """Return ``unfinished`` and ``kept`` for a ``CachedEncoder``.
 
-    The vectors are in the cache where there is one, else next to the results.
+    The vectors are stored in the cache if there is one, otherwise next to the results.
 
     Raises:
         ConfigError: there is a cache, and a change of the model would go unnoticed.
@@ -331,7 +331,7 @@ def vector_places(
 def unfinished_file(
     model: ModelInfo, encoder: TextEncoder, prompt: str, folder: Path
 ) -> Path | None:
-    """Where a suite that is stopped leaves its vectors, to go on with them when it is run again.
+    """Return the file in which an interrupted suite leaves its vectors, to resume with them.
 
     Args:
         model: what is known of the encoder; without a digest a change would go unnoticed.
@@ -351,9 +351,9 @@ def unfinished_file(
 
 
 def kept_folder(model: ModelInfo, encoder: TextEncoder, prompt: str, cache: Path) -> Path:
-    """Where a cache keeps vectors of a model with certain settings.
+    """Return the cache folder for vectors of a model with these settings.
 
-    ``about.json`` in it says which.
+    It contains ``about.json``, which describes the model and the settings.
 
     Raises:
         ConfigError: a change of the model would go unnoticed.
@@ -372,7 +372,7 @@ def kept_folder(model: ModelInfo, encoder: TextEncoder, prompt: str, cache: Path
 
 
 def vectors_depend_on(model: ModelInfo, encoder: TextEncoder, prompt: str) -> dict[str, Any]:
-    """All that decides a vector, apart from its text, language, role and the role's prompt."""
+    """Return all settings that determine a vector besides its text, language and role prompt."""
     settings = getattr(encoder, "settings", None)
     # cpu or cuda, without the number of the device
     kind = (model.device or "").partition(":")[0]

@@ -28,17 +28,17 @@ TEXT_CHARACTERS = 400
 def choose_examples(
     wrong: Bool[ndarray, " n"], texts: Sequence[str], limit: int, *, of: str = ""
 ) -> list[int]:
-    """Which wrong items to keep: those with the lowest checksums of their texts.
+    """Choose the wrong items to keep: those with the lowest checksums of their texts.
 
-    A sample that does not depend on how wrong they are, and yet the same for every encoder as far
-    as the same items are wrong (bottom-k sampling), so that encoders can be read side by side. Its
+    The sample does not depend on the size of the errors. It is the same for every encoder as far as
+    the same items are wrong (bottom-k sampling), so encoders can be compared side by side. Its
     first entries are a smaller such sample.
 
     Args:
         wrong: whether each item is.
         texts: of the items.
-        limit: how many to keep.
-        of: what they are a sample of, so that of the same texts others are kept elsewhere.
+        limit: maximum number to keep.
+        of: the name of the sample; samples of the same texts differ by name.
     """
     items = np.flatnonzero(wrong).tolist()
     # the item's number decides between equal texts, so the order is never left to chance
@@ -56,7 +56,7 @@ def wrong_neighbors(
     limit: int,
     measure: str = "cosine",
 ) -> tuple[Example, ...]:
-    """A bounded sample of the queries for which a wrong candidate was retrieved.
+    """Return a bounded sample of the queries for which a wrong candidate was retrieved.
 
     Candidate i is the translation of query i.
 
@@ -68,7 +68,7 @@ def wrong_neighbors(
         score: of query i and candidate j.
         languages: of the queries and of the candidates.
         limit: examples kept.
-        measure: what the score is.
+        measure: name of the score.
     """
 
     def example_of(item: int) -> Example:
@@ -93,7 +93,7 @@ def wrong_neighbors(
 def cosine_of(
     x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"]
 ) -> Callable[[int, int], float]:
-    """The cosine of row i of x and row j of y."""
+    """Return a function that computes the cosine of row i of x and row j of y."""
 
     def cosine(i: int, j: int) -> float:
         # not ``row_cosines``, which is float64: in float32, as the search that found the neighbors;
@@ -107,13 +107,13 @@ def cosine_of(
 def bounded(
     examples: Mapping[str, Sequence[Example]], most: int = PER_RESULT
 ) -> dict[str, tuple[Example, ...]]:
-    """As many of each language pair as fit if all have the same share, one at least."""
+    """Limit each language pair to an equal share of ``most`` examples, at least one."""
     share = max(1, most // max(1, len(examples)))
     return {subset: tuple(found[:share]) for subset, found in examples.items() if found}
 
 
 def examples_path(path: Path) -> Path:
-    """Where the wrong neighbors are kept: ``{Task}.examples.jsonl`` next to the result."""
+    """Return the path of the wrong neighbors: ``{Task}.examples.jsonl`` next to the result."""
     return path.with_suffix(".examples.jsonl")
 
 
@@ -127,7 +127,7 @@ def write_examples(path: Path, examples: Mapping[str, Sequence[Example]]) -> Non
 
 
 def read_examples(path: Path) -> dict[str, tuple[Example, ...]]:
-    """What ``write_examples`` wrote; nothing where there is no file.
+    """Read the examples that ``write_examples`` wrote; none if the file does not exist.
 
     Raises:
         DataError: a line is none of its lines.
@@ -154,14 +154,14 @@ def _from_json(content: dict[str, Any]) -> tuple[str, Example]:
 
 
 def rank(text: str) -> int:
-    """What decides which wrong items are kept: a checksum."""
+    """Return the checksum that decides which wrong items are kept."""
     return zlib.crc32(text.encode(errors="surrogatepass"))
 
 
 def cut(text: str) -> str:
-    """At most ``TEXT_CHARACTERS`` of a text.
+    """Cut a text to at most ``TEXT_CHARACTERS``.
 
-    Half a surrogate pair, which JSON can spell, becomes a question mark.
+    Half a surrogate pair, which JSON can spell, is replaced by a question mark.
     """
     if len(text) > TEXT_CHARACTERS:
         text = f"{text[: TEXT_CHARACTERS - 1]}…"

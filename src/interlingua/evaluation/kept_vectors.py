@@ -21,7 +21,7 @@ class StoredEncode:
     """An encode function that embeds only the texts without a stored vector.
 
     Args:
-        encode: gives the vectors of texts.
+        encode: returns the vectors of texts.
         files: the stored vectors of this model.
     """
 
@@ -53,7 +53,7 @@ def kept_vectors(encode: Encode, folder: Path, identity: str) -> Iterator[Encode
     """Yield an encode function that keeps its vectors in a folder.
 
     Args:
-        encode: gives the vectors of texts.
+        encode: returns the vectors of texts.
         folder: with a folder of vectors for each model.
         identity: of the model and its settings. Vectors of another one are not used.
     """

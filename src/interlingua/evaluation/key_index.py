@@ -33,19 +33,19 @@ class KeyIndex:
         self._waiting: dict[bytes, int] = {}
 
     def add(self, keys: Sequence[bytes], rows: Sequence[int]) -> None:
-        """Add keys with their rows; a key that is there already gets the new row."""
+        """Add keys with their rows; an existing key gets the new row."""
         self._waiting.update(zip(keys, rows, strict=True))
         if len(self._waiting) >= WAITING:
             self.merge()
 
     def add_packed(self, keys: bytes, first_row: int) -> None:
-        """Add keys that stand one after the other, as do their rows."""
+        """Add keys that are concatenated, with their rows in the same order."""
         self.merge()
         found = np.frombuffer(keys, _KEY)
         self._merge(found, np.arange(first_row, first_row + len(found), dtype=np.int64))
 
     def find(self, keys: Sequence[bytes]) -> Int64[ndarray, " n"]:
-        """The row of each key; -1 where there is none."""
+        """Return the row of each key, or -1 if it is missing."""
         rows = np.full(len(keys), -1, dtype=np.int64)
         requested = np.frombuffer(b"".join(keys), _KEY)
         order = np.argsort(requested, kind="stable")
@@ -86,7 +86,7 @@ class KeyIndex:
 def _by_bucket(
     keys: np.ndarray[tuple[int], np.dtype[np.bytes_]], order: Int64[ndarray, " n"]
 ) -> Iterator[tuple[int, Int64[ndarray, " m"]]]:
-    """Each bucket that some keys belong to, and the indices of these keys, sorted by key."""
+    """Yield each bucket that some keys belong to, and the indices of these keys, sorted by key."""
     first_bytes = keys.view(np.uint8).reshape(-1, KEY_BYTES)[order, 0]
     # in sorted order the keys of a bucket stand together, between two edges
     edges = np.searchsorted(first_bytes, np.arange(_BUCKETS + 1))
@@ -98,7 +98,7 @@ def _positions(
     held: np.ndarray[tuple[int], np.dtype[np.bytes_]],
     keys: np.ndarray[tuple[int], np.dtype[np.bytes_]],
 ) -> tuple[Int64[ndarray, " n"], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Where keys stand in a bucket, or would, and whether they do."""
+    """Return the (insertion) positions of keys in a bucket, and whether each key is in it."""
     positions = np.searchsorted(held, keys)
     # a key behind all others has no key at its position to compare with
     is_held = positions < len(held)

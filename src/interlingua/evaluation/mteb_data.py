@@ -32,20 +32,20 @@ CREATED: Mapping[str, tuple[SimilarityTask, str]] = {
 
 
 def load_data(task: Any, data: Path) -> str | None:
-    """Give a task of mteb its data.
+    """Fill a task of mteb with its data.
 
-    They are from the folders that other tasks read, a clone below ``mteb/``, or mteb's own cache or
-    hub.
+    The data come from the folders that other tasks read, a clone below ``mteb/``, mteb's own cache,
+    or the hub.
 
     Args:
         task: its ``dataset`` is filled.
         data: the folder of all data sets.
 
     Returns:
-        The local folder they are from, if they are local.
+        The local folder of the data, or None if they are not local.
 
     Raises:
-        DataError: they are in none of these places, or those of ours are broken.
+        DataError: none of these places has the data, or our own files are broken.
     """
     name = task.metadata.name
     if name in READERS and (folder := _folder(data, READERS[name])):
@@ -71,7 +71,7 @@ def load_data(task: Any, data: Path) -> str | None:
 
 
 def fill_task(task: Any, subsets: Mapping[str, ColumnValues]) -> None:
-    """Put local data into a task of mteb, which runs on no more than these.
+    """Fill a task of mteb with local data; the task runs only on these.
 
     Args:
         task: its subsets become those that it has among these.
@@ -105,12 +105,12 @@ def fill_task(task: Any, subsets: Mapping[str, ColumnValues]) -> None:
 
 
 class Reader(NamedTuple):
-    """How a set of ours is read for a task of mteb.
+    """The reader of one of our sets for a task of mteb.
 
     Attributes:
         folders: usual names of its folder.
-        files: what is in a folder.
-        read: subsets for ``fill_task``; none where the folder lacks those of the task.
+        files: returns the files of a folder.
+        read: returns subsets for ``fill_task``; none if the folder lacks the task's.
     """
 
     folders: Sequence[str]
@@ -119,7 +119,7 @@ class Reader(NamedTuple):
 
 
 def _english_subsets(task: SimilarityTask, prefix: str, folder: Path) -> dict[str, ColumnValues]:
-    """The sets that mteb takes as one."""
+    """Return the sets that mteb treats as one, or nothing if there are none."""
     sets = task.read(task.wanted(task.files(folder), folder), folder)
     parts = [pairs for key, (_, pairs) in sets.items() if key.startswith(prefix)]
     return {"default": _columns(parts)} if parts else {}
@@ -143,7 +143,7 @@ def _tatoeba_subsets(folder: Path) -> dict[str, ColumnValues]:
 
 
 def _bucc_subsets(folder: Path) -> dict[str, ColumnValues]:
-    """As mteb transforms them: of the sources only those of gold pairs."""
+    """Return the subsets as mteb transforms them: only the sources of gold pairs are kept."""
     task = BuccMTEB()
     subsets = {}
     for key in task.parts(folder):

@@ -20,9 +20,9 @@ _ROLES: Mapping[str, Role] = {"query": "query", "document": "passage"}
 
 
 class MTEBEncoder:
-    """Meets mteb's ``EncoderProtocol``.
+    """An encoder that implements mteb's ``EncoderProtocol``.
 
-    Prompts are those of the encoder, for questions and passages by its roles.
+    Prompts are those of the encoder; for questions and passages, those of its roles.
 
     Args:
         encoder: with its prompt and settings bound.
@@ -30,7 +30,7 @@ class MTEBEncoder:
         progress: counts the texts.
 
     Attributes:
-        mteb_model_meta: what mteb wants to know of a model; nothing.
+        mteb_model_meta: the model's metadata for mteb; empty.
         digests: of the texts of every call.
     """
 
@@ -60,14 +60,14 @@ class MTEBEncoder:
         prompt_type: Any = None,
         **options: Any,
     ) -> Float32[ndarray, "n d"]:
-        """One vector per text of the batches, in order.
+        """Return one vector per text of the batches, in order.
 
         Args:
             inputs: batches with a list of texts under ``text``; passages also with ``body`` and
                 ``title``.
             task_metadata: not used.
             hf_split: not used.
-            hf_subset: tells the language, where it has one.
+            hf_subset: specifies the language, if it has one.
             prompt_type: query or document.
             options: not used; the batches are ours.
         """
@@ -94,7 +94,7 @@ class MTEBEncoder:
         return vectors
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Of each with each: cosines, or inner products of an encoder with two towers."""
+        """Compute all pairwise similarities: cosines, or inner products of a two-tower encoder."""
         from mteb.similarity_functions import cos_sim, dot_score
 
         if self._is_by_dot():
@@ -102,7 +102,7 @@ class MTEBEncoder:
         return cos_sim(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Of the first with the first, and so on."""
+        """Compute the similarity of each row of the first to the same row of the second."""
         from mteb.similarity_functions import pairwise_cos_sim, pairwise_dot_score
 
         if self._is_by_dot():
@@ -113,7 +113,7 @@ class MTEBEncoder:
         return bool(getattr(self._encoder, "two_towers", False))
 
     def _language(self, subset: str, digest: str) -> str | None:
-        """Of the texts, as far as mteb says."""
+        """Return the language of the texts, or None if mteb does not specify it."""
         # parallel sets are called by a column's language
         languages = self._by_subset.get(subset, [subset])
         if len(languages) == 1:
@@ -122,7 +122,7 @@ class MTEBEncoder:
 
 
 def _digests_of_columns(columns: Any, languages: Iterable[str]) -> dict[str, str]:
-    """The digest of each column of texts -> its language."""
+    """Return a map from the digest of each column of texts to the column's language."""
     found = {}
     for name, code in zip(("sentence1", "sentence2"), languages, strict=True):
         if name in (getattr(columns, "column_names", None) or columns):

@@ -49,7 +49,7 @@ class ParallelTexts(NamedTuple):
     """The same sentences in several languages.
 
     Attributes:
-        folder: where they are from.
+        folder: of the files.
         lines: ``eng_Latn`` -> lines, all equally many; ``fra_CA`` where the region tells two files
             apart.
         sha256: of languages and lines.
@@ -63,30 +63,30 @@ class ParallelTexts(NamedTuple):
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The codes, in order."""
+        """The languages' codes, in order."""
         return tuple(self.lines)
 
     @property
     def sentences(self) -> int:
-        """Lines of each language."""
+        """The number of lines of each language."""
         return len(next(iter(self.lines.values())))
 
     def named(self, name: str) -> str:
-        """An analysis's name, and the folder's behind it if the texts are not a published set."""
+        """Return an analysis's name, with the folder's name if the set is not published."""
         if self.revision:
             return name
         return f"{name}_{self.folder.name}"
 
 
 def language_files(folder: Path) -> dict[str, Path]:
-    """The line-aligned files of a folder by language; nothing where it has none.
+    """Return the line-aligned files of a folder by language; nothing if it has none.
 
-    NTREX-128's files, ``<lang>.txt`` (FLORES), or files of the user's own that are named after a
-    language in another way, ``German.txt``, ``corpus.de`` or, where there are no text files, tables
-    such as ``German.csv``.
+    Accepted are NTREX-128's files, ``<lang>.txt`` (FLORES), and the user's own files that are named
+    after a language in another way: ``German.txt``, ``corpus.de`` or, if there are no text files,
+    tables such as ``German.csv``.
 
     Raises:
-        DataError: two files are of one language, or files of several texts lie there.
+        DataError: two files are of one language, or the files are of several texts.
     """
     # the most particular way of naming files first
     if ntrex := ntrex_language_files(folder):
@@ -101,12 +101,12 @@ def language_files(folder: Path) -> dict[str, Path]:
 def choose_files(
     data: Path, languages: Sequence[str] | None = None, *, also: Sequence[str] = ()
 ) -> dict[str, Path]:
-    """The files of the requested languages, in the order of their codes.
+    """Return the files of the requested languages, in the order of their codes.
 
     Args:
         data: the folder, or the one that holds FLORES-200 devtest under its usual name.
         languages: in any code or name, or groups of them (``_GROUPS``); by default ``muse`` where
-            all of it is there, else all.
+            all of it is present, else all.
         also: codes that are read too.
 
     Raises:
@@ -170,10 +170,10 @@ def unit_vectors(
     *,
     progress: Progress = SILENT,
 ) -> Float32[ndarray, "l n d"]:
-    """The vectors of all sentences, scaled to length 1, mapped from a temporary file.
+    """Return the vectors of all sentences, scaled to length 1, mapped from a temporary file.
 
     Args:
-        encoder: what to embed with.
+        encoder: embeds the sentences.
         texts: the sentences.
         progress: counts the sentences.
     """

@@ -24,7 +24,7 @@ _PACKAGES = (
 
 
 def provenance(model: ModelInfo, prompt: str, measured: Mapping[str, object]) -> dict[str, object]:
-    """The record stored with a task's scores.
+    """Return the record stored with a task's scores.
 
     Args:
         model: the encoder.

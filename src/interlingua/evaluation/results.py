@@ -102,7 +102,7 @@ def write_result(result: TaskResult, folder: PathLike) -> Path:
 
 
 def _free_path(result: TaskResult, folder: Path) -> Path:
-    """Where the result is written: another name where one on other data stands there already."""
+    """Return the path of the result; another name if a result on other data has the usual one."""
     path = result_path(result, folder)
     try:
         existing = parse_json(read_json_text(path))[OWN]["data_sha256"]
@@ -115,12 +115,12 @@ def _free_path(result: TaskResult, folder: Path) -> Path:
 
 
 def items_path(path: Path) -> Path:
-    """Where the values of single items are kept: ``{Task}.items.npz`` next to the result."""
+    """Return the path of the values of single items: ``{Task}.items.npz`` next to the result."""
     return path.with_suffix(".items.npz")
 
 
 def result_path(result: TaskResult, folder: Path) -> Path:
-    """Where a result belongs below ``folder``."""
+    """Return the path of a result below ``folder``."""
     model: Any = result.provenance["model"]
     overrides = [f"{option}={result.settings[option]}" for option in result.changed]
     overrides += model["overrides"]
@@ -136,12 +136,12 @@ def result_path(result: TaskResult, folder: Path) -> Path:
 
 
 def model_folder(name: str, folder: Path) -> Path:
-    """Where all results of a model belong below ``folder``."""
+    """Return the folder of all results of a model below ``folder``."""
     return folder / "results" / re.sub(r"[^\w.+-]", "_", name.strip("/").replace("/", "__"))
 
 
 def result_to_json(result: TaskResult) -> dict[str, Any]:
-    """The file's content, a ``TaskResult`` of mteb with one more key."""
+    """Return the file's content, a ``TaskResult`` of mteb with one more key."""
 
     def scores_of(subset: SubsetScores) -> dict[str, Any]:
         return {
@@ -186,7 +186,7 @@ def _table_line(result: TaskResult) -> str:
 
 
 def without_folders(provenance: Mapping[str, object]) -> dict[str, object]:
-    """Return provenance of which the command names no folder of this machine."""
+    """Return the provenance without this machine's folders in the command."""
     shown = dict(provenance)
     if "command" in shown:
         command = str(shown["command"]).replace(f"{Path.cwd()}/", "")
@@ -207,7 +207,7 @@ def read_results(
     Args:
         paths: of files and folders.
         examples: see ``read_result``.
-        needed: whether there must be a result, and not analyses alone.
+        needed: whether there must be a result, and not only analyses.
 
     Raises:
         DataError: a path is missing, a file is not a result, or a folder holds neither results nor
@@ -234,13 +234,13 @@ def read_results(
 def read_table(
     path: Path, read: Callable[[dict[str, Any]], T], *, analyses: bool, kind: str
 ) -> Iterator[T]:
-    """Yield what is on the lines of a table of results.
+    """Yield the records of a table of results, one per line.
 
     Args:
         path: of the table, which may hold results and analyses.
         read: makes one of a line.
         analyses: whether to read the analyses and not the results.
-        kind: of what is read, for errors.
+        kind: name of the records, for errors.
 
     Raises:
         DataError: the table is missing or empty, or a line is not of the kind.
@@ -295,7 +295,7 @@ def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
 
 
 def _write_mteb(result: TaskResult, path: Path, folder: Path) -> None:
-    """What mteb found, where ``mteb.ResultCache(folder / "mteb")`` looks for it."""
+    """Write mteb's own result to where ``mteb.ResultCache(folder / "mteb")`` expects it."""
     target = folder / "mteb" / path.relative_to(folder).parent
     model: Any = result.provenance["model"]
     found = result.mteb["result"]
@@ -343,7 +343,7 @@ def _from_json(content: dict[str, Any], path: Path | None) -> TaskResult:
 def _fields_of_mteb(
     content: Mapping[str, Any], subsets: Sequence[SubsetScores], path: Path
 ) -> dict[str, Any]:
-    """Our fields for a file that mteb wrote, as far as it tells; the folders name the model."""
+    """Return our fields for a file that mteb wrote, if it has them; the folders name the model."""
     mean = sum(subset.scores["main_score"] for subset in subsets) / len(subsets)
     model = {"name": path.parent.parent.name, "revision": path.parent.name, "overrides": []}
     return {
@@ -361,7 +361,7 @@ def _fields_of_mteb(
 
 
 def _to_arrays(items: Mapping[str, Items]) -> dict[str, Any]:
-    """The arrays of an .npz file, ``subset/field``; ``_read_items`` is the way back."""
+    """Return the arrays of an .npz file, ``subset/field``; ``_read_items`` is the inverse."""
     arrays = {}
     for subset, kept in items.items():
         arrays[f"{subset}/values"] = np.asarray(kept.values, dtype=np.float64)
@@ -373,7 +373,7 @@ def _to_arrays(items: Mapping[str, Items]) -> dict[str, Any]:
 
 
 def _digests(content: Mapping[str, Any]) -> Any:
-    """Of the files that belong to the result; None in files of earlier versions and of mteb."""
+    """Return the digests of the result's files; None for files of earlier versions and of mteb."""
     own = content.get(OWN)
     if not isinstance(own, dict):
         return None
@@ -423,14 +423,13 @@ def _result_files(path: Path) -> list[Path]:
 def write_together(
     path: Path, render: Callable[[dict[str, str]], str], sidecars: Mapping[Path, Write | None]
 ) -> None:
-    """Write a result and all that belongs to it.
+    """Write a result and all files that belong to it.
 
     Args:
         path: of the result.
-        render: gives the content of the result from the digests of its files, by the end of their
+        render: returns the content of the result from the digests of its files, by the end of their
             names.
-        sidecars: how to write each; none where there is nothing to write, and what is there is
-            removed.
+        sidecars: path -> function that writes it; if None, an existing file is removed.
     """
     with exclusive(
         path.parent, remedy="name another --output", name=f".{path.stem}.lock", wait=True
@@ -454,7 +453,7 @@ def write_together(
 
 
 def find_sidecar(path: Path, sidecar: Path, digests: Any) -> Path | None:
-    """The file that belongs to a result; none where there is none.
+    """Return the file that belongs to a result, or None if there is none.
 
     Args:
         path: of the result.
@@ -485,5 +484,5 @@ def _next_name(sidecar: Path) -> Path:
 
 
 def _key_of(path: Path, sidecar: Path) -> str:
-    """``items.npz``, without the name of the result, so that a copy may be named otherwise."""
+    """Return ``items.npz`` without the result's name, so that a copy may have another name."""
     return sidecar.name.removeprefix(f"{path.stem}.")

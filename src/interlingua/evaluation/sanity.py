@@ -49,7 +49,7 @@ ProbeVectors = list[Float32[ndarray, "n d"]]
 
 
 class Sanity(NamedTuple):
-    """What the probe found.
+    """The outcome of the probe.
 
     Attributes:
         warnings: a line for everything that looks wrong.
@@ -70,9 +70,9 @@ def check_sanity(
     """Try an encoder on sentences with known translations and paraphrases.
 
     Args:
-        encoder: as it is going to be measured.
-        model: what is known of it.
-        prompt: as it is going to be measured with.
+        encoder: the one to be measured.
+        model: facts about it.
+        prompt: the one to be measured with.
         dot_tasks: names of tasks that compare vectors by inner product.
     """
     start = time.perf_counter()
@@ -100,11 +100,11 @@ def check_sanity(
 
 @functools.cache
 def probe() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Columns of language and sentences.
+    """Return columns of language and sentences.
 
-    Row i of each says the same, the second column in other words than the first.
+    Row i of all columns has the same meaning; the second column paraphrases the first.
 
-    Neighboring rows have similar sentences, so that the topic alone does not tell them apart. The
+    Neighboring rows have similar sentences, so the topic does not suffice to distinguish them. The
     sentences are ours.
     """
     file = importlib.resources.files("interlingua") / "data" / "probe.tsv"
@@ -115,7 +115,7 @@ def probe() -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def cut_note(texts: int, cut: int | None, max_tokens: int | None) -> list[str]:
-    """What a result says where many of its texts were not read to their end."""
+    """Return a note for the result if many of its texts were cut."""
     if not cut or cut <= MOST_CUT * texts:
         return []
     return [
@@ -138,12 +138,12 @@ def _embedded(encoder: TextEncoder, prompt: str | None) -> ProbeVectors:
 
 
 def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, ProbeVectors]:
-    """The probe read in several ways: as requested, with other poolings, with a prompt.
+    """Embed the probe in several ways: as requested, with other poolings, with a prompt.
 
-    Other poolings are tried if token states can be had, and a prompt if none is set.
+    Other poolings are tried if token states are available, and a prompt if none is set.
 
-    One pass over the probe gives all poolings; a prompt, the first of the model's own or a common
-    one, takes another. What the model is called decides nothing: a model that was trained further
+    One pass over the probe computes all poolings. A prompt needs another pass; it is the first of
+    the model's own, or a common one. The model's name is not used: a model that was trained further
     may need another prompt, or none.
     """
     pooled = _pooled(encoder, prompt)
@@ -165,9 +165,9 @@ def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, P
 
 
 def _pooled(encoder: Any, prompt: str | None) -> Any:
-    """A function of texts and their language that gives the vectors of every pooling.
+    """Return a function that embeds texts of a language with every pooling.
 
-    None where the encoder shows no token states.
+    None if the encoder exposes no token states.
     """
     own = getattr(encoder, "encoder", encoder)
     if isinstance(own, Encoder):
@@ -183,9 +183,9 @@ def _pooled(encoder: Any, prompt: str | None) -> Any:
 def own_poolings(
     encoder: Encoder, texts: Sequence[str], *, language: str, prompt: str | None
 ) -> dict[str, Float32[ndarray, "n d"]]:
-    """The vectors of every pooling, by one pass of one of our encoders.
+    """Return the vectors of every pooling, from one pass of one of our encoders.
 
-    They are of length 1 where the model makes them so.
+    They have length 1 if the model normalizes them.
     """
     before = encoder.settings.prompt_text(prompt)
     ids = encoder.vocabulary.encode(
@@ -207,13 +207,16 @@ def own_poolings(
 
 
 def _retrieved(columns: ProbeVectors) -> Bool[ndarray, " m"]:
-    """Whether the nearest sentence says the same, from the first column to each other and back."""
+    """Return whether the nearest sentence is a translation, for the first column and each other.
+
+    Searches run from the first column to each other column and back.
+    """
     found = [nearest_both_ways(columns[0], column) for column in columns[1:]]
     return np.concatenate([is_right(nearest) for both in found for nearest in both])
 
 
 def _unrelated_cosine(columns: ProbeVectors) -> float:
-    """The mean cosine of sentences of different rows, within and across the columns."""
+    """Compute the mean cosine of sentences of different rows, within and across the columns."""
     unit = np.stack([normalize_rows(column) for column in columns])
     rows = unit.shape[1]
     # (rows, rows): the mean cosine of two rows over all pairs of columns
@@ -233,7 +236,7 @@ def _on_pooling(encoder: Any, model: ModelInfo) -> list[str]:
 
 
 def _on_readings(retrieved: Mapping[str, Bool[ndarray, " m"]]) -> list[str]:
-    """The best other reading, where it is clearly better."""
+    """Return a warning that names the best other reading, if it is clearly better."""
     requested = retrieved["as requested"]
     label, best = max(retrieved.items(), key=lambda one: one[1].mean())
     won = int((best & ~requested).sum())
@@ -253,7 +256,7 @@ def _on_readings(retrieved: Mapping[str, Bool[ndarray, " m"]]) -> list[str]:
 
 
 def _on_sameness(columns: ProbeVectors) -> list[str]:
-    """Vectors that tell no sentence from another."""
+    """Return a warning if all sentences have the same vector."""
     vectors = np.concatenate(columns)
     largest = float(np.abs(vectors).max())
     if float(np.ptp(vectors, axis=0).max()) > SAME * largest:

@@ -28,12 +28,12 @@ class SubsetScores:
 
 
 class Items(NamedTuple):
-    """What the main metric of a subset was computed from, one value per item in the data's order.
+    """The values that the main metric of a subset was computed from, one per item in data order.
 
-    The score is the mean of the values or, where there is a ``gold`` value per item, their Spearman
-    correlation with it or, where that only says yes or no, their average precision or, where items
-    have ``weights``, the sum of the values over that of the weights. Kept so that two encoders can
-    be compared item by item.
+    The score is the mean of the values. With a ``gold`` value per item, it is their Spearman
+    correlation with it, or their average precision if ``gold`` is only yes or no. With ``weights``,
+    it is the sum of the values divided by the sum of the weights. Two encoders can be compared item
+    by item.
     """
 
     values: Float64[ndarray, " n"]
@@ -47,12 +47,12 @@ class Example(NamedTuple):
     Attributes:
         item: its place in the subset's items, counted from 0.
         query: the text of the query.
-        expected: what should have come.
-        retrieved: what came instead.
-        expected_score: of the expected text; None where it was not among those ranked.
-        retrieved_score: of the retrieved one.
+        expected: the text that should have been retrieved.
+        retrieved: the text retrieved instead.
+        expected_score: of the expected text; None if it was not ranked.
+        retrieved_score: of the retrieved text.
         languages: of query and retrieved text, ``eng_Latn`` codes.
-        measure: what the scores are, ``cosine``.
+        measure: name of the scores, ``cosine``.
     """
 
     item: int
@@ -67,16 +67,16 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskResult:
-    """What a task found.
+    """The result of a task.
 
     Attributes:
-        task: the protocol, with the data set's name behind it where that is not the protocol's own.
+        task: the protocol, followed by the data set's name if that is not the protocol's own.
         version: of the protocol; results of unequal versions can't be compared.
         main_metric: the metric a table shows.
         higher_is_better: false for error rates.
         dataset: the folder's name.
         data_sha256: of the language pairs and texts that were scored.
-        data_revision: the published revision, where the data were recognized as that.
+        data_revision: the published revision, if the data were recognized.
         settings: the task's options, the requested languages among them.
         changed: the options that differ from the protocol's defaults.
         subsets: one entry per language pair.
@@ -84,14 +84,14 @@ class TaskResult:
         seconds: wall time of the task.
         provenance: model, machine and versions; filled in by the suite.
         members: group -> the subsets in it, by name.
-        notes: what a reader of the numbers must know, such as queries that were counted as 0.
+        notes: remarks for a reader of the numbers, such as queries that were counted as 0.
         items: subset -> what its main score was computed from; not every task keeps it.
         examples: subset -> a sample of what went wrong, for a reader; only tasks that retrieve have
             it.
         tables: name -> ``row-column`` -> fraction, such as an accuracy for every ordered pair of
             languages.
-        shown: metrics that stand next to the main one in a table of all tasks.
-        lower_is_better: metrics that are better low, where the task's main one is better high.
+        shown: metrics next to the main one in a table of all tasks.
+        lower_is_better: metrics that are better low, although the task's main one is better high.
         mteb: where mteb computed the scores its own ``result`` and ``model_meta``, written to files
             of their own.
     """
@@ -123,7 +123,7 @@ class TaskResult:
 
     @property
     def main_score(self) -> float:
-        """The main metric's unweighted mean over all language pairs."""
+        """The unweighted mean of the main metric over all language pairs."""
         return mean_scores(self.subsets)[self.main_metric]
 
     def is_better_high(self, metric: str) -> bool:
@@ -132,7 +132,7 @@ class TaskResult:
 
 
 def mean_scores(subsets: Sequence[SubsetScores], *, by_pairs: bool = False) -> dict[str, float]:
-    """The mean of every metric over language pairs.
+    """Compute the mean of every metric over language pairs.
 
     Args:
         subsets: at least one.
@@ -153,7 +153,7 @@ def mean_scores(subsets: Sequence[SubsetScores], *, by_pairs: bool = False) -> d
 
 
 def with_shared_metrics(subsets: Sequence[SubsetScores]) -> list[SubsetScores]:
-    """With the metrics that all of them have, as means are over metrics that all subsets have."""
+    """Return the subsets with only the metrics that all of them have, so that means cover all."""
     shared = set.intersection(*(set(subset.scores) for subset in subsets))
     in_order = [metric for metric in subsets[0].scores if metric in shared]
     found = []

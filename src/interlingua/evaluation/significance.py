@@ -41,7 +41,7 @@ Kept = Mapping[str, Items]
 
 
 class Difference(NamedTuple):
-    """How much higher the second encoder scores, with a 95 % interval and a two-sided p-value."""
+    """The second encoder's lead, with a 95 % interval and a two-sided p-value."""
 
     mean: float
     low: float
@@ -59,21 +59,21 @@ def paired_bootstrap(
 ) -> Difference | None:
     """Compare the means over subsets of two encoders on the same resampled items.
 
-    Subsets with equally many items are resampled together: item i is drawn from all of them or from
-    none. Most such subsets are the same sentences in other languages, so their items are
-    correlated; where they are not, nothing is lost. The p-value is twice the smaller share of
+    Subsets with the same number of items are resampled together: item i is drawn from all of them
+    or from none. Most such subsets are the same sentences in other languages, so their items are
+    correlated. If they are not, nothing is lost. The p-value is twice the smaller share of
     resamples on either side of 0, with one added to both counts.
 
     Args:
         first: the items of an encoder, one mapping per training seed; a seed's scores are averaged
             within a resample.
         second: those of another.
-        subsets: what the score is the mean of.
+        subsets: the score is the mean over these.
         resamples: number of draws.
         seed: of the draws.
 
     Returns:
-        None where items were not kept, or are not the same on both sides.
+        None if items were not kept, or are not the same on both sides.
     """
     if not _have_same_items([*first, *second], subsets):
         return None
@@ -102,12 +102,12 @@ def paired_bootstrap(
 
 
 def mean_score(items: Sequence[Items]) -> float:
-    """The mean over seeds of a subset's score."""
+    """Compute the mean over seeds of a subset's score."""
     return float(np.mean([_score(one) for one in items]))
 
 
 def _score(one: Items) -> float:
-    """The score of a subset, by what was kept of its items; see ``Items``."""
+    """Compute the score of a subset from its kept items; see ``Items``."""
     if one.weights is not None:
         # without any weight (no sentence of BUCC in a pair) the score is 0 / 0, taken as 0
         return float(one.values.sum() / max(one.weights.sum(), 1e-300))
@@ -119,7 +119,7 @@ def _score(one: Items) -> float:
 
 
 def _resampled(one: Items, counts: Int[ndarray, "r n"]) -> Float64[ndarray, " r"]:
-    """The score in each resample, in which item i stands ``counts[:, i]`` times."""
+    """Compute the score in each resample, in which item i occurs ``counts[:, i]`` times."""
     if one.weights is not None:
         return np.asarray((counts @ one.values) / np.maximum(counts @ one.weights, 1e-300))
     if one.gold is None:
@@ -144,7 +144,7 @@ def _have_same_items(kept: Sequence[Kept], subsets: Sequence[str]) -> bool:
 
 
 def _kind(items: Items) -> tuple[int, bytes | None, bool]:
-    """What must be equal for items to be drawn together: number, gold values, having weights."""
+    """Return what must be equal for items to be drawn together: number, gold, having weights."""
     gold: bytes | None = None
     if items.gold is not None:
         gold = items.gold.tobytes()
@@ -158,9 +158,9 @@ def _differences(
     resamples: int,
     seed: Sequence[int],
 ) -> Float64[ndarray, " r"]:
-    """Mean score of the second minus that of the first in every resample.
+    """Compute the mean score of the second minus that of the first in every resample.
 
-    Scores that take sorting are kept, as the draws depend on seed and size alone.
+    Scores that require sorting are cached, because the draws depend only on seed and size.
 
     Args:
         first: one list per training seed, the items of subsets with equally many of them.
@@ -200,7 +200,7 @@ def _differences(
 def _merged(
     first: Sequence[Sequence[Items]], second: Sequence[Sequence[Items]]
 ) -> tuple[list[list[Items]], list[list[Items]], Int64[ndarray, " kinds"]]:
-    """Items with weights, those with equal values and weights everywhere made one, and how many."""
+    """Merge items with equal values and weights on both sides, and count the items merged."""
     # two rows for each subset of each seed, one column per item: equal columns are equal items
     table = []
     for one in itertools.chain(*first, *second):
@@ -220,16 +220,16 @@ def _merged(
 
 
 def _mean_values(of_seeds: Sequence[Sequence[Items]]) -> Float64[ndarray, " n"]:
-    """The mean value of each item over seeds and subsets."""
+    """Compute the mean value of each item over seeds and subsets."""
     values = [one.values for of_seed in of_seeds for one in of_seed]
     return np.asarray(np.mean(values, axis=0))
 
 
 class _Key:
-    """Items as the key of what is kept of them.
+    """A cache key for items.
 
-    They are equal to themselves alone, so no array is compared. The key holds them, so no other
-    array can get their address while it lives.
+    A key is equal only to itself, so no array is compared. It holds the items, so no other array
+    can get their address while the key lives.
     """
 
     def __init__(self, items: Items) -> None:
@@ -246,7 +246,7 @@ class _Key:
 
 @functools.lru_cache(maxsize=KEPT_SCORES)
 def _kept_scores(one: _Key, resamples: int, seed: Sequence[int]) -> Float64[ndarray, " r"]:
-    """The score of a subset in every resample; ``seed`` as a tuple."""
+    """Return the score of a subset in every resample; ``seed`` is a tuple."""
     size = len(one.items.values)
     draws: Iterable[Int[ndarray, "r n"]]
     if size * resamples <= KEPT_DRAWS:
@@ -270,7 +270,7 @@ def _drawn(size: int, resamples: int, seed: Sequence[int]) -> Iterator[Int64[nda
 def _mean_of(
     side: Sequence[Sequence[Items]], counts: Int64[ndarray, "r n"]
 ) -> Float64[ndarray, " r"]:
-    """The mean score over seeds and subsets, in every resample."""
+    """Compute the mean score over seeds and subsets in every resample."""
     scores = [_resampled(one, counts) for of_seed in side for one in of_seed]
     return np.asarray(np.mean(scores, axis=0))
 

@@ -22,7 +22,7 @@ from interlingua.report.tables import Table
 
 
 class Found(NamedTuple):
-    """Share of the translations that each encoder finds, mean of both directions."""
+    """The share of translations that each encoder finds, mean of both directions."""
 
     pairs: int
     slow: float
@@ -43,21 +43,21 @@ class Against:
 
     @property
     def speed(self) -> float:
-        """How many times as many texts the fast one embeds in a second of processor time."""
+        """The ratio of texts embedded per second of processor time, fast to slow."""
         return self.slow_seconds / max(self.fast_seconds, 1e-9)
 
     @property
     def slow(self) -> float:
-        """Mean share of translations found by the slow one."""
+        """The slow encoder's mean share of translations found."""
         return float(np.mean([found.slow for found in self.found.values()]))
 
     @property
     def fast(self) -> float:
-        """Mean share of translations found by the fast one."""
+        """The fast encoder's mean share of translations found."""
         return float(np.mean([found.fast for found in self.found.values()]))
 
     def lines(self) -> Iterator[str]:
-        """For people: a line a language pair, the means, the speed."""
+        """Yield readable lines: one per language pair, the means, the speed."""
         rows = []
         for name, found in self.found.items():
             slow, fast = f"{100 * found.slow:.1f}", f"{100 * found.fast:.1f}"
@@ -82,7 +82,7 @@ def against(
     languages: Sequence[str] = (),
     max_pairs: int = 200,
 ) -> Against:
-    """Let two encoders find translations among the pairs of each file, by cosine.
+    """Compare two encoders at finding translations among the pairs of each file, by cosine.
 
     Args:
         slow: the one to be replaced.
@@ -124,7 +124,7 @@ def against(
 def _find_translations(
     encoder: TextEncoder, sides: Sequence[Sequence[str]], codes: Sequence[str], prompt: str | None
 ) -> tuple[float, float]:
-    """P@1 as the mean of both directions, and the processor time of embedding, in seconds."""
+    """Compute P@1 as the mean of both directions, and the processor seconds of embedding."""
     made: list[Float32[ndarray, "n d"]] = []
     seconds = 0.0
     for side, code in zip(sides, codes, strict=True):

@@ -26,11 +26,11 @@ Read = Callable[[Int64[ndarray, " n"]], Float32[ndarray, "n d"]]
 
 
 class KeptVectors:
-    """A table of vectors that stay where they are kept, and are read some at a time.
+    """A table of vectors that are read from their storage in portions.
 
     Args:
         read: see ``Read``; reads what the rows of one call are.
-        rows: where each vector is kept.
+        rows: row of each vector in its storage.
         normalize: scale each vector that is read to length 1.
     """
 
@@ -47,7 +47,7 @@ class KeptVectors:
         return len(self._rows)
 
     def __getitem__(self, index: Any) -> Any:
-        """Vectors as of an array: of a slice, an array of indices, or one index."""
+        """Return vectors like an array: for a slice, an array of indices, or one index."""
         rows = self._rows[index]
         # read() takes an array of rows, so one row becomes an array of one
         vectors = self._read(np.atleast_1d(rows))
@@ -73,10 +73,10 @@ def keep_vectors(
     normalize: bool = False,
     portion: int = STREAM_PORTION_TEXTS,
 ) -> KeptVectors:
-    """Embed texts with an encoder that keeps the vectors itself.
+    """Embed texts with an encoder that stores the vectors itself.
 
     Args:
-        keep: embeds a portion and gives the rows of its vectors.
+        keep: embeds a portion and returns the rows of its vectors.
         read: see ``Read``.
         texts: read once; what ``keep`` takes.
         normalize: scale each vector to length 1.
@@ -104,7 +104,7 @@ def stream_vectors(
     """Embed texts; neither they nor their vectors need to fit into memory.
 
     Args:
-        encode: gives the vectors of a portion.
+        encode: returns the vectors of a portion.
         texts: read once; what ``encode`` takes.
         normalize: scale each vector to length 1.
         portion: texts held at once.

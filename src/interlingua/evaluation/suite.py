@@ -67,7 +67,7 @@ def evaluate_suite(
     """Score an encoder on local folders.
 
     Args:
-        encoder: what to score: an encoder, or a model's folder or ``hf:owner/name``.
+        encoder: an encoder, a model's folder or ``hf:owner/name``.
         suite: see ``build_tasks``.
         data: a data set's folder, or one that holds several under their usual names; default:
             ``$INTERLINGUA_DATA``.
@@ -78,15 +78,15 @@ def evaluate_suite(
         role_prompts: put before questions and passages instead of the model's own prompts for
             these.
         batch_tokens: token budget of a batch.
-        output: gets each result as its task ends, and the vectors of a suite that is stopped, which
-            then goes on there.
+        output: gets each result as its task ends, and the vectors of an interrupted suite, which
+            then resumes with them.
         cache: a folder that keeps all vectors for further calls with the same model and settings.
-        budget: embed no more texts after this time; it tells what was left out.
-        check: try first whether pooling, prompt and scale look right, and warn where not.
+        budget: embed no more texts after this time; it records what was left out.
+        check: test first whether pooling, prompt and scale look right, and warn if not.
         shard: ``2/8``: embed the second of eight parts of the passages into the cache, and score
             nothing.
         model: how results name the encoder; read off the encoder by default.
-        progress: shows how far the work is.
+        progress: reports progress.
 
     Returns:
         One result per task, in the suite's order, but for those that the budget left out; none of a
@@ -131,7 +131,7 @@ def _results(
     progress: Progress,
     record: Callable[[TaskResult], TaskResult],
 ) -> list[TaskResult]:
-    """Score the tasks one after the other, and record each result as it comes."""
+    """Score the tasks one after the other, and record each result when it is complete."""
     shown = _SuiteProgress(progress, len(tasks))
     results = []
     for task in tasks:
@@ -144,7 +144,7 @@ def _results(
 
 
 def _data_folder(data: PathLike | None, encoder: Any, suite: Any) -> Path:
-    """Where the data are, once it is clear that the arguments are in their order."""
+    """Return the data's folder, after checking that the arguments are in their order."""
     if not isinstance(suite, str) and callable(getattr(suite, "encode", None)):
         raise ConfigError(f"evaluate takes an encoder first, got {type(encoder).__name__}; {ORDER}")
     if data is None:
@@ -157,7 +157,7 @@ def _data_folder(data: PathLike | None, encoder: Any, suite: Any) -> Path:
 def _loaded(
     encoder: TextEncoder | PathLike, model: ModelInfo | None
 ) -> tuple[TextEncoder, ModelInfo | None]:
-    """The encoder, read from its folder where it is named, and what results say about it."""
+    """Return the encoder, loaded if a folder is named, and its facts for results."""
     if isinstance(encoder, str | os.PathLike):
         loaded, info = load_encoder(os.fspath(encoder))
         return loaded, model or info
@@ -172,7 +172,7 @@ def _loaded(
 def _with_prompts(
     model: ModelInfo, encoder: TextEncoder, prompt: str | None, role_prompts: Mapping[Role, str]
 ) -> ModelInfo:
-    """The model's facts with the prompts that the user gave, as texts."""
+    """Return the model's facts with the user's prompts, as texts."""
     overrides = []
     # the model's own default prompt is not an override
     if prompt is not None:
@@ -191,7 +191,7 @@ def _recorded(
     sanity: dict[str, Any] | None,
     output: PathLike | None,
 ) -> TaskResult:
-    """The result with all that its numbers depend on besides the task; written, if it is to be."""
+    """Return the result with all facts that its numbers depend on; write it if requested."""
     # pop: it is shown once, and no part of the record
     if sanity and (late := sanity.pop(_LATE, None)):
         log.warning("%s", late)
@@ -214,9 +214,9 @@ def _recorded(
 def _checked(
     encoder: TextEncoder, model: ModelInfo, prompt: str | None, tasks: Sequence[Task]
 ) -> dict[str, Any] | None:
-    """What the probe says; its warnings are shown, except a ``_LATE`` one.
+    """Run the probe and return its findings; show its warnings, except a ``_LATE`` one.
 
-    None of vectors that were computed before.
+    Return None for vectors that were computed before.
     """
     # a file of vectors has none for the texts of the probe
     if model.library == PRECOMPUTED:
@@ -236,7 +236,10 @@ def _checked(
 
 
 class _SuiteProgress(Progress):
-    """One count of sentences over all tasks; those to come count as the mean of those known."""
+    """One count of sentences over all tasks.
+
+    Tasks to come count as the mean of those known.
+    """
 
     def __init__(self, outer: Progress, tasks: int) -> None:
         self._outer = outer
@@ -265,31 +268,31 @@ class _SuiteProgress(Progress):
         self._outer.advance(count)
 
     def note(self, text: str) -> None:
-        """Name what the task is at."""
+        """Show the current step of the task."""
         self._outer.note(f"{self._task} {text}")
 
 
 def evaluate_within(
     budget: Budget | None, task: Task, encoder: CachedEncoder, data: Path, *, progress: Progress
 ) -> TaskResult | None:
-    """Score a task, or as much of it as the budget allows.
+    """Score a task, or the part of it that the budget allows.
 
     A task with a method ``parts(data)``, which lists the possible values of its ``languages``, is
-    scored on the parts that were embedded in time; groups carry the count of their members, and a
-    note names the missing parts. A task without that method, or one that would begin after the time
-    is over, is left out. Which parts were embedded is found by scoring each. A task with slow
+    scored on the parts that were embedded in time. Groups carry the count of their members, and a
+    note names the missing parts. A task without that method is left out, and so is one that would
+    begin after the time is over. Embedded parts are found by scoring each part. A task with slow
     scoring, or with scores over several parts, has a method ``embed(encoder, data)`` for that
     instead.
 
     Args:
         budget: records what was left out; None for no limit.
-        task: what to score.
+        task: the task to score.
         encoder: with that budget.
         data: the data's folder.
-        progress: shows how far the work is.
+        progress: reports progress.
 
     Returns:
-        None where nothing could be scored.
+        None if nothing could be scored.
     """
     if budget is None:
         return task.evaluate(encoder, data, progress=progress)
@@ -304,7 +307,7 @@ def evaluate_within(
 def _scored_parts(
     budget: Budget, task: Any, encoder: CachedEncoder, data: Path, progress: Progress
 ) -> TaskResult | None:
-    """The task on the parts that were embedded in time, with a note on the others."""
+    """Score the task on the parts that were embedded in time, with a note on the others."""
     parts: Sequence[str] = ()
     if hasattr(task, "parts"):
         parts = task.parts(data)
@@ -333,9 +336,9 @@ def _scored_parts(
 
 
 def _scored(task: Any, encoder: CachedEncoder, data: Path, progress: Progress) -> TaskResult | None:
-    """The task's result; None where the parts that it has don't suffice.
+    """Return the task's result; None if its parts do not suffice.
 
-    That is one language where pairs are scored, or none that is learned from.
+    For example, there is one language but pairs are scored, or no language that is learned from.
     """
     # some of the parts may be too few for the protocol, which is a DataError
     with contextlib.suppress(BudgetUsed, DataError):
@@ -345,7 +348,7 @@ def _scored(task: Any, encoder: CachedEncoder, data: Path, progress: Progress) -
 
 
 def _is_embedded(task: Any, encoder: CachedEncoder, data: Path) -> bool:
-    """Return whether a part can be scored from the vectors that are there."""
+    """Return whether a part can be scored from the available vectors."""
     check = getattr(task, "embed", task.evaluate)
     with contextlib.suppress(BudgetUsed, InterlinguaError):
         check(encoder, data)
@@ -354,7 +357,7 @@ def _is_embedded(task: Any, encoder: CachedEncoder, data: Path) -> bool:
 
 
 def checked_shard(shard: str, tasks: Sequence[Task], cache: PathLike | None) -> tuple[int, int]:
-    """Which part of how many.
+    """Parse and check a shard; return its number and the number of shards.
 
     Args:
         shard: ``2/8``.

@@ -56,8 +56,8 @@ class Unit(Generic[T]):
     Attributes:
         name: of the scores, as the files spell it: ``deu-eng``.
         languages: source and target, ``eng_Latn`` codes.
-        pairs: what is scored: sentence pairs, questions or texts.
-        data: what ``Task.score`` needs.
+        pairs: number of scored items: sentence pairs, questions or texts.
+        data: the input of ``Task.score``.
         contents: all texts and labels, for the digest.
         sentences: texts to embed.
         key: under which digests of published data list it; by default the name.
@@ -75,13 +75,13 @@ class Unit(Generic[T]):
 
 
 class Scored(NamedTuple):
-    """What a task finds for one unit.
+    """The scores of one unit.
 
     Attributes:
         scores: metric -> fraction.
-        items: what the main metric was computed from.
-        examples: a sample of what went wrong.
-        notes: what a reader of the scores must know.
+        items: the values that the main metric was computed from.
+        examples: a sample of the errors.
+        notes: remarks for a reader of the scores.
         repeats: the main metric in each of many resamples; groups take intervals from it.
     """
 
@@ -94,7 +94,7 @@ class Scored(NamedTuple):
 
 @dataclass(kw_only=True)
 class Findings:
-    """What a task has found so far; ``Task.evaluate`` makes a result of it.
+    """The results of a task so far; ``Task.evaluate`` makes a ``TaskResult`` of them.
 
     Attributes:
         folder: of the data.
@@ -102,7 +102,7 @@ class Findings:
         digests: key of a unit -> SHA-256 of its contents.
         added: digests of what was scored besides the data set, such as altered sentences.
         is_official: whether all units have the sizes of the protocol's own data.
-        revision: the published revision that the digests stand for; set when all is scored.
+        revision: the published revision with these digests; set after scoring.
         repeats: subset -> see ``Scored.repeats``.
 
     The other attributes are those of ``TaskResult``.
@@ -121,17 +121,17 @@ class Findings:
     repeats: dict[str, Float64[ndarray, " r"]] = field(default_factory=dict)
 
     def record(self, unit: Unit[Any]) -> None:
-        """Take in which data were scored."""
+        """Record which data were scored."""
         self.digests[unit.key or unit.name] = content_sha256(unit.contents)
         self.is_official &= unit.is_official
 
     def add(self, unit: Unit[Any], found: Scored) -> None:
-        """Take in a unit and its scores."""
+        """Add a unit and its scores."""
         self.record(unit)
         self.add_scores(unit.name, unit.languages, unit.pairs, found)
 
     def add_scores(self, name: str, languages: tuple[str, str], pairs: int, found: Scored) -> None:
-        """Take in scores of that name, languages and number of pairs, see ``Unit``."""
+        """Add scores of that name, languages and number of pairs; see ``Unit``."""
         self.subsets.append(
             SubsetScores(name=name, languages=languages, pairs=pairs, scores=found.scores)
         )
@@ -149,8 +149,8 @@ class Task(CheckedSettings, abc.ABC):
     """An evaluation protocol; its fields are its options. One file in ``evaluation/tasks`` each.
 
     A task with an option ``languages`` is a ``LanguageTask``. An option may only have the values
-    that its type lists (``Literal``) or bounds (``Annotated[int, AtLeast(1)]``). Of its
-    metadata, for ``{"words": ...}`` see ``label``, for ``{"output": True}`` see ``options``.
+    that its type lists (``Literal``) or bounds (``Annotated[int, AtLeast(1)]``). For the metadata
+    of an option, see ``label`` for ``{"words": ...}`` and ``options`` for ``{"output": True}``.
 
     Attributes:
         name: in the registry.
@@ -161,7 +161,7 @@ class Task(CheckedSettings, abc.ABC):
         lower_is_better: see ``TaskResult``.
         folders: usual names of the data's folder.
         reader: see ``files``.
-        expected: the files that are looked for, for the error where they are missing.
+        expected: description of the expected files, for the error if they are missing.
         published: the key of the data's digests in ``data/evaluation_sets.json``, where they are
             known.
     """
@@ -188,9 +188,9 @@ class Task(CheckedSettings, abc.ABC):
         """Score an encoder.
 
         Args:
-            encoder: what to score.
+            encoder: the encoder to score.
             data: the data set's folder, or a folder that holds it under its usual name.
-            progress: shows how far the work is.
+            progress: reports progress.
 
         Raises:
             DataError: files are missing, broken or misaligned, or a language is not among them.
@@ -227,22 +227,22 @@ class Task(CheckedSettings, abc.ABC):
     # What a task states
 
     def files(self, folder: Path) -> Any:
-        """What ``reader`` finds in a folder, by what tells it apart; nothing in another layout."""
+        """Return the files that ``reader`` finds in a folder, by key; nothing in another layout."""
         reader = getattr(type(self), "reader", None)
         if reader is None:
             raise NotImplementedError(f"{type(self).__name__} needs reader, or files")
         return reader(folder)
 
     def units(self, folder: Path) -> Iterable[Unit[Any]]:
-        """Read what is scored on its own."""
+        """Read the units to be scored separately."""
         raise NotImplementedError(f"{type(self).__name__} needs units and score, or run")
 
     def score(self, encoder: CachedEncoder, unit: Unit[Any]) -> Scored:
-        """The protocol, on one unit."""
+        """Run the protocol on one unit."""
         raise NotImplementedError(f"{type(self).__name__} needs units and score, or run")
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
-        """The protocol, on all of the data.
+        """Run the protocol on all of the data.
 
         Files are read before anything is embedded, so that broken ones are reported at once.
         """
@@ -251,14 +251,14 @@ class Task(CheckedSettings, abc.ABC):
     # What a task may change
 
     def is_protocol(self, found: Findings) -> bool:
-        """Return whether these are the protocol's own data, which alone stand under its name."""
+        """Return whether these are the protocol's own data; its plain name is only for these."""
         return found.revision is not None
 
     def label(self) -> str:
-        """What a result on the protocol's own data is called.
+        """Return the name of a result on the protocol's own data.
 
-        Options that make it another protocol are part of it: those with ``{"words": "train{}"}`` in
-        their metadata, which say how the name gives a value that is not the default.
+        Options that change the protocol are part of it. These have ``{"words": "train{}"}`` in
+        their metadata, the format of a value that is not the default.
         """
         parts = [self.name]
         for option in dataclasses.fields(self):
@@ -269,17 +269,17 @@ class Task(CheckedSettings, abc.ABC):
         return "_".join(parts)
 
     def result_name(self, found: Findings) -> str:
-        """What the result is called: other data put their folder's name behind."""
+        """Return the result's name; for other data, the folder's name is appended."""
         if self.is_protocol(found):
             return self.label()
         return f"{self.label()}_{found.folder.resolve().name}"
 
     def dataset_name(self, folder: Path) -> str:
-        """What the data are called."""
+        """Return the name of the data."""
         return folder.resolve().name
 
     def fingerprint(self, found: Findings) -> str:
-        """SHA-256 of what was scored."""
+        """Return the SHA-256 of the scored data."""
         contents = [list(found.digests), list(found.digests.values())]
         # only where there is any: digests of other results stay what they were
         if found.added:
@@ -287,19 +287,19 @@ class Task(CheckedSettings, abc.ABC):
         return content_sha256(contents)
 
     def members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """The groups that means are taken over, under names that carry their counts."""
+        """Return the groups that means are taken over; their names contain their counts."""
         return {f"all_{len(found.subsets)}": found.subsets}
 
     def means(
         self, group: str, subsets: Sequence[SubsetScores], found: Findings
     ) -> dict[str, float]:
-        """The scores of a group."""
+        """Compute the scores of a group."""
         return mean_scores(subsets)
 
     # What tasks use
 
     def find(self, data: Path) -> Path:
-        """The data set's folder: ``data`` itself, or one of its usual names below it.
+        """Return the data set's folder: ``data`` itself, or one of its usual names below it.
 
         Raises:
             DataError: there is none.
@@ -309,7 +309,7 @@ class Task(CheckedSettings, abc.ABC):
     def score_units(
         self, encoder: CachedEncoder, folder: Path, units: Sequence[Unit[Any]], progress: Progress
     ) -> Findings:
-        """Scores units one after the other."""
+        """Score units one after the other."""
         # all units are read by now, so the total is known
         progress.start(sum(unit.sentences for unit in units), "sentences", self.name)
         found = Findings(folder=folder)
@@ -334,7 +334,7 @@ class LanguageTask(Task):
     languages: Sequence[str] | None = None
 
     def units(self, folder: Path) -> Iterable[Unit[Any]]:
-        """The chosen files, by default one unit each."""
+        """Yield the chosen files, by default one unit each."""
         files = self.files(folder)
         for key in self.chosen(files, folder):
             yield self.unit(key, files[key], folder)
@@ -344,7 +344,9 @@ class LanguageTask(Task):
         raise NotImplementedError(f"{type(self).__name__} needs unit, or units")
 
     def parts(self, data: Path) -> list[str]:
-        """The parts that ``languages`` selects; each may be scored alone, see ``evaluation.suite``.
+        """Return the parts that ``languages`` selects.
+
+        Each part may be scored separately; see ``evaluation.suite``.
 
         Raises:
             LanguageAbsentError: a language is not among the data.
@@ -353,35 +355,35 @@ class LanguageTask(Task):
         return self.chosen(self.files(folder), folder)
 
     def chosen(self, files: Mapping[str, Any], folder: Path) -> list[str]:
-        """The keys of the files to score."""
+        """Return the keys of the files to score."""
         return choose_languages(self.languages, self.source_languages(files), {}, folder)
 
     def members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """All that was scored, and the groups of papers."""
+        """Return the group of all subsets, and the groups of papers."""
         return {**super().members(found), **self.paper_members(found)}
 
     def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """The groups that papers average over, as far as they were scored; here by language."""
+        """Return the scored groups that papers average over, here by language."""
         return members_by_language(found.subsets, self.paper_groups)
 
     def source_languages(self, files: Mapping[str, Any]) -> Mapping[str, str]:
-        """A file's key -> its source language.
+        """Return each file's key -> its source language.
 
-        The key is the language where that tells files apart.
+        The key is the language if languages distinguish the files.
         """
         return {key: key for key in files}
 
     def embed(self, encoder: CachedEncoder, data: Path) -> None:
-        """Embed what ``languages`` need; by default by scoring it. See ``evaluation.suite``."""
+        """Embed the data of ``languages``, by default by scoring them; see ``evaluation.suite``."""
         self.evaluate(encoder, data)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamedTask(LanguageTask):
-    """A protocol on large data: a unit is read when its turn comes, as not all fit into memory."""
+    """A protocol on large data: each unit is read just before it is scored, to save memory."""
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
-        """See ``Task.run``; progress takes the units to come to be as long as those seen."""
+        """See ``Task.run``; the total assumes that remaining units are as long as those seen."""
         found = Findings(folder=folder)
         count = len(self.parts(folder))
         done = 0
@@ -396,11 +398,11 @@ class StreamedTask(LanguageTask):
 
 
 def options(task: Any) -> dict[str, Any]:
-    """The fields of a task for its result: ``settings``, and the names of the ``changed`` ones.
+    """Return a task's ``settings``, and the names of the ``changed`` ones, for its result.
 
-    A field with ``{"output": True}`` in its metadata (a folder, what else to keep) decides no
-    number and is left out. One with ``{"adds": True}`` adds metrics and changes no other: results
-    that differ in it alone are compared.
+    A field with ``{"output": True}`` in its metadata (for example a folder) changes no number and
+    is left out. One with ``{"adds": True}`` only adds metrics: results that differ only in it are
+    compared.
     """
     # settings decide the file's name, and an output folder must not make another result
     fields = [field for field in dataclasses.fields(task) if not field.metadata.get("output")]
@@ -415,7 +417,7 @@ def options(task: Any) -> dict[str, Any]:
 
 @functools.cache
 def _choices(kind: type[Task]) -> dict[str, tuple[str, ...]]:
-    """The options for which the type lists texts."""
+    """Return the options that have a type that lists texts, with these texts."""
     choices: dict[str, tuple[str, ...]] = {}
     for base in reversed(kind.__mro__):
         try:

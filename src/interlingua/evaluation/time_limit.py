@@ -12,17 +12,17 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 class BudgetUsed(Exception):  # noqa: N818 - what ends a task here is not an error
-    """There are texts to embed, and the time for it is over."""
+    """Texts remain to be embedded, but the time limit has passed."""
 
 
 class Budget:
-    """Wall time from now on, after which no more texts are embedded.
+    """A limit of wall time from now on, after which no more texts are embedded.
 
-    A portion that is being embedded is still finished, and so are scores of embedded texts.
+    A portion that is being embedded is still finished, and embedded texts are still scored.
 
     Args:
-        seconds: how long.
-        clock: gives the time, in seconds.
+        seconds: duration.
+        clock: returns the time, in seconds.
 
     Attributes:
         left_out: task -> what of it was left out.
@@ -36,7 +36,7 @@ class Budget:
 
     @classmethod
     def parse(cls, text: str) -> Budget:
-        """A budget of ``90s``, ``10m`` or ``2h``.
+        """Parse a budget of ``90s``, ``10m`` or ``2h``.
 
         Raises:
             ConfigError: it is none of these.
@@ -51,7 +51,7 @@ class Budget:
 
     @property
     def is_used(self) -> bool:
-        """Whether the time is over."""
+        """Return whether the time is over."""
         return self._clock() - self._start >= self.seconds
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class Budget:
 
     @property
     def report(self) -> str | None:
-        """A sentence on all that was left out; None where nothing was."""
+        """A sentence that lists all that was left out; None if nothing was."""
         if not self.left_out:
             return None
         parts = "; ".join(f"{task}: {what}" for task, what in self.left_out.items())

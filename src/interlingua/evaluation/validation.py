@@ -29,13 +29,13 @@ log = logging.getLogger("interlingua")
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """What the training loop calls with a model and the step, and the names of what it measures."""
+    """A function that the training loop calls with a model and the step, and its metrics' names."""
 
     measure: Callable[[Any, int], dict[str, float]]
     names: tuple[str, ...]
 
     def __call__(self, model: Any, step: int) -> dict[str, float]:
-        """Measure."""
+        """Measure the model and return its metrics."""
         return self.measure(model, step)
 
 
@@ -109,7 +109,7 @@ def similarity_evaluator(
     Args:
         paths: files of pairs with scores (``interlingua.corpus.formats.labeled_pairs``); of files
             with splits, the rows of dev.
-        languages: of first and second sentences, where the files do not say.
+        languages: of first and second sentences, if the files do not specify them.
 
     Returns:
         A function of the model, an encoder or a cross-encoder, and the step that gives
@@ -132,7 +132,7 @@ def similarity_evaluator(
 
 
 def _similarities(model: Any, pairs: list[LabeledPair]) -> Float[ndarray, " n"]:
-    """The cosine, or the cross-encoder's score, of each pair."""
+    """Compute each pair's cosine, or the cross-encoder's score."""
     found = np.empty(len(pairs), dtype=np.float32)
 
     def languages_of(row: int) -> tuple[Any, ...]:
@@ -158,7 +158,7 @@ def _similarities(model: Any, pairs: list[LabeledPair]) -> Float[ndarray, " n"]:
 
 
 def spread_pairs(sources: list[str], targets: list[str], most: int) -> tuple[list[str], list[str]]:
-    """So many pairs at most, evenly spread over a file, and the same ones each time."""
+    """Return at most ``most`` pairs, spread evenly over a file and the same on each call."""
     rows = np.linspace(0, len(sources) - 1, min(most, len(sources))).round().astype(int)
     return [sources[row] for row in rows], [targets[row] for row in rows]
 

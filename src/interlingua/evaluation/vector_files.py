@@ -65,10 +65,10 @@ class VectorFiles:
 
     @classmethod
     def unfinished(cls, path: Path | None) -> VectorFiles:
-        """A file for as long as a run lasts, which begins with what an earlier process left in it.
+        """Open a file for the duration of a run, with the vectors that an earlier process left.
 
         Args:
-            path: made with its folders where it is missing; a temporary file if none, or while
+            path: created with its folders if missing; a temporary file if None, or while
                 another process has it.
         """
         if path is not None and (file := _lock(path)) is not None:
@@ -77,10 +77,12 @@ class VectorFiles:
 
     @classmethod
     def shared(cls, folder: Path) -> VectorFiles:
-        """All files of a folder; they stay, and there are as many as processes ever ran at a time.
+        """Open all files of a folder, which are kept, and lock one to append to.
+
+        There are as many files as processes that ever ran at the same time.
 
         Args:
-            folder: made where it is missing.
+            folder: created if missing.
         """
         folder.mkdir(parents=True, exist_ok=True)
         last = max((int(path.stem) for path in folder.glob(f"[0-9]*{_SUFFIX}")), default=-1)
@@ -99,22 +101,22 @@ class VectorFiles:
 
     @property
     def count(self) -> int:
-        """Rows of all files."""
+        """The number of rows of all files."""
         return int(self._first[-1]) + self._own.count
 
     @property
     def dim(self) -> int:
-        """Width of the vectors; 0 before the first."""
+        """The width of the vectors; 0 before the first."""
         return max(file.dim for file in self._files)
 
     def append(
         self, keys: Sequence[bytes], vectors: Float32[ndarray, "n d"], marks: Bool[ndarray, " n"]
     ) -> None:
-        """Add vectors of the same width as those before, each with a mark of the caller's."""
+        """Append vectors of the same width as before, each with a mark chosen by the caller."""
         self._own.append(keys, vectors, marks)
 
     def find(self, keys: Sequence[bytes]) -> Int64[ndarray, " n"]:
-        """The row of each key; -1 where there is none."""
+        """Return the row of each key, or -1 if it is missing."""
         rows = np.full(len(keys), -1, dtype=np.int64)
         for file, first in zip(self._files, self._first.tolist(), strict=True):
             found = file.find(keys)
@@ -122,7 +124,7 @@ class VectorFiles:
         return rows
 
     def vectors(self, rows: Int64[ndarray, " n"]) -> Float32[ndarray, "n d"]:
-        """The vectors of some rows, copied.
+        """Return a copy of the vectors of some rows.
 
         Raises:
             DataError: the disk did not keep them as they were written.
@@ -135,7 +137,7 @@ class VectorFiles:
         return found
 
     def marked(self, rows: Int64[ndarray, " n"]) -> Bool[ndarray, " n"]:
-        """The marks of some rows."""
+        """Return the marks of some rows."""
         found = np.zeros(len(rows), dtype=bool)
         for file, indices, own_rows in self._by_file(rows):
             found[indices] = file.marked(own_rows)
@@ -155,7 +157,7 @@ class VectorFiles:
     def _by_file(
         self, rows: Int64[ndarray, " n"]
     ) -> list[tuple[VectorFile, Int64[ndarray, " m"], Int64[ndarray, " m"]]]:
-        """For each file the indices in ``rows`` of those that are its own, and its rows there."""
+        """Return, per file, the indices in ``rows`` of its own rows, and their numbers in it."""
         # "right": the first row of a file belongs to it, and not to the one before
         owners = np.searchsorted(self._first, rows, side="right") - 1
         found = []
@@ -167,11 +169,11 @@ class VectorFiles:
 
 
 class VectorFile:
-    """One file of vectors; what is in it is there again, up to the last whole record.
+    """One file of vectors; records up to the last complete one are available when it is reopened.
 
     Args:
         file: open for reading, and for writing if it is to be appended to.
-        path: where it lies; none for a temporary one.
+        path: of the file; None for a temporary one.
 
     Attributes:
         count: rows.
@@ -232,7 +234,7 @@ class VectorFile:
         return np.asarray(np.frombuffer(self._marks, dtype=bool)[rows])
 
     def remove(self) -> None:
-        """Remove the file; a temporary one goes when it is closed."""
+        """Remove the file; a temporary one is removed when it is closed."""
         if self._path is None:
             return
         self._path.unlink(missing_ok=True)
@@ -244,7 +246,7 @@ class VectorFile:
                 folder.parent.rmdir()
 
     def close(self) -> None:
-        """Close the file, and give up its lock."""
+        """Close the file and release its lock."""
         self._file.close()
 
     def _record(self) -> np.dtype[np.void]:
@@ -261,7 +263,7 @@ class VectorFile:
         self._file.write(_HEADER.pack(VECTOR_FILE, dim))
 
     def _read_back(self) -> None:
-        """Take in keys and marks of what is in the file; vectors are read when needed."""
+        """Read back the keys and marks in the file; vectors are read when needed."""
         header = self._file.read(_HEADER.size)
         # empty, or of an earlier format: the first append starts it anew
         if len(header) < _HEADER.size or not header.startswith(VECTOR_FILE):
@@ -279,7 +281,7 @@ class VectorFile:
 
 
 def _lock(path: Path) -> VectorFile | None:
-    """The file for reading and writing, locked; None where another process holds the lock."""
+    """Open and lock the file for reading and writing; None if another process has locked it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
     is_ours = False

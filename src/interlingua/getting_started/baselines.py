@@ -18,15 +18,15 @@ NGRAMS = (2, 4)
 
 
 def random_accuracy(candidates: int) -> float:
-    """P@1 to expect of a candidate drawn at random."""
+    """Compute the expected P@1 of a candidate drawn at random."""
     return 1 / candidates
 
 
 def tfidf_accuracy(sources: Sequence[str], targets: Sequence[str]) -> tuple[float, float]:
-    """P@1 of TF-IDF cosines over character n-grams, from sources to targets and back.
+    """Compute P@1 of TF-IDF cosines over character n-grams, from sources to targets and back.
 
-    The weights are learned from both sides' texts, without their alignment: the most this baseline
-    can know.
+    The weights are learned from both sides' texts, without their alignment. This is the most that
+    the baseline can know.
 
     Args:
         sources: texts.
@@ -46,7 +46,7 @@ def tfidf_accuracy(sources: Sequence[str], targets: Sequence[str]) -> tuple[floa
 
 
 def expected_accuracy(similarity: Float[ndarray, "n n"]) -> float:
-    """P@1 where candidate i is the right one for query i and ties are broken at random."""
+    """Compute P@1 if candidate i is right for query i and ties are broken at random."""
     best = similarity.max(axis=1, keepdims=True)
     # All best ones are equally likely to be drawn. Many texts share no n-gram with any candidate,
     # and all of these tie at 0.

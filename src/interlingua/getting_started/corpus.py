@@ -36,9 +36,9 @@ def collect_bitexts(
     """Read all catalogues and write one bitext per source and language.
 
     Args:
-        sources: where to read.
+        sources: the sources to read.
         folder: gets ``<source>/<language>-eng_Latn.tsv``.
-        progress: shows how far the work is.
+        progress: reports progress.
 
     Returns:
         for each source, language code -> file; only languages with at least ``MIN_SENTENCES``
@@ -91,9 +91,9 @@ def quickstart_corpus_config(
     vocabulary_size: int,
     max_tokens: int,
 ) -> PrepareConfig:
-    """The configuration of ``interlingua prepare``.
+    """Return the configuration of ``interlingua prepare``.
 
-    Placeholders are taken out of the messages; sentences and names are held out by English text.
+    Placeholders are removed from the messages. Sentences and names are held out by English text.
     """
     by_name = {source.name: source for source in sources}
     configured = []
@@ -125,7 +125,7 @@ def quickstart_corpus_config(
 
 
 def split_kinds(heldout: Path, output: Path) -> dict[LineKind, Path]:
-    """Parts the held-out pairs into sentences and names.
+    """Split the held-out pairs into sentences and names.
 
     Args:
         heldout: ``<lang>-eng.tsv`` files.
@@ -151,7 +151,7 @@ def split_kinds(heldout: Path, output: Path) -> dict[LineKind, Path]:
 
 
 def _sample(pairs: Sequence[TextPair], count: int) -> list[TextPair]:
-    """At most ``count`` pairs, those of the same messages in every language."""
+    """Return at most ``count`` pairs, of the same messages in every language."""
     # A digest shuffles them, and needs no seed that all languages would have to share.
     return sorted(pairs, key=lambda pair: (crc32(pair.source.encode()), pair))[:count]
 
@@ -166,5 +166,5 @@ def _write(by_language: Mapping[str, Sequence[TextPair]], folder: Path) -> dict[
 
 
 def _folder_name(source: str) -> str:
-    """A source's name, which may be a path, without what a folder's name can't hold."""
+    """Return a source's name, which may be a path, without characters that folder names exclude."""
     return "".join(character if character.isalnum() else "_" for character in source).strip("_")

@@ -26,7 +26,7 @@ _PLAIN_WORD = re.compile(r"[^\W\d_][a-z']*[,.?!]?")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Neighbor:
-    """The message of another language that lies nearest to a query."""
+    """The message of another language that is nearest to a query."""
 
     language: str
     """English name of the language."""
@@ -47,7 +47,7 @@ class Demonstration:
 
 
 def demonstrate(encoder: TextEncoder, folder: Path, *, queries: int = 4) -> list[Demonstration]:
-    """Find the nearest neighbors of a few English sentences in some languages that translate them.
+    """Find the nearest neighbors of a few English sentences in languages that translate them.
 
     Args:
         encoder: the trained encoder.
@@ -87,7 +87,7 @@ def demonstrate(encoder: TextEncoder, folder: Path, *, queries: int = 4) -> list
 
 
 def _read(folder: Path) -> dict[str, dict[str, str]]:
-    """For each language code, English message -> translation."""
+    """Read English message -> translation for each language code."""
     texts = {}
     for file in pair_files(folder):
         foreign, english = read_pair_file(file)
@@ -98,13 +98,13 @@ def _read(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def _shared_sentences(texts: Sequence[Mapping[str, str]], count: int) -> list[str]:
-    """The readable messages that most of the languages have, in a fixed order."""
+    """Return the readable messages that most of the languages have, in a fixed order."""
     shared = Counter(message for messages in texts for message in messages if _is_readable(message))
     # Of equally many by the alphabet, so that two runs show the same.
     return sorted(shared, key=lambda message: (-shared[message], message))[:count]
 
 
 def _is_readable(message: str) -> bool:
-    """Return whether it has plain words only: no quotes, numbers or rests of placeholders."""
+    """Return whether a message is plain words: no quotes, numbers or parts of placeholders."""
     words = message.split()
     return len(words) in _WORDS and all(map(_PLAIN_WORD.fullmatch, words))

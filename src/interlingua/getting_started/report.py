@@ -23,7 +23,7 @@ SCRIPTS: dict[Script, str] = {"other": "other scripts", "latin": "Latin script"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QuickstartFindings:
-    """Everything the quickstart found out."""
+    """All results of the quickstart."""
 
     date: str
     """ISO 8601, UTC."""
@@ -49,14 +49,14 @@ class QuickstartFindings:
     versions: Mapping[str, str]
 
     def average(self, kind: str, script: Script) -> Average | None:
-        """One of the averages, if any language counts in it."""
+        """Return one of the averages, or None if no language counts in it."""
         return next((a for a in self.averages if a.kind == kind and a.script == script), None)
 
     def require(self, ratio: float) -> None:
-        """Make sure that the encoder beats character n-grams across scripts, on sentences.
+        """Check that the encoder beats character n-grams across scripts, on sentences.
 
         Args:
-            ratio: how many times their P@1 is required.
+            ratio: required multiple of their P@1.
 
         Raises:
             TaskError: it is less, or no language of another script counts.
@@ -100,7 +100,7 @@ def write_html(findings: QuickstartFindings, path: Path) -> None:
 
 
 def findings_headline(findings: QuickstartFindings) -> str:
-    """The result in one sentence."""
+    """Return the result in one sentence."""
     # Across scripts, where nothing but what was learned can match.
     other = findings.average("sentences", "other")
     if other is None:
@@ -113,7 +113,7 @@ def findings_headline(findings: QuickstartFindings) -> str:
 
 
 def verdict(findings: QuickstartFindings) -> str:
-    """How the encoder compares with character n-grams for both kinds of script, good or bad."""
+    """Compare the encoder with character n-grams for both kinds of script, good or bad."""
     parts = []
     for average in findings.averages:
         how = "ahead of" if average.model > average.tfidf else "not ahead of"
@@ -129,7 +129,7 @@ def verdict(findings: QuickstartFindings) -> str:
 
 
 def sources_table(sources: Sequence[CatalogueSource]) -> Table:
-    """Return where the text comes from, under which license."""
+    """Return a table of the texts' sources and licenses."""
     rows = []
     for source in sources:
         counts = [f"{source.catalogues:,}", f"{source.pairs:,}"]
@@ -139,7 +139,7 @@ def sources_table(sources: Sequence[CatalogueSource]) -> Table:
 
 
 def averages_table(findings: QuickstartFindings) -> Table:
-    """Return the mean P@1 of both kinds of text, by script."""
+    """Return a table of the mean P@1 of both kinds of text, by script."""
     rows = []
     for average in findings.averages:
         measures = [f"{value:.3f}" for value in (average.model, average.tfidf, average.random)]
@@ -161,13 +161,13 @@ def _languages_table(findings: QuickstartFindings) -> Table:
 
 
 def best_first(scores: Sequence[LanguageScore], script: Script) -> list[LanguageScore]:
-    """The languages of a script that are shown, by the encoder's score on sentences."""
+    """Return the displayed languages of a script, sorted by the encoder's score on sentences."""
     shown = [s for s in scores if s.counts and s.kind == "sentences" and s.script == script]
     return sorted(shown, key=lambda score: -score.model_mean)
 
 
 def _curve(loss: Sequence[tuple[int, float]]) -> dict[str, Any] | None:
-    """Where the drawing of the training loss has its points and lines."""
+    """Return the points and lines of the drawing of the training loss."""
     if len(loss) < 2:
         return None
     # Pixels; on the left is room for the labels of the lines.

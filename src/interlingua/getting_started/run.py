@@ -68,14 +68,14 @@ HELDOUT = rf"(sentences|names)/{_LANGUAGE}-{_LANGUAGE}\.tsv"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """What the user may choose."""
+    """The user's settings."""
 
     output: Path
     """Folder for everything that is made."""
     budget_seconds: float
     """Wall time of the whole job; training gets what collecting, preparing and measuring leave."""
     steps: int | None = None
-    """Training steps; default: as many as the budget bears."""
+    """Training steps; default: as many as fit into the budget."""
     catalogues: tuple[Path, ...] = ()
     """Further folders with .mo or .po files."""
     packages: tuple[Package, ...] | None = None
@@ -85,33 +85,33 @@ class Settings:
 
 
 class Stopwatch:
-    """Wall time of each part of the job."""
+    """The wall time of each part of the job."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     @property
     def total(self) -> float:
-        """Seconds of all parts that are over."""
+        """The seconds of all completed parts."""
         return sum(self.seconds.values())
 
     @contextlib.contextmanager
     def time(self, part: str) -> Iterator[None]:
-        """Times a block."""
+        """Measure the time of a block."""
         start = time.perf_counter()
         yield
         self.seconds[part] = round(time.perf_counter() - start, 2)
 
 
 def show_quickstart(settings: Settings, *, console: Console | None = None) -> QuickstartFindings:
-    """Do the whole job and show it.
+    """Run the whole quickstart and show its results.
 
     The output folder gets ``collected/``, ``corpus/``, ``heldout/``, ``run/``, ``model/``,
     ``results/``, ``quickstart.json`` and ``report.html``.
 
     Args:
         settings: the user's choices.
-        console: where to show it; stdout by default.
+        console: output console; stdout by default.
 
     Raises:
         DataError: there is no catalogue to learn from.
@@ -177,7 +177,7 @@ def _quickstart(settings: Settings, console: Console) -> QuickstartFindings:
 def _claim(output: Path) -> None:
     """Mark the output folder as ours before anything in it is replaced.
 
-    Refuses one that holds other files.
+    A folder with other files is refused.
     """
     names = ("collected", "corpus", "heldout", "run", "model", "results", _RECORD, "report.html")
     there = [name for name in names if (output / name).exists()]
@@ -191,9 +191,9 @@ def _claim(output: Path) -> None:
 
 
 def _sources(settings: Settings) -> tuple[list[CatalogueSource], dict[str, str]]:
-    """Fetched packages and the user's folders.
+    """Return the fetched packages and the user's folders.
 
-    What can't be fetched is not an error while anything is left.
+    A failed fetch is not an error while any source is left.
     """
     requested = settings.packages
     if requested is None:
@@ -275,7 +275,7 @@ def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult
 def _measure(
     result: TrainResult, folders: Mapping[LineKind, Path], output: Path
 ) -> tuple[int, list[LanguageScore], list[Demonstration]]:
-    """The number of weights, the scores and the demonstrations."""
+    """Return the number of weights, the scores and the demonstrations."""
     assert result.model is not None
     # A copy under a name of its own, which the commands at the end show.
     with atomic_directory(

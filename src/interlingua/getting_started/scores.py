@@ -26,7 +26,7 @@ MIN_MESSAGES = 100
 class LanguageScore:
     """P@1 in one language.
 
-    Each message's translation is sought among all held-out ones of the language and kind.
+    Each message's translation is searched among all held-out messages of the language and kind.
     """
 
     code: str
@@ -46,17 +46,17 @@ class LanguageScore:
 
     @property
     def counts(self) -> bool:
-        """Whether the language is in averages and drawings."""
+        """Return whether the language is in averages and drawings."""
         return self.messages >= MIN_MESSAGES
 
     @property
     def tfidf_mean(self) -> float:
-        """Mean of both directions."""
+        """The mean of both directions."""
         return sum(self.tfidf) / 2
 
     @property
     def model_mean(self) -> float:
-        """Mean of both directions."""
+        """The mean of both directions."""
         return sum(self.model) / 2
 
 
@@ -90,11 +90,11 @@ def score_with_baselines(
     """Score the encoder with the ``tatoeba`` task, and the baselines on the same texts.
 
     Args:
-        encoder: what to score.
+        encoder: the encoder to score.
         folders: for each kind, a folder of ``<lang>-eng.tsv`` files.
         name: the encoder's, in the result files.
         output: gets the task's own result files.
-        progress: shows how far the work is.
+        progress: reports progress.
     """
     scores: list[LanguageScore] = []
     for kind, folder in folders.items():
@@ -108,7 +108,7 @@ def score_with_baselines(
 
 
 def averages(scores: Sequence[LanguageScore]) -> list[Average]:
-    """Sentences first, other scripts first; a group without languages is left out."""
+    """Compute the averages, sentences and other scripts first; empty groups are left out."""
     found = []
     # In the order in which tables show them.
     kinds: tuple[LineKind, ...] = ("sentences", "names")
@@ -133,7 +133,7 @@ def _average(script: Script, kind: LineKind, group: Sequence[LanguageScore]) -> 
 
 
 def _baseline_scores(result: TaskResult, kind: LineKind, folder: Path) -> list[LanguageScore]:
-    """The task's own scores of each language next to those of the baselines."""
+    """Return the task's own scores of each language next to those of the baselines."""
     # The task names its subsets by the files.
     files = {file.name: file for file in pair_files(folder)}
     scores = []

@@ -25,14 +25,14 @@ from interlingua.runtime import duration
 
 
 def print_heading(console: Console, number: int, text: str) -> None:
-    """Announce a part of the job."""
+    """Print the heading of a part of the job."""
     console.print(f"\n[bold]{number}/4  {text}[/bold]")
 
 
 def show_sources(
     console: Console, sources: Sequence[CatalogueSource], unavailable: Mapping[str, str]
 ) -> None:
-    """Where the text comes from, under which license."""
+    """Show the sources of the text and their licenses."""
     console.print(sources_table(sources).terminal())
     # Messages of pip may hold square brackets, which rich would take for its own.
     for name, why in unavailable.items():
@@ -40,7 +40,7 @@ def show_sources(
 
 
 def show_corpus(console: Console, manifest: Manifest) -> None:
-    """What preparing kept, and what it dropped by which rule."""
+    """Show what preparing kept, and the number of pairs that each rule dropped."""
     heldout = sum(pair.heldout for pair in manifest.language_pairs)
     console.print(
         f"{manifest.train:,} pairs to train on in {len(manifest.languages) - 1} languages;"
@@ -52,7 +52,7 @@ def show_corpus(console: Console, manifest: Manifest) -> None:
 
 
 def show_findings(console: Console, findings: QuickstartFindings, output: Path) -> None:
-    """Scores, verdict, demonstration, and how to go on."""
+    """Show scores, verdict, demonstration and next steps."""
     console.print(_languages(findings.scores).terminal(is_titled_left=True))
     console.print(averages_table(findings).terminal())
     console.print(verdict(findings), markup=False)

@@ -23,18 +23,19 @@ MESSAGE_MAX_TOKENS = 96
 def recipe(
     corpus: Path, output: Path, *, max_steps: int | None = None, budget_seconds: float | None = None
 ) -> TrainConfig:
-    """The training run.
+    """Return the configuration of the training run.
 
-    Differs from EMS's own settings where minutes have to do for days: one narrow layer (two learn
-    more from a pair, one more in a minute), embeddings that begin small (N(0, 0.02); from N(0, 1)
-    the same run finds a fourth as many translations), a learning rate to match, and no dropout,
-    since no pair is seen more than a few times. The catalogues are n-way parallel, so other
-    translations of a batch's sentence are not counted as its negatives.
+    It differs from EMS's own settings, because training takes minutes instead of days. It has one
+    narrow layer (two learn more from a pair, one learns more in a minute). Embeddings begin small
+    (N(0, 0.02); from N(0, 1) the same run finds a fourth as many translations), with a matching
+    learning rate. There is no dropout, because no pair is seen more than a few times. The
+    catalogues are n-way parallel, so other translations of a batch's sentence are not counted as
+    its negatives.
 
     Args:
         corpus: the prepared corpus.
         output: folder of the run.
-        max_steps: how long to train.
+        max_steps: number of training steps.
         budget_seconds: in place of steps: wall time of the whole run, which ends with it even where
             the machine becomes slower.
     """

@@ -20,7 +20,7 @@ except ImportError as error:
 
 @register_embedding_function
 class InterlinguaEmbeddingFunction(EmbeddingFunction[Documents]):
-    """Embeds the documents and queries of a collection, with the model's own prompts for each.
+    """An embedding function for a collection's documents and queries, with the model's own prompts.
 
     Chroma keeps the configuration with the collection. ``get_collection`` then builds the function
     by itself, in a process that has imported this module.
@@ -30,7 +30,7 @@ class InterlinguaEmbeddingFunction(EmbeddingFunction[Documents]):
             absolute path.
         device: cpu, cuda, cuda:1; None = the CPU.
         dtype: to compute in: float32, bfloat16, float16 or int8.
-        language: of all texts, in any code, where the model needs it.
+        language: of all texts, in any code, if the model needs it.
 
     Raises:
         CheckpointError: there is no such model.
@@ -55,28 +55,28 @@ class InterlinguaEmbeddingFunction(EmbeddingFunction[Documents]):
         self._search_model = SearchModel(model, device=device, dtype=dtype, language=language)
 
     def __call__(self, input: Documents) -> Embeddings:
-        """One vector of length 1 for each document."""
+        """Return one vector of length 1 for each document."""
         # Chroma's type of embeddings is a list of arrays, not one array of two dimensions.
         return list(self._search_model.embed_passages(input))
 
     def embed_query(self, input: Documents) -> Embeddings:
-        """One vector of length 1 for each query."""
+        """Return one vector of length 1 for each query."""
         return list(self._search_model.embed_questions(input))
 
     @staticmethod
     def name() -> str:
-        """What Chroma keeps with a collection, next to the configuration."""
+        """Return the name that Chroma stores with a collection, next to the configuration."""
         return "interlingua"
 
     def default_space(self) -> Space:
-        """How Chroma compares vectors of length 1."""
+        """Return the metric with which Chroma compares vectors of length 1."""
         return "cosine"
 
     def get_config(self) -> dict[str, Any]:
-        """What ``build_from_config`` takes."""
+        """Return the arguments of ``build_from_config``."""
         return dict(self._config)
 
     @staticmethod
     def build_from_config(config: dict[str, Any]) -> InterlinguaEmbeddingFunction:
-        """The function of a collection that Chroma opens again."""
+        """Build the function of a collection that Chroma reopens."""
         return InterlinguaEmbeddingFunction(**config)

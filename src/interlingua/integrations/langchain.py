@@ -13,7 +13,7 @@ except ImportError as error:
 
 
 class InterlinguaEmbeddings(Embeddings):
-    """Embeds documents and queries for a vector store of LangChain.
+    """Embeddings of documents and queries for a vector store of LangChain.
 
     The model's own prompts are used for each.
 
@@ -21,7 +21,7 @@ class InterlinguaEmbeddings(Embeddings):
         model: a model directory, a training run or ``hf:owner/name``.
         device: cpu, cuda, cuda:1; None = the CPU.
         dtype: to compute in: float32, bfloat16, float16 or int8.
-        language: of all texts, in any code, where the model needs it.
+        language: of all texts, in any code, if the model needs it.
 
     Raises:
         CheckpointError: there is no such model.
@@ -41,12 +41,12 @@ class InterlinguaEmbeddings(Embeddings):
         self._search_model = SearchModel(model, device=device, dtype=dtype, language=language)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """One vector of length 1 for each document."""
+        """Return one vector of length 1 for each document."""
         # LangChain's stores expect lists of Python's own numbers.
         vectors: list[list[float]] = self._search_model.embed_passages(texts).tolist()
         return vectors
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a query, of length 1."""
+        """Return the vector of a query, of length 1."""
         vector: list[float] = self._search_model.embed_questions([text])[0].tolist()
         return vector

@@ -24,7 +24,7 @@ _LOADED: weakref.WeakValueDictionary[tuple[str, str | None], Encoder] = (
 
 
 def shared_encoder(model: str, device: str | None) -> Encoder:
-    """Load a model, or give the one that another object holds.
+    """Load a model, or return the one that another object already loaded.
 
     Args:
         model: a model directory, a training run or ``hf:owner/name``.
@@ -44,7 +44,7 @@ def shared_encoder(model: str, device: str | None) -> Encoder:
 
 
 def lasting_name(model: str) -> str:
-    """The name of a model that is the same from every working directory."""
+    """Return a model's name that is the same from every working directory."""
     if not os.path.exists(model):  # hf:owner/name, or an installed model
         return model
     return os.path.abspath(model)
@@ -57,7 +57,7 @@ class SearchModel:
         model: a model directory, a training run or ``hf:owner/name``.
         device: see ``shared_encoder``.
         dtype: to compute in: float32, bfloat16, float16 or int8.
-        language: of all texts, in any code, where the model needs it.
+        language: of all texts, in any code, if the model needs it.
     """
 
     def __init__(
@@ -69,13 +69,13 @@ class SearchModel:
         self._model = IndexedModel(shared_encoder(model, device), model, dtype=dtype)
 
     def embed_passages(self, texts: Sequence[str]) -> Float32[ndarray, "n d"]:
-        """One vector of length 1 for each text that is to be found."""
+        """Return one vector of length 1 for each text to be found."""
         # The id is not used, as only the vectors come back.
         passages = [Passage("text", text, language=self.language) for text in texts]
         return self._model.embed_passages(passages)
 
     def embed_questions(self, texts: Sequence[str]) -> Float32[ndarray, "n d"]:
-        """One vector of length 1 for each text to search with."""
+        """Return one vector of length 1 for each text to search with."""
         vectors = [self._model.embed_question(text, self.language or None) for text in texts]
         if not vectors:  # which np.stack refuses
             return np.zeros((0, self._model.encoder.dim), np.float32)

@@ -21,13 +21,15 @@ except ImportError as error:
 
 
 class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Embeds each text; nothing is learned. A pickle holds the model's path and not its weights.
+    """A transformer that embeds each text; nothing is learned.
+
+    A pickle contains the model's path and not its weights.
 
     Args:
         model: a model directory, a training run or ``hf:owner/name``.
         prompt: name of a prompt of the model, or a text to put in front; None = the model's
             default.
-        language: of the texts, in any code, where the model needs it.
+        language: of the texts, in any code, if the model needs it.
         truncate_dim: elements to keep of each vector, the first ones; None = all.
         dtype: to compute in: float32, bfloat16, float16 or int8.
         device: cpu, cuda, cuda:1; None = the CPU.
@@ -59,7 +61,7 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return self
 
     def transform(self, X: Iterable[str]) -> Float32[ndarray, "n d"]:  # noqa: N803
-        """One vector of length 1 for each text.
+        """Return one vector of length 1 for each text.
 
         Args:
             X: texts: a list, an array of one dimension, a column of a data frame.

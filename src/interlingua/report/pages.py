@@ -26,17 +26,17 @@ LONG = 24
 
 
 def render_page(template: str, **values: object) -> str:
-    """A page as HTML.
+    """Render a page as HTML.
 
     Args:
         template: its name below ``templates``.
-        values: what it shows.
+        values: the template's variables.
     """
     return _environment().get_template(template).render(values)
 
 
 def macro(name: str, template: str = "macros.html") -> Callable[..., str]:
-    """A macro as a function, which gives HTML."""
+    """Return a macro as a function that returns HTML."""
     part: Callable[..., str] = getattr(_environment().get_template(template).module, name)
     return part
 
@@ -58,26 +58,26 @@ def _environment() -> jinja2.Environment:
 
 
 def resource(name: str) -> Markup:
-    """A file of this package as it is: a style sheet or a script."""
+    """Return a file of this package unchanged: a style sheet or a script."""
     return Markup(_source(name))
 
 
 def breakable(text: str) -> Markup:
-    """A text in parts that a line may end after; none so short that it says nothing."""
+    """Split a text into parts after which a line may break; no part is too short to be useful."""
     parts = BREAK.sub(r"\1" + "\n", text).split("\n")
     # join escapes what is plain text, and leaves Markup as it is.
     return Markup("<wbr/>").join(map(_unbroken, parts))
 
 
 def _unbroken(part: str) -> str:
-    """A part that must stay in one line, unless it is too long for one."""
+    """Return a part that must stay on one line, unless it is too long for one."""
     if len(part) >= LONG:
         return part
     return Markup('<span class="whole">{}</span>').format(part)
 
 
 def embedded_json(data: Any) -> Markup:
-    """JSON that can't end its script element: no <, so no tag and no comment either."""
+    """Return JSON that cannot end its script element: without <, so without tags and comments."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c"))
 

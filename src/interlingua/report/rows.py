@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SHOWN_CHARACTERS = 120
-"""Of the first row, in a line that stands for all."""
+"""Maximum number of characters of the first row in a line that summarizes all."""
 
 
 class RowList(list[T]):
@@ -64,7 +64,7 @@ def data_frame(
 
 
 def shown_rows(name: str, rows: list[Any]) -> str:
-    """Return a line that stands for many rows."""
+    """Return a line that summarizes many rows."""
     first = ""
     if rows:
         first = textwrap.shorten(f": {rows[0]!r}", _SHOWN_CHARACTERS, placeholder=" ...")

@@ -45,10 +45,10 @@ class Table:
     words: Collection[int] = (0,)
 
     def terminal(self, *, is_titled_left: bool = False) -> rich.table.Table:
-        """For rich to print.
+        """Return a table for rich to print.
 
         Args:
-            is_titled_left: the title stands plain at the left, not in the middle.
+            is_titled_left: align the title left, in plain text, instead of centering it.
         """
         import rich.table
 
@@ -81,7 +81,7 @@ class Table:
         return "\n".join(lines) + "\n"
 
     def latex(self) -> str:
-        """A ``tabular`` with booktabs; title and notes are comments."""
+        """Return a ``tabular`` with booktabs; title and notes are comments."""
         lines = [rf"% {self.title}; \usepackage{{booktabs}}"]
         lines += [f"% {note}" for note in self.notes]
         columns = "".join(self._sides("l", "r"))
@@ -107,7 +107,7 @@ class Table:
         return [*lines, *self.notes]
 
     def csv(self) -> str:
-        """Return head and rows as CSV; title and notes have no place in it."""
+        """Return head and rows as CSV; title and notes are left out."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerows([self.head, *self.rows])
@@ -125,12 +125,12 @@ class Table:
 
 
 def escape_markdown(text: str) -> str:
-    """A text that ends no cell."""
+    """Escape a text so that it ends no cell."""
     return text.replace("|", "\\|")
 
 
 def escape_latex(text: str) -> str:
-    """A text without commands."""
+    """Escape a text so that it contains no commands."""
     return "".join(LATEX_CHARACTERS.get(character, character) for character in text)
 
 

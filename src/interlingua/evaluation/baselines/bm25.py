@@ -77,7 +77,7 @@ class Tuned(NamedTuple):
 
 
 class BM25Index:
-    """Passages to be searched by words; see ``build``."""
+    """A BM25 index over passages; ``build`` constructs it."""
 
     def __init__(
         self, ids: Sequence[str], postings: Postings, language: str | None, k1: float, b: float
@@ -103,16 +103,16 @@ class BM25Index:
         b: float = DEFAULT_B,
         queries: Iterable[str] | None = None,
     ) -> BM25Index:
-        """Index passages.
+        """Build an index of passages.
 
         Args:
             ids: of the passages.
             texts: the passages, titles included; read once and not held.
-            language: of all texts, or of each, in any code; decides about stemming. None = no
+            language: of all texts, or of each, in any code; it determines stemming. None = no
                 stemming.
-            k1: how soon more of the same word counts for nothing, at least 0.
-            b: how much long passages are made to pay for their length, 0 to 1.
-            queries: in the index's language; given, the index is for these alone, and takes less
+            k1: saturation of repeated words, at least 0; lower values saturate sooner.
+            b: strength of the length normalization, 0 to 1.
+            queries: in the index's language; if set, the index is only for these, and takes less
                 memory and disk.
 
         Raises:
@@ -136,7 +136,9 @@ class BM25Index:
     def search(
         self, queries: Iterable[str], k: int = 100, *, language: str | None = None
     ) -> tuple[list[list[str]], list[Float32[np.ndarray, " n"]]]:
-        """The best passages of each query, best first; equal scores in the order of the passages.
+        """Return the best passages of each query, best first.
+
+        Passages with equal scores are in index order.
 
         Args:
             queries: the texts.
@@ -165,7 +167,7 @@ class BM25Index:
         return [self.ids[row] for row in best.rows.tolist()]
 
     def _known(self, words: Sequence[str]) -> list[int]:
-        """Those words that a passage has, repetitions kept."""
+        """Return the numbers of the words that occur in a passage, with repetitions."""
         vocabulary = self._postings.vocabulary
         if not self._postings.keeps_all and any(word not in vocabulary for word in words):
             raise DataError(
@@ -185,11 +187,11 @@ class Best(NamedTuple):
 
     @classmethod
     def empty(cls) -> Best:
-        """None yet."""
+        """Return an instance without passages."""
         return cls(np.zeros(0, np.int64), np.zeros(0, np.float32))
 
     def joined(self, later: Best, k: int) -> Best:
-        """The k best of these and of passages that stand behind all of these."""
+        """Return the k best of these and of ``later``, which all come after these in the index."""
         rows = np.concatenate([self.rows, later.rows])
         scores = np.concatenate([self.scores, later.scores])
         # stable, so equal scores stay in the order of the passages
@@ -198,9 +200,9 @@ class Best(NamedTuple):
 
 
 class _BlockScorer:
-    """The scores of a block's passages.
+    """A scorer of one block's passages.
 
-    Those of a word are made once, whatever queries it is in.
+    The scores of a word are computed once and shared by all queries that contain it.
     """
 
     def __init__(self, block: PostingsBlock, postings: Postings, k1: float, b: float) -> None:
@@ -212,7 +214,7 @@ class _BlockScorer:
         self._of_word: dict[int, tuple[Int32[np.ndarray, " m"], Float32[np.ndarray, " m"]]] = {}
 
     def best(self, words: Sequence[int], k: int) -> Best:
-        """The best passages for the words of a query."""
+        """Return the k best passages of the block for the words of a query."""
         scores = np.zeros(len(self._block.lengths), dtype=np.float32)
         for word in words:
             # a word that the query repeats counts each time, as in Lucene
@@ -243,7 +245,7 @@ def read_postings(
     language: str | Sequence[str] | None,
     only: Iterable[str] | None = None,
 ) -> Postings:
-    """Take passages apart into words.
+    """Split passages into words and collect their postings.
 
     Args:
         ids: of the passages.
@@ -292,7 +294,7 @@ def tune(
     b: Sequence[float] = B_GRID,
     depth: int = 100,
 ) -> Tuned:
-    """Try all k1 and b on a development set; of equals the first.
+    """Try all combinations of k1 and b on a development set; the first of equals wins.
 
     Args:
         ids: of the passages.
@@ -330,7 +332,7 @@ def tune(
 
 @functools.lru_cache(maxsize=512)
 def analyzer(language: str | None) -> Callable[[str], list[str]]:
-    """What takes a text of a language apart into words, in order; see the module."""
+    """Return a function that splits a text of a language into words, in order; see the module."""
     stem: Callable[[str], str] = str  # leaves a word as it is
     if language is not None and (algorithm := STEMMERS.get(resolve_language(language).iso3)):
         stemmer = import_extra("Stemmer", package="PyStemmer", extra="bm25")
@@ -360,7 +362,7 @@ def _reciprocal_rank(ranked: Sequence[str], relevant: Collection[str]) -> float:
 
 
 class _OnlyWords(dict[int, int]):
-    """For ``str.translate``: letters, digits and marks stay, all else becomes a space."""
+    """A ``str.translate`` table that keeps letters, digits and marks; others become spaces."""
 
     def __missing__(self, code: int) -> int:
         # stored, so that a character's category is looked up once

@@ -29,15 +29,15 @@ BLOCK_PASSAGES = 2**18
 
 
 class PostingsBlock(NamedTuple):
-    """Some passages that stand one after the other.
+    """Consecutive passages and their postings.
 
     Attributes:
         first: number of its first passage.
         lengths: words of each passage.
         words: distinct ones, in ascending order.
-        ends: where the postings of each word end.
+        ends: end of each word's postings.
         passages: postings: which passage of the block, in ascending order for each word.
-        counts: postings: how often it holds the word.
+        counts: postings: number of occurrences of the word in it.
     """
 
     first: int
@@ -48,7 +48,7 @@ class PostingsBlock(NamedTuple):
     counts: Int32[ndarray, " p"]
 
     def postings(self, word: int) -> tuple[Int32[ndarray, " m"], Int32[ndarray, " m"]]:
-        """The passages of the block that hold a word, and how often."""
+        """Return the passages of the block that contain a word, and how often each contains it."""
         at = int(np.searchsorted(self.words, word))
         if at == len(self.words) or self.words[at] != word:
             return self.passages[:0], self.counts[:0]
@@ -69,7 +69,7 @@ class Postings:
         count: passages.
         length: words of all passages together.
         vocabulary: word -> its number.
-        document_frequencies: in how many passages each word stands, by its number.
+        document_frequencies: number of passages that contain each word, by its number.
         keeps_all: whether there are postings of all words.
     """
 
@@ -95,7 +95,7 @@ class Postings:
         self._make_room(len(self.vocabulary))
 
     def blocks(self) -> Iterator[PostingsBlock]:
-        """All blocks, in the order of the passages."""
+        """Yield all blocks, in the order of the passages."""
         first = 0
         start = 0
         for passages, words, postings in self._sizes:
@@ -154,9 +154,9 @@ class Postings:
         self.document_frequencies[words] += holders
 
     def _make_room(self, words: int) -> None:
-        """Document frequencies of so many words.
+        """Extend ``document_frequencies`` to the number of words.
 
-        Grown by an eighth ahead, as new words come with every block.
+        It grows by an eighth more than needed, because every block adds new words.
         """
         short = words - len(self.document_frequencies)
         if short > 0:

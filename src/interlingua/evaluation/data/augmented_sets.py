@@ -31,7 +31,7 @@ _FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)_augmented\.(txt|devtest|de
 
 
 def altered_file(folder: Path, language: str) -> Path | None:
-    """The file of altered sentences of a language that belongs to a folder of line-aligned files.
+    """Return the file of altered sentences of a language for a folder of line-aligned files.
 
     Args:
         folder: of the line-aligned files.
@@ -49,7 +49,7 @@ def altered_file(folder: Path, language: str) -> Path | None:
 
 
 def read_altered(path: Path) -> list[Altered]:
-    """The altered sentences of a file, in its order.
+    """Read the altered sentences of a file, in order.
 
     Raises:
         DataError: the file is empty or has a blank line, the JSON file next to it is missing or of
@@ -70,10 +70,10 @@ def read_altered(path: Path) -> list[Altered]:
 
 
 def write_altered(folder: Path, language: str, altered: Iterable[Altered]) -> Path:
-    """Write both files, sentence by sentence.
+    """Write the sentences and their JSON table.
 
     Args:
-        folder: is made.
+        folder: is created.
         language: ``eng_Latn``.
         altered: no text twice.
 

@@ -30,7 +30,7 @@ _TUNING = (TRAINING, "sample", "dev", TEST)
 
 
 class BuccFiles(NamedTuple):
-    """Where a split of a language pair is; English is the target, as in the shared task."""
+    """The files of one split of a language pair; English is the target, as in the shared task."""
 
     languages: tuple[str, str]
     source: Path
@@ -59,9 +59,9 @@ class BuccSplit(NamedTuple):
 
 
 class BuccPair(NamedTuple):
-    """A language pair: a split, and the test data where their gold is there.
+    """A language pair: a split, and the test split if requested and if its gold pairs exist.
 
-    The split is the one to score, or with test data the one to find a threshold on.
+    ``data`` is the split to score. With test data it is the split that a threshold is tuned on.
     """
 
     languages: tuple[str, str]
@@ -70,13 +70,13 @@ class BuccPair(NamedTuple):
     test: BuccSplit | None
 
     def splits(self) -> list[BuccSplit]:
-        """All that is read."""
+        """Return the splits that were read."""
         if self.test is None:
             return [self.data]
         return [self.data, self.test]
 
     def sentences(self) -> int:
-        """On both sides."""
+        """Return the number of sentences on both sides."""
         return sum(len(split.source.ids) + len(split.target.ids) for split in self.splits())
 
     def is_official(self, name: str) -> bool:
@@ -84,17 +84,16 @@ class BuccPair(NamedTuple):
         return self.split == TRAINING and len(self.data.gold) == TRAINING_GOLD.get(name)
 
     def contents(self) -> Iterator[Sequence[str]]:
-        """All ids, texts and gold pairs."""
+        """Yield all ids, texts and gold pairs."""
         for split in self.splits():
             yield from (*split.source, *split.target)
             yield [f"{source} {target}" for source, target in split.gold]
 
 
 def bucc_files(folder: Path) -> dict[str, dict[str, BuccFiles]]:
-    """The splits in a folder and below it: language pair -> split -> files.
+    """Find the splits in a folder and below it: language pair -> split -> files.
 
-    Below it those folders are read that are called after a language pair. The gold file of a split
-    need not be there.
+    Subfolders named after a language pair are searched. The gold file of a split may be missing.
     """
     found: dict[str, dict[str, BuccFiles]] = {}
     if not folder.is_dir():
@@ -123,7 +122,7 @@ def read_bucc(files: BuccFiles) -> BuccSplit:
 
     Raises:
         DataError: a file is missing or empty, a line is not id TAB sentence, an id or a gold pair
-            stands there twice, or a gold pair names an id that is not in the texts.
+            occurs twice, or a gold pair names an id that is not in the texts.
     """
     source = _read_text(files.source)
     target = _read_text(files.target)
@@ -154,16 +153,16 @@ def read_bucc(files: BuccFiles) -> BuccSplit:
 def read_bucc_pair(
     folder: Path, name: str, split: str | None = None, *, with_test: bool = False
 ) -> BuccPair:
-    """A language pair of a folder.
+    """Read a language pair of a folder.
 
     Args:
         folder: see ``bucc_files``.
         name: ``de-en``.
         split: to read; by default training, sample, dev or test, the first of these that has gold.
-        with_test: next to the training split read the test split, where that has gold.
+        with_test: besides the training split, read the test split if it has gold.
 
     Raises:
-        DataError: the gold of its split is not here, or a file is broken.
+        DataError: the gold of its split is missing, or a file is broken.
     """
     files = bucc_files(folder)[name]
     with_gold = [split for split, one in files.items() if one.gold.is_file()]

@@ -72,7 +72,7 @@ splits."""
 
 
 def sib200_sets(folder: Path) -> LabeledSets:
-    """SIB-200, for the languages that have a training set."""
+    """Return the readers of SIB-200 for the languages that have a training set."""
     found: LabeledSets = {}
     for below in folders_in(folder):
         files = {split: below / f"{split}.tsv" for split in SPLITS}
@@ -89,7 +89,7 @@ def sib200_sets(folder: Path) -> LabeledSets:
 
 
 def mldoc_sets(folder: Path, train_size: int = 1000) -> LabeledSets:
-    """MLDoc, with the training set of that many documents."""
+    """Return the readers of MLDoc with the training set of that many documents."""
     found: LabeledSets = {}
     names = {
         name: (f"{name}.train.{train_size}", f"{name}.dev", f"{name}.test")
@@ -110,7 +110,7 @@ def mldoc_sets(folder: Path, train_size: int = 1000) -> LabeledSets:
 
 
 def cls_v1_sets(folder: Path) -> LabeledSets:
-    """CLS v1 by domain and language.
+    """Return the readers of CLS v1 by domain and language.
 
     The dev set is drawn from the reviews it calls unlabeled, which have ratings.
     """
@@ -130,7 +130,7 @@ def cls_v1_sets(folder: Path) -> LabeledSets:
 
 
 def cls_v2_sets(folder: Path) -> LabeledSets:
-    """CLS v2 by language; reviews of three stars are neither good nor bad and are left out."""
+    """Return the readers of CLS v2 by language; reviews of three stars are dropped as neutral."""
     found: LabeledSets = {}
     for split in SPLITS:
         # a folder for each split, as published, or all files in one
@@ -145,9 +145,9 @@ def cls_v2_sets(folder: Path) -> LabeledSets:
 
 
 def labeled_sets(folder: Path) -> LabeledSets:
-    """Your own files, or a folder of them per language.
+    """Return the readers of your own files, or of a folder of them per language.
 
-    Folders that are not called after a language are something else.
+    Folders that are not named after a language are ignored.
     """
     found: LabeledSets = {}
     for match, path in matching_files(folder, _OWN_FILE):
@@ -164,10 +164,10 @@ def labeled_sets(folder: Path) -> LabeledSets:
 
 
 def require_split(splits: Splits, split: str, *, language: str, folder: Path) -> None:
-    """Say which splits of a language there are.
+    """Check that a split of a language exists.
 
     Raises:
-        DataError: this one is not among them.
+        DataError: the split is missing.
     """
     if split not in splits:
         raise DataError(
@@ -197,9 +197,9 @@ def _opinion(stars: float) -> str:
 
 
 def _evenly(rows: list[tuple[str, str]], per_class: int | None) -> LabeledTexts:
-    """All rows, or so many of each label, taken at even distances.
+    """Return all rows, or ``per_class`` rows of each label, taken at even distances.
 
-    Such files are sorted by rating, so that the first rows of a label are all of one rating.
+    Such files are sorted by rating, so the first rows of a label all have the same rating.
     """
     if per_class is not None:
         by_label: dict[str, list[tuple[str, str]]] = {}

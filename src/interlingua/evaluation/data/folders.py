@@ -18,7 +18,7 @@ from interlingua.storage.json_text import parse_json
 
 FLORES = "flores200_devtest"
 ALIGNED = "folder of line-aligned <lang>.txt files"
-"""What is looked for where a set is like FLORES."""
+"""The expected files of a set in FLORES's layout, for errors."""
 PACKED = r"(?:\.gz|\.xz|\.zst)?"
 """The end of a pattern of files that may be compressed."""
 PARTS_OF_CORPORA = ("heldout", "valid_text")
@@ -29,7 +29,7 @@ _REGION_OR_SCRIPT = re.compile(r"[A-Z]{2}|[A-Z][a-z]{3}|\d{3}")
 def find_folder(
     data: Path, names: Sequence[str], holds_data: Callable[[Path], object], expected: str
 ) -> Path:
-    """The data set's folder: ``data`` itself, or the first of ``names`` below it.
+    """Return the data set's folder: ``data`` itself, or the first of ``names`` below it.
 
     Raises:
         DataError: none of them holds files of the expected layout, or the first that seems to is
@@ -54,7 +54,7 @@ def find_folder(
 
 
 def folders_in(folder: Path) -> list[Path]:
-    """The folders in a folder by name; none where there is no such folder."""
+    """Return the subfolders of a folder by name; none if the folder does not exist."""
     if not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if path.is_dir())
@@ -63,7 +63,7 @@ def folders_in(folder: Path) -> list[Path]:
 def matching_files(
     folder: Path, pattern: str | re.Pattern[str]
 ) -> list[tuple[re.Match[str], Path]]:
-    """The files with names that match as a whole, in order, each with its match."""
+    """Return the files with a fully matching name, in order, each with its match."""
     found = ((re.fullmatch(pattern, path.name), path) for path in files_in(folder))
     return [(match, path) for match, path in found if match]
 
@@ -77,7 +77,7 @@ def choose_languages(
     names: Mapping[str, str] | None = None,
     pivots: Collection[str] = (),
 ) -> list[str]:
-    """The keys of the files to evaluate, in the files' order.
+    """Return the keys of the files to evaluate, in the files' order.
 
     Args:
         wanted: language codes or names of any kind, groups' names, or pairs of languages
@@ -129,8 +129,8 @@ def check_enough(
 
     Args:
         chosen: those to pool.
-        least: how many are needed.
-        wanted: what was requested; a suite goes on without a task that has too little of it.
+        least: the number needed.
+        wanted: the requested languages; a suite continues without a task that has too few.
         folder: named in errors.
 
     Raises:
@@ -146,15 +146,16 @@ def check_enough(
 
 
 def full_code(code: str) -> str:
-    """``deu`` -> ``deu_Latn``."""
+    """Return the full code of a language: ``deu`` -> ``deu_Latn``."""
     return resolve_language(code).code
 
 
 def language_pair(item: str) -> tuple[str, str] | None:
-    """The full codes of ``de-fr``; None for what is one language.
+    """Return the full codes of ``de-fr``, or None for a single language.
 
-    A region or script behind a language is spelled with capitals or digits (``pt-BR``, ``zh-Hans``)
-    or decides how the language is written (``zh-tw``); so ``en-de`` is not the English of Germany.
+    After a language, a region or script has capitals or digits (``pt-BR``, ``zh-Hans``) or changes
+    how the language is written (``zh-tw``). ``en-de`` is therefore a pair, not the English of
+    Germany.
     """
     first, dash, second = item.partition("-")
     if not dash or _REGION_OR_SCRIPT.fullmatch(second):
@@ -171,7 +172,7 @@ def language_pair(item: str) -> tuple[str, str] | None:
 
 
 def pair_files_by_key(folder: Path) -> dict[str, PairFile]:
-    """The pair files of a folder by name; ``deu-eng`` as ``deu``, ``deu-fra`` as it is.
+    """Return the pair files of a folder by name; ``deu-eng`` as ``deu``, ``deu-fra`` unchanged.
 
     Raises:
         DataError: two are of one pair of languages, or a file's name holds an unknown
@@ -188,7 +189,7 @@ def pair_files_by_key(folder: Path) -> dict[str, PairFile]:
 
 
 def content_sha256(texts: Iterable[Sequence[str]]) -> str:
-    """Hex SHA-256 of texts, one per line, whatever files they were read from."""
+    """Return the hex SHA-256 of texts, one per line, whatever files they were read from."""
     digest = hashlib.sha256()
     for side in texts:
         for text in side:
@@ -200,7 +201,7 @@ def content_sha256(texts: Iterable[Sequence[str]]) -> str:
 
 @functools.cache
 def published_digests(dataset: str) -> tuple[str, Mapping[str, str]]:
-    """The revision of a published data set, and a digest for each language.
+    """Return the revision of a published data set and a digest for each language.
 
     The digests are the first 12 hex digits of ``content_sha256``.
     """
@@ -210,7 +211,7 @@ def published_digests(dataset: str) -> tuple[str, Mapping[str, str]]:
 
 
 def recognize(dataset: str, digests: Mapping[str, str]) -> str | None:
-    """The published revision these contents are, or nothing where a single language differs.
+    """Return the published revision of these contents, or None if any language differs.
 
     Args:
         dataset: a key of ``data/evaluation_sets.json``.
@@ -225,7 +226,7 @@ def recognize(dataset: str, digests: Mapping[str, str]) -> str | None:
 
 
 def set_name(folder: Path) -> str:
-    """What a set is called: its folder, of a part of a corpus both, ``prepared/heldout``."""
+    """Return a set's name: its folder, or for a part of a corpus ``prepared/heldout``."""
     whole = folder.resolve()
     if whole.name in PARTS_OF_CORPORA:
         return f"{whole.parent.name}/{whole.name}"

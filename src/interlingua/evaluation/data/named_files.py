@@ -16,12 +16,12 @@ from interlingua.storage.files import files_in
 
 
 def find_named_files(folder: Path, *, tables: bool = False) -> dict[str, Path]:
-    """The ``.txt`` files of a folder that are named after a language in any way.
+    """Return the ``.txt`` files of a folder that are named by a language code or name.
 
     For example ``German.txt`` or ``pt-BR.txt``.
 
     Args:
-        folder: where they lie.
+        folder: of the files.
         tables: its tables instead, ``German.csv`` or ``pt-BR.xlsx``.
 
     Raises:
@@ -37,9 +37,9 @@ def find_named_files(folder: Path, *, tables: bool = False) -> dict[str, Path]:
 
 
 def suffixed_files(folder: Path) -> dict[str, Path]:
-    """The files of a folder that end with a language, ``corpus.de`` and ``corpus.en``.
+    """Return the files of a folder with a language suffix, ``corpus.de`` and ``corpus.en``.
 
-    None where only a single file does.
+    Return none if there is only one such file.
 
     Raises:
         DataError: two files are of one language, or they are parts of several texts (``dev.de``

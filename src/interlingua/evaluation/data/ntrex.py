@@ -19,16 +19,16 @@ NTREX_FILE = re.compile(
 
 
 def ntrex_files(folder: Path) -> dict[str, Path]:
-    """The files by code: ``deu_Latn``, and ``fra_CA`` for a language in one region.
+    """Return the files by code: ``deu_Latn``, or ``fra_CA`` for a regional variety.
 
-    The second Spanish reference is left aside.
+    The second Spanish reference is left out.
     """
     files = matching_files(folder, NTREX_FILE)
     return {code_of(match[1]): path for match, path in files}
 
 
 def english_file(files: Mapping[str, Path], folder: Path) -> Path:
-    """The source, which all references translate.
+    """Return the English source file, which all references translate.
 
     Raises:
         DataError: it is missing.
@@ -39,7 +39,7 @@ def english_file(files: Mapping[str, Path], folder: Path) -> Path:
 
 
 def code_of(spelled: str) -> str:
-    """The code of a language as the files spell it: ``fra_CA`` of ``fra-CA``."""
+    """Return the code of a language from the files' spelling: ``fra_CA`` of ``fra-CA``."""
     language, region = parse(spelled)
     # Chinese regions give the script, which the code of the language has: zho_Hant
     if region is None or language.iso3 == "zho":

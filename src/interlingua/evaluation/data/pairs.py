@@ -54,12 +54,12 @@ PairSets = dict[str, Callable[[], LabeledPairs]]
 
 
 def mrpc_file(folder: Path, split: str) -> Path | None:
-    """The file of a split of MRPC, if it is there."""
+    """Return the file of a split of MRPC, or None if it is missing."""
     return next((folder / name for name in _MRPC_FILES[split] if (folder / name).is_file()), None)
 
 
 def mrpc_sets(folder: Path, split: PairSplit) -> PairSets:
-    """MRPC, which is English."""
+    """Return the reader of MRPC, which is English."""
     path = mrpc_file(folder, split)
     if path is None:
         return {}
@@ -76,7 +76,7 @@ def read_mrpc(path: Path) -> LabeledPairs:
 
 
 def paws_x_sets(folder: Path, split: PairSplit) -> PairSets:
-    """PAWS-X by language; English has its training pairs in ``train.tsv``."""
+    """Return the readers of PAWS-X by language; the English training pairs are in ``train.tsv``."""
     if (folder / "x-final").is_dir():
         folder = folder / "x-final"
     found: PairSets = {}
@@ -91,7 +91,7 @@ def paws_x_sets(folder: Path, split: PairSplit) -> PairSets:
 
 
 def xnli_sets(folder: Path, split: PairSplit, neutral: Neutral) -> PairSets:
-    """XNLI by language: does the premise entail the hypothesis?"""
+    """Return the readers of XNLI by language; a positive pair is an entailment."""
     found: PairSets = {}
     for path in files_in(folder):
         is_of_one = re.fullmatch(rf"{split}-[a-z]{{2,3}}\.tsv{PACKED}", path.name) is not None
@@ -105,7 +105,7 @@ def xnli_sets(folder: Path, split: PairSplit, neutral: Neutral) -> PairSets:
 
 
 def pair_sets(folder: Path, split: PairSplit) -> PairSets:
-    """Your own pairs by language."""
+    """Return the readers of your own pairs by language."""
     found: PairSets = {}
     for match, path in matching_files(folder, rf"([\w-]+)\.{split}\.(?:tsv|jsonl){PACKED}"):
         found[match[1]] = functools.partial(_read_binary, path, _OWN)
@@ -126,7 +126,7 @@ def _read_xnli(path: Path, language: str | None, neutral: Neutral) -> LabeledPai
 
 @functools.lru_cache(maxsize=4)
 def _xnli_languages(path: Path) -> tuple[str, ...]:
-    """The languages in XNLI's file of all; cached, as every look into the folder needs them."""
+    """Return the languages in XNLI's combined file; cached, because every lookup needs them."""
     pairs = read_labeled(path, kind="nli", languages=("eng_Latn", "eng_Latn"))
     return tuple(dict.fromkeys(pair.language_a for pair in pairs))
 

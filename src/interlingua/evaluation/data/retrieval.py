@@ -60,8 +60,8 @@ class RetrievalSet(NamedTuple):
     Attributes:
         queries: id -> question.
         qrels: id -> passage id -> relevance, above 0 for those to be found.
-        passages: gives every passage, from the beginning each time it is called.
-        count_lines: how many passages there are, without parsing them; None where they have to be
+        passages: yields every passage, from the beginning on each call.
+        count_lines: counts the passages without parsing them; None if they have to be
             read.
         development: the same data's questions of another split, to tune on.
     """
@@ -73,7 +73,7 @@ class RetrievalSet(NamedTuple):
     development: RetrievalSet | None = None
 
     def passage_count(self) -> int:
-        """How many passages there are; a large collection is decompressed for it, not parsed."""
+        """Count the passages; a large collection is decompressed for it, but not parsed."""
         if self.count_lines is not None:
             return self.count_lines()
         return sum(1 for _ in self.passages())
@@ -84,7 +84,7 @@ Sets = dict[str, Callable[[], RetrievalSet]]
 
 
 def question_sets(folder: Path, split: str | None = None) -> Sets:
-    """TyDi GoldP (with a split) or XQuAD (without)."""
+    """Return the readers of TyDi GoldP (with a split) or XQuAD (without)."""
     found: Sets = {}
     for match, path in matching_files(folder, QUESTIONS_FILE):
         if match[2] == split:
@@ -93,7 +93,7 @@ def question_sets(folder: Path, split: str | None = None) -> Sets:
 
 
 def answer_sentence_sets(folder: Path) -> Sets:
-    """XQuAD-R."""
+    """Return the readers of XQuAD-R."""
     return {
         match[1]: functools.partial(_read_answer_sentences, path)
         for match, path in matching_files(folder, _JSON_FILE)
@@ -101,7 +101,7 @@ def answer_sentence_sets(folder: Path) -> Sets:
 
 
 def mr_tydi_sets(folder: Path, split: str) -> Sets:
-    """Mr.TyDi, for the languages that have this split."""
+    """Return the readers of Mr.TyDi for the languages that have this split."""
     found: Sets = {}
     for below in folders_in(folder):
         if (match := _MR_TYDI.fullmatch(below.name)) and (below / f"topic.{split}.tsv").is_file():
@@ -115,7 +115,7 @@ def mr_tydi_sets(folder: Path, split: str) -> Sets:
 
 
 def miracl_sets(folder: Path, split: str) -> Sets:
-    """MIRACL, for the languages that have this split."""
+    """Return the readers of MIRACL for the languages that have this split."""
     found: Sets = {}
     for below in folders_in(folder):
         if match := _MIRACL.fullmatch(below.name):
@@ -134,9 +134,9 @@ def miracl_sets(folder: Path, split: str) -> Sets:
 
 
 def beir_sets(folder: Path, split: str) -> Sets:
-    """BEIR's layout, in the folder itself or in a folder per language.
+    """Return the readers of BEIR's layout, in the folder itself or in a folder per language.
 
-    The language of a set in the folder itself is not known and called ``""``.
+    The language of a set in the folder itself is unknown; its key is ``""``.
     """
     folders = {"": folder} | {below.name: below for below in folders_in(folder)}
     return {
@@ -184,7 +184,7 @@ def _read_answer_sentences(path: Path) -> RetrievalSet:
 
 
 def _sentence_at(start: int, breaks: list[list[int]]) -> int:
-    """The sentence that an answer begins in: the last that begins at or before it."""
+    """Return the index of the last sentence that begins at or before the start of an answer."""
     return max(place for place, (begin, _) in enumerate(breaks) if begin <= start)
 
 
@@ -247,7 +247,7 @@ class JudgedQuestions(NamedTuple):
 def questions_by_language(
     folder: Path, split: str, language: str | None = None
 ) -> dict[str, JudgedQuestions]:
-    """Read ``queries.jsonl`` and ``qrels/SPLIT.tsv``, of which each question may name a language.
+    """Read ``queries.jsonl`` and ``qrels/SPLIT.tsv``; each question may name its language.
 
     Args:
         folder: of the files.
@@ -283,7 +283,7 @@ def questions_by_language(
 
 
 def _line_count(files: Iterable[Path]) -> int:
-    """Lines that are not blank; they are not parsed."""
+    """Count the lines that are not blank, without parsing them."""
     count = 0
     for path in files:
         with open_text(path, is_json=True) as lines:
@@ -298,7 +298,7 @@ def _add(queries: dict[str, str], name: str, text: str, path: Path, line: int | 
 
 
 def _judged(judgments: Iterable[Judgment], path: Path) -> dict[str, dict[str, int]]:
-    """Grades by question and passage; a judgment that is there twice must say the same."""
+    """Return the grades by question and passage; duplicate judgments must agree."""
     qrels: dict[str, dict[str, int]] = {}
     for line, query, passage, grade in judgments:
         of_query = qrels.setdefault(query, {})
@@ -319,7 +319,7 @@ def _filled(queries: dict[str, str], path: Path) -> dict[str, str]:
 
 
 def _packed(path: Path) -> Path:
-    """The file itself, or as it is compressed; the plain name where there is neither."""
+    """Return the file itself or its compressed form; the plain name if neither exists."""
     for suffix in ("", *COMPRESSIONS):
         packed = path.with_name(path.name + suffix)
         if packed.is_file():
@@ -333,7 +333,7 @@ def _shard_number(path: Path) -> int:
 
 
 def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels, list[str]]:
-    """The questions that count, and notes about the others."""
+    """Return the questions that count, and notes about the others."""
     judged = {
         query: grades for query, grades in one.qrels.items() if max(grades.values(), default=0) > 0
     }
@@ -357,7 +357,7 @@ def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels,
 
 
 def set_sha256(one: RetrievalSet, passages: str) -> str:
-    """SHA-256 of questions, judgments and passages; ``passages`` is the digest of these."""
+    """Return the SHA-256 of questions, judgments and passages (``passages``: their digest)."""
     judgments = []
     for query, found in one.qrels.items():
         judgments += [f"{query} {passage} {grade}" for passage, grade in found.items()]

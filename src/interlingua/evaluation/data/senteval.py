@@ -36,7 +36,7 @@ _NO_TEXT = "."
 
 
 class Examples(NamedTuple):
-    """Texts with their class numbers, and the second texts where there are pairs."""
+    """Texts with their class numbers, and the second texts if they are pairs."""
 
     texts: list[str]
     labels: list[int]
@@ -50,7 +50,7 @@ Parse = Callable[[str], tuple[int, str]]
 
 
 def senteval_sets(folder: Path) -> dict[str, Callable[[], TransferTask]]:
-    """The tasks that are in a folder, or in ``data/downstream`` below it.
+    """Return the readers of the tasks in a folder, or in ``data/downstream`` below it.
 
     MRPC may also be next to it.
     """
@@ -95,7 +95,7 @@ def _read_halves(positive: Path, negative: Path) -> TransferTask:
 def _read_splits(
     files: Mapping[str, Path], parse: Parse, encoding: str = "latin-1"
 ) -> TransferTask:
-    """The splits of a task with an example per line."""
+    """Read the splits of a task that has one example per line."""
     found = {}
     for split, path in files.items():
         examples = Examples([], [])
@@ -134,9 +134,10 @@ def _parse_trec(line: str) -> tuple[int, str]:
 
 
 def _read_mrpc(folder: Path) -> TransferTask:
-    """Microsoft's own split in two.
+    """Read MRPC with Microsoft's own two splits.
 
-    One in three has the dev pairs taken out of the training ones.
+    A layout with three splits has the dev pairs taken out of the training ones; they are joined
+    again.
     """
     found = {}
     for split, parts in (("train", ("train", "dev")), ("test", ("test",))):
@@ -156,7 +157,7 @@ def _read_mrpc(folder: Path) -> TransferTask:
 
 
 def _sorted(examples: Examples) -> Examples:
-    """By length in words, of both texts where there are two, then by class.
+    """Sort by length in words, for pairs of both texts, then by class.
 
     Spaces between words are single.
     """
@@ -184,7 +185,7 @@ def _plain(folder: Path, name: str) -> Path | None:
 
 
 def _lines(path: Path, encoding: str = "latin-1") -> Sequence[tuple[int, str]]:
-    """The lines of a file; SentEval takes all but SST for Latin-1."""
+    """Return the numbered lines of a file; SentEval reads all data but SST as Latin-1."""
     with open_bytes(path) as file:
         content = file.read()
     # copies that were converted to UTF-8 are recognized by decoding without an error

@@ -60,7 +60,7 @@ class JudgedPairs(NamedTuple):
 
 
 def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
-    """The sets of a STS17 folder by language pair, English first.
+    """Return the sets of a STS17 folder by language pair, English first.
 
     Track 4b, from another source, is ``en-es_4b``.
     """
@@ -87,7 +87,7 @@ def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
 
 
 def stsb_files(folder: Path, split: SimilaritySplit) -> dict[str, SimilarityFile]:
-    """The files of a split of the STS benchmark by language.
+    """Return the files of a split of the STS benchmark by language.
 
     Their rows are translations of each other.
     """
@@ -103,7 +103,7 @@ def stsb_files(folder: Path, split: SimilaritySplit) -> dict[str, SimilarityFile
 
 
 def sts12_16_files(folder: Path) -> dict[str, SimilarityFile]:
-    """The English test sets of 2012 to 2016 by year and name, ``2012.MSRpar``."""
+    """Return the English test sets of 2012 to 2016 by year and name, ``2012.MSRpar``."""
     found: dict[str, SimilarityFile] = {}
     for match, path in matching_files(folder, _YEAR_SET):
         _keep(found, f"{match[1]}.{match[2]}", SimilarityFile(("en", "en"), path))
@@ -116,7 +116,7 @@ def sts12_16_files(folder: Path) -> dict[str, SimilarityFile]:
 
 
 def sick_files(folder: Path) -> dict[str, SimilarityFile]:
-    """The files of SICK by split."""
+    """Return the files of SICK by split."""
     found: dict[str, SimilarityFile] = {}
     for split, original in _SICK_FILES.items():
         for name in (f"{split}.tsv", f"{split}.jsonl", f"{split}.jsonl.gz", original):
@@ -145,7 +145,7 @@ def read_scored_pairs(file: SimilarityFile) -> JudgedPairs:
 
 
 def _keep(found: dict[str, SimilarityFile], key: str, file: SimilarityFile) -> None:
-    """Add a set, of which there may be one copy only: two layouts of it could differ."""
+    """Add a set; raise an error on a second copy, because two layouts of it could differ."""
     if key in found:
         raise DataError(
             f"{found[key].path.name} next to it is the same set, {key}; keep one of them",

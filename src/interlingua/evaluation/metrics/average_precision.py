@@ -33,14 +33,14 @@ def relevant_ranks(
     *,
     cells: int = CELLS,
 ) -> Int64[ndarray, "n r"]:
-    """The rank of each relevant candidate among all, from 1; 0 where there is none.
+    """Compute the rank of each relevant candidate among all, from 1; 0 for padding.
 
     Of candidates with equal similarity the earlier row is ranked first.
 
     Args:
         queries: vectors of the questions.
         candidates: vectors of the pool, in memory or mapped.
-        relevant: rows of ``candidates``, ``NO_PASSAGE`` where a question has no more.
+        relevant: rows of ``candidates``, padded with ``NO_PASSAGE``.
         cells: similarities held at once, at most; one question's at least.
 
     Raises:
@@ -65,7 +65,7 @@ def relevant_ranks(
 def _ranks(
     similarities: Float32[ndarray, "b m"], relevant: Int64[ndarray, "b r"]
 ) -> Int64[ndarray, "b r"]:
-    """The ranks in a block of similarities, one relevant passage of each question at a time."""
+    """Compute the ranks in a block of similarities, one relevant passage per question at a time."""
     ranks = np.zeros(relevant.shape, dtype=np.int64)
     columns = np.arange(similarities.shape[1])
     for number in range(relevant.shape[1]):
@@ -82,13 +82,13 @@ def _ranks(
 def question_average_precision(
     ranks: Int64[ndarray, "n r"], counts: Int64[ndarray, " n"]
 ) -> Float64[ndarray, " n"]:
-    """Average precision of each question, trec_eval's ``map``.
+    """Compute the average precision of each question, trec_eval's ``map``.
 
-    0 for one without a relevant passage.
+    It is 0 for a question without a relevant passage.
 
     Args:
-        ranks: of its relevant passages in any order, 0 where there is none.
-        counts: how many are relevant, those that are missing from the pool among them.
+        ranks: of its relevant passages in any order, padded with 0.
+        counts: number of relevant passages, including those missing from the pool.
     """
     # no rank is an infinite one, which adds nothing
     ordered = np.sort(np.where(ranks > 0, ranks.astype(np.float64), np.inf), axis=1)
@@ -100,10 +100,10 @@ def question_average_precision(
 def ranks_without(
     ranks: Int64[ndarray, "n r"], removed: Bool[ndarray, "n r"]
 ) -> Int64[ndarray, "n r"]:
-    """The ranks after some of the relevant passages were taken out of the pool; those have rank 0.
+    """Compute the ranks after removing some relevant passages from the pool; those get rank 0.
 
     Args:
-        ranks: of the relevant passages, 0 where there is none.
+        ranks: of the relevant passages, padded with 0.
         removed: which of them to take out.
     """
     # the largest integer for what stays: it is above no rank
@@ -114,7 +114,7 @@ def ranks_without(
 
 
 def padded_rows(rows: Sequence[Sequence[int]]) -> Int64[ndarray, "n r"]:
-    """Rows of unequal length as one table, filled with ``NO_PASSAGE``."""
+    """Return rows of unequal length as one table, padded with ``NO_PASSAGE``."""
     width = max((len(row) for row in rows), default=0)
     table = np.full((len(rows), width), NO_PASSAGE, dtype=np.int64)
     for number, row in enumerate(rows):

@@ -20,7 +20,7 @@ _LEVEL = 0.95
 
 
 def pearson(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> float:
-    """Pearson's r; 0 where one side is constant, which leaves it undefined."""
+    """Compute Pearson's r; 0 if a side is constant, because r is undefined then."""
     # as one resample of which every item has the weight 1
     x_row = np.asarray(x, np.float64)[None]
     y_row = np.asarray(y, np.float64)[None]
@@ -28,15 +28,15 @@ def pearson(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> float:
 
 
 def spearman(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> float:
-    """Spearman's rho: Pearson's r of the ranks, equal values sharing the mean of theirs.
+    """Compute Spearman's rho: Pearson's r of the ranks, equal values sharing their mean rank.
 
-    0 where a side is constant.
+    It is 0 if a side is constant.
     """
     return pearson(average_ranks(x), average_ranks(y))
 
 
 def average_ranks(values: Float[ndarray, " n"]) -> Float64[ndarray, " n"]:
-    """Ranks from 1, equal values sharing the mean of their ranks."""
+    """Compute the ranks from 1, equal values sharing the mean of their ranks."""
     _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
     # c equal values, of which the last has rank r, have the mean rank r - (c - 1) / 2
     last = np.cumsum(counts)
@@ -46,7 +46,7 @@ def average_ranks(values: Float[ndarray, " n"]) -> Float64[ndarray, " n"]:
 def resampled_spearman(
     x: Float[ndarray, " n"], y: Float[ndarray, " n"], counts: Int[ndarray, "r n"]
 ) -> Float64[ndarray, " r"]:
-    """Spearman's rho of resamples of the items, without sorting again.
+    """Compute Spearman's rho of resamples of the items, without sorting again.
 
     Args:
         x: a value per item.
@@ -59,10 +59,10 @@ def resampled_spearman(
 def resample_counts(
     counts: Int64[ndarray, " n"], *, resamples: int, rng: np.random.Generator
 ) -> Iterator[Int64[ndarray, "r n"]]:
-    """How often each kind of item is drawn in each resample, a chunk of resamples at a time.
+    """Yield how often each kind of item is drawn in each resample, a chunk of resamples at a time.
 
     Args:
-        counts: items of each kind; ones where each is a kind of its own.
+        counts: items of each kind; all 1 if each item is its own kind.
         resamples: number of draws, each of as many items as there are, with replacement.
         rng: of the draws.
     """
@@ -76,13 +76,13 @@ def resample_counts(
 def bootstrap_spearman(
     x: Float[ndarray, " n"], y: Float[ndarray, " n"], *, resamples: int, rng: np.random.Generator
 ) -> Float64[ndarray, " resamples"]:
-    """Spearman's rho of ``resamples`` resamples of the items."""
+    """Compute Spearman's rho of ``resamples`` resamples of the items."""
     draws = resample_counts(np.ones(len(x), np.int64), resamples=resamples, rng=rng)
     return np.concatenate([resampled_spearman(x, y, counts) for counts in draws])
 
 
 def interval(values: Float64[ndarray, " r"]) -> tuple[float, float]:
-    """The percentile interval of resampled values."""
+    """Compute the percentile interval of resampled values."""
     low, high = np.quantile(values, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     return float(low), float(high)
 
@@ -90,7 +90,7 @@ def interval(values: Float64[ndarray, " r"]) -> tuple[float, float]:
 def _resampled_ranks(
     values: Float[ndarray, " n"], counts: Int[ndarray, "r n"]
 ) -> Float64[ndarray, "r n"]:
-    """The rank of each item within each resample, as ``average_ranks`` gives it."""
+    """Compute the rank of each item within each resample, as ``average_ranks`` does."""
     order = np.argsort(values, kind="stable")
     ordered = np.asarray(values)[order]
     # where each distinct value begins
@@ -109,7 +109,10 @@ def _weighted_pearson(
     y: Float64[ndarray, "r n"],
     weights: Int[ndarray, "r n"] | None = None,
 ) -> Float64[ndarray, " r"]:
-    """Pearson's r of each row: cov(x, y) / sqrt(var(x) var(y)), items weighted; 0 if undefined."""
+    """Compute the weighted Pearson's r of each row; 0 if undefined.
+
+    r = cov(x, y) / sqrt(var(x) var(y)).
+    """
     w = np.ones_like(x)
     if weights is not None:
         w = weights.astype(np.float64)

@@ -29,7 +29,7 @@ RELEVANT_TABLE = "language_share_of_relevant"
 
 
 class LanguageShares(NamedTuple):
-    """Shares of languages, each mapping sums to 1 (or is all 0 where nothing was ranked).
+    """Shares of languages; each mapping sums to 1, or is all 0 if nothing was ranked.
 
     Attributes:
         ranked: language -> its share of the first passages, mean over questions.
@@ -40,7 +40,7 @@ class LanguageShares(NamedTuple):
     relevant: Mapping[str, float]
 
     def tables(self, row: str) -> dict[str, dict[str, float]]:
-        """Both as a row of a result's tables: ``th-de`` is German's share for questions in Thai."""
+        """Return both as a row of a result's tables; ``th-de``: German's share for Thai queries."""
         kinds = {RANKED_TABLE: self.ranked, RELEVANT_TABLE: self.relevant}
         tables = {}
         for name, shares in kinds.items():
@@ -51,14 +51,14 @@ class LanguageShares(NamedTuple):
 def ranked_language_shares(
     qrels: Qrels, run: Run, languages: Sequence[str], *, depth: int = FAIRNESS_DEPTH
 ) -> LanguageShares:
-    """Which languages are ranked first, and which are relevant.
+    """Compute the shares of languages among the first passages and among the relevant ones.
 
     Args:
-        qrels: judged questions of one language; passages are called ``language/id``.
+        qrels: judged questions of one language; ids of passages are ``language/id``.
         run: rankings over the pool of all languages; a question without one is left out, as it
             favors no language.
         languages: all languages of the pool.
-        depth: passages of a ranking that count; fewer where it is shorter.
+        depth: passages of a ranking that count; fewer if it is shorter.
     """
     ranked = dict.fromkeys(languages, 0.0)
     relevant = dict.fromkeys(languages, 0.0)
@@ -76,9 +76,9 @@ def ranked_language_shares(
 
 
 def language_fairness(shares: LanguageShares) -> float:
-    """One minus the total variation distance of the two distributions, 0 to 1.
+    """Compute one minus the total variation distance of the two distributions, 0 to 1.
 
-    0 where nothing was ranked.
+    It is 0 if nothing was ranked.
     """
     return sum(min(share, shares.relevant[language]) for language, share in shares.ranked.items())
 

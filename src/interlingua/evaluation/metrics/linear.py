@@ -15,7 +15,7 @@ from torch import Tensor, nn
 def linear_start(
     inputs: int, outputs: int, generator: torch.Generator, *, dtype: torch.dtype = torch.float32
 ) -> tuple[Float[Tensor, "o i"], Float[Tensor, " o"]]:
-    """The parameters that ``nn.Linear(inputs, outputs)`` begins with after ``torch.manual_seed``.
+    """Return the initial parameters of ``nn.Linear(inputs, outputs)`` after ``torch.manual_seed``.
 
     Args:
         inputs: width of the vectors.
@@ -32,7 +32,7 @@ def linear_start(
 
 
 def class_numbers(labels: Sequence[str], classes: Sequence[str]) -> Int64[ndarray, " n"]:
-    """The index of each label among the classes.
+    """Return the index of each label among the classes.
 
     Raises:
         KeyError: a label is not a class.

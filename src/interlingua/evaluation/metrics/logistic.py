@@ -33,9 +33,9 @@ SPLITS_TOGETHER = 16
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LogisticSettings:
-    """How the classifiers are trained.
+    """The training settings of the classifiers.
 
-    The defaults are SentEval's, other values those of its prototyping config.
+    The defaults are SentEval's. Other values are those of its prototyping config.
     """
 
     folds: int = 10
@@ -87,7 +87,7 @@ class FittedClassifiers(NamedTuple):
     dev_accuracy: Float[ndarray, " r"]
 
     def predict(self, x: Float[Tensor, "n d"], strength: int) -> Int64[ndarray, " n"]:
-        """The classes that the classifier of one strength, by its index, gives."""
+        """Predict the classes with the classifier of one strength, specified by its index."""
         chosen = self.weights[strength]
         return (x @ chosen[:, :-1].T + chosen[:, -1]).argmax(-1).numpy()
 
@@ -107,21 +107,21 @@ def fit_classifiers(
     classes: int,
     settings: LogisticSettings = SENTEVAL,
 ) -> list[FittedClassifiers]:
-    """Fit logistic regressions by cross-entropy, each as if alone and from the same seed.
+    """Fit logistic regressions by cross-entropy, each independently and from the same seed.
 
-    Every ``epoch_size`` passes a classifier is scored on its dev set; the best of these states is
-    kept, of equal ones the first. It ends with the check that exceeds its tenacity, or after 200
+    Every ``epoch_size`` passes a classifier is scored on its dev set. The best of these states is
+    kept; of equals, the first. Training ends with the check that exceeds the tenacity, or after 200
     passes. The regularization is an L2 penalty on weights and biases that is added to the gradient.
 
-    SentEval asks for the sum of losses over a batch in a way that torch has ignored since version
-    1.0: it is a mean.
+    SentEval requests the sum of losses over a batch in a way that torch has ignored since version
+    1.0, so the loss is a mean.
 
     Args:
         x: embeddings, as they are.
         y: their classes.
         splits: all with the same number of strengths.
-        classes: how many there are.
-        settings: how they are trained.
+        classes: their number.
+        settings: of the training.
     """
     # a bias is the weight of a constant
     ones = torch.cat([x, torch.ones(len(x), 1, dtype=x.dtype)], dim=1)
@@ -145,9 +145,9 @@ def _fit_same_size(
     classes: int,
     settings: LogisticSettings,
 ) -> list[FittedClassifiers]:
-    """Jobs with training sets of one size, in step with each other.
+    """Fit jobs with training sets of one size in lockstep.
 
-    One leaves when all its classifiers have ended.
+    A job ends when all its classifiers have ended.
     """
     state = _State(x.shape[1], splits, classes, settings, x.dtype)
     targets = F.one_hot(y, classes).to(x.dtype)
@@ -187,7 +187,7 @@ def _gathered(values: Float[Tensor, "n d"], rows: Int64[Tensor, "f b"]) -> Float
 
 
 class _State:
-    """Weights of splits x strengths, what the optimizer remembers of them, and the best so far."""
+    """The weights of splits x strengths, their optimizer state, and the best weights so far."""
 
     def __init__(
         self,
@@ -215,7 +215,7 @@ class _State:
         self.settings = settings
 
     def learn(self, x: Float[Tensor, "f b d1"], targets: Float[Tensor, "f b c"]) -> None:
-        """One step of every classifier; the classifiers of a split see the same batch."""
+        """Take one step with every classifier; the classifiers of a split see the same batch."""
         # strengths and classes as one axis: one product for all strengths of a split
         logits = (x @ self.weights.flatten(1, 2).mT).reshape(*x.shape[:2], *self.weights.shape[1:3])
         # the gradient of the mean cross-entropy by the logits: (softmax - one-hot) / b
@@ -224,7 +224,7 @@ class _State:
         self.step(gradient.addcmul_(self.weights, self.l2))
 
     def step(self, gradient: Float[Tensor, "f r c d1"]) -> None:
-        """What ``torch.optim`` does with its defaults."""
+        """Update the weights as ``torch.optim`` does with its defaults."""
         self.steps += 1
         # the updates of torch.optim.Adam and torch.optim.RMSprop
         if self.settings.optimizer == "adam":
@@ -237,9 +237,9 @@ class _State:
             self.weights.addcdiv_(gradient, self.square.sqrt().add_(1e-8), value=-1e-2)
 
     def check(self, accuracy: Float[Tensor, "f r"]) -> None:
-        """Keep what is better than before, and count what is not.
+        """Keep the weights that improved, and count the checks without improvement.
 
-        A classifier that has ended does not change any more.
+        A classifier that has ended is not changed.
         """
         is_running = self.misses <= self.settings.tenacity
         is_better = is_running & (accuracy > self.best_accuracy)
@@ -248,13 +248,13 @@ class _State:
         self.best = torch.where(is_better[..., None, None], self.weights, self.best)
 
     def keep(self, which: Tensor) -> None:
-        """Go on with some of the splits."""
+        """Continue with some of the splits."""
         for name in ("weights", "l2", "mean", "square", "best", "best_accuracy", "misses"):
             setattr(self, name, getattr(self, name)[which])
 
 
 def _orders(split: Split) -> Iterator[Int64[ndarray, " n"]]:
-    """The orders in which SentEval visits a training set, one per pass."""
+    """Yield the orders in which SentEval visits a training set, one per pass."""
     generator = np.random.RandomState(SEED)
     # SentEval draws the split and the orders from one stream
     if split.drawn_from:
@@ -269,7 +269,7 @@ def _accuracies(
     rows: Int64[ndarray, " m"],
     weights: Float[Tensor, "r c d1"],
 ) -> Float[Tensor, " r"]:
-    """The accuracy of each strength's classifier on some rows."""
+    """Compute the accuracy of each strength's classifier on some rows."""
     dev = torch.from_numpy(rows)
     logits = x.index_select(0, dev) @ weights.flatten(0, 1).T
     logits = logits.reshape(len(rows), *weights.shape[:2])

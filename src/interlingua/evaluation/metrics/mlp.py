@@ -38,7 +38,7 @@ class MLPs(NamedTuple):
     dev_right: Int64[Tensor, "l s"]
 
     def predict(self, x: Float[Tensor, "n d"], language: int) -> Int64[Tensor, "s n"]:
-        """The classes that the networks of one language give to the same texts."""
+        """Predict the classes of the same texts with all networks of one language."""
         # a slice and not an index, as the layers keep their axis of languages
         chosen = slice(language, language + 1)
         own = [(weight[chosen], bias[chosen]) for weight, bias in self.layers]
@@ -60,16 +60,16 @@ def train_mlps(
     The layers are dropout .2 -> Linear(d, 10) -> tanh -> dropout -> Linear(10, 8) -> tanh ->
     dropout -> Linear(8, classes).
 
-    Cross-entropy, Adam with a learning rate of 1e-3 and no decay, batches of 12, 500 epochs; the
-    epoch with the most dev examples right is kept, of equal ones the last. On a CPU a seed's random
-    numbers are those of LASER's script run with it, whatever is trained together with it.
+    Training uses cross-entropy, Adam with a learning rate of 1e-3 and no decay, batches of 12 and
+    500 epochs. The epoch with the most correct dev examples is kept; of equals, the last. On a CPU,
+    a seed's random numbers equal those of LASER's script, whatever is trained at the same time.
 
     Args:
         x: training embeddings of each language, as they are, not normalized.
         y: their classes.
         dev_x: dev embeddings of each language.
         dev_y: their classes.
-        classes: how many there are.
+        classes: their number.
         seeds: one network per language and seed.
         epochs: passes over the training set.
     """
@@ -137,7 +137,7 @@ class _Stream:
 def _start(
     streams: Sequence[_Stream], languages: int, widths: Sequence[int], dtype: torch.dtype
 ) -> list[tuple[Tensor, Tensor]]:
-    """The first parameters: the same for all languages, each a run of its own with these seeds."""
+    """Return the initial parameters, equal for all languages, as in separate runs."""
     layers = []
     for inputs, outputs in itertools.pairwise(widths):
         drawn = [linear_start(inputs, outputs, stream.generator, dtype=dtype) for stream in streams]
@@ -148,7 +148,7 @@ def _start(
 
 
 def _masks(streams: Sequence[_Stream], rows: int, weight: Tensor) -> Float[Tensor, "s b d"]:
-    """What a layer's input is multiplied with: 0, or 1 / (1 - p) so that its mean stays."""
+    """Return the dropout masks of a layer's input: 0, or 1 / (1 - p) to preserve the mean."""
     masks = [stream.mask(rows, weight.shape[3], weight.dtype) for stream in streams]
     return torch.stack(masks).div_(1 - DROPOUT)
 
@@ -169,7 +169,7 @@ def _logits(
 
 
 def _rows(values: Tensor, rows: Int64[Tensor, "s b"]) -> Tensor:
-    """``values[:, rows]``, (l, n, ...) -> (l, s, b, ...), some times faster."""
+    """Compute ``values[:, rows]``, (l, n, ...) -> (l, s, b, ...), several times faster."""
     return values.index_select(1, rows.flatten()).reshape(
         len(values), *rows.shape, *values.shape[2:]
     )

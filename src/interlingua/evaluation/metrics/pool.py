@@ -31,7 +31,9 @@ _COLUMNS = 4096
 
 
 class Pool(NamedTuple):
-    """What the pass keeps. L languages, N lines; equal similarities never count as nearer.
+    """The results of one pass over L languages and N lines.
+
+    Equal similarities never count as nearer.
 
     Attributes:
         found_alone: of query (language, line) and target language: its translation is nearer than
@@ -57,17 +59,17 @@ class Pool(NamedTuple):
 
     @property
     def accuracy_alone(self) -> Float64[ndarray, "l n"]:
-        """Of each query the share of translations found among the lines of their own language."""
+        """The share of each query's translations found among the lines of their own language."""
         return _mean_over_targets(self.found_alone)
 
     @property
     def accuracy_among_all(self) -> Float64[ndarray, "l n"]:
-        """Of each query the share of translations found among the lines of all languages."""
+        """The share of each query's translations found among the lines of all languages."""
         return _mean_over_targets(self.found_among_all)
 
 
 class _Nearest(NamedTuple):
-    """Of a block of queries by language: cosine of the translation, and the best other line."""
+    """For a block of queries, by language: the translation's cosine, and the best other line."""
 
     translation: Float32[Tensor, "r l"]
     other: Float32[Tensor, "r l"]
@@ -83,11 +85,11 @@ def search_pool(
     columns: int = _COLUMNS,
     progress: Progress = SILENT,
 ) -> Pool:
-    """Run the pass.
+    """Search the pool in one pass.
 
     Args:
         vectors: unit vectors of line-aligned sentences, in memory or mapped.
-        k: neighbors counted for hubness, fewer where the pool is smaller; 0 leaves ``occurrences``
+        k: neighbors counted for hubness, fewer if the pool is smaller; 0 leaves ``occurrences``
             out and saves time.
         rows: queries held at once.
         columns: candidates held at once.
@@ -129,7 +131,7 @@ def search_pool(
 
 
 def accuracy_by_pair(pool: Pool, languages: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
-    """P@1 of every ordered pair of languages in both settings, ``deu_Latn-eng_Latn`` -> share."""
+    """Return P@1 of every ordered pair in both settings, ``deu_Latn-eng_Latn`` -> share."""
     kept = {"accuracy_own_pool": pool.found_alone, "accuracy_mixed_pool": pool.found_among_all}
 
     def shares(found: Bool[ndarray, "l n l"]) -> Mapping[str, float]:
@@ -149,7 +151,7 @@ def _mean_over_targets(found: Bool[ndarray, "l n l"]) -> Float64[ndarray, "l n"]
 def _search(
     vectors: Float32[ndarray, "l n d"], language: int, span: slice, *, k: int, columns: int
 ) -> _Nearest:
-    """The lines ``span`` of a language against all sentences, a tile at a time."""
+    """Search the lines ``span`` of a language among all sentences, a tile at a time."""
     count, n, _ = vectors.shape
     queries, size = padded_block(vectors[language], span.start, span.stop - span.start)
     translation = torch.full((size, count), -torch.inf)

@@ -8,10 +8,11 @@ from numpy import ndarray
 
 
 def pair_average_precision(scores: Float[ndarray, " n"], positive: Bool[ndarray, " n"]) -> float:
-    """The mean over positive pairs of the precision among all pairs that score as high or higher.
+    """Compute the average precision of positive pairs.
 
-    AP = sum_k (R_k - R_{k-1}) P_k over the distinct scores, highest first, as scikit-learn's
-    ``average_precision_score``; 0 where nothing is positive.
+    AP is the mean over positive pairs of the precision among all pairs that score at least as high:
+    sum_k (R_k - R_{k-1}) P_k over the distinct scores, highest first, as scikit-learn's
+    ``average_precision_score``. It is 0 if nothing is positive.
     """
     # one resample in which every pair is drawn once
     once = np.ones((1, len(scores)), np.int64)
@@ -21,9 +22,9 @@ def pair_average_precision(scores: Float[ndarray, " n"], positive: Bool[ndarray,
 def resampled_average_precision(
     scores: Float[ndarray, " n"], positive: Bool[ndarray, " n"], counts: Int[ndarray, "r n"]
 ) -> Float64[ndarray, " r"]:
-    """Average precision of resamples of the pairs, without sorting again.
+    """Compute the average precision of resamples of the pairs, without sorting again.
 
-    0 where nothing drawn is positive.
+    It is 0 if no drawn pair is positive.
 
     Args:
         scores: a value per pair.

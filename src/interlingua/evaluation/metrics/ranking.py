@@ -25,9 +25,9 @@ RRF_K = 60
 
 
 def ranking_metrics(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
-    """MRR@100, Recall@100 and nDCG@10 of every judged query, through ir-measures.
+    """Compute MRR@100, Recall@100 and nDCG@10 of every judged query with ir-measures.
 
-    No ranking counts as 0.
+    A missing ranking counts as 0.
 
     Args:
         qrels: judged queries, each with a relevant passage.
@@ -54,7 +54,7 @@ def ranking_metrics(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
 
 
 def top(scores: Mapping[str, float], depth: int = DEPTH) -> dict[str, float]:
-    """The best passages of a query, best first, in trec_eval's order."""
+    """Return the best passages of a query, best first, in trec_eval's order."""
     # trec_eval compares in single precision, and of equal scores the larger id comes first
     single = np.fromiter(scores.values(), np.float32, len(scores)).tolist()
     ordered = sorted(zip(single, scores, strict=True), reverse=True)
@@ -64,10 +64,10 @@ def top(scores: Mapping[str, float], depth: int = DEPTH) -> dict[str, float]:
 def reciprocal_rank_fusion(
     runs: Sequence[Run], *, k: int = RRF_K, depth: int = DEPTH
 ) -> dict[str, dict[str, float]]:
-    r"""Join rankings by their ranks alone, Cormack et al. 2009: $\sum_r 1 / (k + rank_r)$.
+    r"""Join rankings by only their ranks, Cormack et al. 2009: $\sum_r 1 / (k + rank_r)$.
 
     Args:
-        runs: of any queries; a passage that a ranking lacks gets nothing from it.
+        runs: of any queries; a ranking adds 0 to passages that it lacks.
         k: dampens the lead of the first ranks.
         depth: passages kept per query.
     """

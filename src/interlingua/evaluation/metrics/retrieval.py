@@ -15,9 +15,9 @@ from interlingua.storage.arrays import normalize_rows
 def nearest_both_ways(
     x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"]
 ) -> tuple[Int64[ndarray, " n"], Int64[ndarray, " m"]]:
-    """The nearest y of every x and the nearest x of every y, by cosine.
+    """Return the nearest y of every x and the nearest x of every y, by cosine.
 
-    The lower index among equals.
+    Of equals, the lower index is returned.
     """
     of_x, of_y = mutual_topk(normalize_rows(x), normalize_rows(y), k=1)
     return of_x.indices[:, 0].numpy(), of_y.indices[:, 0].numpy()
@@ -30,7 +30,7 @@ def is_right(
 
     Args:
         predicted: an index of a candidate for each query.
-        texts: the candidates' texts; given, a candidate of the same text as candidate i counts as
+        texts: the candidates' texts; if set, a candidate with the text of candidate i counts as
             right too (the way LASER's ``similarity_search`` and ``eval.py`` compare).
     """
     right = predicted == np.arange(len(predicted))
@@ -43,11 +43,11 @@ def is_right(
 def weighted_scores(
     predicted: Int64[ndarray, " n"], gold: Int64[ndarray, " n"]
 ) -> tuple[Float64[ndarray, " n"], Float64[ndarray, " n"]]:
-    """F1 and precision of each item's gold label.
+    """Compute F1 and precision of each item's gold label.
 
     Their means are scikit-learn's with ``average="weighted"``.
 
-    mteb's bitext mining takes every candidate for a label, so F1 is below accuracy where a
+    mteb's bitext mining treats every candidate as a label, so F1 is below accuracy if a
     candidate is retrieved for queries that are not its own.
 
     Args:

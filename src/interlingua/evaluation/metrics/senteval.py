@@ -32,12 +32,12 @@ DEV_SHARE = 0.05
 
 
 class Outcome(NamedTuple):
-    """What was found.
+    """The outcome of a SentEval task.
 
     Attributes:
-        accuracy: on the test examples, a fraction; the mean over folds where there are several.
+        accuracy: on the test examples, a fraction; the mean over folds if there are several.
         dev_accuracy: of the strength of regularization that was chosen.
-        right: one value per test example, 0 where it is wrong; their mean is the accuracy.
+        right: one value per test example, 0 if it is wrong; their mean is the accuracy.
         predicted: the class of each test example.
     """
 
@@ -54,10 +54,11 @@ def nested_cross_validation(
     classes: int,
     settings: LogisticSettings = SENTEVAL,
 ) -> Outcome:
-    """Every example is tested once, by a classifier that did not learn from it.
+    """Test every example once, with a classifier that did not learn from it.
 
-    In each fold, an inner cross-validation on the other examples chooses the regularization. The
-    last training of a fold holds out 5 % of the others to stop by. For MR, CR, SUBJ and MPQA.
+    It is used for MR, CR, SUBJ and MPQA. In each fold, an inner cross-validation on the other
+    examples chooses the regularization. The last training of a fold holds out 5 % of the others for
+    early stopping.
     """
     vectors = torch.from_numpy(x)
     numbers = torch.from_numpy(y)
@@ -92,7 +93,7 @@ def cross_validation_on_train(
     classes: int,
     settings: LogisticSettings = SENTEVAL,
 ) -> Outcome:
-    """Cross-validation on the training set chooses the regularization; TREC and MRPC."""
+    """Choose the regularization by cross-validation on the training set; for TREC and MRPC."""
     x, y = train
     vectors = torch.from_numpy(train[0])
     numbers = torch.from_numpy(train[1])
@@ -113,9 +114,9 @@ def validation_on_dev(
     classes: int,
     settings: LogisticSettings = SENTEVAL,
 ) -> Outcome:
-    """A dev set chooses the regularization and ends the training; SST.
+    """Choose the regularization and end the training by a dev set; for SST.
 
-    SentEval trains the best one a second time, which gives the same classifier.
+    SentEval trains the best one a second time, which results in the same classifier.
     """
     vectors = torch.from_numpy(np.concatenate([train[0], dev[0]]))
     numbers = torch.from_numpy(np.concatenate([train[1], dev[1]]))
@@ -132,16 +133,16 @@ def _tested(
     test: tuple[Float32[ndarray, "m d"], Int64[ndarray, " m"]],
     dev_accuracy: float,
 ) -> Outcome:
-    """The outcome on a test set of the classifier of one strength, by its index."""
+    """Return the test outcome of the classifier of one strength, specified by its index."""
     predicted = fitted.predict(torch.from_numpy(test[0]), strength)
     right = (predicted == test[1]).astype(np.float64)
     return Outcome(float(right.mean()), dev_accuracy, right, predicted)
 
 
 def _chosen(fitted: Sequence[FittedClassifiers]) -> tuple[float, float]:
-    """The strength with the best mean accuracy, in percent with two decimals, and that mean.
+    """Return the strength with the best mean accuracy, and that mean.
 
-    The first of equals.
+    Accuracies are compared in percent with two decimals. Of equals, the first is returned.
     """
     means: Float[ndarray, " r"] = np.mean([one.dev_accuracy for one in fitted], axis=0)
     # SentEval rounds before it compares, which makes more of them equal
@@ -151,7 +152,7 @@ def _chosen(fitted: Sequence[FittedClassifiers]) -> tuple[float, float]:
 
 
 def _folds(y: Int64[ndarray, " n"], settings: LogisticSettings) -> Any:
-    """Pairs of training and test rows."""
+    """Return an iterator over pairs of training and test rows."""
     selection = import_extra(
         "sklearn.model_selection", package="scikit-learn", extra="classification"
     )

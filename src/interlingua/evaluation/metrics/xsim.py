@@ -24,7 +24,7 @@ from interlingua.storage.arrays import normalize_rows
 
 
 class XSimSearch(NamedTuple):
-    """What xsim retrieved, and what it takes to score any pair.
+    """The candidates that xsim retrieved, and the data needed to score any pair.
 
     Attributes:
         predictions: the candidate that each margin retrieves for every query.
@@ -41,7 +41,7 @@ class XSimSearch(NamedTuple):
     y_means: Float[Tensor, " m"]
 
     def ratio(self, i: int, j: int) -> float:
-        """The ratio margin of query i and candidate j."""
+        """Compute the ratio margin of query i and candidate j."""
         # one pair anew: the search keeps the scores of each query's nearest candidates alone
         cosine = self.x_means.new_tensor(float(self.x[i] @ self.y[j]))
         return float(margin_score(cosine, self.x_means[i], self.y_means[j], margin="ratio"))
@@ -50,14 +50,14 @@ class XSimSearch(NamedTuple):
 def xsim_predictions(
     x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], *, k: int = 4
 ) -> dict[MarginKind, Int64[ndarray, " n"]]:
-    """The ``predictions`` of ``xsim_search``."""
+    """Return the ``predictions`` of ``xsim_search``."""
     return xsim_search(x, y, k=k).predictions
 
 
 def xsim_search(
     x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], *, k: int = 4
 ) -> XSimSearch:
-    """The candidate that each margin retrieves for every query, as xsim of LASER does.
+    """Retrieve the best candidate of every query with each margin, as LASER's xsim does.
 
     MEXMA (Janeiro et al. 2024) reports it.
 
@@ -67,7 +67,7 @@ def xsim_search(
     Args:
         x: queries.
         y: candidates; the first n are the translations, any others are distractors.
-        k: neighbors, fewer where a side is smaller.
+        k: neighbors, fewer if a side is smaller.
     """
     x = normalize_rows(x)
     y = normalize_rows(y)
@@ -88,14 +88,14 @@ def kinds_of_errors(
     targets: Sequence[str],
     altered: Sequence[Altered],
 ) -> list[str]:
-    """What misled each wrong query, as LASER's ``xsim.py`` reports for xsim++ (Chen et al. 2023).
+    """Return the kind of each error, as LASER's ``xsim.py`` for xsim++ (Chen et al. 2023).
 
     Args:
         predicted: candidates retrieved, numbered through the targets and then the altered
             sentences.
         wrong: which of them are errors.
         targets: the right candidates.
-        altered: the candidates behind them.
+        altered: the candidates after them.
 
     Returns:
         For each error, in order, the kind of the altered form of the right sentence that was

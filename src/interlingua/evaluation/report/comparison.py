@@ -32,7 +32,7 @@ from interlingua.evaluation.significance import RESAMPLES, Difference, paired_bo
 from interlingua.runtime.progress import SILENT, Progress
 
 CORNERS = {"groups": "group", "languages": "language pair", "tasks": "task"}
-"""By what stands in the rows, what a row is."""
+"""The kind of rows -> the name of a row."""
 _ROWS = tuple(CORNERS)
 LEVEL = 0.05
 """Of significance."""
@@ -41,7 +41,7 @@ UNLIKE = "‡"
 
 
 class Cost(NamedTuple):
-    """How a cost of training is shown."""
+    """The display settings of a training cost."""
 
     name: str
     scale: float = 1
@@ -65,8 +65,7 @@ class ComparisonCell(NamedTuple):
     Attributes:
         value: the mean over seeds, if there are several.
         spread: their standard deviation.
-        difference: from the baseline's score, by paired bootstrap; None where there are no items to
-            tell.
+        difference: from the baseline's score, by paired bootstrap; None without items.
     """
 
     value: float
@@ -75,7 +74,7 @@ class ComparisonCell(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether the score differs significantly from the baseline's."""
+        """Return whether the score differs significantly from the baseline's."""
         return self.difference is not None and self.difference.p_value < LEVEL
 
 
@@ -83,14 +82,14 @@ class Row(NamedTuple):
     """A group, language pair, task or cost.
 
     Attributes:
-        name: what stands before the cells.
+        name: the row's label.
         cells: one per column.
         digits: decimals to show.
         higher_is_better: None for a cost, which is neither.
         task: that it is of.
         metric: in the cells, or the cost.
-        of: the group or language pair alone; empty for the mean of a task.
-        scale: what the cells are multiplied with to be shown.
+        of: only the group or language pair; empty for the mean of a task.
+        scale: factor by which the cells are multiplied for display.
     """
 
     name: str
@@ -106,7 +105,7 @@ class Row(NamedTuple):
 class ComparisonTable(NamedTuple):
     """A table with a column per model or group of seeds.
 
-    Those not ``comparable`` with the first carry a mark.
+    Columns that are not ``comparable`` with the first are marked.
     """
 
     title: str
@@ -131,24 +130,24 @@ def compare_results(
     strict: bool = False,
     progress: Progress = SILENT,
 ) -> list[ComparisonTable]:
-    """Tables from any number of results.
+    """Build tables from any number of results.
 
     Args:
         results: of any tasks and models.
-        by: what stands in the rows: ``groups`` or ``languages``, one table per task, or ``tasks``,
+        by: the kind of rows: ``groups`` or ``languages``, one table per task, or ``tasks``,
             one table of all.
         metric: instead of each task's main one; tasks without it are left out.
         group: joins seeds of one arm into mean and standard deviation: a pattern to cut out of the
             models' names, those left with one name belonging together, or ``config`` for models
             trained by one config but for the seed.
-        baseline: a column; the others are marked where they differ from it significantly, by paired
+        baseline: a column; the others are marked if they differ from it significantly, by paired
             bootstrap.
         only: a pattern that rows must contain.
         join: one table of all tasks for ``groups`` and ``languages`` too.
         costs: add what training cost, as far as the results know.
         strict: refuse what is otherwise marked: columns of other data, protocol versions or
             settings than the first.
-        progress: shows how far the work is.
+        progress: reports progress.
 
     Raises:
         ConfigError: no result has that metric, there are no such rows or columns, a pattern is not
@@ -198,7 +197,7 @@ def compare_results(
 
 
 def _noting_absence(table: ComparisonTable, baseline: str, index: int | None) -> ComparisonTable:
-    """The table with a note where the baseline was not measured on its task."""
+    """Return the table with a note if the baseline was not measured on its task."""
     if index is not None:
         return table
     note = f"the baseline {baseline} was not measured on this task: no difference is tested"
@@ -229,7 +228,7 @@ def _refuse_unlike(tables: Sequence[ComparisonTable]) -> None:
 def _grouped(
     results: Sequence[TaskResult], group: str | None, is_joint: bool
 ) -> list[tuple[list[Column], list[Section]]]:
-    """The columns and sections of each table: one of all tasks, or one per task."""
+    """Return the columns and sections of each table: one of all tasks, or one per task."""
     # in a joint table a column goes through tasks with other settings, so these make rows there
     # and columns in the table of a task
     if is_joint:
@@ -250,7 +249,7 @@ def _task_table(
     reference: int | None,
     announce: Callable[[Section], None],
 ) -> ComparisonTable:
-    """One task; its settings tell columns apart."""
+    """Build the table of one task, with columns distinguished by its settings."""
     [section] = found
     announce(section)
     first = section.chosen[0][0]
@@ -278,7 +277,7 @@ def _joint_table(
     reference: int | None,
     announce: Callable[[Section], None],
 ) -> ComparisonTable:
-    """All tasks; each choice of a task's settings has rows of its own."""
+    """Build one table of all tasks, with separate rows for each choice of a task's settings."""
     comparable = [True] * len(columns)
     rows: list[Row] = []
     notes: list[str] = []
@@ -307,7 +306,7 @@ def _joint_table(
 
 
 def _in_brackets(words: str) -> str:
-    """The end of a name, with a space before it; empty for no words."""
+    """Return the text in brackets after a space, to end a name; empty for an empty text."""
     return f" ({words})" if words else ""
 
 
@@ -320,7 +319,7 @@ def _comparison(
     notes: list[str],
     reference: int | None,
 ) -> ComparisonTable:
-    """The table with a note on its marks."""
+    """Build the table, with a note that explains its marks."""
     names = [column.name for column in columns]
     baseline: str | None = None
     if reference is not None:
@@ -335,7 +334,7 @@ def _comparison(
 
 
 def _metrics_shown(chosen: ChosenResults, by: str, metric: str | None) -> list[str]:
-    """The metrics of a task in a table of all: ``metric``, or the main one and those next to it."""
+    """Return a task's metrics in a joint table: ``metric``, or the main one and its companions."""
     first = next(results[0] for results in chosen if results)
     if metric is not None:
         return [metric]
@@ -345,9 +344,9 @@ def _metrics_shown(chosen: ChosenResults, by: str, metric: str | None) -> list[s
 
 
 def _mean_label(metric: str, chosen: ChosenResults) -> str:
-    """A metric, and of how many sets or language pairs the mean is.
+    """Return a metric's label with the number of sets or language pairs averaged.
 
-    A reader should see where these are fewer than a paper's.
+    It shows a reader if these are fewer than a paper's.
     """
     counts = sorted({len(averaged(result)) for one in chosen for result in one})
     if counts == [1]:
@@ -356,7 +355,7 @@ def _mean_label(metric: str, chosen: ChosenResults) -> str:
 
 
 def _notes_of(chosen: ChosenResults, columns: Sequence[Column]) -> list[str]:
-    """What the results state themselves: cut texts, absent queries, parts left out."""
+    """Return the notes of the results themselves: cut texts, absent queries, parts left out."""
     notes = []
     for column, results in zip(columns, chosen, strict=True):
         for result in results:
@@ -366,13 +365,13 @@ def _notes_of(chosen: ChosenResults, columns: Sequence[Column]) -> list[str]:
 
 
 def rows_of(chosen: ChosenResults, by: str, metric: str, reference: int | None) -> list[Row]:
-    """The rows of one task with one choice of settings.
+    """Build the rows of one task with one choice of settings.
 
     Args:
         chosen: see ``Section``.
         by: see ``compare_results``.
         metric: in the cells.
-        reference: the column that others are tested against, where the metric is the main one.
+        reference: the column that others are tested against, if the metric is the main one.
     """
     results = [result for one in chosen for result in one]
     first = results[0]
@@ -395,7 +394,7 @@ def rows_of(chosen: ChosenResults, by: str, metric: str, reference: int | None) 
 
 
 def _subsets_of(result: TaskResult, by: str, name: str) -> Sequence[str]:
-    """The language pairs that a row's score is a mean over."""
+    """Return the language pairs that a row's score is a mean over."""
     if by == "groups":
         return result.members.get(name, ())
     if by == "tasks":
@@ -404,9 +403,9 @@ def _subsets_of(result: TaskResult, by: str, name: str) -> Sequence[str]:
 
 
 def averaged(result: TaskResult) -> tuple[SubsetScores, ...]:
-    """The language pairs that the mean of a task is over.
+    """Return the language pairs that the mean of a task is over.
 
-    All of them, except for zero-shot transfer: there those of two different languages.
+    These are all pairs. In zero-shot transfer, only pairs of two different languages count.
     """
     if not result.task.startswith("zero_shot"):
         return result.subsets
@@ -418,7 +417,7 @@ def averaged(result: TaskResult) -> tuple[SubsetScores, ...]:
 
 
 def _values(result: TaskResult, by: str, metric: str) -> dict[str, float]:
-    """The metric by the name of a row, where it was measured."""
+    """Return the metric by the name of the row, if it was measured."""
     scores_of: dict[str, Mapping[str, float]] = dict(result.groups)
     if by == "tasks":
         scores_of = {result.task: mean_scores(averaged(result))}
@@ -428,7 +427,7 @@ def _values(result: TaskResult, by: str, metric: str) -> dict[str, float]:
 
 
 def row_of(name: str, chosen: ChosenResults, value_of: Callable[[TaskResult], float | None]) -> Row:
-    """A row of means over each column's seeds, where all seeds of the column have a value."""
+    """Build a row of means over each column's seeds, if all seeds of the column have a value."""
     cells: list[ComparisonCell | None] = []
     for results in chosen:
         values = [value for result in results if (value := value_of(result)) is not None]
@@ -453,9 +452,9 @@ def _cell(values: Sequence[float]) -> ComparisonCell | None:
 
 
 def marked(row: Row, chosen: ChosenResults, reference: int, subsets: Sequence[str]) -> Row:
-    """The row with each score's difference from the reference's, where items were kept.
+    """Return the row with each score's difference from the reference, if items were kept.
 
-    There is no difference between scores on different data.
+    Scores on different data have no difference.
 
     Args:
         row: a row of means over ``subsets``.
@@ -478,7 +477,7 @@ def marked(row: Row, chosen: ChosenResults, reference: int, subsets: Sequence[st
 
 
 def costs_of(columns: Sequence[Column]) -> list[Row]:
-    """A row for each kind of cost that some column's models know of; a mean over seeds."""
+    """Build a row for each cost that some column's models report; costs are means over seeds."""
     rows = []
     for key, cost in COSTS.items():
         cells = []
@@ -492,10 +491,10 @@ def costs_of(columns: Sequence[Column]) -> list[Row]:
 
 
 def label(metric: str) -> str:
-    """A metric's name in words."""
+    """Return a metric's name in words."""
     return metric.replace("_", " ")
 
 
 def direction(result: TaskResult, metric: str) -> str:
-    """Which end of a metric's scale is the good one."""
+    """Return which direction of a metric is better, in words."""
     return "higher is better" if result.is_better_high(metric) else "lower is better"

@@ -46,13 +46,13 @@ class Column(NamedTuple):
 
     @property
     def seeds(self) -> int:
-        """How many models are in it."""
+        """The number of models in the column."""
         models = [stated_model(result) for result in self.results]
         return len({(model["name"], model["revision"]) for model in models})
 
     @property
     def trainings(self) -> list[dict[str, Any]]:
-        """What each model's results know about its training; empty where they know nothing."""
+        """The training records of each model; empty if the results have none."""
         # by revision, as each of a model's results repeats its training
         models = [stated_model(result) for result in self.results]
         return list({model["revision"]: model.get("training") or {} for model in models}.values())
@@ -61,7 +61,7 @@ class Column(NamedTuple):
 class Section(NamedTuple):
     """A task with one choice of its settings.
 
-    ``chosen`` is empty for columns that were not measured so.
+    ``chosen`` is empty for columns that were not measured with these settings.
     """
 
     task: str
@@ -72,7 +72,7 @@ class Section(NamedTuple):
 def group_columns(
     results: Sequence[TaskResult], group: str | None = None, *, by_settings: bool = True
 ) -> list[Column]:
-    """Sort results into columns.
+    """Group results into columns.
 
     Args:
         results: of any tasks.
@@ -140,7 +140,7 @@ def _name(column: Column, is_ambiguous: bool) -> str:
 
 
 def column_index(columns: Sequence[Column], name: str | None) -> int | None:
-    """The index of the column of that name; None without a name.
+    """Return the index of the column of that name; None without a name.
 
     Raises:
         ConfigError: there is no such column.
@@ -149,7 +149,7 @@ def column_index(columns: Sequence[Column], name: str | None) -> int | None:
 
 
 def column_indices(tables: Sequence[Sequence[Column]], name: str | None) -> list[int | None]:
-    """The index of the column of that name in each table; None where a table lacks it.
+    """Return the index of the column of that name in each table; None if a table lacks it.
 
     Raises:
         ConfigError: no table has such a column.
@@ -167,7 +167,7 @@ def column_indices(tables: Sequence[Sequence[Column]], name: str | None) -> list
 
 
 def settings_of(result: TaskResult) -> str:
-    """The task's options that are not its own, in words."""
+    """Return the options that differ from the task's defaults, in words."""
     written = []
     for option in result.changed:
         value: Any = result.settings[option]
@@ -178,7 +178,7 @@ def settings_of(result: TaskResult) -> str:
 
 
 def compared_settings(result: TaskResult) -> str:
-    """The same without options that only add metrics: scores do not differ by those.
+    """Return ``settings_of`` without the options that only add metrics, which change no score.
 
     A field of a task with ``{"adds": True}`` in its metadata is such an option.
     """
@@ -191,10 +191,10 @@ def compared_settings(result: TaskResult) -> str:
 
 
 def with_most_metrics(results: Sequence[TaskResult]) -> list[TaskResult]:
-    """Leave out results that another one repeats with more metrics.
+    """Drop results that another one repeats with more metrics.
 
-    A task that was measured with and without BM25, say, has one result in a group and in a row of
-    a joint table: the one with BM25. Results with equal options all stay.
+    A task that was measured with and without BM25, for example, has one result in a group and in a
+    row of a joint table: the one with BM25. Results with equal options are all kept.
     """
     most: dict[tuple[str, ...], tuple[str, ...]] = {}
     keys = []
@@ -217,13 +217,13 @@ def with_most_metrics(results: Sequence[TaskResult]) -> list[TaskResult]:
 
 @functools.cache
 def _added_metrics(protocol: str) -> frozenset[str]:
-    """The options of a task that only add metrics."""
+    """Return the options of a task that only add metrics."""
     fields = dataclasses.fields(resolve_name(TASKS, protocol))
     return frozenset(field.name for field in fields if field.metadata.get("adds"))
 
 
 def brief(settings: str) -> str:
-    """Long lists as their length: ``languages=deu+fra+ita+spa`` is 4 languages."""
+    """Shorten long lists to their length: ``languages=deu+fra+ita+spa`` is 4 languages."""
 
     def count_items(option: re.Match[str]) -> str:
         return f"{option[2].count('+') + 1} {option[1]}"
@@ -233,13 +233,13 @@ def brief(settings: str) -> str:
 
 
 def stated_model(result: TaskResult) -> dict[str, Any]:
-    """What the result states about the model."""
+    """Return what the result records about the model."""
     model: Any = result.provenance["model"]
     return dict(model)
 
 
 def pattern(text: str | None) -> re.Pattern[str]:
-    """A regular expression; one that every text contains for none.
+    """Compile a regular expression; without one, return a pattern that every text contains.
 
     Raises:
         ConfigError: it is none.
@@ -251,9 +251,9 @@ def pattern(text: str | None) -> re.Pattern[str]:
 
 
 def tasks_of(results: Sequence[TaskResult]) -> list[str]:
-    """The tasks of some results in the registry's order.
+    """Return the tasks of some results in the registry's order.
 
-    It has tasks of one kind next to each other. Tasks that are not in the registry (mteb's own
+    The registry lists tasks of one kind next to each other. Tasks that are not in it (mteb's own
     files) come last, in the order of their results.
     """
     known = list(TASKS)
@@ -267,7 +267,7 @@ def tasks_of(results: Sequence[TaskResult]) -> list[str]:
 
 
 def protocol_of(task: str) -> str | None:
-    """The registry's name of a task, without that of its data: ``tatoeba_heldout`` -> ``tatoeba``.
+    """Return a task's name in the registry: ``tatoeba_heldout`` -> ``tatoeba``.
 
     None for a task that is not in the registry.
     """
@@ -277,13 +277,13 @@ def protocol_of(task: str) -> str | None:
 
 
 def sections(results: Sequence[TaskResult], columns: Sequence[Column]) -> Iterator[Section]:
-    """All tasks, one section for each choice of a task's settings.
+    """Yield a section for each task and each choice of its settings.
 
-    Where two data sets have one name, each is a section of its own too.
+    If two data sets have the same name, each has its own section.
 
     Args:
         results: of any tasks.
-        columns: of these results, without regard to settings.
+        columns: of these results, grouped without regard to settings.
     """
     for task in tasks_of(results):
         of_task = [result for result in results if result.task == task]
@@ -303,19 +303,19 @@ def _with_settings(column: Column, task: str, settings: str) -> list[TaskResult]
 
 
 def _on_data(results: Sequence[TaskResult], data: str) -> list[TaskResult]:
-    """The results on the set with that digest; all of them without a digest."""
+    """Return the results on the set with that digest; all of them without a digest."""
     return [result for result in results if data in ("", result.data_sha256)]
 
 
 def digests_of(results: Sequence[TaskResult]) -> set[str]:
-    """Of the data that the results are on."""
+    """Return the digests of the results' data."""
     return {result.data_sha256 for result in results}
 
 
 def _sets_of_one_name(chosen: ChosenResults) -> dict[str, str]:
-    """Where one model was measured on several sets of a task's name: digest -> a name to show.
+    """Return digest -> display name if one model was measured on several sets of a task's name.
 
-    Without such a model one entry of empty strings, for all results whatever their data.
+    Otherwise return one entry of empty strings, which selects all results whatever their data.
     """
     digests = list(map(digests_of, chosen))
     if all(len(own) < 2 for own in digests):
@@ -332,7 +332,7 @@ def _sets_of_one_name(chosen: ChosenResults) -> dict[str, str]:
 
 
 def column_differences(chosen: ChosenResults) -> tuple[list[bool], list[str]]:
-    """Return whether each column can be compared with the first, and what tells them apart.
+    """Return whether each column can be compared with the first, and the differences.
 
     Raises:
         ConfigError: the seeds of one column can't be compared with each other.
@@ -362,7 +362,7 @@ def column_differences(chosen: ChosenResults) -> tuple[list[bool], list[str]]:
 def _part_of_seeds(
     results: Sequence[TaskResult], what: str, part_of: Callable[[TaskResult], str]
 ) -> str:
-    """What all seeds of a column agree on."""
+    """Return the value that all seeds of a column agree on."""
     values = [part_of(result) for result in results]
     if len(set(values)) > 1:
         seeds = ", ".join(
@@ -377,7 +377,7 @@ def _part_of_seeds(
 
 
 def _labels(results: Sequence[TaskResult], group: str | None) -> Callable[[TaskResult], str]:
-    """What gives the label of a result's column."""
+    """Return a function that computes the label of a result's column."""
     if group is None:
         return _model_name
     if group != BY_CONFIG:
@@ -392,7 +392,7 @@ def _labels(results: Sequence[TaskResult], group: str | None) -> Callable[[TaskR
 
 
 def _shared(names: list[str]) -> str:
-    """The beginning and end that names share: ``ems-s1-best``, ``ems-s2-best`` -> ``ems-best``."""
+    """Return the common start and end of names: ``a-s1-best``, ``a-s2-best`` -> ``a-best``."""
     if len(set(names)) == 1:
         return names[0]
     start = _common_start(names)
@@ -409,7 +409,7 @@ def _common_start(texts: list[str]) -> str:
 
 
 def _config(result: TaskResult) -> str:
-    """A key of the config that the model was trained by, without its seed."""
+    """Return a key of the config that the model was trained with, without its seed."""
     training = stated_model(result).get("training") or {}
     # a model of unknown training is a column of its own
     return str(training.get("arm") or f"{_model_name(result)} {stated_model(result)['revision']}")

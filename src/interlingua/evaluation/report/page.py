@@ -61,7 +61,7 @@ def page_data(
     strict: bool = False,
     progress: Progress = SILENT,
 ) -> dict[str, Any]:
-    """Everything on the page, ready for JSON. Scores are fractions, rounded where they are shown.
+    """Return the page's content, ready for JSON; scores are fractions and rounded when displayed.
 
     Args:
         results: of any tasks and models, with their examples.
@@ -110,7 +110,7 @@ def page_data(
 
 
 def render_comparison(data: Mapping[str, Any]) -> str:
-    """The whole page as HTML.
+    """Render the whole page as HTML.
 
     Args:
         data: from ``page_data``.
@@ -133,7 +133,7 @@ def render_comparison(data: Mapping[str, Any]) -> str:
 
 
 def comparison_headline(data: Mapping[str, Any]) -> str:
-    """What is compared."""
+    """Return the headline with the names or the number of models."""
     names = [model["name"] for model in data["models"]]
     if len(names) == 1:
         return f"{names[0]}, measured"
@@ -144,7 +144,7 @@ def comparison_headline(data: Mapping[str, Any]) -> str:
 
 
 def comparison_summary(data: Mapping[str, Any]) -> str:
-    """The result in two sentences: how much was measured, and who is best at how many tasks."""
+    """Return two sentences: how much was measured, and which models lead how many tasks."""
     tasks = [task for task in data["tasks"] if not task.get("panel")]
     languages = _languages_of(tasks)
     found = f"{_count(len(tasks), 'task')}, {_count(len(languages), 'language')}."
@@ -162,7 +162,7 @@ def comparison_summary(data: Mapping[str, Any]) -> str:
 
 
 def _languages_of(tasks: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The codes of all languages that some row of these tasks is of."""
+    """Return the codes of all languages in the rows of these tasks."""
     codes: set[str] = set()
     for task in tasks:
         for row in (*task["rows"], *task["pairs"]):
@@ -171,7 +171,7 @@ def _languages_of(tasks: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def _nav(data: Mapping[str, Any]) -> dict[str, str]:
-    """The page's sections and what links to them."""
+    """Return the anchors of the page's sections and their link texts."""
     shown = {"overview": "Tasks", "languages": "Languages", "map": "Heat map"}
     if any(task.get("panel") for task in data["tasks"]):
         shown["panel"] = "Agnosticism"
@@ -197,7 +197,7 @@ def _language(code: str) -> dict[str, str]:
 
 
 def _model(column: Column) -> dict[str, Any]:
-    """What the results say of a column's model; of several seeds the first, costs as a mean."""
+    """Describe a column's model; several seeds have the first one's facts and mean costs."""
     first = column.results[0]
     model = stated_model(first)
     training = {}
@@ -220,9 +220,9 @@ def _facts(model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _briefs(found: Sequence[Section]) -> list[str]:
-    """The settings of each section, with long lists as their length.
+    """Return the settings of each section, with long lists shortened to their length.
 
-    Written out where two sections of a task would get the same words.
+    They are written out if two sections of a task would have the same text.
     """
     short = [(section.task, brief(section.settings)) for section in found]
     counts = Counter(short)
@@ -236,7 +236,7 @@ def _briefs(found: Sequence[Section]) -> list[str]:
 
 
 def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
-    """A task with its scores by metric: of languages or pairs, of groups, and their mean."""
+    """Build a task's entry: scores by metric for languages or pairs and groups, and their mean."""
     first = next(found[0] for found in section.chosen if found)
     comparable, notes = column_differences(section.chosen)
     if strict and not all(comparable):
@@ -286,7 +286,7 @@ def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
 
 
 def _with_chance(result: TaskResult, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows, with the score of guessing where the task is to find one of several candidates."""
+    """Return the rows, with the score of guessing if the task is to find one of several."""
     protocol = protocol_of(result.task) or result.task
     if protocol not in FIND_ONE:
         return rows
@@ -300,7 +300,7 @@ def _with_chance(result: TaskResult, rows: list[dict[str, Any]]) -> list[dict[st
 
 
 def _metric(result: TaskResult, metric: str) -> dict[str, Any]:
-    """A metric's name, and its direction where that is not the task's."""
+    """Return a metric's name and label, and its direction if it differs from the task's."""
     named: dict[str, Any] = {"name": metric, "label": label(metric)}
     if result.is_better_high(metric) != result.higher_is_better:
         named["higher"] = result.is_better_high(metric)
@@ -308,7 +308,7 @@ def _metric(result: TaskResult, metric: str) -> dict[str, Any]:
 
 
 def _lines_below(chosen: ChosenResults, first: TaskResult, reference: int) -> list[tuple[str, Row]]:
-    """What stands below a task's mean: means of its other metrics, and groups by the main one."""
+    """Return the lines below a task's mean: means of other metrics, and groups by the main one."""
     others = [metric for metric in first.shown if metric in first.subsets[0].scores]
     lines = [
         (label(metric), row)
@@ -320,7 +320,7 @@ def _lines_below(chosen: ChosenResults, first: TaskResult, reference: int) -> li
 
 
 def _subsets(section: Section) -> dict[str, SubsetScores]:
-    """All subsets that some result has, by name; of equal names the last result's."""
+    """Return all subsets of any result by name; for equal names, the last result's."""
     subsets: dict[str, SubsetScores] = {}
     for result in itertools.chain.from_iterable(section.chosen):
         subsets |= {subset.name: subset for subset in result.subsets}
@@ -328,7 +328,10 @@ def _subsets(section: Section) -> dict[str, SubsetScores]:
 
 
 def is_language_matrix(subsets: Mapping[str, SubsetScores]) -> bool:
-    """Whether the subsets are ordered pairs of three languages or more, most in both directions."""
+    """Return whether the subsets are ordered pairs of 3 or more languages.
+
+    Most of the subsets must exist in both directions.
+    """
     pairs = {subset.languages for subset in subsets.values() if len(set(subset.languages)) == 2}
     languages = {code for pair in pairs for code in pair}
     # of all subsets, a language with itself included, half must have their opposite
@@ -339,7 +342,7 @@ def is_language_matrix(subsets: Mapping[str, SubsetScores]) -> bool:
 def _of_languages(
     section: Section, subsets: Mapping[str, SubsetScores], metric: str, reference: int
 ) -> list[Row]:
-    """A row per language: the mean over all ordered pairs with it on either side."""
+    """Build a row per language: the mean over all ordered pairs with it on either side."""
     first = next(found[0] for found in section.chosen if found)
     rows = []
     for code in dict.fromkeys(code for subset in subsets.values() for code in subset.languages):
@@ -369,7 +372,7 @@ def _rows(
     of_languages: bool,
     comparable: Sequence[bool],
 ) -> list[dict[str, Any]]:
-    """One entry per row: what it is, its scores by metric, and the tests of the main metric.
+    """Build an entry per row: its name, its scores by metric, and the main metric's tests.
 
     Args:
         by_metric: the rows of each metric, the main one first.
@@ -408,7 +411,7 @@ def _rows(
 
 
 def _numbers(row: Row, comparable: Sequence[bool]) -> dict[str, Any]:
-    """Scores of the columns, with spreads over seeds and tests against the baseline, if any."""
+    """Return the columns' scores, with any spreads over seeds and tests against the baseline."""
     numbers: dict[str, Any] = {"values": _field(row, "value")}
     # left out where no column has any: a page of many pairs is large as it is
     if any(best := best_cells(row, comparable)):
@@ -423,5 +426,5 @@ def _numbers(row: Row, comparable: Sequence[bool]) -> dict[str, Any]:
 
 
 def _field(row: Row, name: str) -> list[Any]:
-    """A field of each cell; None where a column has no score."""
+    """Return a field of each cell; None if a column has no score."""
     return [getattr(cell, name, None) for cell in row.cells]

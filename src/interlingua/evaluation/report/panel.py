@@ -22,15 +22,15 @@ where kept."""
 def place_analyses(
     analyses: Sequence[AnalysisFile], columns: Sequence[Column]
 ) -> tuple[dict[int, AnalysisFile], list[dict[str, Any]]]:
-    """Which column each panel belongs to.
+    """Assign each panel to a column.
 
     Args:
         analyses: contents of the files of ``interlingua analyse``.
         columns: of the results.
 
     Returns:
-        Column -> its panel, the last one where there are several; and the models that have a panel
-        and no results, which get columns of their own behind the others.
+        Column -> its panel, the last one if there are several; and the models that have a panel
+        and no results, which get their own columns after the others.
     """
     models = []
     for column in columns:
@@ -52,16 +52,16 @@ def place_analyses(
 
 
 def _key(model: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
-    """What tells one model with its settings from another."""
+    """Return a key that identifies a model with its settings."""
     return model["name"], model["revision"], tuple(model["overrides"])
 
 
 def panel_tasks(
     placed: Mapping[int, AnalysisFile], width: int, reference: int
 ) -> list[dict[str, Any]]:
-    """One entry per measure, with the keys of a task where they apply.
+    """Build one entry per measure, with the keys of a task as far as they apply.
 
-    ``definition`` and ``ideal`` come in addition.
+    ``definition`` and ``ideal`` are additional keys.
 
     Args:
         placed: column -> panel.
@@ -89,7 +89,7 @@ def panel_tasks(
 def _tests(
     name: str, placed: Mapping[int, AnalysisFile], reference: int, comparable: Sequence[bool]
 ) -> dict[str, Any]:
-    """The differences from the reference, by paired bootstrap over the sentences that were kept."""
+    """Compute the differences from the reference, by paired bootstrap over the kept sentences."""
     kept = {}
     for column, analysis in placed.items():
         values = analysis.get("items", {}).get(name)
@@ -116,7 +116,7 @@ def _measure(
     first: AnalysisFile,
     comparable: Sequence[bool],
 ) -> dict[str, Any]:
-    """A measure in the shape of a task; columns without it have None."""
+    """Build the entry of a measure in the form of a task; columns without it have None."""
     found = {column: measures[name] for column, measures in by_column.items() if name in measures}
     shown = next(iter(found.values()))
     # a share is shown in percent, any other number as it is
@@ -169,7 +169,7 @@ def _interval(measure: Mapping[str, Any] | None) -> list[float] | None:
 
 
 def _entries(found: Mapping[int, Mapping[str, float]], columns: range) -> list[dict[str, Any]]:
-    """Rows of languages, ``deu_Latn``, or of ordered pairs, ``deu_Latn-eng_Latn``."""
+    """Build the rows of languages, ``deu_Latn``, or of ordered pairs, ``deu_Latn-eng_Latn``."""
     entries = []
     for name in dict.fromkeys(name for of_column in found.values() for name in of_column):
         languages = name.split("-")

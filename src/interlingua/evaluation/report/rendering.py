@@ -43,7 +43,7 @@ CSV_COLUMNS = (
 
 
 def result_terminal_tables(result: TaskResult) -> list[rich.table.Table]:
-    """The scores per language pair and per group, for rich to print."""
+    """Return tables of the scores per language pair and per group, for rich to print."""
     metrics = list(result.subsets[0].scores)
     # error rates are small, so they get a decimal more
     digits = 1 if result.higher_is_better else 2
@@ -77,7 +77,7 @@ def result_terminal_tables(result: TaskResult) -> list[rich.table.Table]:
 
 
 def _matrices(tables: Mapping[str, Mapping[str, float]]) -> tuple[list[Table], list[str]]:
-    """The tables of a result that are shown whole, and a note on each other."""
+    """Return a result's tables that are displayed in full, and a note on each other table."""
     shown = []
     notes = []
     for name, cells in tables.items():
@@ -94,7 +94,7 @@ def _matrices(tables: Mapping[str, Mapping[str, float]]) -> tuple[list[Table], l
 
 
 def _matrix(name: str, cells: Mapping[str, float]) -> Table:
-    """A table of a result, ``row-column`` -> fraction, in percent."""
+    """Build a table of a result, ``row-column`` -> fraction, in percent."""
     pairs = [tuple(cell.split("-")) for cell in cells]
     rows = list(dict.fromkeys(row for row, _ in pairs))
     has_cells = dict.fromkeys(column for _, column in pairs)
@@ -109,12 +109,12 @@ def _matrix(name: str, cells: Mapping[str, float]) -> Table:
 
 
 def _percent(values: Mapping[str, float], names: Sequence[str], digits: int) -> list[str]:
-    """The values of these names in percent, empty for those that are missing."""
+    """Return the values of these names in percent, empty if missing."""
     return [f"{100 * values[name]:.{digits}f}" if name in values else "" for name in names]
 
 
 def _short(codes: Sequence[str]) -> list[str]:
-    """Language codes without their scripts, ``deu``, where that tells them apart."""
+    """Return language codes without their scripts, ``deu``, if they remain distinct."""
     short = [code.partition("_")[0] for code in codes]
     if len(set(short)) < len(codes):
         return list(codes)
@@ -122,7 +122,7 @@ def _short(codes: Sequence[str]) -> list[str]:
 
 
 def language_names(subset: SubsetScores) -> str:
-    """The language that is not English, or both."""
+    """Return the language that is not English, or both."""
     first, second = map(look_up, subset.languages)
     if second in (first, resolve_language("eng_Latn")):
         return first.name
@@ -130,7 +130,7 @@ def language_names(subset: SubsetScores) -> str:
 
 
 def look_up(code: str) -> Language:
-    """The language of a code; an unknown one, as in results that mteb wrote, stands for itself."""
+    """Return the language of a code; an unknown code, as in mteb's results, is its own name."""
     try:
         return resolve_language(code)
     except DataError:
@@ -138,9 +138,9 @@ def look_up(code: str) -> Language:
 
 
 def cut_texts(results: Sequence[TaskResult]) -> str | None:
-    """A sentence on the texts that the encoder did not read to their end.
+    """Return a sentence about the texts that the encoder cut.
 
-    None if there were none.
+    None if no text was cut.
     """
     cuts = []
     for result in results:
@@ -155,7 +155,7 @@ def cut_texts(results: Sequence[TaskResult]) -> str | None:
 
 
 def format_of(format: str | None, output: PathLike | None) -> str:
-    """The format given, else that of the file's suffix, else Markdown.
+    """Return the requested format, else the one of the file's suffix, else Markdown.
 
     Raises:
         ConfigError: there is no such format, or the suffix is that of none.
@@ -176,7 +176,7 @@ def format_of(format: str | None, output: PathLike | None) -> str:
 def render_tables(
     tables: Sequence[ComparisonTable], format: str = "markdown", *, rows: str = "scores"
 ) -> str:
-    """Tables as text; the best value of a row stands in bold in Markdown and LaTeX.
+    """Render tables as text; in Markdown and LaTeX the best value of a row is bold.
 
     Args:
         tables: from ``comparison.compare_results``.
@@ -201,7 +201,7 @@ def render_tables(
 
 
 class Style(NamedTuple):
-    """How a format writes what is special about a number or a name."""
+    """The markup of a format for special numbers and names."""
 
     bold: str
     differs: str
@@ -218,7 +218,7 @@ _LATEX = Style(
 
 
 def _styled(table: ComparisonTable, style: Style, rows: str) -> Table:
-    """A comparison with its cells in a format, turned over for ``arms``."""
+    """Convert a comparison to a table with formatted cells, transposed for ``arms``."""
     head = [table.corner]
     for name, is_comparable in zip(table.columns, table.comparable, strict=True):
         head.append(name if is_comparable else f"{name} {UNLIKE}")
@@ -235,7 +235,7 @@ def _styled(table: ComparisonTable, style: Style, rows: str) -> Table:
 
 
 def _cells(row: Row, comparable: Sequence[bool], style: Style) -> list[str]:
-    """The row's scores as text, with bold, spread and mark of significance."""
+    """Return the row's scores as text, with bold, spread and mark of significance."""
     texts = []
     for cell, is_best in zip(row.cells, best_cells(row, comparable), strict=True):
         written = ""
@@ -250,9 +250,9 @@ def _cells(row: Row, comparable: Sequence[bool], style: Style) -> list[str]:
 
 
 def best_cells(row: Row, comparable: Sequence[bool]) -> list[bool]:
-    """Which cells hold the row's best score, as rounded to what is shown.
+    """Return which cells contain the row's best score, as rounded for display.
 
-    None of them where nothing can be compared.
+    None is best if nothing can be compared.
     """
     # None for a cell that takes no part
     ranked: list[float | None] = []
@@ -277,7 +277,10 @@ def _with_spread(cell: ComparisonCell, row: Row, style: Style) -> str:
 
 
 def _csv(tables: Sequence[ComparisonTable]) -> str:
-    """Tidy: a line per score or cost, values as in result files (fractions, seconds, bytes)."""
+    """Return tidy CSV: a line per score or cost, in the result files' units.
+
+    These are fractions, seconds and bytes.
+    """
     lines: list[Sequence[Any]] = []
     for table in tables:
         for row in table.rows:
@@ -291,7 +294,7 @@ def _csv(tables: Sequence[ComparisonTable]) -> str:
 
 
 def _csv_numbers(cell: ComparisonCell, baseline: str | None) -> list[str | None]:
-    """The columns from ``value`` to ``p_value``; empty strings for what was not measured."""
+    """Return the columns from ``value`` to ``p_value``; empty strings if not measured."""
     spread = ""
     if cell.spread is not None:
         spread = f"{cell.spread:.6g}"

@@ -18,7 +18,7 @@ _Item = dict[str, Any]
 
 
 def wrong_items(found: Sequence[Section], most: int = _MOST) -> list[_Item]:
-    """The queries that some model got wrong, as plain data.
+    """Return the queries that some model got wrong, as plain data.
 
     Args:
         found: tasks, in the page's order.
@@ -36,12 +36,12 @@ def wrong_items(found: Sequence[Section], most: int = _MOST) -> list[_Item]:
 
 
 def _in_turn(queues: Sequence[Sequence[_Item]]) -> list[_Item]:
-    """The first of every queue, then the second of every queue, ..."""
+    """Return the first item of every queue, then the second of every queue, and so on."""
     return [item for turn in itertools.zip_longest(*queues) for item in turn if item is not None]
 
 
 def _of_task(task: int, section: Section) -> list[list[_Item]]:
-    """A queue of queries per language pair, in the order in which a model kept them."""
+    """Return a queue of queries per language pair, in the order in which models kept them."""
     # of several seeds one is enough to read
     first_seeds = {column: results[0] for column, results in enumerate(section.chosen) if results}
     queues: dict[str, dict[_Key, _Item]] = {}
@@ -66,7 +66,7 @@ def _of_task(task: int, section: Section) -> list[list[_Item]]:
 
 
 def _retrieved(column: int, example: Example) -> dict[str, Any]:
-    """What a model retrieved instead."""
+    """Return what a model retrieved instead."""
     expected: float | None = None
     if example.expected_score is not None:
         expected = round(example.expected_score, 4)
@@ -80,10 +80,10 @@ def _retrieved(column: int, example: Example) -> dict[str, Any]:
 
 
 def _right_models(item: _Item, results: Mapping[int, TaskResult]) -> list[int]:
-    """The models that found the expected text, as far as their items were kept.
+    """Return the models that found the expected text, as far as their items were kept.
 
     A model that kept no example of the query may have been wrong too, beyond the limit of its
-    sample, so that alone does not make it right.
+    sample, so the missing example does not show that it was right.
     """
     wrong = {one["model"] for one in item["found"]}
     right = []
@@ -107,7 +107,7 @@ def _entry(task: int, subset: str, one: Example) -> _Item:
 
 
 def _was_right(result: TaskResult, subset: str, item: int) -> bool:
-    """Whether the item's value is the best there is, which for a mean of directions means both."""
+    """Return whether the item has the best value, which for a mean of directions means both."""
     kept = result.items.get(subset)
     if kept is None or item >= len(kept.values):
         return False

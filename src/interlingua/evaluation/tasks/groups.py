@@ -99,7 +99,7 @@ FLORES_GROUPS: dict[str, tuple[str, ...]] = {
 def group_members(
     subsets: Sequence[SubsetScores], groups: Mapping[str, Sequence[str]]
 ) -> dict[str, list[SubsetScores]]:
-    """The subsets of each group, under a name that carries their count.
+    """Return the subsets of each group; the group's name contains their count.
 
     Args:
         subsets: scores, by language pair.
@@ -123,7 +123,7 @@ def group_members(
 def present_members(
     subsets: Sequence[SubsetScores], groups: Mapping[str, Sequence[str]]
 ) -> dict[str, list[SubsetScores]]:
-    """Of each group, those of its subsets that were scored, by name: ``muse_182of182``."""
+    """Return the scored subsets of each group, by name: ``muse_182of182``."""
     return _present({subset.name: subset for subset in subsets}, groups)
 
 
@@ -141,7 +141,7 @@ def _present(
 def members_by_language(
     subsets: Sequence[SubsetScores], groups: Mapping[str, Collection[str]]
 ) -> dict[str, list[SubsetScores]]:
-    """Of each group of languages, in any code, the subsets with one of them as the source."""
+    """Return the subsets of each group of languages, by source language in any code."""
     found = {}
     for group, languages in groups.items():
         codes = {resolve_language(language).code for language in languages}

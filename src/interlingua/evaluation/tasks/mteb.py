@@ -28,11 +28,11 @@ class MTEB:
 
     Its scores are mteb's, its encoder and prompts ours.
 
-    The result is called ``mteb_STS17``; mteb's own file, whole, goes to ``mteb/results`` in the
-    output folder, where ``mteb.ResultCache`` finds it. Of the many metrics only mteb's main one is
-    in ours. Data that other tasks read (STS17, STS benchmark, STS12-16, SICK, Tatoeba, BUCC) serve
-    mteb's tasks too, so do clones of its data sets in ``mteb/`` below the data; else mteb asks its
-    cache and the hub.
+    The result's name is ``mteb_STS17``. mteb's own complete file is written to ``mteb/results`` in
+    the output folder, where ``mteb.ResultCache`` finds it. Our result has only mteb's main metric.
+    mteb's tasks use the data that other tasks read (STS17, STS benchmark, STS12-16, SICK, Tatoeba,
+    BUCC), and clones of its data sets in ``mteb/`` below the data. Otherwise mteb uses its cache
+    and the hub.
 
     Attributes:
         task: mteb's name of it.
@@ -51,21 +51,23 @@ class MTEB:
 
     @property
     def name(self) -> str:
-        """``mteb:STS17``."""
+        """The name in a suite, ``mteb:STS17``."""
         return _PREFIX + self.task
 
     @property
     def version(self) -> str:
-        """Of mteb."""
+        """The version of mteb."""
         return f"mteb {_mteb().__version__}"
 
     @property
     def main_metric(self) -> str:
-        """The task's, as mteb calls it."""
+        """The main metric of the task in mteb."""
         return str(get_task(self.task).metadata.main_score)
 
     def find(self, data: Path) -> Path:
-        """The folder of all data sets, if the task's are there, in mteb's cache, or on the hub.
+        """Return the folder of all data sets, if the task's data are there or known to mteb.
+
+        mteb's own sources are its cache and the hub.
 
         Raises:
             DataError: they are in none of these places.
@@ -122,7 +124,7 @@ class MTEB:
         )
 
     def _prepared(self, data: Path) -> tuple[Any, str | None, list[str]]:
-        """The task with the data to be scored, their source, and notes about them."""
+        """Return the task with the data to be scored, their source, and notes about them."""
         task = get_task(self.task)
         splits = list(task.eval_splits)
         default = "test" if "test" in splits else splits[0]
@@ -151,10 +153,10 @@ class MTEB:
         return task, origin, notes
 
     def _chosen(self, task: Any) -> list[str]:
-        """The names of the subsets in these languages.
+        """Return the names of the subsets in the requested languages.
 
         Raises:
-            DataError: something wanted is not here.
+            DataError: a requested subset is missing.
         """
         if self.languages is None:
             return list(task.hf_subsets)
@@ -173,7 +175,7 @@ class MTEB:
         return [name for name in task.hf_subsets if name in chosen]
 
     def _subset(self, task: Any, entry: dict[str, Any]) -> SubsetScores:
-        """The main score of a subset in our form."""
+        """Convert the main score of a subset to our form."""
         name = entry["hf_subset"]
         # a code that we don't know stands as mteb spells it
         codes = [find_code(code) or code.replace("-", "_") for code in entry["languages"]]
@@ -191,7 +193,7 @@ class MTEB:
 
 
 def get_task(name: str) -> Any:
-    """A task of mteb.
+    """Return a task of mteb.
 
     Raises:
         ConfigError: it has none of that name; the nearest one is offered.

@@ -27,9 +27,9 @@ class LabeledLanguage(NamedTuple):
     """A language's texts.
 
     Attributes:
-        key: the language as the files spell it, behind its domain where there are several.
+        key: the language as the files spell it, after its domain if there are several.
         code: the language.
-        splits: train, dev, test -> texts and labels; those that are there.
+        splits: train, dev, test -> texts and labels; only existing splits.
     """
 
     key: str
@@ -38,7 +38,7 @@ class LabeledLanguage(NamedTuple):
 
     @property
     def domain(self) -> str:
-        """``books`` of ``books.de``; empty where there is one domain."""
+        """``books`` of ``books.de``; empty if there is only one domain."""
         return self.key.rpartition(".")[0]
 
 
@@ -46,8 +46,8 @@ class LabeledLanguage(NamedTuple):
 class ClassificationTask(LanguageTask):
     """Accuracy of a classifier over frozen embeddings; a data set and a protocol make a task.
 
-    Embeddings are those the model gives: nothing but a Normalize module of its own scales them.
-    ``files`` gives the ``LabeledSets`` of a folder.
+    Embeddings are the model's own: only a Normalize module of the model scales them. ``files``
+    returns the ``LabeledSets`` of a folder.
 
     Attributes:
         languages: languages to score; all by default.
@@ -57,7 +57,7 @@ class ClassificationTask(LanguageTask):
     splits: ClassVar[Sequence[str]]
 
     def units(self, folder: Path) -> Iterator[Unit[LabeledLanguage]]:
-        """The languages.
+        """Yield the languages.
 
         Raises:
             DataError: a split is missing, or has a label that no training text has.
@@ -78,7 +78,7 @@ class ClassificationTask(LanguageTask):
             )
 
     def source_languages(self, files: Mapping[str, Any]) -> dict[str, str]:
-        """See ``LanguageTask.source_languages``; a domain stands before the language."""
+        """See ``LanguageTask.source_languages``; a domain precedes the language."""
         return {key: key.rpartition(".")[2] for key in files}
 
     def embed(self, encoder: CachedEncoder, data: Path) -> None:
@@ -87,7 +87,7 @@ class ClassificationTask(LanguageTask):
             self.embed_language(encoder, one)
 
     def read(self, folder: Path) -> list[LabeledLanguage]:
-        """The texts of the chosen languages.
+        """Read the texts of the chosen languages.
 
         Raises:
             DataError: a split is missing.
@@ -104,10 +104,10 @@ class ClassificationTask(LanguageTask):
 
     @abc.abstractmethod
     def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
-        """Embed the texts of a language that ``score`` asks for."""
+        """Embed the texts of a language that ``score`` needs."""
 
     def sizes(self) -> Mapping[str, int]:
-        """The data set's number of texts by split, where it is known by these."""
+        """Return the data set's number of texts by split, if these identify it."""
         return {}
 
     def has_official_sizes(self, one: LabeledLanguage) -> bool:
@@ -118,12 +118,12 @@ class ClassificationTask(LanguageTask):
         return all(len(one.splits[split].texts) == sizes[split] for split in self.splits)
 
     def is_protocol(self, found: Findings) -> bool:
-        """By the content or the sizes."""
+        """Return whether the data are the protocol's, by content or sizes."""
         return found.revision is not None or found.is_official
 
 
 def _check_labels(sets: Sequence[LabeledLanguage], folder: Path) -> None:
-    """Refuse texts with a label that is in no training set of their domain."""
+    """Check that every label is in a training set of its domain."""
     for one in sets:
         # of all languages: zero-shot transfer learns from another one
         known: set[str] = set()
@@ -181,9 +181,9 @@ class ClsV1Data:
 
     The products are books, DVDs and music.
 
-    2,000 reviews to train on and 2,000 to test by domain and language, half of them positive. EMS
-    also has 2,000 dev reviews and does not say whence: here they are 1,000 of each class at even
-    distances in ``unlabeled.review``.
+    Each domain and language has 2,000 reviews to train on and 2,000 to test, half of them positive.
+    EMS also has 2,000 dev reviews and does not specify their source. Here they are 1,000 of each
+    class at even distances in ``unlabeled.review``.
     """
 
     folders: ClassVar[Sequence[str]] = ("cls-acl10-unprocessed", "cls_v1")
@@ -200,9 +200,9 @@ class ClsV2Data:
 
     It is used as in EMS.
 
-    Up to two stars are negative, from four on positive. EMS has 2,000 training reviews and does not
-    say which: here they are 1,000 of each class at even distances in the file. Dev and test keep
-    their 4,000.
+    Up to two stars are negative, four or more positive. EMS has 2,000 training reviews and does not
+    specify which. Here they are 1,000 of each class at even distances in the file. Dev and test
+    keep their 4,000.
     """
 
     folders: ClassVar[Sequence[str]] = ("amazon_reviews_multi", "cls_v2")

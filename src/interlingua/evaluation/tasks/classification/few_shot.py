@@ -37,13 +37,13 @@ MAX_ITERATIONS = 100
 class FewShotTask(ClassificationTask):
     """mteb's classification (Muennighoff et al. 2023; ``AbsTaskClassification``), by language.
 
-    Ten times, 8 texts of each label are drawn from the training set and scikit-learn's logistic
-    regression, with its own defaults, is fitted to their embeddings; ``accuracy`` on the test set
-    is the mean of the ten, ``accuracy_sd`` their standard deviation, and ``f1_macro`` the mean of
-    theirs. A result is mteb's own number for the same vectors.
+    In each of ten experiments, 8 texts of each label are drawn from the training set, and
+    scikit-learn's logistic regression, with its own defaults, is fitted to their embeddings.
+    ``accuracy`` on the test set is the mean of the ten, ``accuracy_sd`` their standard deviation,
+    and ``f1_macro`` the mean of their macro F1. The result equals mteb's own for the same vectors.
 
     Attributes:
-        samples_per_label: labeled texts per class; fewer where the training set has fewer.
+        samples_per_label: labeled texts per class; fewer if the training set has fewer.
         draws: experiments.
         seed: of the draws and the solver.
     """
@@ -116,7 +116,7 @@ def _classes(one: LabeledLanguage) -> list[str]:
 def few_shot_draws(
     y: Int64[ndarray, " n"], *, samples_per_label: int, draws: int, seed: int
 ) -> list[list[int]]:
-    """The rows that mteb draws in each experiment: the first of each label in a shuffled order."""
+    """Return the rows that mteb draws per experiment: the first of each label in shuffled order."""
     order = list(range(len(y)))
     found = []
     for _ in range(draws):

@@ -43,17 +43,17 @@ _SIZES = {
 class SentEval(Task):
     """The seven tasks that LaBSE and MEXMA report, with SentEval's logistic regression in torch.
 
-    Adam, batches of 64, an L2 grid of 1e-5 to 1e-2; MR, CR, SUBJ and MPQA by 10-fold nested
-    cross-validation, SST by its dev set, TREC and MRPC by 10-fold cross-validation on the training
-    set; MRPC's features are [|u-v|, u*v]. See ``metrics.logistic`` and ``metrics.senteval``.
-    Embeddings are those the model gives, not scaled.
+    It uses Adam, batches of 64 and an L2 grid of 1e-5 to 1e-2. MR, CR, SUBJ and MPQA use 10-fold
+    nested cross-validation, SST its dev set, TREC and MRPC 10-fold cross-validation on the training
+    set. MRPC's features are [|u-v|, u*v]. See ``metrics.logistic`` and ``metrics.senteval``.
+    Embeddings are the model's own, not scaled.
 
-    A task with a training set that is not of SentEval's size carries the size in its name
-    (``SST_6920``: sentences alone, where SentEval has 67,349 phrases), and the average then is
+    A task with a training set of another size than SentEval's has the size in its name
+    (``SST_6920``: only sentences, instead of SentEval's 67,349 phrases). The average then is
     ``senteval_6of7``.
 
     Attributes:
-        tasks: names of those to score; all that are there by default.
+        tasks: names of the tasks to score; all available ones by default.
         prototyping: SentEval's quicker settings, 5 folds, RMSprop, batches of 128 and fewer epochs.
     """
 
@@ -68,10 +68,10 @@ class SentEval(Task):
     prototyping: bool = False
 
     def units(self, folder: Path) -> Iterable[Unit[TransferTask]]:
-        """The tasks to score.
+        """Yield the tasks to score.
 
         Raises:
-            DataError: one of those requested is not here.
+            DataError: a requested task is missing.
         """
         files = self.files(folder)
         # all names are checked before the first task is read
@@ -115,11 +115,11 @@ class SentEval(Task):
         return Scored(scores, Items(outcome.right))
 
     def is_protocol(self, found: Findings) -> bool:
-        """By the sizes of the training sets."""
+        """Return whether the data are the protocol's, by the sizes of the training sets."""
         return found.is_official
 
     def members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """All tasks, and those with SentEval's own training sets."""
+        """Return the group of all tasks, and that of tasks with SentEval's own training sets."""
         with_own_sizes = present_members(found.subsets, {"senteval": list(_SIZES)})
         return {**super().members(found), **with_own_sizes}
 
@@ -137,7 +137,7 @@ def _classify(
     vectors: dict[str, tuple[Float32[ndarray, "n d"], Int64[ndarray, " n"]]],
     settings: LogisticSettings,
 ) -> Outcome:
-    """SentEval's way for the splits that a task has."""
+    """Run SentEval's protocol for the splits that a task has."""
     classes = 1 + max(int(y.max()) for _, y in vectors.values())
     # MR, CR, SUBJ and MPQA have no split, TREC and MRPC no dev set, SST has all three
     if "test" not in vectors:
@@ -152,7 +152,7 @@ def _classify(
 
 
 def _features(encoder: CachedEncoder, examples: Examples) -> Float32[ndarray, "n d"]:
-    """The embeddings; of pairs [|u - v|, u * v], which does not depend on the order of the two."""
+    """Return the embeddings, or [|u - v|, u * v] for pairs, which is independent of their order."""
     u = encoder.encode(examples.texts, language=ENGLISH)
     if examples.others is None:
         return u
@@ -161,7 +161,7 @@ def _features(encoder: CachedEncoder, examples: Examples) -> Float32[ndarray, "n
 
 
 def _f1(y: Int64[ndarray, " n"], predicted: Int64[ndarray, " n"]) -> float:
-    """Of the class 1."""
+    """Compute F1 of class 1."""
     hits = ((y == 1) & (predicted == 1)).sum()
     # F1 = 2 TP / (gold + predicted); 0 where neither has the class
     return float(2 * hits / max((y == 1).sum() + (predicted == 1).sum(), 1))

@@ -49,18 +49,17 @@ class ZeroShotTask(ClassificationTask):
 
     All directions between the languages are scored.
 
-    Trained on one language's training set, stopped by the same language's dev set, tested on every
-    language; see ``metrics.mlp`` for the classifier. ``accuracy`` is the mean over seeds and
-    ``accuracy_sd`` their standard deviation, in a group that of the group's mean. ``zero_shot_N``
-    are the directions between two languages; its ``asymmetry`` is the mean difference, without
-    sign, of a pair's two directions. ``from_eng_Latn_N`` and ``to_eng_Latn_N`` are what EMS prints
-    as en -> X and X -> en, ``with_eng_Latn_N`` its average, and ``same_language_N`` are not
-    transfer.
+    A classifier is trained on one language's training set, stopped by the same language's dev set,
+    and tested on every language; see ``metrics.mlp``. ``accuracy`` is the mean over seeds and
+    ``accuracy_sd`` their standard deviation; in a group, that of the group's mean. ``zero_shot_N``
+    are the directions between two languages. Its ``asymmetry`` is the mean absolute difference of a
+    pair's two directions. ``from_eng_Latn_N`` and ``to_eng_Latn_N`` are printed by EMS as en -> X
+    and X -> en, and ``with_eng_Latn_N`` is its average. ``same_language_N`` are not transfer.
 
     Attributes:
         languages: languages to learn from and to test on; all by default.
         sources: of these, those to learn from; all by default.
-        seeds: of the classifiers; one run each. The paper's five are unsaid.
+        seeds: of the classifiers; one run each. The paper does not specify its five.
         epochs: passes over the training set.
         split_mean: embed every sentence of a text on its own and take their mean, as LASER's script
             for MLDoc does; else the encoder cuts a text at its maximum length.
@@ -106,7 +105,7 @@ class ZeroShotTask(ClassificationTask):
         return found
 
     def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
-        """The directions between languages, from and to English, and those without transfer."""
+        """Return the groups: between languages, from, to and with English, and in one language."""
         transfers = [one for one in found.subsets if len(set(one.languages)) == 2]
         kinds = {
             "zero_shot": transfers,
@@ -120,7 +119,7 @@ class ZeroShotTask(ClassificationTask):
     def means(
         self, group: str, subsets: Sequence[SubsetScores], found: Findings
     ) -> dict[str, float]:
-        """Means, the deviation of the group's mean, and the difference of opposite directions."""
+        """Compute means, the deviation of the group's mean, and the gap of opposite directions."""
         means = mean_scores(subsets)
         if "accuracy_sd" in means:
             # of the mean over directions with each seed, and not the mean of the deviations
@@ -141,7 +140,7 @@ class ZeroShotTask(ClassificationTask):
     def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
         """See ``ClassificationTask.embed_language``.
 
-        Of a language that is not learned from the test set alone is needed.
+        A language that is not learned from needs only the test set.
         """
         if self._learns_from(one):
             for split in self.splits:
@@ -183,7 +182,7 @@ class ZeroShotTask(ClassificationTask):
         right: dict[tuple[str, str], Bool[ndarray, "s n"]],
         dev_accuracy: dict[str, Float64[ndarray, " s"]],
     ) -> None:
-        """Train the classifiers of languages of equal sizes, and tests them on every language."""
+        """Train the classifiers of languages of equal sizes, and test them on every language."""
         domain = sources[0].domain
         labels: set[str] = set()
         for one in sets:
@@ -213,12 +212,12 @@ class ZeroShotTask(ClassificationTask):
 
 
 def sentences(text: str) -> list[str]:
-    """A text's sentences, by their final marks; at least one."""
+    """Split a text into sentences at their final marks; at least one."""
     return [part for part in _SENTENCE_END.split(text) if part.strip()] or [text]
 
 
 def _same_size(sets: Sequence[LabeledLanguage]) -> Iterable[list[LabeledLanguage]]:
-    """Languages that can be trained side by side: one domain, equally large sets, not too many."""
+    """Yield batches of languages to train together: same domain and sizes, limited in number."""
 
     def size(one: LabeledLanguage) -> tuple[str, int, int]:
         return one.domain, len(one.splits["train"].texts), len(one.splits["dev"].texts)
@@ -258,7 +257,7 @@ def _add_scores(
 
 
 def _turned(subset: SubsetScores) -> str:
-    """The name of the other direction."""
+    """Return the name of the opposite direction."""
     source, target = subset.languages
     return subset.name.removesuffix(f"{source}-{target}") + f"{target}-{source}"
 

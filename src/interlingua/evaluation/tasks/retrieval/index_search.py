@@ -43,13 +43,13 @@ class IndexSearch(LanguageTask):
 
     Attributes:
         folder: of the index.
-        modes: searches to measure besides that by vectors; their names stand before the metrics.
+        modes: searches to measure besides that by vectors; their names are prefixed to the metrics.
         pool: all passages, or those in the question's own language; then the judgments are those
             of passages in that language that are in the index, and questions that have no relevant
             one among them are left out.
         where: a condition in SQL; only passages that fulfill it are searched.
         per_language: number of passages of each language at the beginning of a ranking; 0 = plain.
-        exact: compare with all vectors, also where the index is approximate.
+        exact: compare with all vectors, even if the index is approximate.
         split: the file of ``qrels/`` to use.
         runs: a folder for TREC run files, one per language and mode.
     """
@@ -209,7 +209,7 @@ class IndexSearch(LanguageTask):
 
 
 def _scores(hits: Sequence[Hit], relevant: Mapping[str, int]) -> dict[str, float]:
-    """Return scores that fall with the rank: equal ones would be ranked by their ids."""
+    """Return scores that decrease with the rank; ids would decide between equal ones."""
     scores: dict[str, float] = {}
     for rank, hit in enumerate(hits):
         name = next((one for one in (hit.id, *hit.places) if one in relevant), hit.id)
@@ -225,7 +225,7 @@ def _relevant(one: JudgedQuestions) -> set[str]:
 
 
 def _digest(one: JudgedQuestions) -> str:
-    """Return SHA-256 of questions and judgments."""
+    """Return the SHA-256 of questions and judgments."""
     rows: list[list[str]] = [[*item] for item in sorted(one.queries.items())]
     for name, grades in sorted(one.qrels.items()):
         rows += [[name, passage, str(grade)] for passage, grade in sorted(grades.items())]

@@ -50,8 +50,8 @@ class LAReQA(PassageTask):
 
     Each question has a right sentence in every language.
 
-    The candidates are the sentences of all paragraphs in all languages, embedded alone; the whole
-    ranking counts.
+    The candidates are the sentences of all paragraphs in all languages, embedded without context.
+    The whole ranking counts.
 
     - ``map``: all languages' answers are relevant, the question's own among them;
     - ``map_without_own_answer``: the answer in the question's own language is taken out of the
@@ -68,7 +68,7 @@ class LAReQA(PassageTask):
     some languages only.
 
     Differs from the paper: its encoders read an answer sentence together with its paragraph, here
-    the sentence alone is embedded, as most encoders take one text.
+    only the sentence is embedded, because most encoders take one text.
     """
 
     name: ClassVar[str] = "lareqa"
@@ -129,10 +129,10 @@ class LAReQA(PassageTask):
 def _average_precisions(
     questions: Questions, judged: Qrels, pools: Mapping[str, EmbeddedPassages]
 ) -> dict[str, dict[str, float]]:
-    """``map`` and ``map_without_own_answer`` of each judged question.
+    """Compute ``map`` and ``map_without_own_answer`` of each judged question.
 
-    The latter only of those with an answer in another language. A question without a text counts
-    as 0.
+    The latter exists only for questions with an answer in another language. A question without a
+    text counts as 0.
     """
     name = questions.name
     values = {
@@ -166,10 +166,9 @@ def _average_precisions(
 
 
 def _whole_pool(pools: Mapping[str, EmbeddedPassages]) -> tuple[list[str], Float32[ndarray, "m d"]]:
-    """The passages of all languages as ``language/id`` with their vectors, in memory.
+    """Return the passages of all languages as ``language/id`` with their vectors, in memory.
 
-    The last id comes first: of passages with equal similarity, trec_eval ranks the one with the
-    later id higher.
+    The last id comes first: of passages with equal similarity, trec_eval ranks the later id higher.
     """
     ids = [f"{name}/{passage}" for name, pool in pools.items() for passage in pool.ids]
     vectors = np.concatenate([np.asarray(pool.vectors) for pool in pools.values()])
@@ -179,7 +178,10 @@ def _whole_pool(pools: Mapping[str, EmbeddedPassages]) -> tuple[list[str], Float
 
 
 def _recall_in_other_languages(name: str, judged: Qrels, run: Run) -> dict[str, float]:
-    """Of each question with answers in other languages, the share of these among the first 20."""
+    """Compute the share of a question's answers in other languages among the first 20 passages.
+
+    Questions without such answers are left out.
+    """
     values = {}
     for query in _answered_elsewhere(name, judged):
         others = _in_other_languages(name, judged[query])

@@ -23,16 +23,16 @@ PassageKey = tuple[str, str]
 def misses(
     run: Run, qrels: Qrels, questions: Questions, *, limit: int, of_all: bool
 ) -> list[Example]:
-    """A bounded sample of the questions with a wrong first passage.
+    """Return a bounded sample of the questions with a wrong first passage.
 
-    Passages are ``sw/12``, the set's name and the id, in place of their texts; the expected one is
+    Passages are ``sw/12``, the set's name and the id, instead of their texts. The expected one is
     the first of the relevant passages in the question's own language.
 
     Args:
         run: rankings, best first.
         qrels: judged questions, each with a relevant passage.
         questions: the same, with their texts.
-        limit: how many to keep.
+        limit: maximum number to keep.
         of_all: whether ids of the run and of the qrels begin with the set's name.
     """
     names = list(qrels)
@@ -69,13 +69,13 @@ def with_texts(
     codes: Mapping[str, str],
     measure: str,
 ) -> dict[str, tuple[Example, ...]]:
-    """The examples, with the passages' texts from one pass over those sets that hold any of them.
+    """Return the examples with the passages' texts, from one pass over each set that has any.
 
     Args:
         missed: subset -> what ``misses`` found.
         sets: by name.
         codes: the language of each set.
-        measure: what the scores are.
+        measure: name of the scores.
     """
     shown: set[PassageKey] = set()
     for found in missed.values():
@@ -103,6 +103,6 @@ def with_texts(
 
 
 def set_and_id(passage: str) -> PassageKey:
-    """``sw/12`` -> the set's name and the passage's id in it."""
+    """Split ``sw/12`` into the set's name and the passage's id in it."""
     name, _, own = passage.partition("/")
     return name, own

@@ -14,9 +14,9 @@ from interlingua.evaluation.key_index import KEY_BYTES, KeyIndex
 class PassageIds(Sequence[str]):
     """Ids in the order of their passages, in little memory.
 
-    Each takes its bytes and 8 for where it ends; in a list it would take some 70.
+    Each takes its bytes plus 8 for its end; in a list it would take about 70.
 
-    While ids are added another 24 bytes an id tell whether it is there already, see ``KeyIndex``.
+    While ids are added, another 24 bytes per id detect duplicates; see ``KeyIndex``.
 
     Args:
         language: of the passages, named in errors.
@@ -32,7 +32,7 @@ class PassageIds(Sequence[str]):
         """Add ids.
 
         Raises:
-            DataError: one is there already.
+            DataError: an id is a duplicate.
         """
         if self._present is None:
             raise ValueError("ids can't be added to a closed table")
@@ -54,7 +54,7 @@ class PassageIds(Sequence[str]):
             self._ends.append(len(self._bytes))
 
     def close(self) -> None:
-        """End adding, and frees what it needed."""
+        """End adding, and free the memory that it needed."""
         self._present = None
 
     def __len__(self) -> int:

@@ -47,7 +47,7 @@ class Questions(NamedTuple):
 
 
 def exact_nearest(queries: Float32[ndarray, "n d"], passages: Any) -> Neighbors:
-    """The 100 nearest passages of each query; passages as in ``EmbeddedPassages``."""
+    """Return the 100 nearest passages of each query; passages as in ``EmbeddedPassages``."""
     return exact_topk(queries, passages, k=DEPTH)
 
 
@@ -56,9 +56,9 @@ def search_pools(
     pools: Mapping[str, EmbeddedPassages],
     nearest: Callable[[Any, Any], Neighbors] = exact_nearest,
 ) -> Run:
-    """The best 100 passages of every question with a text over the pools.
+    """Return the best 100 passages over the pools for every question with a text.
 
-    A pool's name stands before its ids, if there is one.
+    A pool's name, if it has one, is prefixed to its ids.
     """
     if not questions.texts:
         return {}

@@ -41,7 +41,7 @@ OF_ALL = "_all_languages"
 
 
 class ScoredQuestions(NamedTuple):
-    """What a task found for the questions of one language.
+    """The results for the questions of one language.
 
     Attributes:
         values: metric -> question -> its value, of which the score is the mean.
@@ -49,7 +49,7 @@ class ScoredQuestions(NamedTuple):
         missed: a sample of the questions with a wrong first passage.
         scores: of all questions together.
         tables: see ``TaskResult``; joined over the languages.
-        notes: what a reader of the scores must know.
+        notes: remarks for a reader of the scores.
     """
 
     values: Mapping[str, Mapping[str, float]]
@@ -144,7 +144,7 @@ class PassageTask(LanguageTask):
                 progress.advance(len(portion))
 
     def _sets(self, folder: Path) -> tuple[dict[str, RetrievalSet], dict[str, str]]:
-        """The chosen sets by name, and the language of each."""
+        """Return the chosen sets by name, and the language of each."""
         files = self.files(folder)
         codes = self.codes(files, folder)
         chosen = self.chosen(files, folder)
@@ -167,7 +167,7 @@ class PassageTask(LanguageTask):
         return chosen
 
     def codes(self, files: Mapping[str, Any], folder: Path) -> dict[str, str]:
-        """The full code of each set's language."""
+        """Return the full code of each set's language."""
         return {name: full_code(name) for name in files}
 
     def _is_by_cosine(self, encoder: CachedEncoder) -> bool:
@@ -182,7 +182,7 @@ class PassageTask(LanguageTask):
         language: str,
         progress: Progress,
     ) -> EmbeddedPassages:
-        """All passages of a language.
+        """Embed all passages of a language.
 
         See ``docs/how-to/evaluate.md`` for the memory and disk that they take.
         """
@@ -219,7 +219,7 @@ class PassageTask(LanguageTask):
         sets: Mapping[str, RetrievalSet],
         pools: Mapping[str, EmbeddedPassages],
     ) -> ScoredQuestions:
-        """One language: its questions among its own passages or those of all languages."""
+        """Score one language: its questions among its own passages or those of all languages."""
 
     def _embed_questions(
         self, encoder: CachedEncoder, questions: Mapping[str, str], language: str
@@ -232,7 +232,7 @@ class PassageTask(LanguageTask):
         return vectors
 
     def _judged_in_all(self, questions: Questions, sets: Mapping[str, RetrievalSet]) -> Qrels:
-        """Which passages of the pool of all languages answer.
+        """Return the relevant passages in the pool of all languages.
 
         In parallel sets these are a question's passages in every language.
         """
@@ -268,14 +268,14 @@ class PassageTask(LanguageTask):
 def keep_passages(
     encoder: CachedEncoder, portion: Sequence[PoolPassage], language: str
 ) -> Int64[ndarray, " n"]:
-    """Embed passages; gives the row of each."""
+    """Embed passages and return the row of each."""
     texts = [passage.text for passage in portion]
     titles = [passage.title for passage in portion]
     return encoder.keep(texts, titles=titles, language=language, role="passage")
 
 
 def _mean(of_query: Mapping[str, float]) -> float:
-    """The mean over questions, 0 where there are none."""
+    """Compute the mean over questions, 0 if there are none."""
     if not of_query:
         return 0.0
     return float(np.mean([*of_query.values()]))

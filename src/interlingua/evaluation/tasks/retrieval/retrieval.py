@@ -82,8 +82,8 @@ class XQuAD(RetrievalTask):
 class XQuADR(RetrievalTask):
     """XQuAD-R (Roy et al. 2020): the sentence with the answer, among those of all paragraphs.
 
-    In the pool of all languages a question's sentence in each language is right. Sentences are
-    embedded alone, without the paragraph around them.
+    In the pool of all languages, a question's sentence in each language is right. Sentences are
+    embedded without the paragraph around them.
     """
 
     name: ClassVar[str] = "xquad_r"
@@ -158,7 +158,7 @@ class Miracl(RetrievalTask):
 class Beir(RetrievalTask):
     """Any passages, queries and judgments in BEIR's layout, or a folder of them per language.
 
-    A single set does not tell its language: name it as the only one of ``languages``.
+    A single set does not specify its language: name it as the only one of ``languages``.
 
     Attributes:
         split: the file of ``qrels/`` to use.
@@ -194,7 +194,7 @@ class Beir(RetrievalTask):
 
 
 def _with_split(name: str, split: str, usual: str) -> str:
-    """A result's name with the split that was scored, unless it is the usual one."""
+    """Return a result's name with the split that was scored, unless it is the usual one."""
     if split == usual:
         return name
     return f"{name}_{split}"

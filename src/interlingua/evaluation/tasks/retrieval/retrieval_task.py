@@ -44,21 +44,21 @@ from interlingua.runtime.portions import portions
 class RetrievalTask(PassageTask):
     """MRR@100, Recall@100 and nDCG@10 of questions among passages, as trec_eval computes them.
 
-    The candidates are the passages in the question's language and, where the protocol has that pool
-    too, those of all languages together (metrics ending in ``_all_languages``). A question without
-    a ranking counts as 0 and is reported. In parallel sets, where a question is answered in every
-    language, ``language_fairness_at_20`` says whether the first 20 of the pool of all languages are
-    of all languages; see ``metrics.language_fairness``.
+    The candidates are the passages in the question's language. If the protocol has that pool, they
+    are also those of all languages together (metrics ending in ``_all_languages``). A question
+    without a ranking counts as 0 and is reported. In parallel sets, a question is answered in every
+    language. For these, ``language_fairness_at_20`` measures whether the first 20 of the pool of
+    all languages are of all languages; see ``metrics.language_fairness``.
 
     Attributes:
         precision: what passages are kept in for the search: float32, int8, or bits; hamming has the
             questions in bits too, as binary indexes do.
-        rescore: candidates found in int8 or bits that are ranked anew by float32, 100 or more; 0
+        rescore: candidates found in int8 or bits that are ranked again by float32, 100 or more; 0
             for none.
         bm25: score BM25 too, and its fusion with the encoder (reciprocal ranks), in the question's
             language.
-        bm25_k1: how soon more of the same word counts for nothing, at least 0.
-        bm25_b: how much long passages pay for their length, 0 to 1.
+        bm25_k1: saturation of repeated words, at least 0; lower values saturate sooner.
+        bm25_b: strength of the length normalization, 0 to 1.
         bm25_tuned_on: another split of the data set; its questions choose k1 and b for each
             language (``evaluation.baselines.bm25.tune``), by the best MRR@100.
     """
@@ -135,7 +135,7 @@ class RetrievalTask(PassageTask):
         return found._replace(scores=fairness, tables=shares.tables(name))
 
     def _nearest(self, queries: Float32[ndarray, "n d"], passages: Any) -> Neighbors:
-        """The nearest passages, as exactly as ``precision`` and ``rescore`` say."""
+        """Return the nearest passages, as exactly as ``precision`` and ``rescore`` specify."""
         if self.precision == "float32":
             return exact_nearest(queries, passages)
         if self.precision == "int8":
@@ -192,7 +192,7 @@ class RetrievalTask(PassageTask):
     def _bm25(
         self, questions: Questions, one: RetrievalSet, ids: Sequence[str], tuned: Tuned
     ) -> Run:
-        """The rankings of BM25, over an index of the queries' words alone."""
+        """Return BM25's rankings, over an index of only the queries' words."""
         of_queries = list(questions.texts.values())
         index = BM25Index.build(
             ids,
@@ -210,12 +210,12 @@ class RetrievalTask(PassageTask):
 
 
 def passage_texts(one: RetrievalSet) -> Iterator[str]:
-    """Yield each passage with its title; a collection of millions is never held."""
+    """Yield each passage with its title, so that a collection of millions is never in memory."""
     for passage in one.passages():
         yield f"{passage.title} {passage.text}".strip()
 
 
 def tuning_note(tuned: Tuned, split: str) -> str:
-    """Return the note of a result that says which parameters were chosen."""
+    """Return a result's note on which parameters were chosen."""
     chosen = f"k1 = {tuned.k1:g}, b = {tuned.b:g}"
     return f"BM25 with {chosen}, which have the best MRR@100 on {split}, {tuned.mrr:.3f}"

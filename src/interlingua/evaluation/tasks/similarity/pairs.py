@@ -39,8 +39,8 @@ class PairClassificationTask(LanguageTask):
 
     Nothing is trained.
 
-    mteb's ``cosine_ap`` (its ``max_ap`` is the best of several similarities). ``positive_share`` is
-    what a random score would get.
+    It is mteb's ``cosine_ap`` (its ``max_ap`` is the best of several similarities).
+    ``positive_share`` is the expected value of a random score.
 
     Attributes:
         languages: languages to score; all by default.
@@ -57,7 +57,7 @@ class PairClassificationTask(LanguageTask):
         return find_folder(data, self.folders, self.files, expected)
 
     def unit(self, key: str, file: Callable[[], LabeledPairs], folder: Path) -> Unit[LabeledPairs]:
-        """A language.
+        """Read a language.
 
         Raises:
             DataError: all pairs have one label.
@@ -92,13 +92,13 @@ class PairClassificationTask(LanguageTask):
         return Scored(scores, items)
 
     def is_protocol(self, found: Findings) -> bool:
-        """By the content or the number of pairs."""
+        """Return whether the data are the protocol's, by content or the number of pairs."""
         if found.revision is not None:
             return True
         return all(subset.pairs == self.size() for subset in found.subsets)
 
     def size(self) -> int | None:
-        """The data set's pairs per language, where it is known by them."""
+        """Return the data set's pairs per language, if that number identifies it."""
         return None
 
 

@@ -28,17 +28,18 @@ from interlingua.evaluation.tasks.groups import present_members
 from interlingua.storage.arrays import row_cosines
 
 DECIMALS = 12
-"""Cosines are rounded to so many, or equal pairs would be ranked by the last bit of a sum."""
+"""Decimals that cosines are rounded to; otherwise rounding errors would rank equal pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SimilarityTask(LanguageTask):
     """Spearman's and Pearson's correlations of cosines with judgments, fractions.
 
-    ``spearman_low`` and ``spearman_high`` bound the 95 % bootstrap interval over the pairs; a
-    group's interval is that of its mean, sets of one size being resampled together, as many repeat
-    their pairs in other languages. If the size of a set is not the protocol's, the folder's name
-    stands behind the task's, and there are no groups of papers. ``files`` gives the sets by name.
+    ``spearman_low`` and ``spearman_high`` bound the 95 % bootstrap interval over the pairs. A
+    group's interval is that of its mean. Sets of one size are resampled together, because many
+    repeat their pairs in other languages. If the size of a set is not the protocol's, the folder's
+    name is appended to the task's, and there are no groups of papers. ``files`` returns the sets by
+    name.
 
     Attributes:
         languages: languages, or pairs of them (``en-ar``), to score; all sets of the protocol by
@@ -54,7 +55,7 @@ class SimilarityTask(LanguageTask):
     seed: int = field(default=1, metadata={"adds": True})
 
     def units(self, folder: Path) -> Iterable[Unit[JudgedPairs]]:
-        """The sets.
+        """Yield the sets.
 
         Raises:
             DataError: all judgments of a set are the same.
@@ -96,11 +97,11 @@ class SimilarityTask(LanguageTask):
         return Scored(scores, Items(values, gold), notes=notes, repeats=draws)
 
     def is_protocol(self, found: Findings) -> bool:
-        """By the sizes of the sets."""
+        """Return whether the data are the protocol's, by the sizes of the sets."""
         return all(subset.pairs == self.size(subset.name) for subset in found.subsets)
 
     def size(self, name: str) -> int | None:
-        """The protocol's number of pairs in a set; none where the set is not the protocol's."""
+        """Return the protocol's number of pairs in a set; None for a set of other data."""
         return self.sizes.get(name)
 
     def chosen(self, files: Mapping[str, SimilarityFile], folder: Path) -> list[str]:
@@ -110,10 +111,10 @@ class SimilarityTask(LanguageTask):
     def wanted(
         self, files: Mapping[str, SimilarityFile], folder: Path
     ) -> dict[str, SimilarityFile]:
-        """The sets to score.
+        """Return the sets to score.
 
         Raises:
-            LanguageAbsentError: something wanted is not here.
+            LanguageAbsentError: a requested set or language is missing.
         """
         if self.languages is None:
             protocol = {
@@ -141,7 +142,7 @@ class SimilarityTask(LanguageTask):
     def read(
         self, files: Mapping[str, SimilarityFile], folder: Path
     ) -> dict[str, tuple[tuple[str, str], JudgedPairs]]:
-        """The sets' languages and contents."""
+        """Read the sets' languages and contents."""
         sets = {}
         for name, file in files.items():
             first, second = map(full_code, file.languages)
@@ -149,7 +150,7 @@ class SimilarityTask(LanguageTask):
         return sets
 
     def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """The sets that papers average over, of the protocol's own data."""
+        """Return the sets that papers average over, if the data are the protocol's own."""
         if not self.is_protocol(found):
             return {}
         return present_members(found.subsets, self.paper_groups)
@@ -157,7 +158,7 @@ class SimilarityTask(LanguageTask):
     def means(
         self, group: str, subsets: Sequence[SubsetScores], found: Findings
     ) -> dict[str, float]:
-        """Means over a group's sets, with the interval of the mean."""
+        """Compute means over a group's sets, with the interval of the mean."""
         means = mean_scores(subsets)
         if self.resamples:
             # the mean over sets within each resample, and then the interval: not the mean interval
@@ -167,7 +168,7 @@ class SimilarityTask(LanguageTask):
 
 
 def cosines(x: Float32[ndarray, "n d"], y: Float32[ndarray, "n d"]) -> Float64[ndarray, " n"]:
-    """The cosine of each pair of rows, rounded to ``DECIMALS``."""
+    """Compute the cosine of each pair of rows, rounded to ``DECIMALS``."""
     return np.asarray(np.round(row_cosines(x, y), DECIMALS))
 
 
@@ -181,5 +182,5 @@ def _has(item: str, file: SimilarityFile) -> bool:
 
 
 def codes_of(item: str) -> tuple[str, ...]:
-    """``de`` or ``de-fr`` as full codes; ``zh-Hans`` and ``pt-BR`` are one language."""
+    """Return ``de`` or ``de-fr`` as full codes; ``zh-Hans`` and ``pt-BR`` are one language."""
     return language_pair(item) or (full_code(item),)

@@ -68,10 +68,10 @@ class STS17(SimilarityTask):
 
 @dataclass(frozen=True, kw_only=True)
 class STSBenchmark(SimilarityTask):
-    """STS benchmark (Cer et al. 2017), in every language that is there.
+    """STS benchmark (Cer et al. 2017), in every available language.
 
-    The languages' files translate each other row by row, so that a pair of languages,
-    ``--languages de-fr``, is scored too: first sentences in one, second ones in the other.
+    The languages' files translate each other row by row. A pair of languages, ``--languages
+    de-fr``, is therefore scored too: first sentences in one, second ones in the other.
 
     Attributes:
         split: test (1,379 pairs), dev or train.
@@ -95,7 +95,7 @@ class STSBenchmark(SimilarityTask):
     def wanted(
         self, files: Mapping[str, SimilarityFile], folder: Path
     ) -> dict[str, SimilarityFile]:
-        """Files by language, and for a pair of languages both of its files."""
+        """Return files by language; for a pair of languages, both of its files."""
         languages = {full_code(code): code for code in files}
         chosen: dict[str, SimilarityFile] = {}
         requested = self.languages
@@ -138,7 +138,7 @@ class STSBenchmark(SimilarityTask):
         return sets
 
     def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
-        """Those in one language, those in two, and all."""
+        """Return the groups of sets in one language, of sets in two languages, and of all."""
         # a pair of languages repeats the sentences of its two languages, so groups keep them apart
         alone = [subset for subset in found.subsets if subset.languages[0] == subset.languages[1]]
         across = [subset for subset in found.subsets if subset not in alone]
@@ -154,8 +154,8 @@ class STS12to16(SimilarityTask):
     """The English sets of SemEval 2012 to 2016.
 
     A year's group has the mean over its sets and, as ``spearman_pooled``, one correlation over all
-    its pairs, which is what mteb and SimCSE report; ``sts12_16`` is the mean over the years of
-    either, and counts the sets; ``all`` is the mean over the sets.
+    its pairs, which mteb and SimCSE report. ``sts12_16`` is the mean over the years of either, and
+    counts the sets. ``all`` is the mean over the sets.
     """
 
     name: ClassVar[str] = "sts12_16"
@@ -174,7 +174,10 @@ class STS12to16(SimilarityTask):
     def means(
         self, group: str, subsets: Sequence[SubsetScores], found: Findings
     ) -> dict[str, float]:
-        """Means over the sets of each year, then over the years; of all, over the sets."""
+        """Compute means over the sets of each year, then over the years.
+
+        For ``all``, compute means over the sets.
+        """
         if group.startswith("all_"):
             return super().means(group, subsets, found)
         years: dict[str, list[SubsetScores]] = {}
@@ -230,7 +233,7 @@ class Sick(SimilarityTask):
     def read(
         self, files: Mapping[str, SimilarityFile], folder: Path
     ) -> dict[str, tuple[tuple[str, str], JudgedPairs]]:
-        """One set of all splits."""
+        """Read one set of all splits."""
         missing = [split for split in self.splits if split not in files]
         if missing:
             raise DataError(

@@ -53,11 +53,11 @@ DATASET = "bucc2018_zh_en"
 
 @dataclass(frozen=True, kw_only=True)
 class BuccTask(StreamedTask):
-    """What the protocols share.
+    """The common part of the protocols.
 
-    A result stands under the protocol's own name where all is the shared task's training data,
-    recognized by the number of its gold pairs. Other splits and data put their name behind it;
-    without test data ``bucc_margin`` is ``bucc_margin_training``.
+    A result has the protocol's own name if all data are the shared task's training data, recognized
+    by the number of its gold pairs. Other splits and data append their name; without test data
+    ``bucc_margin`` is ``bucc_margin_training``.
 
     Attributes:
         languages: languages or pairs (``zh``, ``zh-en``) to score; all by default.
@@ -73,7 +73,7 @@ class BuccTask(StreamedTask):
     split: str | None = None
 
     def unit(self, key: str, file: Mapping[str, BuccFiles], folder: Path) -> Unit[BuccPair]:
-        """A language pair."""
+        """Read a language pair."""
         pair = self.read(key, folder)
         return Unit(
             name=key,
@@ -94,7 +94,7 @@ class BuccTask(StreamedTask):
         return found
 
     def result_name(self, found: Findings) -> str:
-        """What the result is called: other splits and data put their name behind."""
+        """Return the result's name; for other splits and data, their name is appended."""
         if found.is_official:
             return self.label()
         # the only published data that are recognized by digest are a dev split
@@ -103,7 +103,7 @@ class BuccTask(StreamedTask):
         return f"{self.name}_{found.folder.resolve().name}"
 
     def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """The language pairs of the shared task's training data."""
+        """Return the language pairs of the shared task's training data."""
         if not found.is_official:
             return {}
         return {f"bucc_{len(found.subsets)}of{len(TRAINING_GOLD)}": found.subsets}
@@ -118,14 +118,14 @@ class BuccTask(StreamedTask):
                     _embed(encoder, texts, language)
 
     def texts(self, split: BuccSplit) -> tuple[Sequence[str], Sequence[str]]:
-        """What is embedded of both sides."""
+        """Return the texts to embed of both sides."""
         return split.source.texts, split.target.texts
 
     def read(self, name: str, folder: Path) -> BuccPair:
-        """A language pair of a folder.
+        """Read a language pair of a folder.
 
         Raises:
-            DataError: the gold of its split is not here, or a file is broken.
+            DataError: the gold of its split is missing, or a file is broken.
         """
         # a threshold from any other split than training is scored on that split itself
         return read_bucc_pair(folder, name, self.split, with_test=self.uses_test)
@@ -139,11 +139,11 @@ class BuccTask(StreamedTask):
 class BuccMargin(BuccTask):
     """LASER's protocol (Artetxe & Schwenk 2019; ``bucc.sh``): threshold from training, F1 on test.
 
-    Equal texts of a side are one text; a pair is dropped after the matching if the text of one side
-    occurs more than once, and its gold pair counts as missed. Where the test gold, which was
-    published late, is not there, nothing was held out: then ``best_f1`` is F1 at the threshold that
-    is best for the very same data, and ``f1_crossvalidated``, the main metric, that of two halves
-    of the source sentences, each with the other's threshold.
+    Equal texts of a side are one text. A pair is dropped after the matching if the text of one side
+    occurs more than once, and its gold pair counts as missed. The test gold was published late. If
+    it is missing, nothing is held out: ``best_f1`` is F1 at the threshold that is best for the same
+    data. The main metric then is ``f1_crossvalidated``, F1 of two halves of the source sentences,
+    each with the other's threshold.
 
     Attributes:
         k: neighbors scored, and averaged over in the margin.
@@ -164,14 +164,14 @@ class BuccMargin(BuccTask):
     def evaluate(
         self, encoder: CachedEncoder, data: Path, *, progress: Progress = SILENT
     ) -> TaskResult:
-        """See ``Task.evaluate``; shows ``f1`` where all pairs have it."""
+        """See ``Task.evaluate``; shows ``f1`` if all pairs have it."""
         result = super().evaluate(encoder, data, progress=progress)
         if _is_held_out(result.subsets):
             return result
         return replace(result, main_metric="f1_crossvalidated")
 
     def result_name(self, found: Findings) -> str:
-        """Without test data it is another protocol."""
+        """Return the result's name; without test data it is that of another protocol."""
         if found.is_official and not _is_held_out(found.subsets):
             return f"{self.name}_{TRAINING}"
         return super().result_name(found)
@@ -210,7 +210,7 @@ class BuccMargin(BuccTask):
     def _mine(
         self, encoder: CachedEncoder, languages: tuple[str, str], data: BuccSplit
     ) -> Candidates:
-        """The pairs retrieved, by the rows of their texts; those of repeated texts are gone."""
+        """Return the retrieved pairs by rows of their texts, without those of repeated texts."""
         rows = []
         vectors = []
         for side, language in zip((data.source, data.target), languages, strict=True):
@@ -231,11 +231,11 @@ class BuccMargin(BuccTask):
 class BuccBestF1(BuccTask):
     """The protocol of sentence-transformers' ``bucc2018.py`` (Reimers & Gurevych 2020).
 
-    EMS takes it over.
+    EMS uses it too.
 
-    One split gives both the threshold and the F1, so nothing is held out; every id is a text of its
-    own, and pairs that score below 1 are dropped. The search is exact here; the script's is
-    approximate by default, and finds less.
+    One split determines both the threshold and the F1, so nothing is held out. Every id is a
+    separate text, and pairs that score below 1 are dropped. The search is exact here; the script's
+    is approximate by default, and finds less.
 
     Attributes:
         k: neighbors scored, and averaged over in the margin.
@@ -271,9 +271,9 @@ class BuccBestF1(BuccTask):
 class BuccMTEB(BuccTask):
     """mteb's protocol for its task ``BUCC``, MEXMA's Table 1: a search without a threshold.
 
-    Only the sources of gold pairs are queries, the whole English side the candidates; the nearest
-    by cosine is scored with F1 over the English ids, weighted by how often each is gold. mteb's
-    data are the shared task's training data.
+    The queries are only the sources of gold pairs, the candidates the whole English side. The
+    nearest by cosine is scored with F1 over the English ids, weighted by the number of times each
+    is gold. mteb's data are the shared task's training data.
 
     Attributes:
         examples: wrong neighbors kept next to the result, per language pair; 0 for none.
@@ -319,7 +319,7 @@ class BuccMTEB(BuccTask):
 
 
 def _embed(encoder: CachedEncoder, texts: Sequence[str], language: str) -> Float32[ndarray, "n d"]:
-    """Unit vectors in a file on disk: a side has hundreds of thousands of sentences."""
+    """Return unit vectors in a file on disk: a side has hundreds of thousands of sentences."""
     encode = functools.partial(encoder.encode, language=language)
     return stream_vectors(encode, texts, normalize=True)
 
@@ -332,10 +332,10 @@ def _right(candidates: Candidates, data: BuccSplit) -> Bool[ndarray, " n"]:
 
 
 def _items(extracted: Candidates, data: BuccSplit) -> Items:
-    """F1 by source sentence, so that encoders can be compared on resampled sentences.
+    """Return the parts of F1 by source sentence, so that encoders can be compared by resampling.
 
-    F1 is 2 c / (extracted + gold): each source sentence has its part of the numerator as its value,
-    and of the denominator as its weight.
+    F1 is 2 c / (extracted + gold). Each source sentence has its part of the numerator as its value,
+    and its part of the denominator as its weight.
     """
     count = len(data.source.ids)
     hits = np.bincount(extracted.x[_right(extracted, data)], minlength=count)
@@ -344,7 +344,7 @@ def _items(extracted: Candidates, data: BuccSplit) -> Items:
 
 
 def _not_gold(extracted: Candidates, pair: BuccPair, limit: int) -> tuple[Example, ...]:
-    """A sample of the extracted pairs that are not gold.
+    """Return a sample of the extracted pairs that are not gold.
 
     Each source sentence is extracted once at most.
     """

@@ -39,9 +39,9 @@ class FloresP1(PairwiseSearch):
 
     Every ordered pair of languages is scored.
 
-    By default all pairs within each of the paper's two groups, 182 and 240; their means are
-    ``muse_182of182`` and ``low_resource_240of240``, counted in pairs. Each language is embedded
-    once. Where no group is complete, in any other folder of line-aligned ``<lang>.txt`` files, all
+    By default these are all pairs within each of the paper's two groups, 182 and 240. Their means
+    are ``muse_182of182`` and ``low_resource_240of240``, counted in pairs. Each language is embedded
+    once. If no group is complete, in any other folder of line-aligned ``<lang>.txt`` files, all
     pairs are scored.
 
     Attributes:
@@ -89,11 +89,11 @@ class FloresP1(PairwiseSearch):
         return list(pairs)
 
     def chosen(self, files: Mapping[str, Path], folder: Path) -> list[str]:
-        """The unordered pairs, each of which is scored in both directions."""
+        """Return the unordered pairs, each of which is scored in both directions."""
         return [f"{first}-{second}" for first, second in self.pairs(files, folder)]
 
     def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """Of FLORES, the pairs of the paper's groups and table."""
+        """Return the pairs of the paper's groups and table, if the data are FLORES."""
         if not self.is_protocol(found):
             return {}
         circles = dict(LANGUAGE_GROUPS)

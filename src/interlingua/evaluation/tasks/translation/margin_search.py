@@ -42,7 +42,7 @@ class MarginSearch(TranslationTask):
     k: Annotated[int, AtLeast(1)] = 4
 
     def units(self, folder: Path) -> Iterable[Unit[Translations]]:
-        """The pairs of languages, with the further candidates of their target sentences."""
+        """Yield the pairs of languages, with the further candidates of their target sentences."""
         # read once for all languages that are paired with the same target sentences
         pools: dict[str, list[Altered]] = {}
         for unit in super().units(folder):
@@ -53,7 +53,7 @@ class MarginSearch(TranslationTask):
             yield replace(unit, data=unit.data._replace(altered=pools[pool]))
 
     def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
-        """Further candidates, all of them wrong; none by default."""
+        """Return further candidates, all of them wrong; none by default."""
         return []
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
@@ -69,11 +69,11 @@ class MarginSearch(TranslationTask):
         return found
 
     def margins(self) -> tuple[str, str, str]:
-        """The metrics of the ratio, distance and absolute margins."""
+        """Return the metrics of the ratio, distance and absolute margins."""
         return self.main_metric, f"{self.main_metric}_distance", f"{self.main_metric}_absolute"
 
     def kinds_in(self, altered: Sequence[Altered]) -> list[str]:
-        """The kinds of further candidates that errors are counted by."""
+        """Return the kinds of further candidates that errors are counted by."""
         return sorted({one.kind for one in altered})
 
     def is_official(self, altered: Sequence[Altered]) -> bool:
@@ -81,7 +81,7 @@ class MarginSearch(TranslationTask):
         return True
 
     def notes(self, altered: Sequence[Altered]) -> list[str]:
-        """What a reader of the numbers must know."""
+        """Return the notes that a reader of the numbers needs."""
         if not altered:
             return []
         counts = Counter(one.kind for one in altered)
@@ -91,7 +91,7 @@ class MarginSearch(TranslationTask):
     def means(
         self, group: str, subsets: Sequence[SubsetScores], found: Findings
     ) -> dict[str, float]:
-        """Of the languages and, pooled, of all sentences."""
+        """Compute the means over languages and, pooled, over all sentences."""
         by_pairs = mean_scores(subsets, by_pairs=True)
         pooled = {f"{metric}_pooled": by_pairs[metric] for metric in self.margins()}
         return mean_scores(subsets) | pooled

@@ -67,7 +67,7 @@ class MixedPool(LanguageTask):
 
     Attributes:
         languages: the pool, in any code or name, or a group (``muse``, ``low_resource``,
-            ``mexma``); by default ``muse`` and English, 15 languages, where they are all there,
+            ``mexma``); by default ``muse`` and English, 15 languages, if they are all present,
             else all. A single language is pooled with English.
         examples: sentences with a wrong nearest neighbor kept next to the result, per language; 0
             for none.
@@ -116,7 +116,7 @@ class MixedPool(LanguageTask):
         return found
 
     def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
-        """All languages, and those in each kind of script."""
+        """Return the groups of all languages and of each kind of script."""
         return group_members(found.subsets, {})
 
     def parts(self, data: Path) -> list[str]:
@@ -131,7 +131,7 @@ class MixedPool(LanguageTask):
         return list(choose_files(data, self.languages))
 
     def _also(self, data: Path) -> tuple[str, ...]:
-        """English, for a language that was requested alone."""
+        """Return English if only one language was requested."""
         folder = self.find(data)
         is_alone = len(choose_files(data, self.languages)) == 1
         if is_alone and ENGLISH in self.files(folder):
@@ -145,7 +145,7 @@ class MixedPool(LanguageTask):
 
 
 def _scores_by_line(pool: Pool) -> dict[str, ndarray]:
-    """Metric -> its value for each query (languages, lines)."""
+    """Compute each metric's value for each query (languages, lines)."""
     own_pool = pool.accuracy_alone
     mixed_pool = pool.accuracy_among_all
     bias = pool.own_language.astype(np.float64)
@@ -162,7 +162,7 @@ def _scores_by_line(pool: Pool) -> dict[str, ndarray]:
 def _examples(
     pool: Pool, vectors: Float32[ndarray, "l n d"], texts: ParallelTexts, limit: int
 ) -> dict[str, tuple[Example, ...]]:
-    """Sentences with a translation that was not found in the mixed pool, by language."""
+    """Return the sentences with a translation missed in the mixed pool, by language."""
     found = {}
     for number, code in enumerate(texts.languages):
         # of the translations of a line at least one was not found
@@ -175,7 +175,7 @@ def _examples(
 def _example(
     pool: Pool, vectors: Float32[ndarray, "l n d"], texts: ParallelTexts, number: int, line: int
 ) -> Example:
-    """What came nearest instead of a translation that was not found."""
+    """Return what was nearest instead of a translation that was not found."""
     codes = texts.languages
     expected = _missed_language(pool.found_among_all[number, line], number, codes)
     # nearest_other numbers the sentences through all languages: language * lines + line
@@ -193,7 +193,7 @@ def _example(
 
 
 def _missed_language(found: Bool[ndarray, " l"], query: int, codes: Sequence[str]) -> int:
-    """A language with a translation that was not found: English if possible, which most know."""
+    """Return a language with a missed translation: English if possible, which most readers know."""
     missed = [number for number in np.flatnonzero(~found).tolist() if number != query]
     in_english = [number for number in missed if codes[number] == ENGLISH]
     return (in_english or missed)[0]

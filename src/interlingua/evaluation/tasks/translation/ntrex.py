@@ -56,7 +56,7 @@ _GROUPS = (
 
 
 def mteb_pairs() -> list[tuple[str, str]]:
-    """The unordered pairs of languages that mteb scores in both directions, 958 of them."""
+    """Return the 958 unordered pairs of languages that mteb scores in both directions."""
     bridges = set(_codes(_BRIDGES))
     # each language is in one group
     group_of = {code: number for number, group in enumerate(_GROUPS) for code in _codes(group)}
@@ -75,8 +75,8 @@ class NtrexXSim(MarginSearch):
 
     References in English are scored only if requested.
 
-    The files are those of github.com/MicrosoftTranslator/NTREX. 1,997 sentences stand under the
-    task's name, any other number under the folder's too.
+    The files are those of github.com/MicrosoftTranslator/NTREX. With 1,997 sentences the result has
+    the task's name, with any other number the folder's name is appended.
     """
 
     name: ClassVar[str] = "ntrex_xsim"
@@ -103,7 +103,7 @@ class NtrexXSim(MarginSearch):
         return _without_english(super().chosen(files, folder), self.languages)
 
     def is_protocol(self, found: Findings) -> bool:
-        """By the number of sentences."""
+        """Return whether the data are the protocol's, by the number of sentences."""
         return _has_all_sentences(found)
 
 
@@ -113,7 +113,7 @@ class NtrexF1(PairwiseSearch):
 
     The scores are weighted F1 and accuracy (P@1).
 
-    Weighted F1 takes every sentence for a label; it is below accuracy where a sentence is retrieved
+    Weighted F1 treats every sentence as a label. It is below accuracy if a sentence is retrieved
     for queries that are not its own. mteb's mean is ``mteb_1916of1916``.
 
     Attributes:
@@ -151,7 +151,7 @@ class NtrexF1(PairwiseSearch):
     def embedded(self, files: Mapping[str, Path], folder: Path) -> list[str]:
         """See ``PairwiseSearch.embedded``.
 
-        A language may be requested alone, though nothing can be scored then.
+        A single language may be requested, but nothing can be scored then.
         """
         languages = self.chosen(files, folder)
         if self.directions == "english":
@@ -171,11 +171,11 @@ class NtrexF1(PairwiseSearch):
         return {"f1": float(f1.mean()), "accuracy": float(is_right(nearest).mean())}, Items(f1)
 
     def is_protocol(self, found: Findings) -> bool:
-        """By the number of sentences."""
+        """Return whether the data are the protocol's, by the number of sentences."""
         return _has_all_sentences(found)
 
     def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """The pairs to and from English, and mteb's."""
+        """Return the pairs to and from English, and mteb's."""
         groups = {}
         for name, side in (("to_english", 1), ("from_english", 0)):
             chosen = [subset for subset in found.subsets if subset.name.split("-")[side] == ENGLISH]

@@ -29,12 +29,12 @@ class Embedded(NamedTuple):
 
     @classmethod
     def by(cls, encoder: CachedEncoder, language: str, texts: Sequence[str]) -> Embedded:
-        """Embed them."""
+        """Embed the sentences of a language."""
         return cls(language, texts, encoder.encode(texts, language=language))
 
 
 class SearchDirection(NamedTuple):
-    """What a search from one language to another finds.
+    """The results of a search from one language to another.
 
     Attributes:
         languages: of the queries and of the candidates.
@@ -133,24 +133,24 @@ class PairwiseSearch(LanguageTask):
             encoder.encode(read_evaluation_lines(files[code]), language=full_code(code))
 
     def embedded(self, files: Mapping[str, Path], folder: Path) -> list[str]:
-        """The languages to embed."""
+        """Return the languages to embed."""
         return _languages_of(self.pairs(files, folder))
 
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
-        """Unordered pairs of languages, to be scored in both directions.
+        """Return unordered pairs of languages, to be scored in both directions.
 
         Raises:
-            DataError: something wanted is not here, or there is no pair.
+            DataError: a requested language is missing, or there is no pair.
         """
         raise NotImplementedError
 
     def scores_of(self, nearest: Int64[ndarray, " n"]) -> tuple[dict[str, float], Items]:
-        """The scores of one direction, and what the main one is the mean of."""
+        """Compute the scores of one direction, and the items that the main score averages."""
         right = is_right(nearest)
         return {"accuracy": float(right.mean())}, Items(right.astype(float))
 
     def fingerprint(self, found: Findings) -> str:
-        """SHA-256 of the pairs and of the languages' texts."""
+        """Return the SHA-256 of the pairs and of the languages' texts."""
         # the pairs too: the same languages may be paired in other ways
         names = [subset.name for subset in found.subsets]
         return content_sha256([names, list(found.digests), list(found.digests.values())])

@@ -49,21 +49,21 @@ class _Sample(NamedTuple):
 class ParaCrawlRetrieval(StreamedTask):
     """P@1 of 2,000 sentences among 200,000 candidates, their translations among them.
 
-    Only the k nearest candidates of a query are scored, by the ratio margin; a candidate's mean is
-    taken over its k nearest queries. The paper does not say in which direction it asks, nor which
-    sentences: here English asks, and both are drawn at random from all pairs of the files, in one
-    pass that holds no more than the sample. Of pairs with a text that an earlier one has too only
-    the first is kept. ``accuracy_cosine`` is the same without a margin.
+    Only the k nearest candidates of a query are scored, by the ratio margin. A candidate's mean is
+    taken over its k nearest queries. The paper specifies neither the direction nor the sentences.
+    Here English is the query side by default, and both are drawn at random from all pairs of the
+    files, in one pass that holds only the sample. Of pairs that share a text, only the first is
+    kept. ``accuracy_cosine`` is the same without a margin.
 
-    The folder holds bitexts of any format with both languages in their names, of which one is
+    The folder contains bitexts of any format with both languages in their names, one of them
     English (``en-de.txt.gz``, ``de-en.tmx``, ``ParaCrawl.de-en.de`` next to
-    ``ParaCrawl.de-en.en``). A folder that is not called after ParaCrawl puts its name behind the
+    ``ParaCrawl.de-en.en``). If the folder is not named after ParaCrawl, its name is appended to the
     task's.
 
     Attributes:
         languages: languages to score; all by default.
         queries: number of queries.
-        candidates: sentences to choose from; fewer where the files have fewer pairs.
+        candidates: sentences to choose from; fewer if the files have fewer pairs.
         direction: en-x asks in English, x-en in the other language.
         k: neighbors scored, and averaged over in the margin.
         seed: of the draw.
@@ -92,7 +92,7 @@ class ParaCrawlRetrieval(StreamedTask):
             )
 
     def unit(self, key: str, file: Sequence[Path], folder: Path) -> Unit[_Sample]:
-        """A language."""
+        """Read a language."""
         sample = self._sample(file, key)
         languages = (ENGLISH, key)
         if self.direction == "x-en":
@@ -107,7 +107,7 @@ class ParaCrawlRetrieval(StreamedTask):
         )
 
     def files(self, folder: Path) -> dict[str, list[Path]]:
-        """The bitexts with English in a folder, by the code of the other language."""
+        """Return the bitexts with English in a folder, by the code of the other language."""
         found: dict[str, list[Path]] = {}
         for path in files_in(folder):
             languages = languages_from_name(path)
@@ -180,11 +180,11 @@ class ParaCrawlRetrieval(StreamedTask):
         ]
 
     def is_protocol(self, found: Findings) -> bool:
-        """By the name of the folder."""
+        """Return whether the data are the protocol's, by the folder's name."""
         return "paracrawl" in found.folder.resolve().name.lower()
 
     def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """The languages of the paper, on its data."""
+        """Return the paper's languages, if the data are the paper's."""
         paper = {full_code(code) for code in LANGUAGES.split()}
         present = [subset for subset in found.subsets if paper.intersection(subset.languages)]
         if not present or not self.is_protocol(found):
@@ -193,7 +193,7 @@ class ParaCrawlRetrieval(StreamedTask):
 
 
 def _english_first(files: Sequence[Path], code: str) -> Iterator[tuple[str, str]]:
-    """The pairs of all files that are in these languages and have two texts."""
+    """Yield the pairs of all files that are in these languages and have two texts."""
     for path in files:
         for pair in read_pairs(path):
             if pair.source_language != ENGLISH:

@@ -61,12 +61,12 @@ class Robustness(LanguageTask):
     - ``accuracy``: share of the forms that find their own sentence, as the nearest of all sentences
       of the language as they were.
 
-    What is drawn (points, typos) is drawn by language, form and sentence, so that the numbers of
+    Points and typos are drawn by language, form and sentence, so that the numbers of
     two encoders are of the same texts.
 
     Attributes:
-        languages: which to score; by default ten languages (``DEFAULT_LANGUAGES``), where they are
-            all there, else all.
+        languages: which to score; by default ten languages (``DEFAULT_LANGUAGES``), if they are
+            all present, else all.
         forms: which to score; all by default.
         sentences: of each language, from the first on; repeated ones count once.
         examples: forms that found another sentence, kept next to the result, per subset; 0 for
@@ -147,7 +147,7 @@ class Robustness(LanguageTask):
         return Scored(scores, Items(cosines), examples)
 
     def members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
-        """All languages in all forms, and each form in all its languages."""
+        """Return the group of all subsets, and one of each form in all its languages."""
         groups: dict[str, list[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
         for form in self.forms:
             of_form = [one for one in found.subsets if one.name.rpartition("-")[2] == form]
@@ -157,7 +157,7 @@ class Robustness(LanguageTask):
 
 
 def sentences_in_form(clean: Sequence[str], form: str, language: str) -> Forms:
-    """Write sentences in another form.
+    """Convert sentences to another form.
 
     Args:
         clean: the sentences.

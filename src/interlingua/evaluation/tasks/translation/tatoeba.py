@@ -23,9 +23,9 @@ class Tatoeba(TranslationTask):
     """P@1 of cosine retrieval within each language's file, both directions and their mean.
 
     The candidates of a sentence are the other side of its own file, up to 1000. Averages are
-    unweighted over languages. Any folder of ``<a>-<b>.tsv`` files will do, a prepared corpus's
-    ``heldout`` for one; then the result is named after it, and only LASER's own data, recognized by
-    content, stand under the name ``tatoeba``.
+    unweighted over languages. Any folder of ``<a>-<b>.tsv`` files is accepted, for example a
+    prepared corpus's ``heldout``; the result is then named after it. Only LASER's own data,
+    recognized by content, have the name ``tatoeba``.
     """
 
     name: ClassVar[str] = "tatoeba"
@@ -37,7 +37,7 @@ class Tatoeba(TranslationTask):
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = TATOEBA_GROUPS
 
     def dataset_name(self, folder: Path) -> str:
-        """See ``Task.dataset_name``; a part of a corpus is called after that too."""
+        """See ``Task.dataset_name``; for a part of a corpus, the name includes the corpus's."""
         return set_name(folder)
 
     def score(self, encoder: CachedEncoder, unit: Unit[Translations]) -> Scored:

@@ -29,7 +29,7 @@ from interlingua.evaluation.tasks.groups import group_members
 
 
 class TranslationPair(NamedTuple):
-    """Where the sentences of a language and their translations are."""
+    """The files of a language's sentences and their translations."""
 
     name: str
     source: str
@@ -39,7 +39,7 @@ class TranslationPair(NamedTuple):
     """The file's second side is the source."""
 
     def read(self) -> tuple[list[str], list[str]]:
-        """Sources and targets, line by line."""
+        """Read sources and targets, line by line."""
         if isinstance(self.file, PairFile):
             first, second = read_pair_file(self.file)
         else:
@@ -50,7 +50,7 @@ class TranslationPair(NamedTuple):
 
 
 class Translations(NamedTuple):
-    """What a unit is made of.
+    """The data of a unit.
 
     Attributes:
         sources: sentences of one language.
@@ -90,7 +90,7 @@ class TranslationTask(LanguageTask):
         )
 
     def unit(self, key: str, file: TranslationPair, folder: Path) -> Unit[Translations]:
-        """A pair of languages."""
+        """Read a pair of languages."""
         sources, targets = file.read()
         return Unit(
             key=key,
@@ -103,7 +103,7 @@ class TranslationTask(LanguageTask):
         )
 
     def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
-        """All languages, those of each kind of script, and on their own data the papers' groups."""
+        """Return the groups: all, each kind of script and, for the protocol's data, the papers'."""
         groups: Mapping[str, Sequence[str]] = {}
         if self.is_protocol(found):
             groups = self.paper_groups
@@ -111,10 +111,10 @@ class TranslationTask(LanguageTask):
 
 
 def paired_files(folder: Path, target: str | None = None) -> dict[str, TranslationPair]:
-    """The ``<a>-<b>.tsv`` files of a folder; ``deu-eng`` as ``deu``, ``deu-fra`` as it is.
+    """Return a folder's ``<a>-<b>.tsv`` files; ``deu-eng`` as ``deu``, ``deu-fra`` unchanged.
 
     Args:
-        folder: where they lie.
+        folder: of the files.
         target: the language to retrieve; by default the second one of each file.
 
     Raises:
@@ -136,7 +136,7 @@ def paired_files(folder: Path, target: str | None = None) -> dict[str, Translati
 
 
 def aligned_pairs(folder: Path, target: str) -> dict[str, TranslationPair]:
-    """The line-aligned ``<lang>.txt`` files of a folder, each with that of the target language.
+    """Return a folder's ``<lang>.txt`` files, each with the line-aligned target file.
 
     Raises:
         DataError: there are such files, but none in that language, or two in one language.
@@ -157,7 +157,7 @@ def aligned_pairs(folder: Path, target: str) -> dict[str, TranslationPair]:
 
 
 def translation_pairs(folder: Path, target: str | None = None) -> dict[str, TranslationPair]:
-    """The pairs of a folder by source language, as its files spell it.
+    """Return the pairs of a folder by source language, as its files spell it.
 
     Args:
         folder: of line-aligned ``<lang>.txt`` files or of ``<a>-<b>.tsv`` pairs.

@@ -19,8 +19,7 @@ class XSim(MarginSearch):
 
     The data are line-aligned ``<lang>.txt`` files with ``eng_Latn.txt`` among them, FLORES-200
     devtest for the protocol (group ``mexma``, 80 languages), or the ``<a>-<b>.tsv`` pairs of a
-    prepared corpus's ``heldout``; only FLORES, recognized by content, stands under the name
-    ``xsim``.
+    prepared corpus's ``heldout``. Only FLORES, recognized by content, has the name ``xsim``.
     """
 
     name: ClassVar[str] = "xsim"

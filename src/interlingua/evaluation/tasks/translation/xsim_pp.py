@@ -32,18 +32,17 @@ from interlingua.evaluation.tasks.translation.translations import TranslationPai
 
 @dataclass(frozen=True, kw_only=True)
 class XSimPP(MarginSearch):
-    """xsim with altered English sentences behind the candidates.
+    """xsim with altered English sentences as additional candidates.
 
     They take part in the margin as the other candidates do.
 
-    Adds to the error rates of ``MarginSearch`` the shares of sentences for which an altered form of
-    the right sentence was retrieved, by what was altered (``errors_<kind>``), and for which
-    something else was (``errors_misaligned``); LASER prints them as counts. They sum to
-    ``xsim_pp``.
+    To the error rates of ``MarginSearch`` it adds the shares of sentences for which an altered form
+    of the right sentence was retrieved, by kind of alteration (``errors_<kind>``), and of other
+    errors (``errors_misaligned``). LASER prints them as counts. They sum to ``xsim_pp``.
 
-    Needs ``eng_Latn_augmented.devtest`` and ``eng_Latn_errtype.devtest.json`` in the folder, or in
-    one next to it that is called ``<folder>_augmented``. Files that ``xsim_pp_generated`` wrote are
-    read too; their result is named after the folder.
+    The task needs ``eng_Latn_augmented.devtest`` and ``eng_Latn_errtype.devtest.json`` in the
+    folder, or in one next to it named ``<folder>_augmented``. Files that ``xsim_pp_generated``
+    wrote are read too; their result is named after the folder.
 
     Attributes:
         target: the language to retrieve, which has the altered sentences.
@@ -63,7 +62,7 @@ class XSimPP(MarginSearch):
         return translation_pairs(folder, self.target)
 
     def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
-        """The altered sentences of the files.
+        """Read the altered sentences of the files.
 
         Raises:
             DataError: there are none, or they were made from other sentences.
@@ -87,11 +86,14 @@ class XSimPP(MarginSearch):
         return altered
 
     def is_official(self, altered: Sequence[Altered]) -> bool:
-        """Sentences that are not our own; the published file's digest is not known here."""
+        """Return whether the sentences are not our own.
+
+        The digest of the published file is not known here.
+        """
         return not any(one.kind.startswith(GENERATED) for one in altered)
 
     def is_protocol(self, found: Findings) -> bool:
-        """FLORES with English as the target."""
+        """Return whether the data are FLORES with English as the target."""
         if found.revision is None or not found.is_official:
             return False
         return full_code(self.target) == ENGLISH
@@ -103,10 +105,10 @@ class XSimPPGenerated(MarginSearch):
 
     They are made from the target side.
 
-    They are ours and not LASER's set (see ``corpus.negatives.hard_negatives``): numbers compare
-    with each other, never with xsim++. The data are those of ``xsim``. ``errors_<kind>`` is the
-    share of sentences for which an altered form of the right one was retrieved,
-    ``errors_misaligned`` that of other errors; they sum to ``xsim_pp_generated``.
+    They are ours and not LASER's set (see ``corpus.negatives.hard_negatives``). Compare these
+    numbers only with each other, never with xsim++. The data are those of ``xsim``.
+    ``errors_<kind>`` is the share of sentences for which an altered form of the right one was
+    retrieved, ``errors_misaligned`` that of other errors. They sum to ``xsim_pp_generated``.
 
     Attributes:
         target: the language to retrieve and alter; by default English of aligned files, the second
@@ -140,7 +142,7 @@ class XSimPPGenerated(MarginSearch):
         return translation_pairs(folder, self.target)
 
     def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
-        """Altered forms of the targets.
+        """Generate altered forms of the targets.
 
         Raises:
             DataError: there are none.
@@ -162,15 +164,15 @@ class XSimPPGenerated(MarginSearch):
         return made
 
     def kinds_in(self, altered: Sequence[Altered]) -> list[str]:
-        """All requested kinds, so that languages have the same metrics."""
+        """Return all requested kinds, so that all languages have the same metrics."""
         return list(self.kinds)
 
     def is_protocol(self, found: Findings) -> bool:
-        """FLORES with English as the target."""
+        """Return whether the data are FLORES with English as the target."""
         return found.revision is not None and found.subsets[0].languages[1] == ENGLISH
 
     def notes(self, altered: Sequence[Altered]) -> list[str]:
-        """Count, and the kinds that nothing could be altered by."""
+        """Return notes: the number of altered sentences, and the kinds that altered none."""
         made = {one.kind for one in altered}
         # a kind without altered sentences has no errors, which is not to the encoder's credit
         lacking = [kind for kind in self.kinds if kind not in made]
