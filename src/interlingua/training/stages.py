@@ -84,7 +84,7 @@ class StageConfig(CheckedSettings):
 
     @property
     def kind(self) -> str:
-        """What it does: train, or make silver."""
+        """The kind of stage: train, or silver."""
         if self.silver is None:
             return "train"
         return "silver"
@@ -110,7 +110,7 @@ class StagesConfig(CheckedSettings):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage, ready to be run: all references replaced by paths."""
+    """A stage that is ready to run: all references are replaced by paths."""
 
     name: str
     run: TrainConfig | SilverConfig
@@ -118,13 +118,13 @@ class Stage:
     """What it takes from earlier stages."""
 
     def mapping(self) -> dict[str, Any]:
-        """The stage's configuration."""
+        """Return the stage's configuration."""
         if isinstance(self.run, TrainConfig):
             return self.run.to_mapping()
         return to_mapping(self.run)
 
     def differences_from(self, earlier: Mapping[str, Any]) -> list[str]:
-        """The keys in which it differs from an earlier configuration."""
+        """Return the keys in which it differs from an earlier configuration."""
         if isinstance(self.run, TrainConfig):
             # Read and written anew, with the defaults of keys that did not exist then.
             earlier = train_config_from(earlier).to_mapping()
@@ -212,7 +212,7 @@ def run_stages(
     resume: str = "auto",
     progress: bool = False,
 ) -> list[TrainResult]:
-    """Run the stages that are not done yet; one that was stopped goes on where it stopped.
+    """Run the stages that are not done yet; an interrupted one resumes where it stopped.
 
     Args:
         output: folder of all stages.
@@ -309,10 +309,10 @@ def _products(folder: Path) -> dict[str, str]:
 
 
 def _refuse_changed(folder: Path, products: Any) -> None:
-    """Refuse a finished stage that is not as it was finished.
+    """Refuse a finished stage that has changed since it was finished.
 
     Raises:
-        CheckpointError: something of it was changed or removed.
+        CheckpointError: a file of it was changed or removed.
     """
     if not is_first_process():  # one process looks for all
         return
@@ -327,9 +327,9 @@ def _refuse_changed(folder: Path, products: Any) -> None:
 
 
 def _changed(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested tables with some keys set.
+    """Return nested tables with some keys set.
 
-    A length of the run takes the place of another, a model that of a preset.
+    A length of the run replaces another, a model replaces a preset.
     """
     table = copy.deepcopy(table)
     if "path" in changes and "preset" in table:
@@ -349,7 +349,7 @@ def _changed(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 def _resolved(
     value: Any, output: Path, kinds: Mapping[str, str], inputs: list[Path], where: str
 ) -> Any:
-    """The same with paths in place of references; notes the paths."""
+    """Return the same value with paths in place of references, and collect the paths."""
     if isinstance(value, Mapping):
         return {key: _resolved(part, output, kinds, inputs, where) for key, part in value.items()}
     if isinstance(value, list):

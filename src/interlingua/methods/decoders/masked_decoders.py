@@ -27,7 +27,7 @@ from interlingua.runtime.devices import gather_rows, on_device
 
 
 class DecoderArrangement(NamedTuple):
-    """What a decoder is shown of sentences besides their vectors, and what it predicts.
+    """The tokens that a decoder sees besides sentence vectors, and those that it predicts.
 
     All of it is on the host.
     """
@@ -70,7 +70,7 @@ class MaskedDecoder(nn.Module):
         self.final_norm = final_norm(config)
 
     def arranged(self, sentences: TokenBatch, labels: Int64[Tensor, " t"]) -> DecoderArrangement:
-        """How sentences' vectors and tokens are put together.
+        """Arrange the vectors and tokens of sentences for the decoder.
 
         Args:
             sentences: what is shown.
@@ -95,9 +95,10 @@ class MaskedDecoder(nn.Module):
     def forward(
         self, backbone: Backbone, arrangement: DecoderArrangement, h: Float[Tensor, "b d"]
     ) -> Float[Tensor, "n d"]:
-        """States of all vectors and tokens, each shown all others: Eq. (2).
+        """Compute the states of all vectors and tokens, Eq. (2).
 
-        What must not be seen is masked in the sentences already.
+        Each position attends to all others of its sentence. Tokens to hide are masked in the
+        sentences already.
 
         Args:
             backbone: the encoder's.
@@ -121,7 +122,7 @@ class MaskedDecoder(nn.Module):
         *,
         hidden: float,
     ) -> Float[Tensor, "n d"]:
-        r"""Enhanced decoding, Eq. (4)-(7): every token is predicted from a context of its own.
+        r"""Predict every token from a context of its own: enhanced decoding, Eq. (4)-(7).
 
         Each token is shown the sentence's vector besides.
 
@@ -151,7 +152,7 @@ class MaskedDecoder(nn.Module):
         h_2 = layout.arrange(torch.cat([h, tokens]).index_select(0, order))
 
         def visible(rows: Int64[Tensor, " n"], length: int) -> Bool[Tensor, "n l l"]:
-            """M: a random part of the sentence, never the token itself, and always h."""
+            """Draw M: a random part of the sentence, never the token itself, and always h."""
             shown = random_context(place, rows, length, hidden=hidden)
             shown &= ~torch.eye(length, dtype=torch.bool, device=shown.device)
             # In the row of h itself too, which has no label.

@@ -91,7 +91,7 @@ class LstmDecoder(nn.Module):
             nn.init.uniform_(weight, -INITIAL, INITIAL)
 
     def arranged(self, cu_seqlens: Int[Tensor, " b+1"]) -> LstmArrangement:
-        """The order in which ``forward`` reads the tokens of packed sentences.
+        """Return the order in which ``forward`` reads the tokens of packed sentences.
 
         Args:
             cu_seqlens: where each sentence begins, and the total at the end; on the host.
@@ -112,7 +112,7 @@ class LstmDecoder(nn.Module):
         arrangement: LstmArrangement,
         condition: Float[Tensor, "b d+l"],
     ) -> Float[Tensor, "t o"]:
-        """Vectors to multiply the output embeddings by.
+        """Compute the vectors to multiply the output embeddings by.
 
         Inner products plus bias are the logits of the next tokens.
 
@@ -194,7 +194,7 @@ class TransformerDecoder(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def arranged(self, cu_seqlens: Int[Tensor, " b+1"]) -> TransformerArrangement:
-        """The order in which ``forward`` takes the tokens of packed sentences.
+        """Return the order in which ``forward`` reads the tokens of packed sentences.
 
         Args:
             cu_seqlens: where each sentence begins, and the total at the end; on the host.
@@ -207,7 +207,7 @@ class TransformerDecoder(nn.Module):
         arrangement: TransformerArrangement,
         condition: Float[Tensor, "b d+l"],
     ) -> Float[Tensor, "t w"]:
-        """As of ``LstmDecoder``."""
+        """Compute the vectors to multiply the output embeddings by, see ``LstmDecoder.forward``."""
         device = condition.device
         layout = Layout.by_groups(arrangement.groups, device)
         rows = on_device(arrangement.rows, device)
