@@ -277,7 +277,7 @@ class Anchor(Objective):
     def split(
         self, owners: Int64[Tensor, " m"], hard: Rows, e: Rows, *x: Rows
     ) -> Float[Tensor, ""]:
-        """Compute the second part of Eq. (5); x is the anchor, and the translation if it is read."""
+        """Compute the second part of Eq. (5). x is the anchor, and the translation if read."""
         softmax = partial(split_softmax, temperature=self.config.temperature)
         return torch.stack([softmax(query, e, hard, owners) for query in x]).mean()
 

@@ -8,7 +8,7 @@ from interlingua.runtime.progress import SILENT, Progress
 
 
 class StageProgress(Progress):
-    """Pass everything on to a progress, and keep the time of each stage.
+    """Forwards everything to a progress, and keeps the time of each stage.
 
     Args:
         outer: where it is shown.

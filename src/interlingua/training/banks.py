@@ -237,8 +237,7 @@ class RunSentences:
     sentences of the languages that the teacher knows, and those that the run is measured on.
 
     Args:
-        request: the pivot language, the languages that the teacher knows, and the number of
-            negatives.
+        request: specifies these languages.
     """
 
     def __init__(self, request: BankRequest) -> None:
@@ -362,7 +361,7 @@ class BankBuilder:
         return self.widths != (self.width,)
 
     def fill(self, path: Path, engine: Engine) -> BankRecord:
-        """Make the missing files of the bank; all processes must call it.
+        """Make the missing parts of the bank; all processes must call it.
 
         Args:
             path: the bank's folder; its parts lie next to it until it is whole.

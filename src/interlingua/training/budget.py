@@ -280,7 +280,7 @@ def taken_back(objective: nn.Module, optimizer: torch.optim.Optimizer) -> Iterat
 
 
 def _time_steps(make_step: TrainingStep, batches: MicroBatches, seconds: float) -> float:
-    """Measure the seconds of a step, over at least one step and at least about ``seconds``."""
+    """Measure the seconds of a step, over at least one step and about ``seconds`` seconds."""
     engine = make_step.engine
     prepared = partial(batches.prepared, make_step.objective)
     with freed_memory_kept(), Prefetcher(prepared, stop_step=WARMUP_STEPS + MOST_STEPS) as made:

@@ -134,7 +134,7 @@ class Clock:
         return rates
 
     def total_rates(self) -> dict[str, float]:
-        """Return pairs and tokens per second over all steps of this process's run."""
+        """Return pairs and tokens per second over all steps since the start or resumption."""
         return self._total.rates()
 
 

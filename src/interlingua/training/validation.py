@@ -319,7 +319,7 @@ def _unmeasured(name: str, known: Collection[str]) -> ConfigError:
 
 
 def out_of_patience(state: TrainState, config: RunConfig) -> bool:
-    """Return whether the run ends, because too many evaluations in a row were no better."""
+    """Return whether the run ends because too many evaluations in a row were no better."""
     patience = config.early_stopping_patience
     return patience is not None and state.evaluations_since_best >= patience
 

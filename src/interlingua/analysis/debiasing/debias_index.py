@@ -116,11 +116,11 @@ class DebiasedVectors:
         self.fitted = fitted
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Return the vectors, so that numpy takes this object for them."""
+        """Return the vectors, so that numpy can use this object as an array."""
         return np.array(self.vectors, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
-        """Return one line."""
+        """Return a description on one line."""
         count = count_of(len(self.vectors), "vectors")
         kind = f"{self.language_map.method}, rank {self.language_map.rank}"
         return f"<DebiasedVectors: {count} of {self.vectors.shape[1]} dimensions ({kind})>"
@@ -172,7 +172,7 @@ def _map_of(
     *,
     path: PathLike | None = None,
 ) -> tuple[LanguageMap, FittedMap | None]:
-    """Return the map that is given, or one that is estimated from these vectors."""
+    """Return the user's map, or estimate one from these vectors."""
     if language_map is not None:
         found = read_map(language_map)
         if len(found.bias) != table.shape[1]:
@@ -208,7 +208,7 @@ def _mapped(
     languages: Sequence[str] | None,
     progress: Progress,
 ) -> Iterator[Float32[ndarray, "b d"]]:
-    """The mapped vectors in blocks of ``_BLOCK_ROWS``, of length 1."""
+    """Yield the mapped vectors in blocks of ``_BLOCK_ROWS``, of length 1."""
     progress.start(len(table), "vectors", "mapping vectors")
     for start in range(0, len(table), _BLOCK_ROWS):
         block = np.asarray(table[start : start + _BLOCK_ROWS], dtype=np.float32)
@@ -238,7 +238,7 @@ def _check_table(table: ndarray, path: Path | None) -> None:
 
 
 def _labels(path: Path, count: int) -> list[str]:
-    """The language of each vector; what is not a known language is a label of its own."""
+    """Read the language of each vector; an unknown language is a label of its own."""
     with open_text(path) as lines:
         labels = _codes(line.strip() for line in lines)
     if len(labels) != count:
@@ -269,7 +269,7 @@ def _code(name: str) -> str:
 
 
 def _drawn(languages: Sequence[str], options: DebiasOptions) -> list[int]:
-    """At most so many rows of each language as the options say.
+    """Draw rows of each language, at most as many as the options allow.
 
     Raises:
         DataError: there are no vectors of a language that is named.

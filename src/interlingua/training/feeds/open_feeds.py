@@ -94,9 +94,7 @@ class TrainingData(NamedTuple):
         return {"data_digest": self.digest, "validation_digest": valid}
 
     def verify(self) -> None:
-        """Read the token stores completely and compare them with their digests.
-
-        The digests are of what was written, and this checks what is there.
+        """Read the token stores completely, and compare them with their digests.
 
         Raises:
             DataError: a file has changed since it was written.

@@ -157,7 +157,7 @@ class Engine:
         )
 
     def setup(self, objective: Objective) -> nn.Module:
-        """Return the objective as it is called in training: under autocast, with averaged gradients.
+        """Return the objective as training calls it: under autocast, with averaged gradients.
 
         With fsdp its weights are sharded from here on, so build the optimizer afterwards.
         """
@@ -199,7 +199,10 @@ class Engine:
         self._fabric.backward(loss)
 
     def clip(self, objective: nn.Module, max_norm: float | None) -> Float[Tensor, ""]:
-        """Return the norm of all gradients together, and scale them down to ``max_norm`` if larger."""
+        """Return the norm of all gradients together.
+
+        The gradients are scaled down to ``max_norm`` if it is larger.
+        """
         weights = [weight for weight in objective.parameters() if weight.grad is not None]
         norm = get_total_norm([_numbers(weight.grad) for weight in weights])
         if max_norm is not None:
@@ -407,7 +410,7 @@ class _Averaging(DDPStrategy):
 
 
 def _restore_environment(before: Mapping[str, str]) -> None:
-    """Remove the variables that Fabric sets for the processes that it starts."""
+    """Remove the variables that Fabric has set for the processes that it starts."""
     for name in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE"):
         if name not in before:
             os.environ.pop(name, None)

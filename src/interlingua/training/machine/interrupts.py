@@ -12,7 +12,7 @@ from typing import Self
 
 
 class Interrupts:
-    """Replaces the effect of the first SIGINT or SIGTERM in the block: it sets ``is_requested``.
+    """Sets ``is_requested``, and nothing else, at the first SIGINT or SIGTERM in the block.
 
     Outside the main thread no signal is caught.
     """

@@ -37,7 +37,7 @@ class TermGradients:
         self._reported: set[str] = set()
 
     def measure(self, objective: Objective, batch: Any) -> dict[str, float]:
-        """Compute the Euclidean norm of the gradient of each weighted term, over all trained weights.
+        """Compute the Euclidean norm of each weighted term's gradient, over all trained weights.
 
         Differs from training: dropout is off, and of several processes only the main one computes
         its micro-batch, so that negatives of the others are missing.
