@@ -82,7 +82,7 @@ class AverageResult:
     weights: tuple[float, ...]
     """Share of each model; they sum to 1."""
     grid: tuple[GridPoint, ...] = ()
-    """The mixtures that were measured, by rising share; none where weights were given."""
+    """The mixtures that were measured, by rising share; none if weights were set."""
     rule: str | None = None
     """How the grid's point was chosen."""
 

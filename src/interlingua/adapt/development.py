@@ -33,7 +33,7 @@ class TranslationSet(NamedTuple):
     """Sentences of two languages that translate each other, row by row."""
 
     name: str
-    """``tatoeba: deu-eng``; a name stands once in a development set."""
+    """``tatoeba: deu-eng``; a name is unique in a development set."""
     languages: tuple[str, str]
     sources: list[str]
     targets: list[str]

@@ -54,13 +54,13 @@ class Fragmentation(NamedTuple):
 
     texts: int
     characters: int
-    """White space not counted."""
+    """Without white space."""
     words: int
     """Parts between white space."""
     tokens: int
-    """Special tokens around a text not counted."""
+    """Without special tokens around a text."""
     unknown: int
-    """Tokens among them that stand for what the vocabulary can't spell."""
+    """Tokens among them for text that the vocabulary can't spell."""
 
     @property
     def characters_per_token(self) -> float:
@@ -83,8 +83,7 @@ class GrownVocabulary(NamedTuple):
 
     vocabulary: Vocabulary
     runs: dict[int, TokenRun]
-    """New id -> the old ids that it stands for; an unknown character stands for the unknown
-    token."""
+    """New id -> the old ids that it replaces; an unknown character replaces the unknown token."""
     changed_texts: int
     """Of the texts to keep, those that are tokenized otherwise all the same."""
 

@@ -73,10 +73,10 @@ class Analyser(Protocol):
         Args:
             subject: the model.
             data: the folder of line-aligned texts, or one that holds it under its usual name.
-            progress: shows how far the work is.
+            progress: shows the progress.
 
         Raises:
-            ConfigError: the model does not give what the analysis needs.
+            ConfigError: the model does not provide the input of the analysis.
             DataError: files are missing, broken or misaligned, or a language is not among them.
         """
         ...

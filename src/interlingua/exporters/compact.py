@@ -68,7 +68,7 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
 
     Args:
         encoder: the model.
-        folder: what ``encoder.save(folder, weights=False)`` has written.
+        folder: written by ``encoder.save(folder, weights=False)``.
 
     Raises:
         ConfigError: the encoder is of token vectors, or has a weight that float8 can't hold.
@@ -161,7 +161,7 @@ class StoredWeights:
     Args:
         path: a safetensors file: 8 bytes that give the length of the header, the header as JSON,
             the data.
-        model_type: of the encoder, which decides what its parameters are called there.
+        model_type: of the encoder, which decides the names of its parameters there.
     """
 
     name = NAME
@@ -179,7 +179,7 @@ class StoredWeights:
         """Add a matrix to a graph, and return its name.
 
         Args:
-            graph: that it becomes part of.
+            graph: to add it to.
             name: the parameter's in the encoder.
             kind: ONNX_FLOAT8, or UINT8 for its bytes.
         """

@@ -135,7 +135,7 @@ class _Sentences:
     """Properties of the batch for attention: its shape, its padding and tokens' positions.
 
     Args:
-        graph: that it becomes part of.
+        graph: to add nodes to.
         backbone: with the shape of a head.
         places: each token's position.
         mask: 1 for tokens and 0 for padding.
@@ -172,7 +172,7 @@ class _Sentences:
 
     @functools.cached_property
     def penalties(self) -> str:
-        """What ALiBi adds to the scores, (heads, length, length)."""
+        """Terms that ALiBi adds to the scores, (heads, length, length)."""
         graph = self.graph
         slopes = -np.array(alibi_slopes(self.heads), dtype=np.float32)
         slopes_constant = graph.constant(slopes[:, None, None], "alibi_slopes")
@@ -181,7 +181,7 @@ class _Sentences:
 
     @functools.cached_property
     def distance(self) -> str:
-        """How far two tokens of a text are apart, (length, length)."""
+        """Distances between the tokens of a text, (length, length)."""
         graph = self.graph
         shape = graph.add("Shape", "input_ids")
         length = graph.add("Gather", shape, graph.constant(np.int64(1)))

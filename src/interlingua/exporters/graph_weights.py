@@ -38,7 +38,7 @@ class Matrix:
     parts: dict[str, Float32[ndarray, "_ in"]]
     """The parameters by their names in the encoder, in order."""
     row_scales: Float32[ndarray, " out"] | None = None
-    """What the rows are multiplied by."""
+    """Factors of the rows."""
 
     @property
     def values(self) -> Float32[ndarray, "out in"]:
@@ -53,7 +53,7 @@ class Weights(Protocol):
     """Puts an encoder's matrices into a graph."""
 
     name: str
-    """What they are kept in."""
+    """The type that they are stored in."""
 
     def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
         """Add a tensor as it is computed with."""

@@ -52,7 +52,7 @@ class Runtime(ABC):
 
     @property
     def tolerance(self) -> float:
-        """Largest 1 - cosine to our own vectors."""
+        """Largest allowed 1 - cosine to our own vectors."""
         return ROUNDING[self.weights]
 
     @abstractmethod
@@ -82,7 +82,7 @@ class StockRuntime(Runtime):
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.
-        ConfigError: it is too old for what the weights are kept in.
+        ConfigError: it is too old for the type of the weights.
     """
 
     name = "sentence-transformers"

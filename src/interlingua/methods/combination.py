@@ -75,7 +75,7 @@ def with_absolute_values(table: Mapping[str, Any], term: CombinedMethod) -> dict
 
     Args:
         table: as the user wrote it.
-        term: what ``read_term`` made of it.
+        term: the result of ``read_term``.
     """
     absolute = to_mapping(with_absolute_paths(term.options))
     return {key: absolute.get(key, value) for key, value in table.items()}
@@ -235,7 +235,7 @@ class Combination(Objective):
         return None
 
     def parts_by_label(self) -> dict[str, Objective]:
-        """Return the methods by label, with what the training loop has set on this one."""
+        """Return the methods by label, with the values that the training loop has set here."""
         methods: dict[str, Objective] = dict(self.methods.items())  # type: ignore[arg-type]
         # Set by the loop after the methods were made; ``all_gather`` is another in evaluations.
         for method in methods.values():
@@ -275,14 +275,14 @@ class Combination(Objective):
 
     @property
     def evaluated(self) -> Any:
-        """The encoder, or what the saver is evaluated by."""
+        """The encoder, or the saver's ``evaluated``."""
         saver = self.saver
         if saver is None:
             return self.encoder
         return saver.evaluated
 
     def save(self, folder: PathLike) -> None:
-        """Write the encoder, or what the saver writes."""
+        """Write the encoder, or the saver's files."""
         saver = self.saver
         if saver is None:
             super().save(folder)

@@ -44,7 +44,7 @@ class CrossEncoder(Objective):
 
     Args:
         config: the options.
-        encoder: what reads; its pooling plays no part.
+        encoder: reads the pairs; its pooling is not used.
     """
 
     Config = CrossEncoderConfig

@@ -54,7 +54,7 @@ class DistillInputs(NamedTuple):
     """The tokens that student and teacher read."""
 
     student: TokenBatch
-    """[s; t], originals and translations, or the translations alone."""
+    """[s; t], originals and translations, or only the translations."""
     teacher: TokenBatch
     """The originals, in the teacher's tokens."""
     replayed: tuple[TokenBatch, TokenBatch] | None
@@ -65,7 +65,7 @@ class Distill(Objective):
     """Draws the student's embeddings of a sentence and its translation to the teacher's of it.
 
     A teacher of the student's vocabulary reads the corpus's tokens. One of another vocabulary reads
-    the text that they stand for: it is decoded and tokenized anew in every step.
+    their text, which is decoded and tokenized again in every step.
 
     Args:
         config: the options.

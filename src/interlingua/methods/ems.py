@@ -126,7 +126,7 @@ class EMSInputs(NamedTuple):
     read: TokenBatch
     """[a; b], with a token of each hidden where the config asks for it."""
     targets: TokenTargets | None
-    """Of [b; a], the translations of the rows of what is read; None = they are not predicted."""
+    """Of [b; a], the translations of the sentences read; None = they are not predicted."""
     tag_rows: Int64[Tensor, " 2*b"] | None
     """Rows of the translations' tags, where the head has tags."""
     meanings: Meanings | None

@@ -129,9 +129,9 @@ def nested_together(
     """Compute terms that share work, as ``Objective.nested`` does for a single one.
 
     Args:
-        matryoshka: None = of whole embeddings alone.
+        matryoshka: None = only whole embeddings.
         losses: the terms by name, of embeddings of any width.
-        embeddings: the sentences', and what they are compared with.
+        embeddings: of the sentences, and those that they are compared with.
     """
     if matryoshka is None:
         return {**losses(*embeddings)}

@@ -118,13 +118,13 @@ class HiddenTokens(NamedTuple):
     """The tokens that the head has to predict."""
 
     tokens: int
-    """Of the masked sentences, which stand first in what is read."""
+    """Of the masked sentences, which come first in the batch."""
     arrangement: Arrangement
     """Of these sentences and the vectors in the head."""
     at: Int64[Tensor, " h"]
     """Where the hidden tokens are."""
     ids: Int64[Tensor, " h"]
-    """What they were."""
+    """Their original ids."""
     side: Int64[Tensor, " h"]
     """0 on side A, 1 on side B; all 0 where a pair has one masked sentence."""
 
@@ -133,7 +133,7 @@ class MEXMAInputs(NamedTuple):
     """The sentences that are read of a batch, and the tokens that are predicted."""
 
     read: TokenBatch
-    """Masked A, masked B, clean A, clean B; without masks the clean ones alone."""
+    """Masked A, masked B, clean A, clean B; without masks only the clean ones."""
     clean_size: int
     """Sentences that are read clean."""
     hidden: HiddenTokens | None

@@ -41,7 +41,7 @@ class LossOutput(NamedTuple):
     """A loss and its terms."""
 
     loss: Float[Tensor, ""]
-    """What is minimized, nats."""
+    """The value to minimize, in nats."""
     terms: dict[str, Float[Tensor, ""]]
     """The weighted terms by name, without gradient unless ``keeps_graph``; they sum to ``loss``."""
 
@@ -54,14 +54,14 @@ class Objective(nn.Module, ABC):
     Args:
         config: an instance of ``Config``; a term called ``x`` is weighted by its field
             ``x_weight``, if it has one.
-        encoder: what is trained, and all that is exported.
+        encoder: the model to train, and the only part that is exported.
     """
 
     Config: ClassVar[type]
     feeds: ClassVar[tuple[FeedName, ...]] = ("parallel",)
-    """What a step is made of; with several, ``forward`` is given a dict of batches by feed."""
+    """The feeds of a step; with several, ``forward`` gets a dict of batches by feed."""
     label_kind: ClassVar[LabelKind | None] = None
-    """What the labels of its labeled feed have to be: classes (nli) or scores (sts)."""
+    """The kind of labels of its labeled feed: classes (nli) or scores (sts)."""
     parts: tuple[str, ...] = ()
     """Parts of the loss, backpropagated in turn to save memory; ``forward`` takes ``part=``, None
     means all of them."""
@@ -187,7 +187,7 @@ class Objective(nn.Module, ABC):
 
     @property
     def evaluated(self) -> Any:
-        """What evaluators are given: the encoder, unless something else is exported."""
+        """The encoder that evaluators get, or the exported model if that is another."""
         return self.encoder
 
     def masking(self, **options: Any) -> partial[MaskedTokens]:
@@ -252,8 +252,8 @@ class Objective(nn.Module, ABC):
         """Refuse a batch of one, because a contrast needs others to compare with.
 
         Args:
-            count: of all processes where these share their negatives.
-            what: there is one of.
+            count: items, of all processes if these share their negatives.
+            what: name of the items.
             key: of the config that decides how many there are.
         """
         if count < 2:
@@ -265,7 +265,7 @@ class Objective(nn.Module, ABC):
     def as_written(self, sentences: TokenBatch, batch: Any) -> TokenBatch:
         """Return sentences as the encoder reads them: some in another form, if a run asks for that.
 
-        What sentences are looked up by and what a teacher reads are the sentences as they are.
+        Look-ups and teachers use the original sentences.
 
         Args:
             sentences: part of a batch.
@@ -276,7 +276,7 @@ class Objective(nn.Module, ABC):
         return self.written_forms(sentences, seed=batch.seed, step=batch.step)
 
     def write_forms(self, request: FormsRequest) -> None:
-        """Encode a share of the sentences in another form from now on.
+        """Encode a share of the sentences in another form in all later calls.
 
         Args:
             request: which share, and which forms.
@@ -300,7 +300,7 @@ class Objective(nn.Module, ABC):
             objective.written_forms = forms
 
     def nest(self, matryoshka: Matryoshka) -> None:
-        """Replace the loss by that of several prefixes of the embeddings, from now on.
+        """Replace the loss of later calls by that of several prefixes of the embeddings.
 
         The saved model lists their widths.
 
@@ -348,7 +348,7 @@ class Objective(nn.Module, ABC):
         Args:
             loss: of embeddings of any width; a head in it reads
                 ``full_width(prefix, self.encoder.dim)``.
-            embeddings: the sentences', and what they are compared with.
+            embeddings: of the sentences, and those that they are compared with.
         """
         if self.matryoshka is None:
             return loss(*embeddings)
@@ -407,7 +407,7 @@ def is_loss_output(output: Any) -> bool:
 
 
 def describe_output(output: Any) -> str:
-    """Describe what ``forward`` returned instead of a ``LossOutput``, for the message."""
+    """Describe the value that ``forward`` returned instead of a ``LossOutput``."""
     if output is None:
         return "nothing"
     if isinstance(output, Tensor):

@@ -67,9 +67,9 @@ class ReadSentences(NamedTuple):
     hidden: LabeledTokens
     """These tokens."""
     decoder: DecoderArrangement
-    """What the decoder is shown, and the tokens that it has to tell."""
+    """The tokens that the decoder sees, and those to predict."""
     place: BatchPosition
-    """What the decoder's own draws depend on."""
+    """Decides the decoder's own random draws."""
 
 
 class RetroMAE(Objective):

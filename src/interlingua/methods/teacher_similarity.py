@@ -81,7 +81,7 @@ class TeacherSimilarity(Objective):
     """Makes the student's cosines of questions and passages those of a frozen teacher, as rankings.
 
     A teacher of the student's vocabulary reads the student's tokens; one of another vocabulary
-    reads the text that they stand for.
+    reads their text.
 
     Args:
         config: the options.

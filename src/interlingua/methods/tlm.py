@@ -190,7 +190,7 @@ class TLM(Objective):
     def side_by_side(self, a: TokenBatch, b: TokenBatch) -> Chain:
         """Put sentence i of a and sentence i of b into one sequence.
 
-        Where positions run on, the second sentence leaves out what begins a sequence, as in
+        If positions continue, the second sentence omits the tokens that begin a sequence, as in
         InfoXLM.
 
         Returns:

@@ -29,9 +29,9 @@ class StageProgress(Progress):
         """Begin a stage.
 
         Args:
-            label: what is done.
+            label: name of the stage.
             total: number of files or sides, which ``advance`` counts.
-            unit: of what ``count`` counts: pairs, tokens.
+            unit: of the items that ``count`` counts: pairs, tokens.
         """
         self._label = label
         self._begun = time.monotonic()

@@ -329,7 +329,7 @@ class BankBuilder:
     """Makes a bank in parts, or finds it made.
 
     Args:
-        sentences: what has to be in it.
+        sentences: the required contents.
         teachers: by whom.
         width: of the student's vectors.
 
@@ -364,7 +364,7 @@ class BankBuilder:
         """Make the missing parts of the bank; all processes must call it.
 
         Args:
-            path: the bank's folder; its parts lie next to it until it is whole.
+            path: the bank's folder; its parts are next to it until it is complete.
             engine: the processes that share the work.
 
         Raises:

@@ -146,7 +146,7 @@ class FittedSteps(NamedTuple):
     save_steps: float
     warnings: tuple[str, ...]
     least_seconds: float = 0.0
-    """What one step takes with all that goes before and after it."""
+    """Seconds of one step with everything before and after it."""
 
 
 def fit_steps(seconds: float, run: RunConfig, costs: Costs) -> FittedSteps:
@@ -157,7 +157,7 @@ def fit_steps(seconds: float, run: RunConfig, costs: Costs) -> FittedSteps:
     Args:
         seconds: for steps, evaluations and checkpoints.
         run: specifies how often to evaluate and to save.
-        costs: what each takes.
+        costs: seconds of each.
     """
     steps = steps_within(seconds, run, costs)
     spaced = run

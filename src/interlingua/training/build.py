@@ -48,7 +48,7 @@ def build_objective(
 
     Raises:
         ConfigError: the pretrained backbone has another vocabulary than the corpus, or the method
-            can't do what [run] asks for.
+            does not support the options of [run].
     """
     torch.manual_seed(seed_for(config.run.seed, "weights"))
     method: type[Objective] = resolve_name(METHODS, config.method.name)
@@ -118,7 +118,7 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
 
 
 def remember_lengths(objective: Objective, config: TrainConfig) -> None:
-    """Cut texts to the lengths of questions and passages from now on, also in the saved model.
+    """Cut later texts to the lengths of questions and passages, also in the saved model.
 
     Training itself has its own limits for each feed. A model that learned from 256 tokens of a
     passage is then also measured and used on 256 tokens, and not on all that its backbone can take.
@@ -219,7 +219,7 @@ class MicroBatches:
     Args:
         config: decides the batches, with the step.
         sources: the training data by feed, in the method's order.
-        max_tokens: what the encoder can take.
+        max_tokens: the encoder's maximum.
         engine: the processes that share a batch.
     """
 
@@ -290,7 +290,7 @@ class MicroBatches:
         return rows
 
     def repeat_warnings(self) -> list[str]:
-        """Return a warning for each feed of which a step reads more rows than there are."""
+        """Return a warning for each feed if a step reads more rows than it has."""
         warnings = []
         for feed, plan in self.plans.items():
             if plan.global_batch_size > plan.epoch_size:

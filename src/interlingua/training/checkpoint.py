@@ -57,7 +57,7 @@ class TrainState:
     counts: dict[str, int] = field(default_factory=dict)
     """Steps in each sum."""
     loss_scale: float = 65_536.0
-    """What losses are multiplied by in fp16."""
+    """The factor of losses in fp16."""
     loss_scale_steps: int = 0
     """Steps since it was changed."""
 

@@ -415,7 +415,7 @@ class TrainConfig(CheckedSettings):
         return self.run.max_steps
 
     def to_mapping(self) -> dict[str, Any]:
-        """Nested dictionaries as in the file: the method's options next to its name."""
+        """Return nested dictionaries as in the file: the method's options next to its name."""
         mapping = to_mapping(self)
         mapping["method"] = self.method.to_mapping()
         return mapping

@@ -33,12 +33,12 @@ class TrainResult:
     max_steps: int
     """Optimizer steps requested."""
     interrupted: bool = False
-    """Whether Ctrl-C or SIGTERM ended it; the same command goes on."""
+    """Whether Ctrl-C or SIGTERM ended it; the same command resumes it."""
     model: Path | None = None
     """Directory of the last model; none if interrupted."""
     best: Path | None = None
-    """Directory of the model with the best evaluation; none where there was none, or where that
-    lies in the folder of the run that this one was begun from."""
+    """Directory of the model with the best evaluation; None if there was none, or if it is in the
+    folder of the run that this one was begun from."""
     best_step: int | None = None
     """When that evaluation was made."""
     best_metric: float | None = None

@@ -115,7 +115,7 @@ class Stage:
     name: str
     run: TrainConfig | SilverConfig
     inputs: tuple[Path, ...]
-    """What it takes from earlier stages."""
+    """Its inputs from earlier stages."""
 
     def mapping(self) -> dict[str, Any]:
         """Return the stage's configuration."""
@@ -217,7 +217,7 @@ def run_stages(
     Args:
         output: folder of all stages.
         stages: see ``load_stages``.
-        evaluator: gives what a run is evaluated by.
+        evaluator: returns the evaluation function of a run.
         resume: "auto", or "never" to start all over.
         progress: whether to show progress on stderr.
 
@@ -303,7 +303,7 @@ def _refuse_other_configs(output: Path, stages: Sequence[Stage], record: Mapping
 
 
 def _products(folder: Path) -> dict[str, str]:
-    """Return the digests of what a finished stage has left."""
+    """Return the digests of the files that a finished stage wrote."""
     names = ("best", "model", "silver.tsv", "manifest.json")
     return {name: _digest(folder / name) for name in names if (folder / name).exists()}
 

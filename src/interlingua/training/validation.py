@@ -120,7 +120,7 @@ class RunEvaluation:
     All processes must call its methods; the main one measures.
 
     Args:
-        objective: what is trained.
+        objective: the objective in training.
         unsharded: the same, or a whole copy of it, which is evaluated and saved.
         batches: see ``valid_batches``.
         engine: of this process.
@@ -182,12 +182,12 @@ class RunEvaluation:
     def record(
         self, state: TrainState, batch: Any, config: RunConfig, log: RunLog
     ) -> dict[str, float]:
-        """Measure, save the model if it is the best so far, and write a record with warnings.
+        """Measure the model, save it if it is the best so far, and write a record with warnings.
 
         Args:
             state: of the run; learns of the best evaluation.
             batch: a micro-batch of this process.
-            config: says what decides on the best model.
+            config: specifies the metric of the best model.
             log: receives the record.
 
         Returns:
@@ -228,12 +228,12 @@ def check_metric(
     """Check before the first step that the metric of the best model will be measured.
 
     Args:
-        objective: is run on one batch unless the name tells enough.
+        objective: is run on one batch unless the name is sufficient.
         batches: see ``valid_batches``.
         engine: see ``measure_validation``.
-        evaluate: a function that says in its attribute ``names`` what it measures; one without
+        evaluate: a function whose attribute ``names`` lists what it measures; one without
             can't be checked.
-        config: names what decides.
+        config: specifies the metric.
 
     Raises:
         ConfigError: it is not measured.

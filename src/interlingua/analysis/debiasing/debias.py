@@ -114,7 +114,7 @@ class DebiasReport:
     """The estimated map and its measures.
 
     Attributes:
-        output: what was written.
+        output: the new folder.
         fitted: the map and its measures.
         languages: of the texts.
     """
@@ -181,13 +181,13 @@ def debias_model(
         texts: folders and files, see ``analysis/debiasing/debias_texts.py``.
         output: the new folder.
         options: of the estimate.
-        backend: what computes the embeddings.
+        backend: computes the embeddings.
         dtype: to compute in.
         device: to compute on.
         backend_options: the backend's own.
         cache: a folder that keeps all vectors for further runs of the same model.
         overwrite: replace ``output`` if one of our models is in it.
-        progress: given the work done.
+        progress: receives the work done.
 
     Raises:
         ConfigError: an option is out of range, or does not go with the model.
@@ -252,7 +252,7 @@ def debias_vectors(
     Args:
         vectors: any lengths; they are scaled to 1.
         languages: code of each.
-        options: of the estimate; what concerns texts is not read.
+        options: of the estimate; those on texts are ignored.
 
     Raises:
         DataError: there are not as many languages as vectors, or too few of a language.

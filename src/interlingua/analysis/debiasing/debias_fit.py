@@ -62,7 +62,7 @@ class LabeledVectors:
         return np.unique(np.asarray(self.languages), return_inverse=True)[1]
 
     def pool(self) -> PoolMeasures:
-        """Retrieval among these vectors."""
+        """Measure retrieval among these vectors."""
         return measure_pool(normalize_rows(self.vectors), self.numbers, self.groups)
 
     @property
@@ -127,7 +127,7 @@ def fit_and_measure(
         rank: directions to remove; default: chosen by the mixed pool of held-out translations, all
             without any.
         held_out_share: of the groups, from 0 to 1.
-        seed: of the draw of what is held out.
+        seed: of the draw of held-out groups.
 
     Raises:
         DataError: a language has too few sentences to leave some in both parts.

@@ -62,13 +62,13 @@ def debias_index(
             from the vectors.
         options: of the estimate.
         overwrite: replace ``output`` if it was written by this function.
-        progress: given the vectors done.
+        progress: receives the vectors done.
 
     Returns:
-        what was estimated, or None if a map was given.
+        the estimate, or None if ``language_map`` is set.
 
     Raises:
-        ConfigError: neither labels nor a map are given, or labels with a map that is not a shift.
+        ConfigError: neither labels nor a map are set, or labels with a map that is not a shift.
         DataError: a file is missing or damaged, or lines and vectors are not equally many.
         CheckpointError: the map is missing or damaged.
     """
@@ -100,9 +100,9 @@ class DebiasedVectors:
     """Vectors in memory that have gone through a map.
 
     Args:
-        vectors: of length 1, in the order of the given ones.
+        vectors: of length 1, in the order of the input.
         language_map: the map, which questions have to go through as well.
-        fitted: how it was estimated and what was measured; None if the map was given.
+        fitted: the estimate and its measures; None if ``language_map`` was set.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ def debias_arrays(
         labels: the language of each vector, or a text file with one a line.
         language_map: see ``debias_index``.
         options: of the estimate.
-        progress: given the vectors done.
+        progress: receives the vectors done.
 
     Raises:
         ConfigError: see ``debias_index``.

@@ -33,32 +33,32 @@ class DecoderArrangement(NamedTuple):
     """
 
     input_ids: Int64[Tensor, " t"]
-    """The tokens but for those that a vector stands for."""
+    """The tokens except those that a vector replaces."""
     rows: Int64[Tensor, " t"]
     """Which sentence each of these belongs to."""
     positions: Int64[Tensor, " t"]
     """Their places in the whole sentences."""
     tokens_by_length: LengthGroups
-    """Of the sentences without what a vector stands for."""
+    """Of the sentences without the tokens that a vector replaces."""
     order: Int64[Tensor, " n"]
     """Of [vectors; tokens]: each vector in front of its sentence's tokens."""
     by_length: LengthGroups
     """Of the sentences in this order."""
     labeled: LabeledTokens
-    """What is predicted, in this order."""
+    """The tokens to predict, in this order."""
 
 
 class MaskedDecoder(nn.Module):
     """Few layers over a sentence's vector and its tokens: RetroMAE (Xiao et al. 2022).
 
     Their input is [h; e_1 + p_1; ...; e_N + p_N]. Token and position embeddings are the encoder's,
-    given in each call. Where sentences begin with a token such as ``[CLS]``, h stands in its place,
-    otherwise before the first.
+    arguments of each call. If sentences begin with a token such as ``[CLS]``, h replaces it.
+    Otherwise h comes before the first token.
 
     Args:
         backbone: gives the shape of the layers.
         num_layers: how many.
-        skip: first tokens of a sentence that h stands for (``Vocabulary.opening_tokens``).
+        skip: first tokens of a sentence that h replaces (``Vocabulary.opening_tokens``).
     """
 
     def __init__(self, backbone: Backbone, num_layers: int, *, skip: int) -> None:
@@ -73,7 +73,7 @@ class MaskedDecoder(nn.Module):
         """Arrange the vectors and tokens of sentences for the decoder.
 
         Args:
-            sentences: what is shown.
+            sentences: with the visible tokens.
             labels: the tokens to be predicted, ``IGNORED`` elsewhere.
         """
         tails = Tails.of(sentences.cu_seqlens, self.skip)
@@ -137,7 +137,7 @@ class MaskedDecoder(nn.Module):
             backbone: the encoder's.
             arrangement: of the whole sentences, see ``arranged``.
             h: their vectors.
-            place: what the draws depend on.
+            place: decides the random draws.
             hidden: share of the other tokens that a token is not shown.
         """
         layout = Layout.by_groups(arrangement.by_length, h.device)

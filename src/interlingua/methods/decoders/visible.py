@@ -47,10 +47,10 @@ class VisibleLayer(Layer):
         """Transform the queries' stream.
 
         Args:
-            x: what asks, and what the residual sum is over.
+            x: source of the queries and of the residual sum.
             layout: where the sentences are; by groups of equal length, unless everything is shown.
-            context: what answers; default: ``x``.
-            visible: what each token is shown; default: its whole sentence.
+            context: source of keys and values; default: ``x``.
+            visible: which tokens each token sees; default: its whole sentence.
         """
         if visible is None:
             return super().forward(x, layout)
@@ -66,7 +66,7 @@ class VisibleSteps(EagerSteps):
         layer: the weights.
         layout: where the sentences are.
         context: keys and values are made from it.
-        visible: what each token is shown.
+        visible: which tokens each token sees.
     """
 
     def __init__(

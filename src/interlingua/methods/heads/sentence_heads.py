@@ -86,7 +86,7 @@ class TokenPredictionHead(nn.Module):
         dim: width D of the embeddings.
         vocab_size: V.
         tags: the target languages' tags, of width L; None = the head doesn't know the language.
-        shared: the output embeddings are another module's, given in each call, in place of V
+        shared: the output embeddings are another module's, passed in each call, in place of V
             vectors of width L + D.
     """
 

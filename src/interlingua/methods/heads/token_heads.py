@@ -80,7 +80,7 @@ class TranslationArrangement(NamedTuple):
     positions: Int64[Tensor, " n"]
     """Of the tokens in this order, each counted in its own sentence."""
     labeled: LabeledTokens
-    """What is predicted, in this order."""
+    """The tokens to predict, in this order."""
 
 
 class TranslationHead(nn.Module):

@@ -46,15 +46,15 @@ class Arrangement(NamedTuple):
     cu_seqlens: Int[Tensor, " b+1"]
     """Boundaries of the sentences in this order."""
     tokens: Int64[Tensor, " t"] | None
-    """Where the tokens' states are in this order, if a vector stands for none of them."""
+    """Indices of the tokens' states in this order, if a vector replaces none of them."""
 
 
 class UnmaskingHead(nn.Module):
     """Transformer layers over a sentence vector and token states, MEXMA (Janeiro et al. 2024).
 
     Their input is [S; H], the sentence vector S before the token states H. Post-LN layers of their
-    own with torch's initial weights, without position embeddings: the encoder's states know where
-    they stand. Words are predicted by the inner product with the encoder's word embeddings, plus
+    own with torch's initial weights, without position embeddings: the encoder's states know their
+    positions. Words are predicted by the inner product with the encoder's word embeddings, plus
     the head's bias.
 
     Args:

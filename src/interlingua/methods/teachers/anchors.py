@@ -113,12 +113,12 @@ class Anchors(nn.Module):
     Args:
         student: the encoder that learns; a copy of it is the teacher if none is named.
         teachers: folders, hub ids, or ``.npy`` files of ready vectors.
-        prompts: text in front of what each reads; empty = none.
-        bank: what has to be in the bank.
+        prompts: text in front of the sentences of each teacher; empty = none.
+        bank: the required contents of the bank.
         hard: which altered sentences to make, if any.
 
     Raises:
-        ConfigError: a single teacher can't read what the student's tokens stand for.
+        ConfigError: a single teacher can't read the text of the student's tokens.
         CheckpointError: there is no such teacher.
     """
 
@@ -172,7 +172,7 @@ class Anchors(nn.Module):
         """Open the teachers, to fill a bank.
 
         Args:
-            max_tokens: what the student's sentences are cut to.
+            max_tokens: length that the student's sentences are cut to.
             dtype: for models to compute in.
             device: of models.
         """
@@ -190,7 +190,7 @@ class Anchors(nn.Module):
         return opened
 
     def use_bank(self, bank: TeacherBank) -> None:
-        """Take the vectors from a bank from now on, and release the teacher."""
+        """Use the vectors of a bank in later calls, and release the teacher."""
         self.bank = bank
         self.teacher = None
 
@@ -307,7 +307,7 @@ class Anchors(nn.Module):
 
         Args:
             pairs: of this process.
-            read: what the student reads of it.
+            read: the sentences that the student reads of it.
             step: of the run.
             gather: concatenates over the processes.
         """

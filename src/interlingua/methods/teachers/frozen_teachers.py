@@ -121,9 +121,9 @@ class VectorTeacher:
 
     Args:
         path: of the .npy file.
-        student: the vocabulary of the sentences; lines are found by its tokens, or as they stand.
+        student: the vocabulary of the sentences; lines are found by its tokens, or by their text.
         pivot: language of the lines.
-        max_tokens: what the student's sentences are cut to.
+        max_tokens: length that the student's sentences are cut to.
 
     Raises:
         DataError: a file is missing, or they do not belong together.

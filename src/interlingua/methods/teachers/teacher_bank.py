@@ -74,11 +74,11 @@ class BankRequest(NamedTuple):
     """The required contents of a bank."""
 
     folder: str
-    """Where it is kept; empty = in the run's folder."""
+    """Its folder; empty = in the run's folder."""
     pivot: str
     """The language of the negatives."""
     known_languages: tuple[str, ...] = ()
-    """Languages of which the translations' vectors are put in too."""
+    """Languages whose translations' vectors are included too."""
     size: int = 1 << 15
     """Negatives of a step."""
     every: int = 100

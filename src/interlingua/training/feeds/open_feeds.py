@@ -108,7 +108,7 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
     """Open the feeds that a method takes; a validation set may be missing.
 
     Raises:
-        ConfigError: a feed that the method takes is not given, or one that it does not take is.
+        ConfigError: a feed that the method takes is missing, or one that it does not take is set.
         DataError: files are missing or broken, or have nothing to train on.
     """
     data = config.data
@@ -216,7 +216,7 @@ def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName
     The size of the first feed is ``run.global_batch_size``. The others have sizes of their own.
 
     Raises:
-        ConfigError: the first one was given another size of its own.
+        ConfigError: the first feed has a different size of its own.
     """
     whole = config.run.global_batch_size
     own = own_batch_sizes(config.data)
@@ -357,7 +357,7 @@ def open_questions(
     """Read the questions to train and to validate on.
 
     Args:
-        section: says where they are, and how many of them to hold out.
+        section: specifies the files, and how many questions to hold out.
         vocabulary: makes their tokens.
         two_towers: whether passages have an encoder of their own; it decides how titles are read,
             see ``with_title``.
@@ -493,7 +493,7 @@ def open_monolingual(section: MonolingualConfig, vocabulary: Vocabulary) -> Toke
     """Read the sentences of all files.
 
     Args:
-        section: says where they are, how many to draw, and what is to be left out.
+        section: specifies the files, how many to draw, and what to leave out.
         vocabulary: makes their tokens.
 
     Raises:

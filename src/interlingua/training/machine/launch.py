@@ -31,7 +31,7 @@ class Launch:
         nodes: machines.
         environment: where Fabric finds the ranks; it starts the processes that nothing else has
             started.
-        remedy: what to do where a machine has fewer GPUs than processes.
+        remedy: what to do if a machine has fewer GPUs than processes.
     """
 
     per_node: int

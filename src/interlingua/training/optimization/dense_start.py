@@ -72,7 +72,7 @@ def least_squares(
 
     Args:
         x: one row for each sample.
-        y: what each is to become.
+        y: the target of each.
         ridge: lambda >= 0.
 
     Returns:

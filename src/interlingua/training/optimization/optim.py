@@ -61,7 +61,7 @@ class LARS(torch.optim.Optimizer):
     - mu = momentum mu + r u
     - p = p - lr mu
 
-    *Symbols*: eta ``trust_coefficient``. The learning rate stands outside of the momentum, where
+    *Symbols*: eta ``trust_coefficient``. The learning rate is outside of the momentum, whereas
     You et al. have it inside, and there is no Nesterov step. A step overwrites the gradients, which
     saves one copy of the weights.
 
