@@ -96,7 +96,7 @@ def adaptation_corpus_config(
 
     Args:
         settings: the user's options.
-        vocabulary: the model that gives the vocabulary.
+        vocabulary: the model with the vocabulary.
         prompt: put in front of every text.
     """
     language = resolve_language(settings.language).code

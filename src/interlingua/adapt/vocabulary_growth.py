@@ -64,22 +64,22 @@ class Fragmentation(NamedTuple):
 
     @property
     def characters_per_token(self) -> float:
-        """Near 1 where text falls apart into characters."""
+        """Characters per token; near 1 if text is split into characters."""
         return self.characters / max(1, self.tokens)
 
     @property
     def tokens_per_word(self) -> float:
-        """Also called fertility."""
+        """Tokens per word, also called fertility."""
         return self.tokens / max(1, self.words)
 
     @property
     def unknown_share(self) -> float:
-        """Unknown tokens among all, 0 to 1."""
+        """Share of unknown tokens, 0 to 1."""
         return self.unknown / max(1, self.tokens)
 
 
 class GrownVocabulary(NamedTuple):
-    """A vocabulary with new pieces, and where they come from."""
+    """A vocabulary with new pieces, and the origin of each."""
 
     vocabulary: Vocabulary
     runs: dict[int, TokenRun]
@@ -267,7 +267,7 @@ def grow_encoder(encoder: Encoder, grown: GrownVocabulary) -> Encoder:
     Vectors stay the same for all texts without new pieces.
 
     Args:
-        encoder: of the vocabulary before it grew; stays as it is.
+        encoder: of the vocabulary before it grew; remains unchanged.
         grown: see ``grow_vocabulary``.
     """
     larger = encoder.clone()

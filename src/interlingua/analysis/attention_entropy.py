@@ -123,7 +123,7 @@ def sentence_values(
         weights: attention of each sentence's first token, which sums to 1 over a sentence.
         special: tokens that are not text.
         sentence: to which each token belongs.
-        sentences: how many there are.
+        sentences: number of sentences.
     """
 
     def summed(values: Float[Tensor, "t h"]) -> Float[Tensor, "b h"]:

@@ -285,7 +285,7 @@ def mark(text: str, start: int, end: int, kind: str, *, around: int = AROUND) ->
     """Mark one part of a text, and cut the text to the characters around it.
 
     Args:
-        text: the whole.
+        text: the whole text.
         start: of the part.
         end: of the part.
         kind: class of the mark.

@@ -60,7 +60,7 @@ class Analyser(Protocol):
 
     @property
     def version(self) -> str:
-        """Raised whenever a number could change."""
+        """The version, raised whenever a number could change."""
         ...
 
     def unfit(self, subject: Subject) -> str | None:

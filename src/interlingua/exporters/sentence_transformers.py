@@ -97,7 +97,7 @@ def changed(encoder: Encoder, settings: ExportSettings) -> Encoder:
     """Return the encoder as it is to be written: smaller, and with its forms of texts.
 
     Raises:
-        ConfigError: there is no such form, or the encoder has less than is to be kept.
+        ConfigError: there is no such form, or the encoder has fewer parts than are to be kept.
     """
     encoder = shrink(encoder, settings.smaller)
     if settings.text_forms is not None:

@@ -140,7 +140,7 @@ class CombinationConfig(CheckedSettings):
 class Combination(Objective):
     """Methods over a shared encoder, each with its own heads and teachers.
 
-    A term is reported under its label, or, where its method has several, under ``label_term``.
+    A term is reported under its label, or, if its method has several, under ``label_term``.
 
     Args:
         config: the options.

@@ -37,7 +37,7 @@ INITIAL_STD = 0.02
 class InfoXLMConfig(TLMConfig):
     """InfoXLM (MLM + TLM + XLCo).
 
-    The defaults are the paper's and, where it is silent, the released code's.
+    The defaults are the paper's or, if it states none, the released code's.
     """
 
     reset_positions: bool = False

@@ -85,7 +85,7 @@ class Matryoshka(CheckedSettings):
 
         *Symbols*: M ``dims``; c_m ``weights``; z ``embeddings``; L ``loss``.
 
-        Differs from the paper: where a loss has a head, W^(m) is the first m columns of one W, the
+        Differs from the paper: if a loss has a head, W^(m) is the first m columns of one W, the
         paper's MRL-E (see ``full_width``).
 
         Args:

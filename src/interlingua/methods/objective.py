@@ -254,7 +254,7 @@ class Objective(nn.Module, ABC):
         Args:
             count: items, of all processes if these share their negatives.
             what: name of the items.
-            key: of the config that decides how many there are.
+            key: of the config that decides their number.
         """
         if count < 2:
             raise ConfigError(
@@ -361,7 +361,7 @@ class Objective(nn.Module, ABC):
             term: as ``LossOutput`` names it.
 
         Returns:
-            None if the term has no such option and counts as it is.
+            None if the term has no such option and is not weighted.
         """
         name = term
         if self.matryoshka is not None:
@@ -372,7 +372,7 @@ class Objective(nn.Module, ABC):
         return f"method.{name}_weight", float(weight)
 
     def weighted(self, **terms: Term) -> LossOutput:
-        """Weigh the terms as the config says and add them up.
+        """Weigh the terms by the config's weights and add them up.
 
         Nested ones are named ``term_width``. A term that is no tensor is returned by itself, which
         ``__call__`` refuses.

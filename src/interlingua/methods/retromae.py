@@ -60,7 +60,7 @@ class RetroMAEConfig(CheckedSettings):
 
 
 class ReadSentences(NamedTuple):
-    """The sentences, or a side of the pairs, as they are read."""
+    """The sentences, or a side of the pairs, in the form that is read."""
 
     read: TokenBatch
     """By the encoder, with few tokens hidden."""

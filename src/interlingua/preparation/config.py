@@ -89,7 +89,7 @@ class SourceConfig(CheckedSettings):
 
     @property
     def label(self) -> str:
-        """The name the manifest gives it."""
+        """The name in the manifest."""
         return self.name or self.paths[0].name
 
 

@@ -73,7 +73,7 @@ class Shard:
             source_keys: of the sources.
             target_keys: of the targets.
             words: see the property of that name.
-            scores: NaN where a row has none; without it none has.
+            scores: NaN if a row has none; None if no row has one.
         """
         if scores is None:
             scores = np.full(len(words), np.nan)
@@ -106,7 +106,7 @@ class Shard:
 
     @property
     def scores(self) -> Float64[ndarray, " rows"]:
-        """Score of every pair; NaN where the file has none."""
+        """Score of every pair; NaN if the file has none."""
         return np.fromfile(self._path("score"), np.float64)
 
     def count(self, fate: Fate) -> int:

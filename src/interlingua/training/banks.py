@@ -60,7 +60,7 @@ class Banks:
     its length after it has timed some steps, and random vectors take the time of any others.
 
     Args:
-        objective: as it is before the first step, not sharded.
+        objective: before the first step, not sharded.
         batches: of the run.
         engine: the processes, which share the work.
         new_dense: the encoder's last layer is new, and begins as the map to the bank's vectors.

@@ -90,8 +90,8 @@ def fix_length(
 
     Args:
         config: of the run.
-        make_step: makes a step of the run. Weights, buffers and optimizer are afterwards as they
-            were; the meter and the loss scale are not.
+        make_step: makes a step of the run. Weights, buffers and optimizer are restored afterwards;
+            the meter and the loss scale are not.
         batches: of the run.
         evaluation: of the run; one is timed, and nothing is recorded.
         began_at: ``time.perf_counter`` when the budget began.
@@ -323,7 +323,7 @@ class Pace:
     """The progress of a run in steps and in time.
 
     Args:
-        budget_seconds: of the whole run, where it has a budget.
+        budget_seconds: of the whole run, if it has a budget.
         max_steps: that were found to fit in.
         stops: whether the run ends with the budget.
         spent_before: seconds of the budget that were spent before the run's clock starts: on

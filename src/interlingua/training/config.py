@@ -479,7 +479,7 @@ def train_config_of_file(
     """Build the config from the table of a run's TOML file; see ``load_train_config``.
 
     Args:
-        table: what ``load_toml`` gives; the overrides are set in it.
+        table: the result of ``load_toml``; the overrides are set in it.
         path: of the file, for messages.
         overrides: see ``load_train_config``.
     """

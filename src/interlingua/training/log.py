@@ -178,7 +178,7 @@ class RunLog:
         max_steps: length of the run.
         step: where it begins; records of later steps, left by a run that was killed, are dropped.
         progress: whether to show anything but warnings.
-        console: where to.
+        console: the output.
     """
 
     def __init__(

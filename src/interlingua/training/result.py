@@ -67,7 +67,7 @@ class TrainResult:
 
     @property
     def best_when(self) -> str:
-        """The step of the best evaluation, in words where it is the start."""
+        """The step of the best evaluation, in words if it is the start."""
         if self.best_step == 0:
             return "step 0, before training: no later evaluation was better"
         return f"step {self.best_step}"
@@ -99,7 +99,7 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """Of the whole run so far, evaluations and checkpoints included."""
+        """Seconds of the whole run so far, including evaluations and checkpoints."""
         return self._before + time.perf_counter() - self._started
 
     def count(self, micro_batches: Sequence[Any], world_size: int) -> None:

@@ -268,7 +268,7 @@ class RunFolder:
 
         Args:
             given: the config as the user wrote it.
-            settled: the config as it is computed with.
+            settled: the config with all values resolved.
             digests: of the data, by the manifest's keys.
             fresh: whether the run begins at step 0.
         """

@@ -161,7 +161,7 @@ def stages_of_file(
     """Read the files of the runs that the table of a file of stages names; see ``load_stages``.
 
     Args:
-        table: what ``load_toml`` gives; the overrides are set in it.
+        table: the result of ``load_toml``; the overrides are set in it.
         path: of the file, for messages.
         overrides: see ``load_stages``.
     """

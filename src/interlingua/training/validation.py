@@ -254,7 +254,7 @@ def update_best(state: TrainState, metrics: dict[str, float], config: RunConfig)
     better by it. Then the validation loss decides among those of equal value.
 
     Returns:
-        whether it is the best so far; what is not finite never is.
+        whether it is the best so far; a value that is not finite never is.
 
     Raises:
         ConfigError: the metric that decides was not measured.

@@ -93,7 +93,7 @@ class FittedMap:
 
     Attributes:
         language_map: the map.
-        before: the panel of the vectors as they were.
+        before: the panel of the original vectors.
         after: the panel of the mapped vectors.
         fitted: sentences it was estimated on.
         held_out: sentences of the panel.

@@ -97,11 +97,11 @@ def debias_index(
 
 
 class DebiasedVectors:
-    """Vectors in memory that have gone through a map.
+    """Vectors in memory after a map.
 
     Args:
         vectors: of length 1, in the order of the input.
-        language_map: the map, which questions have to go through as well.
+        language_map: the map, which has to be applied to questions as well.
         fitted: the estimate and its measures; None if ``language_map`` was set.
     """
 

@@ -27,8 +27,8 @@ class PoolMeasures(NamedTuple):
     The first two are means over the ordered pairs of languages that share a group.
 
     Attributes:
-        own_pool: translations found among the sentences of their own language; NaN where there are
-            no translations.
+        own_pool: translations found among the sentences of their own language; NaN without
+            translations.
         mixed_pool: translations found among the sentences of all languages; NaN too without
             translations.
         same_language: sentences with a nearest other sentence of their own language.

@@ -56,8 +56,8 @@ class MaskedDecoder(nn.Module):
     Otherwise h comes before the first token.
 
     Args:
-        backbone: gives the shape of the layers.
-        num_layers: how many.
+        backbone: provides the shape of the layers.
+        num_layers: number of layers.
         skip: first tokens of a sentence that h replaces (``Vocabulary.opening_tokens``).
     """
 

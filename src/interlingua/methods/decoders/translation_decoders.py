@@ -40,7 +40,7 @@ class LstmArrangement(NamedTuple):
 
 
 class TransformerArrangement(NamedTuple):
-    """The tokens of packed sentences in the order in which attention takes them."""
+    """The tokens of packed sentences in the order in which attention reads them."""
 
     rows: Int64[Tensor, " t"]
     """Which sentence each token belongs to, in the batch's order."""
@@ -153,7 +153,7 @@ class TransformerDecoder(nn.Module):
         token_dim: width E of its own token embeddings.
         language_dim: width L of the target language's vector; may be 0.
         inner_dim: width of the feed-forward blocks.
-        layers: how many.
+        layers: number of layers.
         heads: attention heads of a layer; must divide E + D + L.
         dropout: probability of zeroing an activation, and an attention weight.
         autoregressive: whether it reads the tokens before the one that it predicts.

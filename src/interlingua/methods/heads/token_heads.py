@@ -93,11 +93,11 @@ class TranslationHead(nn.Module):
     K transformer layers over g^0, and a masked language model's head. As in the released code it
     begins as a copy of the encoder's embeddings and last K layers, and learns apart from it.
 
-    Differs from the released code: positions count from 0 on either side, where there those of the
+    Differs from the released code: positions count from 0 on either side. There those of the
     masks are added twice, the second time behind the source's padding.
 
     Args:
-        backbone: where it begins.
+        backbone: the source of the initial weights.
         num_layers: K.
         mask_id: the mask token.
         skip: first tokens of either side to leave out (``[CLS]``, which has the sentence's
@@ -162,7 +162,7 @@ class TranslationHead(nn.Module):
             targets: those of the translations, which are shown in the place of tokens that are not
                 predicted.
             arrangement: of these sentences, see ``arranged``.
-            language: added to each mask: the target language, where it is not always the same.
+            language: added to each mask: the target language, if it is not always the same.
         """
         order = arrangement.order
         device = targets.device

@@ -239,7 +239,7 @@ class Anchors(nn.Module):
             translations: whether these are read of it.
             originals: whether these are, with their altered forms.
             as_written: from sentences to what the student reads of them; their anchors are those
-                of the sentences as they are.
+                of the original sentences.
         """
         foreign, own = by_pivot(batch, self.pivot)
         known_rows = [row for row, code in enumerate(foreign.languages) if code in self.known]

@@ -27,7 +27,7 @@ class EmaTeacher(nn.Module):
     """A copy of the student that follows it slowly and takes no gradients.
 
     Args:
-        student: where it starts; only ``update`` looks at the student again.
+        student: provides the initial weights; only ``update`` reads the student again.
         dropout: drop out in training, with the student's rates; without, it is always in evaluation
             mode.
         compensated: keep what float32 rounds off, and add it to the next update (Kahan's sum). A

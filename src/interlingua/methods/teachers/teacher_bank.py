@@ -86,13 +86,13 @@ class BankRequest(NamedTuple):
 
 
 class TeacherBank:
-    """A bank opened for reading; its vectors stay on the disk but for the window in use.
+    """A bank opened for reading; only the vectors of the current window are in memory.
 
     Args:
         path: the folder.
         size: negatives that a step sees, at most.
         every: steps between two windows.
-        seed: decides where windows begin.
+        seed: decides the starts of windows.
 
     Raises:
         DataError: there is no bank, or it is damaged.

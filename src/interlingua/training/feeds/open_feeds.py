@@ -179,7 +179,7 @@ def make_plan(
     Args:
         feed: which.
         source: its data.
-        data: says how it is mixed.
+        data: specifies the mixture.
         batch_size: rows of a step, over all ranks.
         max_tokens: what the encoder can take.
         seed: decides the order.

@@ -179,7 +179,7 @@ class Engine:
         return objective
 
     def refresh(self, unsharded: Objective, objective: Objective) -> None:
-        """Bring the unsharded copy up to date; all processes must call it."""
+        """Update the unsharded copy; all processes must call it."""
         if not self.sharded:
             return
         weights = gather_tensors(objective.state_dict().items(), keep=self.is_main)
@@ -474,7 +474,7 @@ class _Computation(FabricPrecision):
     at each of its words for that. Its loss scaling needs Fabric's optimizer; see ``loss_scale``.
 
     Attributes:
-        chosen: the precision, which may be set once more when all processes are there.
+        chosen: the precision, which may be set again when all processes have started.
     """
 
     def __init__(self, chosen: TrainingPrecision, device: str) -> None:

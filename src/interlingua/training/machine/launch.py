@@ -24,7 +24,7 @@ FIRST_PORT = 15_000
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How many processes there are, and where.
+    """The number of processes and their machines.
 
     Attributes:
         per_node: processes on each machine.
@@ -41,7 +41,7 @@ class Launch:
 
     @property
     def processes(self) -> int:
-        """On all machines together."""
+        """Number of processes on all machines together."""
         return self.per_node * self.nodes
 
     def require_gpus(self, visible: int) -> None:

@@ -57,7 +57,7 @@ class LARS(torch.optim.Optimizer):
     For each weight tensor p with gradient g:
 
     - u = g + weight_decay p
-    - r = eta |p| / |u| in an adapted group, 1 where either norm is 0
+    - r = eta |p| / |u| in an adapted group, 1 if either norm is 0
     - mu = momentum mu + r u
     - p = p - lr mu
 
@@ -66,9 +66,9 @@ class LARS(torch.optim.Optimizer):
     saves one copy of the weights.
 
     Args:
-        groups: parameter groups; ``adapted`` says whether r is computed.
+        groups: parameter groups; ``adapted`` specifies whether r is computed.
         lr: learning rate, per step.
-        momentum: share of the last step that is made again.
+        momentum: share of the last step that is repeated.
         trust_coefficient: eta, unitless.
     """
 

@@ -27,7 +27,7 @@ class TermGradients:
     """Measures the gradients of a run's terms, and warns once of each that is too small.
 
     Args:
-        engine: gives the precision, and says which process measures.
+        engine: provides the precision, and decides which process measures.
         loss_scale: of fp16, in which small gradients would round to 0.
     """
 
@@ -43,7 +43,7 @@ class TermGradients:
         its micro-batch, so that negatives of the others are missing.
 
         Args:
-            objective: whole, not sharded; left in the mode it is in.
+            objective: whole, not sharded; its mode does not change.
             batch: a micro-batch of the main process.
 
         Returns:

@@ -41,7 +41,7 @@ def static_start(
     Args:
         teacher: the transformer.
         vocabulary: tokens that get a vector.
-        counts: how often each is seen.
+        counts: number of occurrences of each.
         dim: width of the vectors; default: the teacher's.
 
     Raises:
@@ -84,7 +84,7 @@ def principal(
     Args:
         centered: vectors around 0.
         shares: weight of each; they sum to 1.
-        width: how many directions.
+        width: number of directions.
     """
     # eigh gives the eigenvalues in rising order, so the last columns are the first directions.
     _, directions = np.linalg.eigh(centered.T @ (centered * shares[:, None]))
