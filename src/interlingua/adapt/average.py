@@ -337,7 +337,7 @@ def _check_finite(tensor: Tensor, files: WeightFiles, name: str) -> Tensor:
 
 
 def _differences(own: dict[str, StoredTensor], other: dict[str, StoredTensor]) -> list[str]:
-    """Return the tensors whose shapes differ between two models, each with both shapes."""
+    """Return the tensors with different shapes in two models, each with both shapes."""
     found: list[str] = []
     for name in sorted(own.keys() | other.keys()):
         first, second = (

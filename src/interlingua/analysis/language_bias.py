@@ -20,7 +20,7 @@ def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
       translation's language, mean over all ordered pairs of languages.
     - ``accuracy_mixed_pool``: the same translation among the other lines of *all* languages, the
       query's own included; the query's other translations are not candidates, so it is only harder.
-      This is the setting of LAReQA (Roy et al. 2020), whose authors call the loss language bias.
+      This is the setting of LAReQA (Roy et al. 2020); its authors call the loss language bias.
     - ``mixed_pool_drop``: ``accuracy_own_pool`` minus ``accuracy_mixed_pool``.
 
     Args:

@@ -420,7 +420,7 @@ def describe_output(output: Any) -> str:
 
 
 def need_a_loss(config: Any, *weights: str) -> None:
-    """Refuse a loss whose terms are all switched off."""
+    """Refuse a loss if all its terms are switched off."""
     if not any(getattr(config, name) for name in weights):
         raise ConfigError(f"{' and '.join(weights)} are 0, which leaves no loss; raise one")
 

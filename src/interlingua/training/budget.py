@@ -360,7 +360,7 @@ class Pace:
         return seconds >= self._last_step_at(self.budget_seconds)
 
     def position(self, step: int, seconds: float) -> int:
-        """Return the step whose learning rate applies.
+        """Return the step that decides the learning rate.
 
         It is the present step, or a later one if time runs ahead of steps.
 

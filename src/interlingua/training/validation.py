@@ -231,7 +231,7 @@ def check_metric(
         objective: is run on one batch unless the name is sufficient.
         batches: see ``valid_batches``.
         engine: see ``measure_validation``.
-        evaluate: a function whose attribute ``names`` lists what it measures; one without
+        evaluate: a function with an attribute ``names`` that lists its metrics; one without
             can't be checked.
         config: specifies the metric.
 

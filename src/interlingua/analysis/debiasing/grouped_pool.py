@@ -29,7 +29,7 @@ class PoolMeasures(NamedTuple):
     Attributes:
         own_pool: translations found among the sentences of their own language; NaN without
             translations.
-        mixed_pool: translations found among the sentences of all languages; NaN too without
+        mixed_pool: translations found among the sentences of all languages; also NaN without
             translations.
         same_language: sentences with a nearest other sentence of their own language.
     """

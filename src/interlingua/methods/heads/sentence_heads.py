@@ -109,7 +109,7 @@ class TokenPredictionHead(nn.Module):
     def forward(
         self, embeddings: Float[Tensor, "b d"], tag_rows: Int64[Tensor, " b"] | None
     ) -> Float[Tensor, "b h"]:
-        """Compute the vector whose inner products with the output embeddings are the logits.
+        """Compute the vector to multiply the output embeddings by; the products are the logits.
 
         Args:
             embeddings: of sentences.

@@ -93,8 +93,8 @@ class TranslationHead(nn.Module):
     K transformer layers over g^0, and a masked language model's head. As in the released code it
     begins as a copy of the encoder's embeddings and last K layers, and learns apart from it.
 
-    Differs from the released code: positions count from 0 on either side. There those of the
-    masks are added twice, the second time behind the source's padding.
+    Differs from the released code: positions count from 0 on either side. In the released
+    code those of the masks are added twice, the second time behind the source's padding.
 
     Args:
         backbone: the source of the initial weights.

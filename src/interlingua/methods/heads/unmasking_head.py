@@ -115,7 +115,7 @@ class UnmaskingHead(nn.Module):
         arrangement: Arrangement,
         vectors: Float[Tensor, "b d"],
     ) -> Float[Tensor, "t d"]:
-        """Compute the states whose products with word embeddings, plus bias, are the logits.
+        """Compute the states that give logits by products with word embeddings, plus bias.
 
         Args:
             states: of the masked sentences' tokens, packed.

@@ -78,7 +78,7 @@ class BankRequest(NamedTuple):
     pivot: str
     """The language of the negatives."""
     known_languages: tuple[str, ...] = ()
-    """Languages whose translations' vectors are included too."""
+    """Languages of translations to include too."""
     size: int = 1 << 15
     """Negatives of a step."""
     every: int = 100
