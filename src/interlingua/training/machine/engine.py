@@ -496,5 +496,5 @@ class _Computation(FabricPrecision):
 
 
 def _in_float32(tensor: Tensor) -> Tensor:
-    """Return the tensor, or a float32 copy if its numbers are of another type."""
+    """Return a floating-point tensor in float32, any other tensor unchanged."""
     return tensor.float() if tensor.is_floating_point() else tensor
