@@ -66,7 +66,7 @@ FLOATS = ("F64", "F32", "F16", "BF16")
 
 
 class GridPoint(NamedTuple):
-    """One mixture and what it reaches."""
+    """One mixture and its scores."""
 
     share: float
     """Of all models but the first, together."""
@@ -75,14 +75,14 @@ class GridPoint(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class AverageResult:
-    """What was written and why."""
+    """The written model, its weights and the reason for them."""
 
     model: Path
     """The new model directory."""
     weights: tuple[float, ...]
     """Share of each model; they sum to 1."""
     grid: tuple[GridPoint, ...] = ()
-    """The mixtures that were measured, by rising share; none where weights were given."""
+    """The mixtures that were measured, by rising share; none if weights were set."""
     rule: str | None = None
     """How the grid's point was chosen."""
 
@@ -105,7 +105,10 @@ def average_models(
     overwrite: bool,
     on_point: OnPoint,
 ) -> AverageResult:
-    """Do what ``verbs.average.AverageOptions`` describes; ``max_pairs`` is None for all."""
+    """Average models as ``verbs.average.AverageOptions`` describes.
+
+    All pairs are read if ``max_pairs`` is None.
+    """
     folders = [Path(locate(find_model(model)[0])) for model in models]
     fixed = _checked_weights(weights, len(folders))
     shares = _checked_grid(grid, fixed is not None, bool(pairs or sts))
@@ -143,13 +146,13 @@ def measure_grid(
     prompt: str | None = None,
     on_point: OnPoint = lambda point: None,
 ) -> list[GridPoint]:
-    """Write and measure each mixture in turn, so that what is measured is what would be stored.
+    """Write and measure each mixture in turn, so that the measured model is the stored one.
 
     Args:
         folders: models that ``check_shapes`` has passed.
         shares: of all models but the first.
-        development: what to measure on.
-        place: a folder for one mixture at a time; it is gone in the end.
+        development: data to measure on.
+        place: a folder for one mixture at a time, which is removed at the end.
         prompt: name of a prompt of the model, or a text put in front of every development text.
         on_point: called with each point as it is measured.
     """
@@ -163,12 +166,12 @@ def measure_grid(
 
 
 def mixture(share: float, count: int) -> tuple[float, ...]:
-    """Shares of so many models: ``share`` goes to all but the first, equally."""
+    """Return the shares of ``count`` models: all but the first divide ``share`` equally."""
     return (1 - share, *[share / (count - 1)] * (count - 1))
 
 
 def choose_point(points: Sequence[GridPoint], *, max_loss: float) -> tuple[GridPoint, str]:
-    """The best point of a grid, and the rule in words; see the module."""
+    """Return the best point of a grid, and the rule in words; see the module."""
 
     def by_retrieval(point: GridPoint) -> tuple[float, float]:
         return point.scores.mean_retrieval or 0.0, point.share
@@ -193,11 +196,11 @@ def choose_point(points: Sequence[GridPoint], *, max_loss: float) -> tuple[GridP
 
 
 def check_shapes(folders: Sequence[Path]) -> None:
-    """Make sure that models can be averaged.
+    """Check that models can be averaged.
 
     Raises:
-        ConfigError: they differ in tensors, vocabulary or in what is done with the token states;
-            what differs is named.
+        ConfigError: they differ in tensors, vocabulary or the processing of the token states; the
+            message names the differences.
         CheckpointError: one can't be read.
     """
     for folder in folders:
@@ -235,10 +238,10 @@ def check_shapes(folders: Sequence[Path]) -> None:
 
 
 def _check_settings(first: Path, other: Path) -> None:
-    """Refuse two models that do different things with the token states.
+    """Refuse two models that process the token states differently.
 
     Raises:
-        ConfigError: they do; the first difference is named.
+        ConfigError: they do; the message names the first difference.
     """
     for name, (a, b) in _settings(first, other).items():
         if a != b:
@@ -248,16 +251,16 @@ def _check_settings(first: Path, other: Path) -> None:
 
 
 def write_average(folders: Sequence[Path], weights: Sequence[float], output: Path) -> None:
-    """Write a model directory with mean weights; all else is as in the first model.
+    """Write a model directory with mean weights; everything else is as in the first model.
 
     Only the ranges of int8 vectors are left out: they are of the first model's vectors, and have to
-    be measured anew. Sums are in float64 and stored in the first model's dtype. A tensor of share 1
-    keeps its bits.
+    be measured again. Sums are in float64 and stored in the first model's dtype. A tensor of share
+    1 keeps its bits.
 
     Args:
         folders: models that ``check_shapes`` has passed.
         weights: share of each.
-        output: a folder, made if need be; files in it are replaced.
+        output: a folder, created if it does not exist; files in it are replaced.
     """
     first = folders[0]
     output.mkdir(parents=True, exist_ok=True)
@@ -302,7 +305,7 @@ def _write_place(
 def _mean(
     opened: Sequence[WeightFiles], weights: Sequence[float], name: str, dtype: torch.dtype
 ) -> Tensor:
-    """Return the mean of one tensor, theta = sum_i w_i theta_i."""
+    """Compute the mean of one tensor, theta = sum_i w_i theta_i."""
     # A model of share 0 is not read at all.
     used = [(files, weight) for files, weight in zip(opened, weights, strict=True) if weight]
     # One model alone has share 1, and keeps its bits.
@@ -323,10 +326,10 @@ def _mean(
 
 
 def _check_finite(tensor: Tensor, files: WeightFiles, name: str) -> Tensor:
-    """The same numbers, unless there is NaN or infinity among them.
+    """Return the tensor unchanged if it is finite.
 
     Raises:
-        CheckpointError: there is.
+        CheckpointError: it holds NaN or infinity.
     """
     if not torch.isfinite(tensor).all():
         raise CheckpointError(f"{files.folder}: {name} holds NaN or infinity; average other models")
@@ -334,7 +337,7 @@ def _check_finite(tensor: Tensor, files: WeightFiles, name: str) -> Tensor:
 
 
 def _differences(own: dict[str, StoredTensor], other: dict[str, StoredTensor]) -> list[str]:
-    """Tensors that two models don't have in one shape, each with both shapes."""
+    """Return the tensors with different shapes in two models, each with both shapes."""
     found: list[str] = []
     for name in sorted(own.keys() | other.keys()):
         first, second = (
@@ -346,7 +349,7 @@ def _differences(own: dict[str, StoredTensor], other: dict[str, StoredTensor]) -
 
 
 def _settings(*folders: Path) -> dict[str, list[Any]]:
-    """What two models must have in common besides their tensors, by name."""
+    """Return the settings that two models must have in common besides tensors, by name."""
     # How long a text may be does not matter here: any limit of a user's is high enough.
     read: list[EncodingSettings] = [
         read_model_settings(folder, max_tokens=1 << 30) for folder in folders
@@ -366,7 +369,7 @@ def _settings(*folders: Path) -> dict[str, list[Any]]:
 
 
 def _after_pooling(folder: Path, settings: EncodingSettings) -> tuple[str, ...]:
-    """The layers behind pooling, in words."""
+    """Return the layers after pooling, in words."""
     width = read_backbone_config(folder, read_json(folder / "config.json")).hidden_size
     layers = read_post_pooling(folder, width)
     check_cut(settings.truncate_dim, layers.output_dim(width), folder)
@@ -374,10 +377,10 @@ def _after_pooling(folder: Path, settings: EncodingSettings) -> tuple[str, ...]:
 
 
 def _checked_weights(weights: Sequence[float] | None, count: int) -> tuple[float, ...] | None:
-    """The user's weights as shares that sum to 1; None where none are given.
+    """Return the user's weights as shares that sum to 1; None if there are none.
 
     Raises:
-        ConfigError: they can't be shares of so many models.
+        ConfigError: they can't be shares of ``count`` models.
     """
     if count < 2:
         raise ConfigError(
@@ -398,10 +401,10 @@ def _checked_weights(weights: Sequence[float] | None, count: int) -> tuple[float
 
 
 def _checked_grid(grid: Sequence[float] | None, has_weights: bool, has_data: bool) -> list[float]:
-    """The shares to measure, ascending and each once.
+    """Return the shares to measure, ascending and without repetition.
 
     Raises:
-        ConfigError: they are not shares, or do not go with the other options.
+        ConfigError: they are not shares, or are incompatible with the other options.
     """
     if has_weights and (grid is not None or has_data):
         raise ConfigError(
@@ -422,7 +425,10 @@ def _checked_grid(grid: Sequence[float] | None, has_weights: bool, has_data: boo
 
 
 def record(result: AverageResult, folders: Sequence[Path], names: Sequence[str]) -> dict[str, Any]:
-    """What ``average.json`` holds: the models with their digests and shares, and the grid."""
+    """Return the content of ``average.json``.
+
+    It holds the models with their digests and shares, and the grid.
+    """
     # The digests tell which weights went in, whatever becomes of the folders.
     parts = []
     for name, folder, weight in zip(names, folders, result.weights, strict=True):

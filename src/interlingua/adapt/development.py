@@ -33,7 +33,7 @@ class TranslationSet(NamedTuple):
     """Sentences of two languages that translate each other, row by row."""
 
     name: str
-    """``tatoeba: deu-eng``; a name stands once in a development set."""
+    """``tatoeba: deu-eng``; a name is unique in a development set."""
     languages: tuple[str, str]
     sources: list[str]
     targets: list[str]
@@ -48,7 +48,7 @@ class ScoredSet(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DevelopmentScores:
-    """What a model reaches on development data, in percent."""
+    """The scores of a model on development data, in percent."""
 
     retrieval: Mapping[str, float]
     """P@1 by set: cosine among the set's own sentences, mean of both directions."""
@@ -68,7 +68,7 @@ class DevelopmentScores:
 
 @dataclass(frozen=True, slots=True)
 class Development:
-    """All that a model is judged on."""
+    """All development data of a model."""
 
     translations: tuple[TranslationSet, ...] = ()
     scored: tuple[ScoredSet, ...] = ()
@@ -132,7 +132,7 @@ def read_translations(
 
 
 def _of_file(path: PathLike) -> list[TranslationSet]:
-    """One set for each language pair of a bitext."""
+    """Return one set for each language pair of a bitext."""
     by_languages: dict[tuple[str, str], TranslationSet] = {}
     for pair in read_pairs(path):
         codes = (pair.source_language, pair.target_language)
@@ -150,7 +150,7 @@ def _of_file(path: PathLike) -> list[TranslationSet]:
 def read_similarity(path: PathLike) -> ScoredSet:
     """Read scored pairs; see ``corpus.formats.labeled_pairs`` for the formats.
 
-    Of a file with splits the rows of dev are taken.
+    If a file has splits, the rows of dev are read.
 
     Raises:
         DataError: the file is missing or broken.
@@ -191,7 +191,7 @@ def read_development(
 
 
 def _spread(one: TranslationSet, most: int | None) -> TranslationSet:
-    """At most so many rows, evenly spread; all where there is no limit."""
+    """Return at most ``most`` rows, evenly spread; all if there is no limit."""
     most = most or len(one.sources)
     return one._replace(
         sources=sample_evenly(one.sources, most), targets=sample_evenly(one.targets, most)
@@ -199,13 +199,13 @@ def _spread(one: TranslationSet, most: int | None) -> TranslationSet:
 
 
 def sample_evenly(texts: Sequence[str], most: int) -> list[str]:
-    """Texts evenly spread over a list."""
+    """Return texts evenly spread over a list."""
     rows = np.linspace(0, len(texts) - 1, min(most, len(texts))).round().astype(int).tolist()
     return [texts[row] for row in rows]
 
 
 def _precision_at_1(encoder: CachedEncoder, one: TranslationSet) -> float:
-    """P@1 in percent, the mean of both directions."""
+    """Compute P@1 in percent, the mean of both directions."""
     x = encoder.encode(one.sources, language=one.languages[0])
     y = encoder.encode(one.targets, language=one.languages[1])
     nearest_target, nearest_source = nearest_both_ways(x, y)
@@ -214,7 +214,7 @@ def _precision_at_1(encoder: CachedEncoder, one: TranslationSet) -> float:
 
 
 def _correlation(encoder: CachedEncoder, scored: ScoredSet) -> float:
-    """100 times Spearman's correlation of cosines and scores."""
+    """Compute 100 times Spearman's correlation of cosines and scores."""
     # Rows of a file share their languages, or name them row by row.
     languages = [(pair.language_a, pair.language_b) for pair in scored.pairs]
     cosines = np.zeros(len(scored.pairs))
@@ -227,7 +227,7 @@ def _correlation(encoder: CachedEncoder, scored: ScoredSet) -> float:
 
 
 def _mean(values: Iterable[float]) -> float | None:
-    """Of some numbers; None of none."""
+    """Compute the mean of numbers; None if there are none."""
     known = list(values)
     if not known:
         return None

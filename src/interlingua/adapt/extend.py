@@ -71,7 +71,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VocabularyReport:
-    """How the model's vocabulary cuts the new language, before and after."""
+    """The fragmentation of the new language by the vocabulary, before and after."""
 
     before: Fragmentation
     premium: float
@@ -88,7 +88,7 @@ class VocabularyReport:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExtendResult:
-    """What was written, what it gained and what it cost."""
+    """The written model, its gain and its loss."""
 
     model: Path
     """The new model directory."""
@@ -139,7 +139,7 @@ class Extension:
             return self._run(work)
 
     def _run(self, work: Workspace) -> ExtendResult:
-        """Do the steps that no earlier call has finished, in their order."""
+        """Run the steps that no earlier call has finished, in order."""
         encoder = Encoder.load(self.model)
         prompt = encoder.settings.prompt_text(self.settings.prompt)
         replay = text.read_replay(self.settings)
@@ -173,11 +173,11 @@ class Extension:
     def grow(
         self, work: Workspace, encoder: Encoder, replay: dict[str, list[str]]
     ) -> tuple[VocabularyReport, Path | str]:
-        """Give the vocabulary new pieces where the language needs them.
+        """Give the vocabulary new pieces if the language needs them.
 
         Returns:
-            what was measured, and the model to begin with: ``start/``, or the user's where nothing
-            was added.
+            the measurements, and the model to begin with: ``start/``, or the user's if nothing was
+            added.
         """
         known = work.get("vocabulary")
         if known is not None:
@@ -231,13 +231,13 @@ class Extension:
         return report, self._first_model(report)
 
     def _first_model(self, report: VocabularyReport) -> Path | str:
-        """What training begins with: the model with new pieces, or the user's as it is."""
+        """Return the model to start from: with new pieces, or the user's unchanged model."""
         if report.pieces:
             return self.output / "start"
         return self.model
 
     def development(self) -> Development:
-        """The held-out pairs of the new language, and the user's data of the forgetting check."""
+        """Return the new language's held-out pairs, and the data of the forgetting check."""
         settings = self.settings
         heldout = read_translations(self.output / "corpus" / "heldout")
         checked = read_development(
@@ -250,7 +250,7 @@ class Extension:
         return Development((*heldout, *checked.translations), checked.scored)
 
     def own_sets(self, development: Development) -> tuple[str, ...]:
-        """The sets of translations with a side in the new language."""
+        """Return the sets of translations with a side in the new language."""
 
         def has_language(one: TranslationSet) -> bool:
             return self.settings.language in {resolve_language(code).code for code in one.languages}
@@ -260,7 +260,10 @@ class Extension:
     def measured(
         self, work: Workspace, when: str, encoder: Encoder, development: Development, prompt: str
     ) -> DevelopmentScores:
-        """Scores on all development data; kept in the record, so that they are computed once."""
+        """Return scores on all development data.
+
+        They are kept in the record, so that they are computed once.
+        """
         known = work.get(when)
         if known is not None:
             return self._of_record(lambda values: DevelopmentScores(**values), known)
@@ -272,7 +275,7 @@ class Extension:
         return scores
 
     def train(self, work: Workspace, start: Path | str, replay: list[Path], prompt: str) -> None:
-        """Distillation from the model as it begins; goes on where it stopped.
+        """Distill from the model as it begins; resume if interrupted.
 
         Raises:
             InterlinguaError: it was stopped.
@@ -297,7 +300,7 @@ class Extension:
             shutil.copytree(result.model, temporary, dirs_exist_ok=True)
 
     def train_config(self, start: Path | str, replay: list[Path]) -> TrainConfig:
-        """The training run, also as a file: ``run/config.toml``."""
+        """Return the config of the training run, which is also in ``run/config.toml``."""
         settings = self.settings
         monolingual = None
         replay_weight = 0.0
@@ -334,10 +337,10 @@ class Extension:
         )
 
     def _of_record(self, make: Callable[[Any], T], values: Any) -> T:
-        """What a value of the record stands for.
+        """Build an object from a value of the record.
 
         Raises:
-            DataError: it is not what this version writes.
+            DataError: this version does not write such a value.
         """
         try:
             return make(values)
@@ -349,7 +352,7 @@ class Extension:
 
 
 def _plain(report: VocabularyReport) -> dict[str, Any]:
-    """A report as the record holds it."""
+    """Return a report as the record holds it."""
     values = dataclasses.asdict(report)
     # JSON would make a list of a named tuple, without its names.
     for name in ("before", "after"):
@@ -358,6 +361,6 @@ def _plain(report: VocabularyReport) -> dict[str, Any]:
 
 
 def _report_of(values: dict[str, Any]) -> VocabularyReport:
-    """The inverse of ``_plain``."""
+    """Return the report of a record's values, the inverse of ``_plain``."""
     parts = {name: Fragmentation(**values[name]) for name in ("before", "after")}
     return VocabularyReport(**{**values, **parts})

@@ -168,7 +168,7 @@ class ExtendSettings(Options):
 
 
 def _paths(paths: Any) -> tuple[Path, ...]:
-    """None, a path or several as a tuple of ``Path``."""
+    """Return None, or a path or several paths as a tuple of ``Path``."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
     return tuple(Path(path).expanduser() for path in paths or ())

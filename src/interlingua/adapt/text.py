@@ -40,7 +40,7 @@ class PairSentences(NamedTuple):
 
 
 def read_sides(settings: ExtendSettings) -> PairSentences:
-    """All pairs of the new language and the pivot, not cleaned.
+    """Read all pairs of the new language and the pivot, not cleaned.
 
     Raises:
         DataError: there is none, or a file is broken.
@@ -72,13 +72,16 @@ def read_sides(settings: ExtendSettings) -> PairSentences:
 
 
 def read_pairs_of(path: PathLike, language: str, pivot: str) -> list[TextPair]:
-    """The pairs of a file; its first side is ``language`` where neither content nor name tells."""
+    """Read the pairs of a file.
+
+    Its first side is ``language`` if neither content nor name specifies the languages.
+    """
     first, second = _languages(path, language, pivot)
     return list(read_pairs(path, source_language=first, target_language=second))
 
 
 def _languages(path: PathLike, language: str, pivot: str) -> tuple[str | None, str | None]:
-    """The languages that a reader needs to be given for a file; None where the file names them."""
+    """Return the languages to read a file with; None if the file names them."""
     if guess_format(path) in SELF_DESCRIBING or languages_from_name(path) is not None:
         return None, None
     return language, pivot
@@ -87,13 +90,13 @@ def _languages(path: PathLike, language: str, pivot: str) -> tuple[str | None, s
 def adaptation_corpus_config(
     settings: ExtendSettings, vocabulary: Path | str, prompt: str
 ) -> PrepareConfig:
-    """How the pairs are cleaned, split and tokenized.
+    """Return the config of cleaning, splitting and tokenizing the pairs.
 
     Sentences of the check sets stay out of training.
 
     Args:
         settings: the user's options.
-        vocabulary: the model that gives the vocabulary.
+        vocabulary: the model with the vocabulary.
         prompt: put in front of every text.
     """
     language = resolve_language(settings.language).code
@@ -121,10 +124,10 @@ def adaptation_corpus_config(
 
 
 def read_replay(settings: ExtendSettings) -> dict[str, list[str]]:
-    """Sentences of other languages by their code, without those of the check sets.
+    """Read sentences of other languages by their code, without those of the check sets.
 
-    Text files, and tables with a column of sentences, are called by their language (``ru.txt``); of
-    bitexts both sides are taken.
+    Text files, and tables with a column of sentences, are named by their language (``ru.txt``).
+    Both sides of bitexts are read.
 
     Raises:
         DataError: a file is broken or has no language, or nothing is left.
@@ -151,7 +154,7 @@ def read_replay(settings: ExtendSettings) -> dict[str, list[str]]:
 
 
 def _sentences(path: Path) -> list[tuple[str, str]]:
-    """The sentences of a text, a table or a bitext, each with the code of its language."""
+    """Read the sentences of a text, table or bitext, each with the code of its language."""
     # A text that names two languages (de-en.txt) is a bitext.
     is_text = stem_and_suffix(path)[1] == ".txt" and languages_from_name(path) is None
     if is_text or has_sentences(path, language=find_language(path)):

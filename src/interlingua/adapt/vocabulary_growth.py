@@ -50,41 +50,40 @@ MOST_ROUNDS = 20
 
 
 class Fragmentation(NamedTuple):
-    """How finely a vocabulary cuts a language's text."""
+    """The number of characters, words and tokens of a language's text."""
 
     texts: int
     characters: int
-    """White space not counted."""
+    """Without white space."""
     words: int
     """Parts between white space."""
     tokens: int
-    """Special tokens around a text not counted."""
+    """Without special tokens around a text."""
     unknown: int
-    """Tokens among them that stand for what the vocabulary can't spell."""
+    """Tokens among them for text that the vocabulary can't spell."""
 
     @property
     def characters_per_token(self) -> float:
-        """Near 1 where text falls apart into characters."""
+        """Characters per token; near 1 if text is split into characters."""
         return self.characters / max(1, self.tokens)
 
     @property
     def tokens_per_word(self) -> float:
-        """Also called fertility."""
+        """Tokens per word, also called fertility."""
         return self.tokens / max(1, self.words)
 
     @property
     def unknown_share(self) -> float:
-        """Unknown tokens among all, 0 to 1."""
+        """Share of unknown tokens, 0 to 1."""
         return self.unknown / max(1, self.tokens)
 
 
 class GrownVocabulary(NamedTuple):
-    """A vocabulary with new pieces, and where they come from."""
+    """A vocabulary with new pieces, and the origin of each."""
 
     vocabulary: Vocabulary
     runs: dict[int, TokenRun]
-    """New id -> the old ids that it stands for; an unknown character stands for the unknown
-    token."""
+    """New id -> the old ids that it replaces; an unknown character replaces the unknown token."""
     changed_texts: int
     """Of the texts to keep, those that are tokenized otherwise all the same."""
 
@@ -95,9 +94,9 @@ def measure_fragmentation(
     """Count the characters, words and tokens of texts.
 
     Args:
-        vocabulary: what cuts them.
+        vocabulary: tokenizes them.
         texts: of one language.
-        language: their code, where the vocabulary pre-tokenizes by language.
+        language: their code, if the vocabulary pre-tokenizes by language.
     """
     # Vocabularies that spell with bytes have no unknown token: None counts as id 0.
     unknown_id: int | None = None
@@ -121,18 +120,18 @@ def grow_vocabulary(
     keep: Sequence[str] = (),
     language: str | None = None,
 ) -> GrownVocabulary:
-    """Add pieces for the language of some texts; the ids of old pieces stay what they are.
+    """Add pieces for the language of some texts; the ids of old pieces do not change.
 
     Args:
         vocabulary: Unigram, WordPiece or BPE.
         texts: of the new language.
-        pieces: to add at most, besides unknown characters: those that save most tokens.
+        pieces: maximum number to add besides unknown characters: those that save most tokens.
         min_count: uses in the texts that a piece needs; fewer would not teach it an embedding.
         keep: texts, of other languages, that have to be tokenized as before.
-        language: code of the texts, where the vocabulary pre-tokenizes by language.
+        language: code of the texts, if the vocabulary pre-tokenizes by language.
 
     Returns:
-        the vocabulary, with fewer new pieces where the texts don't need so many.
+        the vocabulary, with fewer new pieces if the texts don't need as many.
 
     Raises:
         ConfigError: the tokenizer's model is of another kind.
@@ -178,7 +177,7 @@ def grow_vocabulary(
 
 
 def runs_in(words: Mapping[TokenRun, int], *, longest: int) -> set[TokenRun]:
-    """All runs of two tokens and more that words hold, up to a length."""
+    """Return all runs of two or more tokens in the words, up to a length."""
     runs: set[TokenRun] = set()
     for word in words:
         for length in range(2, min(longest, len(word)) + 1):
@@ -195,9 +194,9 @@ def _useful(
     min_count: int,
     language: str | None,
 ) -> dict[str, TokenRun]:
-    """Unknown characters, and the pieces that save most tokens.
+    """Return unknown characters, and the pieces that save most tokens.
 
-    They are counted where all of them compete for the texts.
+    Their uses are counted with all of them competing for the texts.
     """
     longer = {name: run for name, run in found.items() if len(run) > 1}
     grown = with_pieces(spelled, longer)
@@ -217,7 +216,7 @@ def _useful(
 def _harmless(
     vocabulary: Vocabulary, spelled: Vocabulary, found: dict[str, TokenRun], keep: Sequence[str]
 ) -> dict[str, TokenRun]:
-    """The pieces without those that change a kept text."""
+    """Return the pieces without those that change a kept text."""
     for _ in range(MOST_ROUNDS):
         grown = _grown(vocabulary, spelled, found)
         changed = _changed(vocabulary, grown, keep)
@@ -240,7 +239,7 @@ def _harmless(
 def _grown(
     vocabulary: Vocabulary, spelled: Vocabulary, found: Mapping[str, TokenRun]
 ) -> Vocabulary:
-    """The old vocabulary with these pieces, which may hold ids of new characters.
+    """Return the old vocabulary with these pieces, which may hold ids of new characters.
 
     Some of the characters may have been left out since.
     """
@@ -251,24 +250,24 @@ def _grown(
 
 
 def _in_old_ids(run: TokenRun, vocabulary: Vocabulary) -> TokenRun:
-    """A run of ids that may be new characters'; these were unknown before."""
+    """Return a run in old ids; those of new characters, unknown before, become unknown."""
     known = range(vocabulary.size)
     return tuple(token if token in known else vocabulary.unk_id for token in run)
 
 
 def _changed(before: Vocabulary, after: Vocabulary, texts: Sequence[str]) -> list[str]:
-    """The texts that two vocabularies cut otherwise."""
+    """Return the texts that two vocabularies tokenize differently."""
     pairs = zip(texts, encodings(before, texts), encodings(after, texts), strict=True)
     return [text for text, old, new in pairs if old.ids != new.ids]
 
 
 def grow_encoder(encoder: Encoder, grown: GrownVocabulary) -> Encoder:
-    """The encoder with a row for each new piece, the mean of its old tokens' rows.
+    """Return the encoder with a row for each new piece, the mean of its old tokens' rows.
 
     Vectors stay the same for all texts without new pieces.
 
     Args:
-        encoder: of the vocabulary before it grew; stays as it is.
+        encoder: of the vocabulary before it grew; remains unchanged.
         grown: see ``grow_vocabulary``.
     """
     larger = encoder.clone()

@@ -35,7 +35,7 @@ HEADER_DTYPES = {
 
 
 class StoredTensor(NamedTuple):
-    """Where a tensor is."""
+    """The location of a tensor."""
 
     file: Path
     key: str
@@ -48,9 +48,9 @@ class StoredTensor(NamedTuple):
 class WeightFiles:
     """All tensors below a model directory.
 
-    They are those of the backbone, of modules behind it, and of a second tower. Tensors are named
-    by their file's folder and, without a prefix such as ``bert.``, as stock
-    models call them. What interlingua does not read (poolers, language-modeling heads) is left out.
+    They are those of the backbone, of modules after it, and of a second tower. Tensors are named by
+    their file's folder and, without a prefix such as ``bert.``, as stock models name them. Tensors
+    that interlingua does not read (poolers, language-modeling heads) are left out.
 
     Args:
         folder: the model directory.
@@ -83,7 +83,7 @@ class WeightFiles:
         self._exit = contextlib.ExitStack()
 
     def close(self) -> None:
-        """Let go of the files; reading opens them again."""
+        """Close the files; reading opens them again."""
         self._exit.close()
         self._open.clear()
 
@@ -100,7 +100,7 @@ class WeightFiles:
 
 
 def _stored_in(files: list[Path]) -> dict[str, StoredTensor]:
-    """The tensors of some files by their names in them; only the headers are read.
+    """Return the tensors of some files by name; only the headers are read.
 
     Raises:
         CheckpointError: a file is damaged.
@@ -122,7 +122,7 @@ def _stored_in(files: list[Path]) -> dict[str, StoredTensor]:
 
 
 def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTensor]:
-    """A backbone's tensors under stock names; all tensors of any other module."""
+    """Return a backbone's tensors under stock names, or all tensors of any other module."""
     raw = read_json(place / "config.json", missing={})
     family_name = family_of(raw)
     if not isinstance(family_name, str) or family_name not in FAMILIES:
@@ -169,9 +169,9 @@ def _check_backbone(
 
 
 def files_besides_weights(folder: Path) -> Iterator[Path]:
-    """The files of a model directory, and of folders in it, that are settings or vocabularies.
+    """Yield the setting and vocabulary files of a model directory and of folders in it.
 
-    Weights, exported graphs and cards stay out.
+    Weights, exported graphs and cards are left out.
     """
     for path in sorted(folder.rglob("*")):
         if (

@@ -30,9 +30,8 @@ _STAGES = 3
 class Agnosticism(CheckedSettings):
     """Language probe, language bias, hubness, isotropy and language gap of the same vectors.
 
-    Each measure stands in a file of its own. Memory holds one language's vectors, tiles of
-    similarities and some flags per sentence and language; the vectors of all languages are in a
-    temporary file.
+    Each measure has a file of its own. Memory holds one language's vectors, tiles of similarities
+    and some flags per sentence and language; the vectors of all languages are in a temporary file.
     """
 
     name: ClassVar[str] = "agnosticism"
@@ -47,11 +46,11 @@ class Agnosticism(CheckedSettings):
     """Weight of half the squared length of the probe's weights, against nats per sentence."""
 
     def unfit(self, subject: Subject) -> str | None:
-        """See ``Analyser.unfit``: any encoder will do."""
+        """Return None: any encoder is fit, see ``Analyser.unfit``."""
         return None
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = SILENT) -> Analysis:
-        """See ``Analyser.run``."""
+        """Analyze a model, see ``Analyser.run``."""
         texts = read_parallel(data, self.languages)
         languages = texts.languages
         work = len(texts.languages) * texts.sentences

@@ -41,11 +41,11 @@ FIRST_SHOWN = "eng_Latn"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttentionEntropy(CheckedSettings):
-    """Entropy in nats of the attention that the first token, ``<s>`` or ``[CLS]``, pays.
+    """Entropy in nats of the attention of the first token, ``<s>`` or ``[CLS]``.
 
-    Of the last layer: -sum p ln p per head, then the mean over heads and sentences; the paper says
-    neither the unit nor how heads are joined. It prints 2.5 for MEXMA and 3.4 for LaBSE, without
-    the special tokens about 3 and 3.5. A prompt's tokens count as text.
+    It is measured in the last layer: -sum p ln p per head, then the mean over heads and sentences.
+    The paper states neither the unit nor how heads are joined. It prints 2.5 for MEXMA and 3.4 for
+    LaBSE, without the special tokens about 3 and 3.5. A prompt's tokens count as text.
     """
 
     name: ClassVar[str] = "attention_entropy"
@@ -59,7 +59,7 @@ class AttentionEntropy(CheckedSettings):
     """Keep the attention of every token to every token as well, of each head, for the page."""
 
     def unfit(self, subject: Subject) -> str | None:
-        """See ``Analyser.unfit``."""
+        """Return why this model is unfit for the analysis, see ``Analyser.unfit``."""
         if subject.encoder is not None and not subject.encoder.vocabulary.opening_tokens:
             return "its vocabulary puts no token before a text"
         if subject.encoder is not None and not len(subject.encoder.backbone.layers):
@@ -67,7 +67,7 @@ class AttentionEntropy(CheckedSettings):
         return needs_states(subject)
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = SILENT) -> Analysis:
-        """See ``Analyser.run``."""
+        """Analyze a model, see ``Analyser.run``."""
         encoder = subject.states_of(self.name)
         if reason := self.unfit(subject):
             raise ConfigError(
@@ -117,17 +117,17 @@ def sentence_values(
     sentence: Int64[Tensor, " t"],
     sentences: int,
 ) -> tuple[Float[Tensor, "4 b"], Float[Tensor, "b h"]]:
-    """The values of ``MEASURES`` for each sentence, and the entropy of each head.
+    """Compute the values of ``MEASURES`` for each sentence, and the entropy of each head.
 
     Args:
         weights: attention of each sentence's first token, which sums to 1 over a sentence.
         special: tokens that are not text.
         sentence: to which each token belongs.
-        sentences: how many there are.
+        sentences: number of sentences.
     """
 
     def summed(values: Float[Tensor, "t h"]) -> Float[Tensor, "b h"]:
-        """Sums over the tokens of each sentence."""
+        """Sum over the tokens of each sentence."""
         return values.new_zeros(sentences, values.shape[1]).index_add(0, sentence, values)
 
     # entr(p) is -p ln p, and 0 at 0.
@@ -157,9 +157,9 @@ def _notes(subject: Subject) -> tuple[str, ...]:
 def _examples(
     encoder: Encoder, texts: ParallelTexts, prompt: str, options: AttentionEntropy
 ) -> list[Mapping[str, Any]]:
-    """The attention to every token of some short lines in some languages.
+    """Return the attention to every token of some short lines in some languages.
 
-    The mean over heads, and that of each head; and that of all tokens, where it is requested.
+    It has the mean over heads, each head, and, if requested, the attention of all tokens.
     """
     # False sorts before True, so that English comes first and the others keep their order.
     languages = sorted(texts.languages, key=lambda code: code != FIRST_SHOWN)[:_SHOWN_LANGUAGES]
@@ -198,7 +198,7 @@ def _examples(
 
 
 def _as_many(spans: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
-    """The spans of what is left of a text that was cut; its closing token has none."""
+    """Return the spans of a text that was cut; its closing token has an empty one."""
     if len(spans) == count:
         return spans
     return [*spans[: count - 1], (0, 0)]

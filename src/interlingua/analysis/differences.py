@@ -18,7 +18,7 @@ class Change(NamedTuple):
         before: of the first.
         after: of the second.
         difference: second minus first.
-        tested: the difference by paired bootstrap over the sentences, where the measure is a mean
+        tested: the difference by paired bootstrap over the sentences, if the measure is a mean
             over them.
     """
 
@@ -29,10 +29,10 @@ class Change(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """``better``, ``worse`` or ``unclear``, which is where the interval holds 0.
+        """``better``, ``worse`` or ``unclear``, which means that the interval holds 0.
 
-        ``seems better`` and ``seems worse`` where there is no interval. Nothing where there is no
-        difference, or neither direction is the good one.
+        It is ``seems better`` or ``seems worse`` if there is no interval. It is empty if there is
+        no difference, or if neither direction is the good one.
         """
         if self.before.better is None or (self.tested is None and self.difference == 0):
             return ""
@@ -46,7 +46,7 @@ class Change(NamedTuple):
 
 
 def changes(before: Analysis, after: Analysis) -> list[Change]:
-    """The measures that both have, in the first one's order.
+    """Return the measures that both analyses have, in the first one's order.
 
     Raises:
         ConfigError: they are other analyses, versions, settings or texts, so that no difference
@@ -75,7 +75,7 @@ def _change(before: Measure, after: Measure) -> Change:
 
 
 def paired(analyses: Sequence[Sequence[Analysis]]) -> list[tuple[Analysis, Analysis]]:
-    """The analyses that two models both have.
+    """Return the pairs of analyses that both models have.
 
     Args:
         analyses: of the first model, and of the second.

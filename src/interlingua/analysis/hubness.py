@@ -13,7 +13,7 @@ from interlingua.evaluation.metrics.pool import Pool
 
 
 def hubness(pool: Pool, languages: Sequence[str]) -> list[Measure]:
-    """Skewness of the k-occurrences, and the share of sentences that have none.
+    """Compute the skewness of the k-occurrences, and the share of sentences that have none.
 
     Radovanović, Nanopoulos and Ivanović (2010), "Hubs in space", section 2: N_k(x) counts how often
     x is among the k nearest of the other points; its skewness grows with hubness. Here the points
@@ -47,7 +47,7 @@ def hubness(pool: Pool, languages: Sequence[str]) -> list[Measure]:
 
 
 def skewness(counts: Int64[ndarray, "*shape"]) -> float:
-    """The third standardized moment, E((N - mean)^3) / sd^3; 0 where all counts are equal."""
+    """Compute the third standardized moment, E((N - mean)^3) / sd^3; 0 if all counts are equal."""
     # m3 / m2^1.5, of the central moments m.
     centered = np.asarray(counts, np.float64) - np.mean(counts)
     variance = np.mean(centered**2)

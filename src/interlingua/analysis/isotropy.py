@@ -16,11 +16,11 @@ _BLOCK = 8192
 
 
 def isotropy(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> list[Measure]:
-    """Mean cosine, partition isotropy and effective rank of unit vectors.
+    """Compute mean cosine, partition isotropy and effective rank of unit vectors.
 
     - ``mean_cosine``: of two different lines in any languages, exact (Ethayarajh 2019, section
       3.4); by language, of two lines of that language. Translations of one another are left out, as
-      they shall be near.
+      they should be near.
     - ``partition_isotropy``: min Z(c) / max Z(c), Z(c) = sum of exp(c'v) over the vectors v, c the
       eigenvectors of V'V (Mu and Viswanath 2018, "All-but-the-top"). Differs from the paper: the
       vectors have length 1, and both directions of each eigenvector are tried, as its sign is
@@ -88,7 +88,7 @@ def isotropy(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> li
 
 
 def partition_isotropy(vectors: Float32[ndarray, "l n d"], gram: Float64[ndarray, "d d"]) -> float:
-    """The smallest over the largest Z(c), over both directions of the eigenvectors.
+    """Compute min Z(c) / max Z(c), over both directions of the eigenvectors.
 
     Args:
         vectors: unit vectors.
@@ -106,9 +106,10 @@ def partition_isotropy(vectors: Float32[ndarray, "l n d"], gram: Float64[ndarray
 
 
 def effective_rank(covariance: Float64[ndarray, "d d"]) -> float:
-    """Directions in use: singular values are the roots of a covariance's eigenvalues.
+    """Compute the number of directions in use.
 
-    1 where all are zero.
+    The singular values are the roots of a covariance's eigenvalues. The result is 1 if all are
+    zero.
     """
     # Rounding makes eigenvalues that are 0 a little negative.
     values = np.sqrt(np.clip(np.linalg.eigvalsh(covariance), 0, None))

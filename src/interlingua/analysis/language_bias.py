@@ -10,7 +10,7 @@ from interlingua.evaluation.metrics.pool import Pool
 
 
 def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
-    """How often the nearest sentence is of the query's own language, and what that costs.
+    """Compute how often the nearest sentence is of the query's own language, and the cost of it.
 
     - ``same_language_bias``: the share of sentences with a nearest other sentence of their own
       language, although their translations into all other languages are in the pool.
@@ -20,8 +20,8 @@ def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
       translation's language, mean over all ordered pairs of languages.
     - ``accuracy_mixed_pool``: the same translation among the other lines of *all* languages, the
       query's own included; the query's other translations are not candidates, so it is only harder.
-      The setting of LAReQA (Roy et al. 2020), and its authors call the loss language bias.
-    - ``mixed_pool_drop``: the one minus the other.
+      This is the setting of LAReQA (Roy et al. 2020); its authors call the loss language bias.
+    - ``mixed_pool_drop``: ``accuracy_own_pool`` minus ``accuracy_mixed_pool``.
 
     Args:
         pool: from ``search_pool``.

@@ -17,12 +17,12 @@ _CHUNK = 100
 
 
 def language_gap(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> list[Measure]:
-    """How far the languages' means are apart.
+    """Measure the distances between the languages' means.
 
     In line-aligned texts nothing but the language can move them.
 
     - ``language_variance_share``: variance of the languages' means over that of all vectors (eta
-      squared): the share of where a vector lies that its language decides.
+      squared): the share of a vector's position that depends on its language.
     - ``language_mean_distance``: Euclidean distance of two languages' means of unit vectors, 0 to
       2, mean over pairs: the gap of Liang et al. (2022), "Mind the gap", between languages in place
       of modalities; by language, its mean distance to the others.
@@ -69,7 +69,7 @@ def language_gap(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -
 
 
 def accuracy_gap(pool: Pool, languages: Sequence[str]) -> Measure:
-    """P@1 of the best language minus that of the worst one; by language, P@1 itself.
+    """Compute P@1 of the best language minus that of the worst; by language, P@1 itself.
 
     A language's P@1 is the mean over both directions with every other language, each within the
     target's own lines.
@@ -99,7 +99,7 @@ def accuracy_gap(pool: Pool, languages: Sequence[str]) -> Measure:
 
 
 def _resampled_gaps(by_line: Float64[ndarray, "l n"]) -> Float64[ndarray, " r"]:
-    """The gap in each of ``ANALYSIS_RESAMPLES`` draws of lines, with replacement."""
+    """Compute the gap in each of ``ANALYSIS_RESAMPLES`` draws of lines, with replacement."""
     # How often each line is drawn is all that a mean needs; one product then gives all means.
     n = by_line.shape[1]
     rng = np.random.default_rng(1)

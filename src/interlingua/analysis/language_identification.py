@@ -27,13 +27,13 @@ def language_identification(
     l2: float = L2,
     progress: Progress = SILENT,
 ) -> Measure:
-    """Accuracy of a linear language probe on sentences with translations that it has not seen.
+    """Measure the accuracy of a linear language probe on sentences with unseen translations.
 
-    A multinomial logistic regression of the language on the vector, trained on the even lines and
-    tested on the odd ones, and the other way round. A probe on fixed vectors is the usual test of
-    what these hold (Conneau et al. 2018, "What you can cram into a single vector"); low accuracy is
-    what a language-neutral space would have (Libovický et al. 2020, "On the language neutrality of
-    pre-trained multilingual representations", section 4). 1 / L is chance.
+    The probe is a multinomial logistic regression of the language on the vector. It is trained on
+    the even lines and tested on the odd ones, and the other way round. A probe on fixed vectors is
+    the usual test of their content (Conneau et al. 2018, "What you can cram into a single vector").
+    A language-neutral space would have a low accuracy (Libovický et al. 2020, "On the language
+    neutrality of pre-trained multilingual representations", section 4). 1 / L is chance.
 
     Args:
         vectors: of line-aligned sentences, in memory or mapped; L languages.
@@ -41,7 +41,7 @@ def language_identification(
         l2: weight of half the squared length of the probe's weights against the mean cross-entropy;
             the vectors are centered and scaled to a variance of 1 per dimension, all dimensions by
             one factor.
-        progress: shows how far the work is.
+        progress: shows the progress.
 
     Raises:
         DataError: there are fewer than two lines.
@@ -82,7 +82,7 @@ class _Probe:
         self.parameters = parameters
 
     def features(self, vectors: Float32[ndarray, "n d"]) -> Float64[Tensor, "n d+1"]:
-        """Centered and scaled, with a 1 behind for the bias."""
+        """Center and scale vectors, and append a 1 for the bias."""
         x = (torch.from_numpy(np.asarray(vectors)).double() - self.center) / self.scale
         return torch.cat([x, x.new_ones(len(x), 1)], dim=1)
 
@@ -92,7 +92,7 @@ def _predict(probe: _Probe, vectors: Float32[ndarray, "n d"]) -> Int64[ndarray, 
 
 
 def _train(vectors: Float32[ndarray, "l n d"], lines: Int64[ndarray, " m"], l2: float) -> _Probe:
-    """A probe trained on some lines of all languages."""
+    """Train a probe on some lines of all languages."""
     count, _, width = vectors.shape
     total = count * len(lines)
     sums = (vectors[i, lines].sum(axis=0, dtype=np.float64) for i in range(count))
@@ -119,9 +119,9 @@ def _train(vectors: Float32[ndarray, "l n d"], lines: Int64[ndarray, " m"], l2: 
 def _loss_and_gradient(
     probe: _Probe, vectors: Float32[ndarray, "l n d"], lines: Int64[ndarray, " m"], l2: float
 ) -> Callable[[], float]:
-    """Mean cross-entropy plus l2 / 2 of the squared weights.
+    """Return a function of the mean cross-entropy plus l2 / 2 of the squared weights.
 
-    The gradient goes to ``parameters.grad``.
+    It stores the gradient in ``parameters.grad``.
     """
     count = len(vectors)
     total = count * len(lines)

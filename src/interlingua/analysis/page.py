@@ -53,11 +53,11 @@ ModelAnalyses = Sequence[Analysis]
 
 
 class Dot(NamedTuple):
-    """A point on a scale; places are percents of its length.
+    """A point on a scale; positions are percents of its length.
 
     Attributes:
-        place: where.
-        label: for whoever points at it.
+        place: position of the point.
+        label: shown when the pointer is on it.
         kind: ``m0`` and ``m1`` are the models, ``ideal`` and ``paper`` others' numbers.
         low: lower end of its interval.
         width: of the interval; None without one.
@@ -71,7 +71,7 @@ class Dot(NamedTuple):
 
 
 class Marked(NamedTuple):
-    """A text with one part marked, cut to what stands around it."""
+    """A text with one part marked, cut to the characters around it."""
 
     before: str
     marked: str
@@ -85,13 +85,13 @@ def write_analysis_page(
 ) -> Path:
     """Write ``analysis-MODEL.html`` or ``analysis-MODEL-MODEL2.html``.
 
-    The names of chosen analyses come behind.
+    The names of chosen analyses are appended.
 
     Args:
-        found: the analyses of one model, or of two; of two only what both have is drawn side by
+        found: the analyses of one model, or of two; of two, only what both have is drawn side by
             side.
-        folder: where to.
-        only: what was chosen, so that it does not replace the page of all.
+        folder: output folder.
+        only: the chosen analyses, so that the file does not replace the page of all.
 
     Returns:
         The file.
@@ -106,7 +106,7 @@ def write_analysis_page(
 
 
 def render_analyses(found: Sequence[Sequence[Analysis]]) -> str:
-    """The page's text.
+    """Return the page's text.
 
     Args:
         found: see ``write_analysis_page``.
@@ -133,7 +133,7 @@ def render_analyses(found: Sequence[Sequence[Analysis]]) -> str:
 
 
 def _about(analysis: Analysis) -> str:
-    """The line at the foot of the page that says where the numbers are from."""
+    """Return the line at the foot of the page with the origin of the numbers."""
     made = analysis.provenance
     model = made["model"]
     facts = [
@@ -147,7 +147,7 @@ def _about(analysis: Analysis) -> str:
 
 
 def _section(side: ModelAnalyses) -> dict[str, Any]:
-    """What the page shows of one analysis, of one model or of two that are compared."""
+    """Return the page's values for one analysis, of one model or of two that are compared."""
     first = side[0]
     # The data's name may stand behind that of the analysis; one that is not ours has no drawing.
     kind = next((name for name in DRAWN if first.task.startswith(name)), "")
@@ -171,7 +171,11 @@ def _section(side: ModelAnalyses) -> dict[str, Any]:
 
 
 def _measure(measures: Sequence[Measure], change: Change | None) -> dict[str, Any]:
-    """A measure of each model, its place on a scale next to others' numbers, and the difference."""
+    """Return the page's values for a measure.
+
+    They are the measure of each model, its position on a scale next to others' numbers, and the
+    difference.
+    """
     first = measures[0]
     paper = PAPER_VALUES.get(first.name, {})
     meaning = f"{first.definition[:1].upper()}{first.definition[1:]}."
@@ -199,7 +203,7 @@ def _measure(measures: Sequence[Measure], change: Change | None) -> dict[str, An
 
 
 def _dots(measures: Sequence[Measure], paper: Mapping[str, float]) -> list[Dot]:
-    """The models' values on a scale that has room for all, behind the paper's and the ideal."""
+    """Return the models' values on one scale, after the paper's and the ideal."""
     first = measures[0]
     values = [measure.value for measure in measures]
     others = [(value, f"{model}: {value}", "paper") for model, value in paper.items()]
@@ -214,7 +218,7 @@ def _dots(measures: Sequence[Measure], paper: Mapping[str, float]) -> list[Dot]:
     high = 1.0 if is_share else 1.15 * max(*known, 1e-9)
 
     def place(value: float) -> float:
-        """Percent of the scale's length."""
+        """Return the percent of the scale's length."""
         return 100 * min(1.0, max(0.0, (value - low) / ((high - low) or 1.0)))
 
     dots = [Dot(place(value), label, kind) for value, label, kind in others]
@@ -228,7 +232,7 @@ def _dots(measures: Sequence[Measure], paper: Mapping[str, float]) -> list[Dot]:
 
 
 def _panel(side: ModelAnalyses) -> dict[str, Any]:
-    """Bars by language, ordered by the first model, and a grid of pairs of each model."""
+    """Return bars by language, ordered by the first model, and a grid of pairs of each model."""
     by_language = []
     for name, title in BY_LANGUAGE.items():
         tables = [one[name].by_language for one in side]
@@ -252,7 +256,7 @@ def _panel(side: ModelAnalyses) -> dict[str, Any]:
 
 
 def _token_matching(side: ModelAnalyses) -> dict[str, Any]:
-    """The shares of the classes, above those of the paper's models, and some tokens in place."""
+    """Return the shares of the classes, above the paper's models, and example tokens."""
     shares = []
     examples = []
     for one in side:
@@ -278,10 +282,10 @@ def _matches(example: Mapping[str, Any]) -> tuple[Marked, list[Marked]]:
 
 
 def mark(text: str, start: int, end: int, kind: str, *, around: int = AROUND) -> Marked:
-    """A text with one part marked, cut to what stands around it.
+    """Mark one part of a text, and cut the text to the characters around it.
 
     Args:
-        text: the whole.
+        text: the whole text.
         start: of the part.
         end: of the part.
         kind: class of the mark.
@@ -298,7 +302,7 @@ def mark(text: str, start: int, end: int, kind: str, *, around: int = AROUND) ->
 
 
 def _attention(side: ModelAnalyses) -> dict[str, Any]:
-    """The entropy of each head, and the attention to the tokens of some lines.
+    """Return the entropy of each head, and the attention to the tokens of some lines.
 
     The same line of two models is shown next to each other.
     """

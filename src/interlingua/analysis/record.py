@@ -51,13 +51,13 @@ class Measure:
         value: the number.
         unit: ``share`` (0 to 1, shown in percent), ``cosine``, ``nats``, ``percent``, or nothing.
         definition: one sentence on what is measured.
-        better: which way a language-agnostic model goes, where there is one.
-        ideal: what a space without any trace of the language would have, where that is a number.
-        low: lower bound of the 95 % bootstrap interval over the sentences, where the measure is a
+        better: the direction in which a model gets more language-agnostic, if there is one.
+        ideal: the value of a space without any trace of the language, if that is a number.
+        low: lower bound of the 95 % bootstrap interval over the sentences, if the measure is a
             mean over them.
         high: the upper one.
         by_language: the number of each language.
-        items: what the value is the mean of, one per sentence; kept to compare two models sentence
+        items: the values that are averaged, one per sentence; kept to compare two models sentence
             by sentence.
     """
 
@@ -80,22 +80,22 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Analysis:
-    """What one analysis found about one model.
+    """The result of one analysis of one model.
 
     Attributes:
-        task: the analysis, with the data's name behind it where they are not a published set.
+        task: the analysis, followed by the data's name unless they are a published set.
         version: of its definitions; numbers of unequal versions can't be compared.
-        dataset: the folder's name; empty where the sentences are the analysis's own.
+        dataset: the folder's name; empty if the sentences are the analysis's own.
         data_sha256: of the texts.
         data_revision: the published revision they were recognized as.
         settings: the analysis's options.
         changed: those that differ from their defaults.
         languages: ``eng_Latn`` codes.
-        sentences: lines of each language; of the largest subset, where tasks were scored.
+        sentences: lines of each language; of the largest subset, if tasks were scored.
         measures: the numbers.
         tables: name -> key -> number: of ordered pairs of languages (``deu_Latn-eng_Latn``), of
             heads (``3``).
-        examples: what a page shows.
+        examples: shown on a page.
         notes: what a reader of the numbers must know.
         seconds: wall time.
         provenance: as in result files.
@@ -124,7 +124,7 @@ class Analysis:
 
     @property
     def texts(self) -> str:
-        """What it was measured on, to stand behind a title."""
+        """The data it was measured on, to append to a title."""
         # Some analyses have sentences of their own.
         if not self.dataset:
             return ""
@@ -136,16 +136,16 @@ class Analysis:
         return {measure.name: measure for measure in self.measures}
 
     def __getitem__(self, name: str) -> Measure:
-        """The measure of that name."""
+        """Return the measure of that name."""
         return self.by_name[name]
 
 
 def mean_measure(
     name: str, values: Float[ndarray, "l n"], languages: Sequence[str], **facts: Any
 ) -> Measure:
-    """A measure that is the mean over languages and sentences, with its interval.
+    """Return a measure that is the mean over languages and sentences, with its interval.
 
-    Lines are drawn anew with all their translations, as those stand and fall together.
+    Lines are resampled together with all their translations, because these are not independent.
 
     Args:
         name: of the measure.
@@ -168,7 +168,7 @@ def mean_measure(
 
 
 def bootstrap_mean(items: Float64[ndarray, " n"]) -> tuple[float, float]:
-    """The 95 % percentile interval of a mean.
+    """Compute the 95 % percentile interval of a mean.
 
     Args:
         items: at least one.
@@ -217,15 +217,16 @@ def write_analysis(analysis: Analysis, folder: PathLike) -> Path:
 
 
 def analysis_path(analysis: Analysis, folder: Path) -> Path:
-    """Where an analysis belongs below ``folder``: next to results of the same model and settings.
+    """Return the path of an analysis below ``folder``.
 
-    It has the fields of a result that the path is made of.
+    It is next to results of the same model and settings. An analysis has the fields of a result
+    that the path is made of.
     """
     return result_path(cast(Any, analysis), folder).with_suffix(ANALYSIS_SUFFIX)
 
 
 def analysis_to_json(analysis: Analysis) -> dict[str, Any]:
-    """The file's content."""
+    """Return the file's content."""
     plain = {f.name: getattr(analysis, f.name) for f in dataclasses.fields(analysis)}
     # Two fields have other names in the file.
     task = plain.pop("task")

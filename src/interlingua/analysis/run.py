@@ -36,15 +36,15 @@ def build_analyses(
     languages: Sequence[str] | None = None,
     settings: Sequence[str] = (),
 ) -> list[Analyser]:
-    """The analyses by name, with their options.
+    """Build the analyses by name, with their options.
 
     Args:
         names: of the registry, or ``package.module:Class``; ``DEFAULT`` if none.
-        languages: codes, names or groups, for those that choose.
+        languages: codes, names or groups, for analyses that choose.
         settings: ``analysis.option=value`` with the value in TOML.
 
     Raises:
-        ConfigError: a name or an option is unknown, or what it is set to.
+        ConfigError: a name, an option or its value is unknown.
     """
     chosen = list(names or DEFAULT)
     options_of = settings_table(settings)
@@ -82,7 +82,7 @@ def run_analyses(
     """Analyze an encoder on local line-aligned texts.
 
     Args:
-        encoder: what to analyse; hidden states are read from ours alone.
+        encoder: what to analyze; hidden states are read only from this package's models.
         analyses: from ``build_analyses``.
         data: the folder of texts, or the one that holds it under its usual name.
         prompt: put before every text, or the name of one of the model's own prompts; its default
@@ -90,17 +90,17 @@ def run_analyses(
         batch_tokens: token budget of a batch.
         output: write each analysis below this folder as soon as it ends. If the run is stopped, the
             vectors it has are kept there too, and the next call with the same model and settings
-            goes on with them.
+            resumes with them.
         cache: a folder that keeps all vectors for further calls with the same model and settings.
-        model: how files name the encoder; read off the encoder by default.
-        skip_unfit: leave out what this model is not fit for, with a warning.
-        progress: shows how far the work is.
+        model: how files name the encoder; read from the encoder by default.
+        skip_unfit: leave out analyses that this model is not fit for, with a warning.
+        progress: shows the progress.
 
     Returns:
         One per analysis that was run.
 
     Raises:
-        ConfigError: a model is not fit for an analysis, and it is not to be left out; or vectors
+        ConfigError: a model is not fit for an analysis that is not to be left out; or vectors
             can't be kept.
         DataError: files are missing, broken or misaligned, or a language is not among them.
         TaskError: the encoder gave no usable vectors.
@@ -139,7 +139,7 @@ def run_analyses(
 def _run(
     analysis: Analyser, subject: Subject, cached: CachedEncoder, data: Path, progress: Progress
 ) -> Analysis:
-    """One analysis, with its provenance."""
+    """Run one analysis, and add its provenance."""
     cached.start_counting()
     start = time.perf_counter()
     result = analysis.run(subject, data, progress=progress)
@@ -153,7 +153,7 @@ def _run(
 
 
 def unwrap_model(encoder: Any) -> Encoder | None:
-    """The model itself, of which hidden states can be read, without wrappers such as a cache."""
+    """Return the model itself, which gives hidden states, without wrappers such as a cache."""
     if isinstance(encoder, OwnEncoder):
         return encoder.encoder
     if isinstance(encoder, Encoder):
@@ -163,7 +163,7 @@ def unwrap_model(encoder: Any) -> Encoder | None:
 
 @contextlib.contextmanager
 def _evaluation_mode(encoder: Encoder | None) -> Iterator[None]:
-    """Without dropout, and back to what it was."""
+    """Switch dropout off in the block, and restore the mode afterwards."""
     if encoder is None or not encoder.training:
         yield
         return

@@ -12,9 +12,9 @@ DIRECTIONS = {"higher": True, "lower": False, None: None}
 
 
 def side_by_side(analyses: Sequence[Analysis]) -> list[ComparisonTable]:
-    """A table for each analysis.
+    """Return a table for each analysis.
 
-    Of models that share a name, each is called by its revision as well.
+    Models that share a name are also named by their revision.
 
     Args:
         analyses: of any kinds and models.
@@ -26,7 +26,7 @@ def side_by_side(analyses: Sequence[Analysis]) -> list[ComparisonTable]:
 
 
 def _table(found: Sequence[Analysis]) -> ComparisonTable:
-    """One analysis of all models; rows in the order in which measures first come up."""
+    """Return the table of one analysis of all models; rows in the order of first occurrence."""
     first = found[0]
     columns = _columns(found)
     measures = [one.by_name for one in found]
@@ -44,7 +44,7 @@ def _table(found: Sequence[Analysis]) -> ComparisonTable:
 
 
 def _columns(found: Sequence[Analysis]) -> list[str]:
-    """The models' names, with the revision where two are called the same."""
+    """Return the models' names, with the revision if two have the same name."""
     names = [one.model for one in found]
     columns = []
     for name, one in zip(names, found, strict=True):
@@ -55,7 +55,7 @@ def _columns(found: Sequence[Analysis]) -> list[str]:
 
 
 def _notes(columns: Sequence[str], found: Sequence[Analysis]) -> list[str]:
-    """What the analyses say of themselves; what all say, once."""
+    """Return the notes of the analyses; a note that all have is listed once."""
     by_note: dict[str, list[str]] = {}
     for name, one in zip(columns, found, strict=True):
         for note in one.notes:
@@ -69,7 +69,7 @@ def _notes(columns: Sequence[str], found: Sequence[Analysis]) -> list[str]:
 
 
 def _facts(one: Analysis) -> tuple[object, ...]:
-    """What must be the same for numbers to be compared."""
+    """Return the facts that must be equal for numbers to be compared."""
     return one.version, one.data_sha256, one.languages, dict(one.settings)
 
 

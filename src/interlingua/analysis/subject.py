@@ -20,11 +20,11 @@ class Subject(NamedTuple):
     """The model under analysis.
 
     Attributes:
-        embeds: gives vectors, its prompt bound; no text is embedded twice.
-        info: what is known of it.
+        embeds: encodes texts with a fixed prompt; no text is embedded twice.
+        info: facts about the model.
         prompt: the text before every input.
-        encoder: the model itself, where its hidden states can be read; in evaluation mode.
-        batch_tokens: tokens of a batch at most.
+        encoder: the model itself, if its hidden states can be read; in evaluation mode.
+        batch_tokens: maximum number of tokens in a batch.
     """
 
     embeds: CachedEncoder
@@ -34,7 +34,7 @@ class Subject(NamedTuple):
     batch_tokens: int = 16_384
 
     def states_of(self, analysis: str) -> Encoder:
-        """The model itself.
+        """Return the model itself, to read its hidden states.
 
         Args:
             analysis: that asks for it.
@@ -60,11 +60,11 @@ class Analyser(Protocol):
 
     @property
     def version(self) -> str:
-        """Raised whenever a number could change."""
+        """The version, raised whenever a number could change."""
         ...
 
     def unfit(self, subject: Subject) -> str | None:
-        """Why this model can't be analysed so, in a few words; None if it can."""
+        """Return why this model is unfit for the analysis, in a few words; None if it is fit."""
         ...
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = SILENT) -> Analysis:
@@ -73,10 +73,10 @@ class Analyser(Protocol):
         Args:
             subject: the model.
             data: the folder of line-aligned texts, or one that holds it under its usual name.
-            progress: shows how far the work is.
+            progress: shows the progress.
 
         Raises:
-            ConfigError: the model does not give what the analysis needs.
+            ConfigError: the model does not provide the input of the analysis.
             DataError: files are missing, broken or misaligned, or a language is not among them.
         """
         ...
@@ -91,14 +91,14 @@ def of_texts(
     examples: Iterable[Mapping[str, Any]] = (),
     notes: Iterable[str] = (),
 ) -> Analysis:
-    """What an analysis found in line-aligned texts, with the facts about these and its own options.
+    """Build the analysis of line-aligned texts, with the facts about these and its own options.
 
     Args:
-        analyser: that found it.
+        analyser: that made it.
         texts: that it read.
         measures: the numbers.
         tables: see ``Analysis``.
-        examples: what a page shows.
+        examples: shown on a page.
         notes: what a reader of the numbers must know.
     """
     return Analysis(
@@ -118,7 +118,7 @@ def of_texts(
 
 
 def needs_states(subject: Subject) -> str | None:
-    """``Analyser.unfit`` of those that read hidden states."""
+    """Return ``Analyser.unfit`` of analyses that read hidden states."""
     if subject.encoder is None:
         return "its hidden states can't be read"
     return None

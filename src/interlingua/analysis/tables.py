@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def analysis_terminal_tables(found: Sequence[Sequence[Analysis]]) -> list[rich.table.Table]:
-    """A table per analysis, for rich to print; of two models what both have is compared.
+    """Return a table per analysis, for rich to print.
+
+    Analyses that two models both have are compared.
 
     Args:
         found: of one model, or of two.
@@ -30,7 +32,7 @@ def analysis_terminal_tables(found: Sequence[Sequence[Analysis]]) -> list[rich.t
 
 
 def format_value(value: float, unit: ValueUnit, *, sign: bool = False) -> str:
-    """A number with its unit: shares in percent, entropies in nats."""
+    """Format a number with its unit: shares in percent, entropies in nats."""
     # A difference has its sign and no unit, which stands next to the values that it is of. One of
     # percent keeps its own, as it is a share of a value.
     plus = "+" if sign else ""
@@ -46,7 +48,7 @@ def format_value(value: float, unit: ValueUnit, *, sign: bool = False) -> str:
 
 
 def interval_of(measure: Measure) -> str:
-    """``91.2 to 92.8``, or nothing."""
+    """Return the interval as ``91.2 to 92.8``, or an empty text."""
     if measure.low is None or measure.high is None:
         return ""
     if measure.unit == "share":
@@ -55,7 +57,7 @@ def interval_of(measure: Measure) -> str:
 
 
 def difference_interval(change: Change) -> str:
-    """The difference's interval in the units of ``format_value``, or nothing."""
+    """Return the difference's interval in the units of ``format_value``, or an empty text."""
     if change.tested is None:
         return ""
     unit = change.before.unit
@@ -65,7 +67,7 @@ def difference_interval(change: Change) -> str:
 
 
 def extremes(measure: Measure) -> str:
-    """The languages with the lowest and the highest value."""
+    """Return the languages with the lowest and the highest value."""
     if len(measure.by_language) < 2:
         return ""
     ordered = sorted(measure.by_language.items(), key=lambda item: item[1])
@@ -78,12 +80,12 @@ def extremes(measure: Measure) -> str:
 
 
 def analysis_heading(analysis: Analysis) -> str:
-    """What was measured on what."""
+    """Return a heading with the analysis and its data."""
     return f"{analysis.task} (version {analysis.version}){analysis.texts}"
 
 
 def _one(analysis: Analysis) -> Table:
-    """The measures of one model."""
+    """Return a table of the measures of one model."""
     rows = []
     for measure in analysis.measures:
         ideal = "" if measure.ideal is None else format_value(measure.ideal, measure.unit)
@@ -94,7 +96,7 @@ def _one(analysis: Analysis) -> Table:
 
 
 def _two(before: Analysis, after: Analysis) -> Table:
-    """The measures of two models, with their differences."""
+    """Return a table of the measures of two models, with their differences."""
     rows = []
     for change in changes(before, after):
         first = change.before
@@ -110,7 +112,7 @@ def _two(before: Analysis, after: Analysis) -> Table:
 
 
 def _name(code: str) -> str:
-    """German for ``deu_Latn``; a pair of languages as it is."""
+    """Return German for ``deu_Latn``; a pair of languages stays as it is."""
     if "-" in code:
         return code
     return resolve_language(code).name

@@ -50,7 +50,7 @@ _NOTE = (
 
 
 class Token(NamedTuple):
-    """Where tokens are: arrays of one shape; ``code`` joins the three into one number."""
+    """Positions of tokens: arrays of one shape; ``code`` joins the three into one number."""
 
     language: Int64[ndarray, "*shape"]
     line: Int64[ndarray, "*shape"]
@@ -63,7 +63,7 @@ class Token(NamedTuple):
 
     @classmethod
     def of(cls, code: Int64[ndarray, "*shape"]) -> Token:
-        """Back from the number."""
+        """Return the positions that numbers encode."""
         place = code & ((1 << PLACE_BITS) - 1)
         line = (code >> PLACE_BITS) & ((1 << LINE_BITS) - 1)
         return cls(code >> (LINE_BITS + PLACE_BITS), line, place)
@@ -77,7 +77,7 @@ class Matches(NamedTuple):
     cosines: Float32[ndarray, "q k"]
 
     def classes(self) -> Int64[ndarray, "q k"]:
-        """The class of each neighbor, an index of ``CLASSES``."""
+        """Return the class of each neighbor, an index of ``CLASSES``."""
         same_line = self.neighbors.line == self.queries.line[:, None]
         same_language = self.neighbors.language == self.queries.language[:, None]
         at_home = np.where(same_line, SAME_SENTENCE, SAME_LANGUAGE)
@@ -89,7 +89,7 @@ class Matches(NamedTuple):
 class TokenMatching(CheckedSettings):
     """The classes of random tokens' nearest neighbors among all tokens of all languages.
 
-    Nearest by cosine; the paper does not say which similarity it takes. Tokens are last-layer
+    Neighbors are nearest by cosine; the paper does not state its similarity. Tokens are last-layer
     states; the tokenizer's special tokens and a prompt's are neither queries nor neighbors. The
     search is exact; one batch of tokens is in memory at a time.
     """
@@ -123,11 +123,11 @@ class TokenMatching(CheckedSettings):
     """Classes of the nearest neighbor of the queries kept, in turn."""
 
     def unfit(self, subject: Subject) -> str | None:
-        """See ``Analyser.unfit``."""
+        """Return why this model is unfit for the analysis, see ``Analyser.unfit``."""
         return needs_states(subject)
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = SILENT) -> Analysis:
-        """See ``Analyser.run``."""
+        """Analyze a model, see ``Analyser.run``."""
         encoder = subject.states_of(self.name)
         query_language = full_code(self.query_language)
         texts = read_parallel(data, self.languages, also=(query_language,))
@@ -199,15 +199,15 @@ def draw_tokens(
     count: int,
     seed: int,
 ) -> tuple[Float32[ndarray, "q d"], Int64[ndarray, " q"], Int64[ndarray, " q"]]:
-    """Random tokens of each line, with their lines and places.
+    """Draw random tokens of each line, with their lines and positions.
 
-    A line's draw depends on the seed and its number alone.
+    A line's draw depends only on the seed and the line's number.
 
     Args:
         states: of tokens of text.
         line: of each token.
         place: of each token.
-        count: tokens of a line; all where it has fewer.
+        count: tokens of a line; all if it has fewer.
         seed: of the draw.
     """
     rows = []
@@ -223,12 +223,12 @@ def draw_tokens(
 
 
 def without_self(queries: Token, found: Neighbors, k: int) -> Matches:
-    """The k nearest of each query that are not the query itself.
+    """Return the k nearest tokens of each query that are not the query itself.
 
     Args:
-        queries: where they are.
-        found: the k + 1 nearest, their indices being codes.
-        k: fewer where there are fewer.
+        queries: their positions.
+        found: the k + 1 nearest; their indices are codes.
+        k: fewer if fewer were found.
     """
     codes = found.indices.numpy()
     cosines = found.similarities.numpy()
@@ -277,7 +277,7 @@ def _examples(
     prompt: str,
     options: TokenMatching,
 ) -> list[Mapping[str, Any]]:
-    """Queries with a nearest neighbor of each class in turn, with the neighbors shown."""
+    """Return queries with a nearest neighbor of each class in turn, and the neighbors."""
     classes = matches.classes()
     nearest = classes[:, 0]
     wanted = [list(CLASSES).index(name) for name in options.shown_classes]

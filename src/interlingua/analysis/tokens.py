@@ -32,7 +32,7 @@ class TokenWindow(NamedTuple):
 
 
 class Spelled(NamedTuple):
-    """A text and the part of it that each token stands for; special tokens have an empty one.
+    """A text and the part of it that each token covers; special tokens have an empty one.
 
     Attributes:
         text: without the prompt; spaced as the vocabulary segments it.
@@ -46,7 +46,10 @@ class Spelled(NamedTuple):
 def token_ids(
     encoder: Encoder, lines: Sequence[str], *, language: str, prompt: str = ""
 ) -> list[list[int]]:
-    """Ids of lines as the encoder reads them: with prompt and special tokens, cut at its limit."""
+    """Return ids of lines as the encoder reads them.
+
+    They include prompt and special tokens, and are cut at its limit.
+    """
     prompted = [prompt + line for line in lines]
     return encoder.vocabulary.encode(prompted, language=language, max_tokens=encoder.max_tokens)
 
@@ -54,14 +57,14 @@ def token_ids(
 def batches(
     encoder: Encoder, ids: Sequence[Sequence[int]], *, batch_tokens: int
 ) -> Iterator[tuple[int, TokenBatch]]:
-    """Consecutive lines packed up to a budget, each batch with its first line's number.
+    """Yield batches of consecutive lines up to a budget, each with its first line's number.
 
-    The lines keep their order, so that what is found is known by the number of its line.
+    The lines keep their order, so that results can be assigned to the number of their line.
 
     Args:
-        encoder: on its device the batches are.
+        encoder: the batches are on its device.
         ids: of each line.
-        batch_tokens: tokens of a batch at most; one line at least.
+        batch_tokens: maximum number of tokens in a batch; one line at least.
     """
     limit = batch_tokens
     if encoder.device.type == "cpu":
@@ -86,7 +89,7 @@ def token_windows(
     prompt: str = "",
     batch_tokens: int = CPU_BATCH_TOKENS,
 ) -> Iterator[TokenWindow]:
-    """The states of all tokens of text.
+    """Yield the states of all tokens of text.
 
     Args:
         encoder: in evaluation mode.
@@ -110,7 +113,7 @@ def token_windows(
 
 
 def check_finite_values(values: Float32[ndarray, "*shape"], line: int) -> None:
-    """Refuse what can't be counted or averaged.
+    """Refuse values that can't be counted or averaged.
 
     Args:
         values: that a model gave.
@@ -127,7 +130,7 @@ def check_finite_values(values: Float32[ndarray, "*shape"], line: int) -> None:
 
 
 def text_mask(encoder: Encoder, batch: TokenBatch, prompt: str = "") -> Bool[ndarray, " t"]:
-    """Which tokens are text: not the tokenizer's own, and not the prompt's."""
+    """Return which tokens are text, and neither the tokenizer's own nor the prompt's."""
     special = torch.isin(batch.input_ids, encoder.special_ids).cpu().numpy()
     place = batch.positions().cpu().numpy()
     # A line is: opening tokens, the prompt, the text, closing tokens.
@@ -137,7 +140,7 @@ def text_mask(encoder: Encoder, batch: TokenBatch, prompt: str = "") -> Bool[nda
 
 
 def prompt_length(encoder: Encoder, prompt: str) -> int:
-    """Tokens that a prompt begins a text with; a space at its end belongs to the text."""
+    """Return the number of a prompt's tokens; a space at its end belongs to the text."""
     if not prompt.strip():
         return 0
     # Tokenizers join a space to the word behind it.
@@ -146,7 +149,7 @@ def prompt_length(encoder: Encoder, prompt: str) -> int:
 
 
 def spell(encoder: Encoder, line: str, *, language: str, prompt: str = "") -> Spelled:
-    """Where each token of a line stands in it.
+    """Return a line with the span of each of its tokens.
 
     Args:
         encoder: with the vocabulary.

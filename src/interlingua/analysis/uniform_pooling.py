@@ -30,8 +30,8 @@ _NOTE = (
 class UniformPooling(CheckedSettings):
     """Tasks scored with the first token's state, and with the mean of all positions' states.
 
-    The weights stay as they are. Both ways the model's own normalization, prompt and length limit
-    hold; the mean takes special tokens in, as the paper's seems to.
+    The weights do not change. Both use the model's own normalization, prompt and length limit. The
+    mean includes special tokens, as the paper's seems to.
     """
 
     name: ClassVar[str] = "uniform_pooling"
@@ -43,11 +43,11 @@ class UniformPooling(CheckedSettings):
     """For tasks that choose among languages; all that have files by default."""
 
     def unfit(self, subject: Subject) -> str | None:
-        """See ``Analyser.unfit``."""
+        """Return why this model is unfit for the analysis, see ``Analyser.unfit``."""
         return needs_states(subject)
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = SILENT) -> Analysis:
-        """See ``Analyser.run``."""
+        """Analyze a model, see ``Analyser.run``."""
         encoder = subject.states_of(self.name)
         scored = {}
         ways: tuple[PoolingMode, ...] = ("cls", "mean")
@@ -90,9 +90,9 @@ class UniformPooling(CheckedSettings):
 
 
 def compared(cls: TaskResult, uniform: TaskResult) -> list[Measure]:
-    """Both scores of a task, and their difference in percent of the one with CLS.
+    """Return both scores of a task, and their difference in percent of the one with CLS.
 
-    There is no difference where that score is 0.
+    There is no difference if that score is 0.
     """
     better: Better = "higher" if cls.higher_is_better else "lower"
     metric = cls.main_metric
@@ -121,7 +121,7 @@ def compared(cls: TaskResult, uniform: TaskResult) -> list[Measure]:
 
 
 def _with_pooling(encoder: Encoder, pooling: PoolingMode) -> Any:
-    """The same weights and vocabulary, read in another way."""
+    """Return an encoder of the same weights and vocabulary with another pooling."""
     # Special tokens count, as the paper's seem to, whatever the model's own setting is.
     settings = dataclasses.replace(encoder.settings, pooling=pooling, include_special=True)
     after_pooling = (encoder.post_pooling, encoder.language_shift)

@@ -28,17 +28,17 @@ _NOTE = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WordOrder(CheckedSettings):
-    """The cosine of the paper's two sentences, in lower case; lower tells them apart."""
+    """The cosine of the paper's two sentences, in lower case; lower separates them better."""
 
     name: ClassVar[str] = "word_order"
     version: ClassVar[str] = "1"
 
     def unfit(self, subject: Subject) -> str | None:
-        """See ``Analyser.unfit``: any encoder will do."""
+        """Return None: any encoder is fit, see ``Analyser.unfit``."""
         return None
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = SILENT) -> Analysis:
-        """See ``Analyser.run``; the sentences are the paper's, no data are read."""
+        """Analyze the paper's two sentences, see ``Analyser.run``; no data are read."""
         first, second = normalize_rows(subject.embeds.encode(list(_SENTENCES), language="eng_Latn"))
         return Analysis(
             task=self.name,

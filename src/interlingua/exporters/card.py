@@ -28,7 +28,7 @@ TAGS = ("feature-extraction", "sentence-similarity", "interlingua")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Provenance:
-    """What a card says besides the model itself; whatever is not known is left out."""
+    """The facts of a card besides the model itself; unknown ones are left out."""
 
     name: str
     """Heading of the card."""
@@ -61,8 +61,8 @@ def read_provenance(
         run: the folder that ``interlingua train`` wrote, or None.
         name: of the model.
         digest: of the model, by which its results are recognized.
-        license: of the model; the licenses of the data are listed next to it, whether they allow it
-            is yours to judge.
+        license: of the model. The licenses of the data are listed next to it; whether they allow it
+            is the user's decision.
         results: files that ``interlingua evaluate`` wrote, or folders of them; those of other
             models are left out, with a warning.
 
@@ -95,13 +95,13 @@ def read_provenance(
 def model_card(
     encoder: Encoder, provenance: Provenance, *, usage: str = "", library: str = LIBRARY
 ) -> str:
-    """README.md of a model directory.
+    """Return the README.md of a model directory.
 
     Args:
         encoder: the model.
-        provenance: what is known of it besides.
-        usage: the section that says how to use it; default: with sentence-transformers.
-        library: what loads it.
+        provenance: the facts besides the model itself.
+        usage: the section on how to use it; default: with sentence-transformers.
+        library: loads it.
     """
     parts = [
         _front_matter(provenance, library),
@@ -132,11 +132,11 @@ def model_card(
 
 
 def forms_note(forms: Sequence[str], library: str = LIBRARY) -> str:
-    """Say which forms of texts the model undoes, and which of them other libraries do not undo.
+    """Describe which forms of texts the model undoes, and which of them other libraries do not.
 
     Args:
         forms: of the vocabulary.
-        library: what loads the model.
+        library: loads the model.
     """
     note = f"Undone before a text is tokenized: {', '.join(forms)}."
     # llama.cpp has a tokenizer of its own, and reads no tokenizer.json.
@@ -151,7 +151,7 @@ def forms_note(forms: Sequence[str], library: str = LIBRARY) -> str:
 
 
 def _front_matter(provenance: Provenance, library: str) -> str:
-    """YAML with all strings in quotes: ``no`` is Norwegian, not false."""
+    """Return YAML with all strings in quotes: ``no`` is Norwegian, not false."""
     # The hub takes two letters where there are, and three otherwise; scripts of a language are one.
     languages = sorted(
         {
@@ -171,7 +171,7 @@ def _front_matter(provenance: Provenance, library: str) -> str:
 
 
 def stock_usage(encoder: Encoder, name: str, *, in_bytes: bool = False) -> str:
-    """The section of a card that says how to use a model with sentence-transformers.
+    """Return a card's section on the use of a model with sentence-transformers.
 
     Args:
         encoder: the model.
@@ -206,7 +206,7 @@ or, faster on a CPU, `interlingua.load({json.dumps(name)}).encode([...])`.{neede
 
 
 def _facts(encoder: Encoder, provenance: Provenance) -> str:
-    """The table of the model's own figures."""
+    """Return the table of the model's own figures."""
     config = encoder.backbone.config
     settings = encoder.settings
     backbone = (
@@ -253,7 +253,10 @@ def _corpus_manifest(corpus: str | None) -> Manifest | None:
 
 
 def _main_scores(paths: Iterable[Path], digest: str) -> tuple[tuple[str, str, str, float], ...]:
-    """Task, settings, main measure and its mean over subsets, of the model's own results."""
+    """Return the scores of the model's own results.
+
+    Each has task, settings, main measure and its mean over subsets.
+    """
     files = _result_files(paths)
     found = []
     others = 0
@@ -289,7 +292,7 @@ def _main_scores(paths: Iterable[Path], digest: str) -> tuple[tuple[str, str, st
 
 
 def _result_files(paths: Iterable[Path]) -> list[Path]:
-    """The files themselves, and of a folder all JSON files below it."""
+    """Return the files themselves, and all JSON files below folders."""
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -300,7 +303,7 @@ def _result_files(paths: Iterable[Path]) -> list[Path]:
 
 
 def _words(value: Any) -> str:
-    """A setting's value in a table cell."""
+    """Return a setting's value as text for a table cell."""
     if isinstance(value, list):
         return "+".join(map(str, value))
     return str(value)

@@ -68,7 +68,7 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
 
     Args:
         encoder: the model.
-        folder: what ``encoder.save(folder, weights=False)`` has written.
+        folder: written by ``encoder.save(folder, weights=False)``.
 
     Raises:
         ConfigError: the encoder is of token vectors, or has a weight that float8 can't hold.
@@ -115,7 +115,7 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
 
 
 def rounded_encoder(encoder: Encoder) -> Encoder:
-    """The encoder with the values that its matrices have after rounding to float8.
+    """Return the encoder with its matrices rounded to float8.
 
     Raises:
         ConfigError: a weight is larger than float8 can hold.
@@ -132,7 +132,7 @@ def rounded_encoder(encoder: Encoder) -> Encoder:
 
 
 def _rounded(name: str, tensor: Tensor) -> Tensor:
-    """A matrix in float8, anything else as it is."""
+    """Return a matrix in float8, anything else unchanged."""
     if not _is_matrix(tensor):
         return tensor
     # torch would turn what is too large into NaN without a word.
@@ -146,7 +146,10 @@ def _rounded(name: str, tensor: Tensor) -> Tensor:
 
 
 def _is_matrix(tensor: Tensor) -> bool:
-    """Whether it is large enough for eight bits to save anything: no bias, norm or token type."""
+    """Return whether eight bits save memory for this tensor.
+
+    They do not for a bias, norm or token type.
+    """
     return tensor.ndim == 2 and len(tensor) > 2
 
 
@@ -158,7 +161,7 @@ class StoredWeights:
     Args:
         path: a safetensors file: 8 bytes that give the length of the header, the header as JSON,
             the data.
-        model_type: of the encoder, which decides what its parameters are called there.
+        model_type: of the encoder, which decides the names of its parameters there.
     """
 
     name = NAME
@@ -173,10 +176,10 @@ class StoredWeights:
         self._data_start = 8 + length
 
     def tensor(self, graph: Graph, name: str, kind: int) -> str:
-        """A matrix in a graph.
+        """Add a matrix to a graph, and return its name.
 
         Args:
-            graph: that it becomes part of.
+            graph: to add it to.
             name: the parameter's in the encoder.
             kind: ONNX_FLOAT8, or UINT8 for its bytes.
         """
@@ -187,15 +190,15 @@ class StoredWeights:
         )
 
     def widened(self, graph: Graph, name: str) -> str:
-        """A matrix in a graph, in float32."""
+        """Add a matrix to a graph in float32, and return its name."""
         return graph.add("Cast", self.tensor(graph, name, ONNX_FLOAT8), to=FLOAT)
 
     def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
-        """See ``Weights``."""
+        """Add a tensor as it is computed with, see ``Weights``."""
         return self.widened(graph, f"{name}.weight")
 
     def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
-        """See ``Weights``; the table itself stays in eight bits.
+        """Add a lookup, see ``Weights``; the table itself stays in eight bits.
 
         onnxruntime gathers no rows of float8, so their bytes are looked up in a table of the 256
         values.
@@ -208,7 +211,7 @@ class StoredWeights:
         return graph.add("Gather", constant, graph.add("Cast", codes, to=INT32))
 
     def matrix(self, graph: Graph, matrix: Matrix, name: str) -> str:
-        """A matrix of several parts, scaled, in float32."""
+        """Add a matrix of several parts, scaled, in float32, and return its name."""
         parts = [self.widened(graph, part) for part in matrix.parts]
         stacked = parts[0]
         if len(parts) > 1:
@@ -220,23 +223,24 @@ class StoredWeights:
 
 
 class Float8Weights(StoredWeights):
-    """float8 in a file that other graphs share; computed with in float32."""
+    """Matrices in float8 in a file that other graphs share; computed with in float32."""
 
     def linear(
         self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
     ) -> str:
-        """See ``Weights``."""
+        """Add a linear layer, see ``Weights``."""
         weight = graph.add("Transpose", self.matrix(graph, matrix, name), perm=[1, 0])
         return biased(graph, graph.add("MatMul", x, weight), bias, name)
 
 
 class Float8AsInt8Weights(StoredWeights, Int8Weights):
-    """The same file; rounded to int8 rows when a session starts, for products of integers."""
+    """The same file, rounded to int8 rows when a session starts, for products of integers."""
 
     def rounded(self, graph: Graph, matrix: Matrix, name: str) -> tuple[str, str, str]:
-        """See ``Int8Weights``; the graph itself finds the scales, so that no file holds them.
+        """Add the int8 matrix and its scales, see ``Int8Weights``.
 
-        All of it depends on constants alone, so onnxruntime computes it when a session starts.
+        The graph itself computes the scales, so that no file holds them. They depend only on
+        constants, so onnxruntime computes them when a session starts.
         """
         values = self.matrix(graph, matrix, name)
         magnitudes = graph.add("Abs", values)
@@ -252,7 +256,7 @@ class Float8AsInt8Weights(StoredWeights, Int8Weights):
 
 
 class SharedFloats(FloatWeights):
-    """float32 in a file that several graphs share.
+    """Tensors in float32 in a file that several graphs share.
 
     Args:
         path: of the file, in the folder of the graphs.
@@ -265,7 +269,7 @@ class SharedFloats(FloatWeights):
         self._content = bytearray()
 
     def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
-        """See ``Weights``."""
+        """Add a tensor as it is computed with, see ``Weights``."""
         content = values.astype("<f4").tobytes()
         if name not in self._places:
             self._places[name] = len(self._content)
@@ -275,6 +279,6 @@ class SharedFloats(FloatWeights):
         )
 
     def write(self) -> None:
-        """Write the file, if there is anything in it."""
+        """Write the file, unless it would be empty."""
         if self._content:
             self._path.write_bytes(self._content)

@@ -48,7 +48,7 @@ OTHER_NAMES = {
 
 
 def gguf_file(dtype: str) -> str:
-    """Name of the file in a directory."""
+    """Return the name of the file in a directory."""
     return f"model-{_KINDS[dtype]}.gguf"
 
 
@@ -107,10 +107,10 @@ def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16
 
 
 def refuse_other_shapes(encoder: Encoder) -> None:
-    """Refuse what a GGUF file of architecture ``bert`` can't hold.
+    """Refuse a model that a GGUF file of architecture ``bert`` can't hold.
 
     Raises:
-        ConfigError: that, with the part.
+        ConfigError: it can't; the message names the part.
     """
     settings = encoder.settings
     if isinstance(encoder.backbone, StaticBackbone):
@@ -172,9 +172,9 @@ def _lowercases(vocabulary: Vocabulary) -> bool:
 
 
 def _frame(vocabulary: Vocabulary) -> tuple[int | None, int | None]:
-    """The ids that the tokenizer puts before and after every text.
+    """Return the ids that the tokenizer puts before and after every text.
 
-    None and None where it does not put exactly one on either side.
+    They are None unless it puts exactly one on either side.
     """
     ids = vocabulary.tokenizer.encode("a").ids
     bare = vocabulary.tokenizer.encode("a", add_special_tokens=False).ids
@@ -184,7 +184,7 @@ def _frame(vocabulary: Vocabulary) -> tuple[int | None, int | None]:
 
 
 def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
-    """Pieces in the order of their ids, their scores and kinds, and the special tokens."""
+    """Write pieces in the order of ids, their scores and kinds, and the special tokens."""
     model = vocabulary.definition["model"]
     special = {token["id"] for token in vocabulary.definition["added_tokens"] if token["special"]}
     if vocabulary.model_type == "Unigram":
@@ -233,14 +233,17 @@ def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
 
 
 def _phantom_space(piece: str) -> str:
-    """A WordPiece entry as llama.cpp spells it: marked are beginnings of words, not the others."""
+    """Return a WordPiece entry in llama.cpp's spelling.
+
+    It marks beginnings of words, not continuations.
+    """
     if piece.startswith("##"):
         return piece.removeprefix("##")
     return f"\u2581{piece}"
 
 
 def _normalizers(vocabulary: Vocabulary) -> list[dict[str, Any]]:
-    """The steps of normalization, in order."""
+    """Return the steps of normalization, in order."""
     normalizer = vocabulary.definition.get("normalizer")
     if normalizer is None:
         return []
@@ -249,7 +252,7 @@ def _normalizers(vocabulary: Vocabulary) -> list[dict[str, Any]]:
 
 
 def _tensors(backbone: Backbone, vocabulary_size: int) -> dict[str, Any]:
-    """The weights by llama.cpp's names, without rows that no token reaches.
+    """Return the weights by llama.cpp's names, without rows that no token reaches.
 
     Its positions begin at 0.
     """

@@ -35,15 +35,15 @@ MASKED = -10_000.0
 
 
 def build_graph(encoder: Encoder, weights: Weights, *, exact: FloatWeights | None = None) -> Any:
-    """The graph of an encoder, as a ``ModelProto`` of opset 20 with dynamic batch and length.
+    """Build the graph of an encoder, a ``ModelProto`` of opset 20 with dynamic batch and length.
 
-    Texts may be padded on either side. Vectors are cut, and have length 1, where the model's
-    settings say so.
+    Texts may be padded on either side. Vectors are cut, and have length 1, if the model's settings
+    require it.
 
     Args:
         encoder: the model.
-        weights: how its matrices are kept.
-        exact: how those after pooling are kept; default: in the graph, in float32.
+        weights: stores its matrices.
+        exact: stores the matrices after pooling; default: in the graph, in float32.
 
     Raises:
         MissingExtraError: the package ``onnx`` is not installed.
@@ -81,9 +81,9 @@ def build_graph(encoder: Encoder, weights: Weights, *, exact: FloatWeights | Non
 
 
 def _transformer(graph: Graph, backbone: Backbone, weights: Weights, words: str, mask: str) -> str:
-    """Hidden states (batch, length, D) of the last layer.
+    """Add the transformer; return the last layer's hidden states (batch, length, D).
 
-    Between them tokens stand in one row, (batch * length, D).
+    Inside, all tokens are in one dimension: (batch * length, D).
     """
     width = backbone.config.hidden_size
     places = _places(graph, backbone)
@@ -104,7 +104,7 @@ def _transformer(graph: Graph, backbone: Backbone, weights: Weights, words: str,
 
 
 def _places(graph: Graph, backbone: Backbone) -> str:
-    """Row of each token in the position table (batch, length); padding has row 0."""
+    """Return each token's row in the position table (batch, length); padding has row 0."""
     # The first token counts 1 wherever it stands, so padding on the left shifts nothing.
     counted = graph.add("CumSum", "attention_mask", graph.constant(np.int64(1)))
     places = graph.add("Add", counted, graph.constant(np.int64(backbone.config.first_position - 1)))
@@ -113,7 +113,7 @@ def _places(graph: Graph, backbone: Backbone) -> str:
 
 
 def _embedded(graph: Graph, backbone: Backbone, weights: Weights, words: str, places: str) -> str:
-    """Word embeddings (batch, length, D) with those of position and token type."""
+    """Add word embeddings (batch, length, D) with those of position and token type."""
     types = backbone.token_type_embeddings
     row = None
     if types is not None:
@@ -132,10 +132,10 @@ def _embedded(graph: Graph, backbone: Backbone, weights: Weights, words: str, pl
 
 
 class _Sentences:
-    """What attention has to know of the batch: its shape, its padding, and where each token stands.
+    """Properties of the batch for attention: its shape, its padding and tokens' positions.
 
     Args:
-        graph: that it becomes part of.
+        graph: to add nodes to.
         backbone: with the shape of a head.
         places: each token's position.
         mask: 1 for tokens and 0 for padding.
@@ -161,7 +161,7 @@ class _Sentences:
         self._rotations: dict[float, tuple[str, str]] = {}
 
     def bias(self, window: int | None) -> str:
-        """What is added to the scores: 0 where a token sees another, and ``MASKED`` elsewhere."""
+        """Return the term added to scores: 0 if a token sees another, otherwise ``MASKED``."""
         if window is not None and window not in self._biases:
             graph = self.graph
             is_far = graph.add("Greater", self.distance, graph.constant(np.int64(window)))
@@ -172,7 +172,7 @@ class _Sentences:
 
     @functools.cached_property
     def penalties(self) -> str:
-        """What ALiBi adds to the scores, (heads, length, length)."""
+        """Terms that ALiBi adds to the scores, (heads, length, length)."""
         graph = self.graph
         slopes = -np.array(alibi_slopes(self.heads), dtype=np.float32)
         slopes_constant = graph.constant(slopes[:, None, None], "alibi_slopes")
@@ -181,7 +181,7 @@ class _Sentences:
 
     @functools.cached_property
     def distance(self) -> str:
-        """How far two tokens of a text are apart, (length, length)."""
+        """Distances between the tokens of a text, (length, length)."""
         graph = self.graph
         shape = graph.add("Shape", "input_ids")
         length = graph.add("Gather", shape, graph.constant(np.int64(1)))
@@ -192,10 +192,10 @@ class _Sentences:
         return graph.add("Abs", graph.add("Sub", column, order))
 
     def rotated(self, x: str, base: float) -> str:
-        """Queries or keys (batch, length, heads, w) turned by their positions.
+        """Rotate queries or keys (batch, length, heads, w) by their positions.
 
-        Cosines and sines are looked up: what computes in half precision could not make them of
-        large angles.
+        Cosines and sines are looked up: a runtime in half precision could not compute them of large
+        angles.
         """
         graph = self.graph
         if base not in self._rotations:
@@ -331,7 +331,7 @@ def _activation(graph: Graph, x: str, name: str) -> str:
 
 
 def _without_special(graph: Graph, encoder: Encoder, mask: str) -> str:
-    """The mask without the tokens that the tokenizer puts around a text."""
+    """Return the mask without the tokens that the tokenizer puts around a text."""
     # A 0 or 1 for each entry of the vocabulary, looked up like an embedding.
     counts = np.ones(encoder.backbone.config.vocab_size, dtype=np.int8)
     counts[encoder.special_ids.cpu().numpy()] = 0
@@ -340,7 +340,7 @@ def _without_special(graph: Graph, encoder: Encoder, mask: str) -> str:
 
 
 def _pooled(graph: Graph, states: str, mask: str, mode: Literal["cls", "mean", "max"]) -> str:
-    """(batch, D); zeros for a text without tokens."""
+    """Pool states to (batch, D); zeros for a text without tokens."""
     column = graph.add("Unsqueeze", mask, graph.constant(np.array([2])))
     axis = graph.constant(np.array([1]))
     if mode == "mean":
@@ -362,9 +362,9 @@ def _pooled(graph: Graph, states: str, mask: str, mode: Literal["cls", "mean", "
 def _after_pooling(
     graph: Graph, exact: FloatWeights, vectors: str, layer: nn.Module, name: str
 ) -> str:
-    """A Dense or Normalize layer.
+    """Add a Dense or Normalize layer.
 
-    Weights stay in float32, since a map that is rounded removes nothing exactly.
+    Weights stay in float32, because a map that is rounded removes nothing exactly.
     """
     if not isinstance(layer, Dense):
         return _normalized(graph, vectors)

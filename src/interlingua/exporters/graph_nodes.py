@@ -18,7 +18,7 @@ IR_VERSION = 9
 
 
 class Graph:
-    """Nodes and constants of an ONNX graph in the making; a tensor is called by its name.
+    """Nodes and constants of an ONNX graph under construction; tensors are referred to by name.
 
     Raises:
         MissingExtraError: the package ``onnx`` is not installed.
@@ -31,7 +31,7 @@ class Graph:
         self._external: dict[str, Any] = {}
 
     def constant(self, values: Any, name: str = "") -> str:
-        """A tensor of fixed values; small ones that are equal are kept once."""
+        """Add a tensor of fixed values; small ones that are equal are stored once."""
         array = np.asarray(values)
         # Type, shape and values make up the name, so equal constants meet in one entry.
         name = name or f"{array.dtype}{list(array.shape)}_{array.ravel().tolist()}".replace(" ", "")
@@ -41,7 +41,7 @@ class Graph:
     def external(
         self, name: str, kind: int, shape: Sequence[int], file: str, offset: int, length: int
     ) -> str:
-        """A tensor of fixed values that lie in another file of the graph's folder.
+        """Add a tensor of fixed values in another file of the graph's folder.
 
         Args:
             name: of the tensor.
@@ -67,7 +67,7 @@ class Graph:
     ) -> str:
         """Add a node of one output and return the name of both.
 
-        Nodes are added in an order in which each comes after those that it reads, as ONNX demands.
+        ONNX requires an order in which each node comes after those that it reads.
         """
         name = name or f"{operator}_{len(self._nodes)}"
         node = self._onnx.helper.make_node(
@@ -77,7 +77,7 @@ class Graph:
         return name
 
     def split(self, tensor: str, parts: int) -> list[str]:
-        """Equal parts of the last axis."""
+        """Split the last axis into equal parts."""
         names = [f"Split_{len(self._nodes)}_{part}" for part in range(parts)]
         node = self._onnx.helper.make_node(
             "Split", [tensor], names, name=names[0], axis=-1, num_outputs=parts
@@ -86,7 +86,7 @@ class Graph:
         return names
 
     def model(self, *, dim: int, metadata: dict[str, str]) -> Any:
-        """The ``ModelProto``, checked.
+        """Return the checked ``ModelProto``.
 
         Args:
             dim: width of the output.

@@ -13,11 +13,11 @@ _TEXTS = ("The cat sits on the mat.", "Die Katze sitzt auf der Matte.")
 
 
 def graph_usage(encoder: Encoder, kinds: Sequence[str], *, dtype: str = "float32") -> str:
-    """How to run the graphs without PyTorch.
+    """Return instructions to run the graphs without PyTorch.
 
     Args:
         encoder: the model.
-        kinds: which graphs there are.
+        kinds: the kinds of graphs in the directory.
         dtype: that their weights are stored in.
     """
     heading = "## Use"
@@ -61,7 +61,10 @@ def graph_usage(encoder: Encoder, kinds: Sequence[str], *, dtype: str = "float32
 
 
 def _graph(encoder: Encoder, library: str, session: str, run: str) -> list[str]:
-    """Lines that run a graph: what makes the session, and what gives vectors of ``feed``."""
+    """Return code lines that run a graph.
+
+    ``session`` is the line that opens it, ``run`` the line that computes vectors of ``feed``.
+    """
     return [
         f"import numpy as np, {library}",
         "from tokenizers import Tokenizer",
@@ -90,7 +93,7 @@ def _gguf(encoder: Encoder, dtype: str) -> list[str]:
 
 
 def _tokenized(encoder: Encoder) -> list[str]:
-    """Lines that make tokens of the texts."""
+    """Return code lines that tokenize the texts."""
     vocabulary = encoder.vocabulary
     # Any id will do for padding, as the mask hides it, so long as the table has a row for it.
     pad_token = vocabulary.special_tokens.get("pad_token")
@@ -110,7 +113,7 @@ def _tokenized(encoder: Encoder) -> list[str]:
 
 
 def _texts(encoder: Encoder) -> str:
-    """Two texts as code, with the first of the model's prompts."""
+    """Return two texts as code, with the first of the model's prompts."""
     before = next(iter(encoder.settings.prompts.values()), "")
     return json.dumps([before + text for text in _TEXTS])
 

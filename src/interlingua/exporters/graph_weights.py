@@ -33,12 +33,12 @@ SMALLEST = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """W of X W' + b: one parameter of the encoder, or several stacked; the rows may be scaled."""
+    """W of X W' + b: one parameter of the encoder, or several stacked; rows may be scaled."""
 
     parts: dict[str, Float32[ndarray, "_ in"]]
     """The parameters by their names in the encoder, in order."""
     row_scales: Float32[ndarray, " out"] | None = None
-    """What the rows are multiplied by."""
+    """Factors of the rows."""
 
     @property
     def values(self) -> Float32[ndarray, "out in"]:
@@ -53,46 +53,46 @@ class Weights(Protocol):
     """Puts an encoder's matrices into a graph."""
 
     name: str
-    """What they are kept in."""
+    """The type that they are stored in."""
 
     def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
-        """A tensor as it is computed with."""
+        """Add a tensor as it is computed with."""
         ...
 
     def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
-        """The rows of a table that ``input_ids`` name."""
+        """Look up the rows of a table by ``input_ids``."""
         ...
 
     def linear(
         self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
     ) -> str:
-        """X W' + b; without bias where there is none."""
+        """Compute X W' + b, without bias if there is none."""
         ...
 
 
 class FloatWeights:
-    """float32, or float16 on disk; computed with in float32.
+    """Matrices in float32, or float16 on disk; computed with in float32.
 
     Args:
-        name: which.
+        name: float32 or float16.
     """
 
     def __init__(self, name: str = "float32") -> None:
         self.name = name
 
     def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
-        """See ``Weights``."""
+        """Add a tensor as it is computed with, see ``Weights``."""
         return self._widened(graph, graph.constant(values.astype(self.name), name))
 
     def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
-        """See ``Weights``; only the rows are widened, not the table."""
+        """Look up rows, see ``Weights``; only the rows are widened, not the table."""
         rows = graph.add("Gather", graph.constant(table.astype(self.name), name), "input_ids")
         return self._widened(graph, rows)
 
     def linear(
         self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
     ) -> str:
-        """See ``Weights``."""
+        """Compute X W' + b, see ``Weights``."""
         # Transposed here, once, and not by a node of the graph.
         weight = np.ascontiguousarray(matrix.values.T)
         product = graph.add("MatMul", x, self.floats(graph, weight, f"{name}.weight"))
@@ -105,24 +105,23 @@ class FloatWeights:
 
 
 class Int8Weights:
-    """int8 matrices with a scale a row, and products of integers.
+    """Matrices in int8 with a scale per row, and products of integers.
 
-    The embedding tables are kept so too.
+    The embedding tables are stored in the same way.
 
-    A token's state is rounded twice with scales of its own: to 7 bits, and what that left over to 7
-    bits more. One scale for all states, as ``DynamicQuantizeLinear`` has it, is coarse where a few
-    values are large, and one rounding alone costs ten times the accuracy of both. All operators are
-    ONNX's own.
+    A token's state is rounded twice with scales of its own: to 7 bits, and the remainder to 7 bits
+    more. One scale for all states, as in ``DynamicQuantizeLinear``, is coarse if a few values are
+    large. Only one rounding costs ten times the accuracy of both. All operators are ONNX's own.
     """
 
     name = "int8"
 
     def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
-        """See ``Weights``; kept in float32."""
+        """Add a tensor in float32, see ``Weights``."""
         return graph.constant(values, name)
 
     def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
-        """See ``Weights``."""
+        """Look up the rows of a table, see ``Weights``."""
         codes, scales = int8_rows(torch.from_numpy(table))
         # Looked up first and widened then: few rows of the table are in a batch.
         rows = graph.add("Gather", graph.constant(codes.numpy(), name), "input_ids")
@@ -134,12 +133,12 @@ class Int8Weights:
     def linear(
         self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
     ) -> str:
-        """See ``Weights``."""
+        """Compute X W' + b, see ``Weights``."""
         codes, row, finer_row = self.rounded(graph, matrix, name)
         zero = graph.constant(np.uint8(ZERO))
 
         def product(states: str, scale: str) -> str:
-            """Products of integers with each row, times the row's scale."""
+            """Compute products of integers with each row, times the row's scale."""
             whole = graph.add("Cast", graph.add("MatMulInteger", states, codes, zero), to=FLOAT)
             return graph.add("Mul", whole, scale)
 
@@ -163,9 +162,10 @@ class Int8Weights:
         return biased(graph, states, bias, name)
 
     def rounded(self, graph: Graph, matrix: Matrix, name: str) -> tuple[str, str, str]:
-        """The matrix as int8, transposed, and two scales for each of its rows.
+        """Return the matrix as int8, transposed, and two scales for each of its rows.
 
-        They are what products with the first and with the second rounding are multiplied by.
+        Products with the first and the second rounding are multiplied by the first and the second
+        scale.
         """
         codes, scales = int8_rows(torch.from_numpy(matrix.values))
         row = scales.numpy()
@@ -177,7 +177,7 @@ class Int8Weights:
 
 
 def biased(graph: Graph, x: str, bias: Float32[ndarray, " out"] | None, name: str) -> str:
-    """``x`` plus the bias, if there is one."""
+    """Return ``x`` plus the bias, if there is one."""
     if bias is None:
         return x
     return graph.add("Add", x, graph.constant(bias, f"{name}.bias"))

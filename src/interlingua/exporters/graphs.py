@@ -42,14 +42,14 @@ def export_graphs(
 ) -> Verification | None:
     """Write graphs of a model, with pooling and normalization inside.
 
-    Nothing appears at ``out`` unless they agree.
+    Nothing appears at ``out`` unless their vectors agree with the model's.
 
     Args:
         source: a model directory or ``hf:owner/name``, or a run's folder.
         out: the new directory.
         kinds: onnx; int8, ONNX with int8 products; openvino; compact, see ``exporters.compact``;
             gguf, for llama.cpp.
-        settings: the dtype is float32 or float16, for gguf alone also int8; graphs compute in
+        settings: the dtype is float32 or float16, only for gguf also int8; graphs compute in
             float32.
 
     Returns:
@@ -85,10 +85,10 @@ def export_graphs(
 
 
 def _check_kinds(dtype: str, kinds: Sequence[GraphKind]) -> None:
-    """Refuse options of which one would be ignored.
+    """Refuse combinations of options in which one would be ignored.
 
     Raises:
-        ConfigError: that, with the option to drop.
+        ConfigError: one would be; the message names the option to drop.
     """
     others = [kind for kind in kinds if kind not in ("compact", "gguf")]
     if "compact" in kinds and others:
@@ -108,7 +108,7 @@ def _check_kinds(dtype: str, kinds: Sequence[GraphKind]) -> None:
 
 
 def _library(kinds: Sequence[GraphKind]) -> str:
-    """What the card names as the library, of which the hub takes one."""
+    """Return the library that the card names; the hub accepts only one."""
     if "compact" in kinds:
         return LIBRARY
     if len(kinds) == 1 and kinds[0] in ("openvino", "gguf"):
@@ -124,7 +124,7 @@ def write_graphs(
     *,
     name: str = "",
 ) -> None:
-    """Write the graphs alone, each kind to its place in the directory.
+    """Write only the graphs, each kind to its place in the directory.
 
     Args:
         encoder: the model.

@@ -23,10 +23,10 @@ from interlingua.functional.anchoring import principal_components
 
 
 def in_components(encoder: Encoder, texts: Iterable[str]) -> Encoder:
-    """The encoder with its vectors rotated onto their principal components, the strongest first.
+    """Rotate an encoder's vectors onto their principal components, the strongest first.
 
     The components are those of the second moments, without centering: a centered vector has other
-    cosines. Ranges of int8 vectors are left out, as they were those of other elements.
+    cosines. Ranges of int8 vectors are left out, because they were those of other elements.
 
     Args:
         encoder: shares its weights with the result.
@@ -68,9 +68,9 @@ def in_components(encoder: Encoder, texts: Iterable[str]) -> Encoder:
 
 
 def rotated(layers: PostPooling, rotation: Float[np.ndarray, "d d"]) -> PostPooling:
-    """The layers and a rotation behind them, or in the last one if that is affine.
+    """Append a rotation to the layers, or merge it into the last one if that is affine.
 
-    Q (W x + b) = (Q W) x + Q b, so the rotation costs nothing there.
+    Q (W x + b) = (Q W) x + Q b, so the rotation costs nothing in the last layer.
     """
     last = layers[-1] if len(layers) else None
     if not isinstance(last, Dense) or last.activation != "identity":

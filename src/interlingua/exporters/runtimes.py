@@ -39,11 +39,12 @@ BATCH = 16
 
 
 class Runtime(ABC):
-    """Something else that turns the texts into vectors.
+    """Another library that encodes texts.
 
     Attributes:
         name: as reports call it.
-        weights: what the weights are kept in, which decides how close the vectors must be.
+        weights: the type that the weights are stored in, which decides how close the vectors must
+            be.
     """
 
     name: str
@@ -51,12 +52,12 @@ class Runtime(ABC):
 
     @property
     def tolerance(self) -> float:
-        """Largest 1 - cosine to our own vectors."""
+        """Largest allowed 1 - cosine to our own vectors."""
         return ROUNDING[self.weights]
 
     @abstractmethod
     def encode(self, texts: Sequence[str], *, prompt: str | None) -> _Vectors:
-        """A vector per text, of length 1.
+        """Encode texts to vectors of length 1.
 
         Args:
             texts: any number.
@@ -81,7 +82,7 @@ class StockRuntime(Runtime):
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.
-        ConfigError: it is too old for what the weights are kept in.
+        ConfigError: it is too old for the type of the weights.
     """
 
     name = "sentence-transformers"
@@ -100,7 +101,7 @@ class StockRuntime(Runtime):
         ).float()
 
     def encode(self, texts: Sequence[str], *, prompt: str | None) -> _Vectors:
-        """See ``Runtime``."""
+        """Encode texts, see ``Runtime``."""
         vectors: _Vectors = self.model.encode(
             list(texts), prompt_name=prompt, normalize_embeddings=True, show_progress_bar=False
         )
@@ -108,7 +109,7 @@ class StockRuntime(Runtime):
 
 
 class TokenizedRuntime(Runtime):
-    """What runs behind ``tokenizer.json``, prompts and limits of an exported directory."""
+    """A runtime that uses ``tokenizer.json``, prompts and limits of an exported directory."""
 
     def __init__(self, folder: Path) -> None:
         from tokenizers import Tokenizer
@@ -132,7 +133,7 @@ class GraphRuntime(TokenizedRuntime):
     """A graph that takes token ids."""
 
     def encode(self, texts: Sequence[str], *, prompt: str | None) -> _Vectors:
-        """See ``Runtime``."""
+        """Encode texts, see ``Runtime``."""
         before = self.settings.prompt_text(prompt)
         made = []
         for start in range(0, len(texts), BATCH):
@@ -145,7 +146,7 @@ class GraphRuntime(TokenizedRuntime):
 
     @abstractmethod
     def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> _Vectors:
-        """The graph's output for a padded batch."""
+        """Run the graph on a padded batch and return its output."""
 
 
 class OnnxRuntime(GraphRuntime):
@@ -175,7 +176,7 @@ class OnnxRuntime(GraphRuntime):
         self.weights = self.session.get_modelmeta().custom_metadata_map.get("weights", "float32")
 
     def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> _Vectors:
-        """See ``GraphRuntime``."""
+        """Run the graph, see ``GraphRuntime``."""
         (vectors,) = self.session.run(
             ["sentence_embedding"], {"input_ids": ids, "attention_mask": mask}
         )
@@ -185,7 +186,7 @@ class OnnxRuntime(GraphRuntime):
 class OpenVinoRuntime(GraphRuntime):
     """OpenVINO on the CPU, set to compute in float32.
 
-    By default it takes bfloat16 where the processor has it.
+    By default it uses bfloat16 if the processor supports it.
 
     Args:
         folder: an exported directory.
@@ -213,7 +214,7 @@ class OpenVinoRuntime(GraphRuntime):
             self.weights = str(getattr(record, "value", record))
 
     def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> _Vectors:
-        """See ``GraphRuntime``."""
+        """Run the graph, see ``GraphRuntime``."""
         outputs = self.model({"input_ids": ids, "attention_mask": mask})
         return np.array(outputs["sentence_embedding"])
 
@@ -250,7 +251,7 @@ class LlamaCppRuntime(TokenizedRuntime):
             self.server: Any = xllamacpp.Server(options)
 
     def encode(self, texts: Sequence[str], *, prompt: str | None) -> _Vectors:
-        """See ``Runtime``."""
+        """Encode texts, see ``Runtime``."""
         before = self.settings.prompt_text(prompt)
         vectors = []
         for text in texts:
@@ -264,7 +265,7 @@ class LlamaCppRuntime(TokenizedRuntime):
         return np.array(vectors, dtype=np.float32)
 
     def _cut(self, text: str) -> str:
-        """The part of a text that the model's limit keeps: llama.cpp refuses longer ones."""
+        """Cut a text at the model's limit, because llama.cpp refuses longer ones."""
         encoding = self.tokenizer.encode(text)
         if not encoding.overflowing:
             return text
@@ -274,7 +275,7 @@ class LlamaCppRuntime(TokenizedRuntime):
 
 
 def runtimes(folder: Path) -> list[Runtime]:
-    """All that can run what is in an exported directory.
+    """Return all runtimes for the files in an exported directory.
 
     Raises:
         CheckpointError: there is nothing to run.
@@ -299,7 +300,10 @@ def runtimes(folder: Path) -> list[Runtime]:
 
 @contextlib.contextmanager
 def _reported(problem: str) -> Iterator[None]:
-    """Reports whatever a library raises; their exceptions share no base."""
+    """Raise CheckpointError for any exception of a library in the block.
+
+    The libraries' exceptions share no base class.
+    """
     try:
         yield
     except Exception as error:

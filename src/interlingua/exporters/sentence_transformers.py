@@ -22,7 +22,7 @@ from interlingua.storage.locate import RUN_CONFIG, model_of_run
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExportSettings:
-    """How a model is written and checked, whatever it is written as."""
+    """Options of writing and checking a model, for all formats."""
 
     dtype: str = "float32"
     """Of the stored weights."""
@@ -55,17 +55,17 @@ def export_model(
     """Write a model for use elsewhere. Nothing appears at ``out`` unless the round trip succeeds.
 
     Args:
-        source: a model directory, ``hf:owner/name``, or a run's folder, of which the best model is
-            taken or the last.
+        source: a model directory, ``hf:owner/name``, or a run's folder. Of a run, the best model is
+            exported, or else the last.
         out: the new directory.
-        settings: the dtype int8 is for token vectors alone.
+        settings: the dtype int8 is only for token vectors.
 
     Returns:
         how close the vectors are, or None if not checked.
 
     Raises:
         CheckpointError: there is no model at ``source``, or sentence-transformers has no module for
-            a part of it. Also where its vectors contain NaN, or differ after export.
+            a part of it. Also if its vectors contain NaN, or differ after export.
     """
     dtype = settings.dtype
     if dtype != "int8" and dtype not in WEIGHT_DTYPES:
@@ -97,7 +97,7 @@ def changed(encoder: Encoder, settings: ExportSettings) -> Encoder:
     """Return the encoder as it is to be written: smaller, and with its forms of texts.
 
     Raises:
-        ConfigError: there is no such form, or less of the encoder than is to be kept.
+        ConfigError: there is no such form, or the encoder has fewer parts than are to be kept.
     """
     encoder = shrink(encoder, settings.smaller)
     if settings.text_forms is not None:
@@ -112,14 +112,14 @@ def write_checked(
     settings: ExportSettings,
     fill: Callable[[Path, Provenance], None],
 ) -> Verification | None:
-    """Write a directory, which appears only if all that can run it gives the encoder's vectors.
+    """Write a directory, which appears only if every runtime gives the encoder's vectors.
 
     Args:
         encoder: the model.
         run: the folder of its training run, if it is known.
         out: the new directory.
         settings: see ``ExportSettings``.
-        fill: writes the files into a temporary folder, with what the card says of the model.
+        fill: writes the files into a temporary folder, with the card's text on the model.
 
     Returns:
         how close the vectors are, or None if not checked.
@@ -148,7 +148,7 @@ def write_checked(
 
 
 def find_model(source: PathLike) -> tuple[PathLike, Path | None]:
-    """The model directory meant by ``source``, and the run it comes from if it is part of one.
+    """Find the model directory of ``source``, and its run if it is part of one.
 
     Raises:
         CheckpointError: a run's folder holds no model yet.
@@ -189,7 +189,7 @@ def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
 def refuse_segmentation(encoder: Encoder, model: PathLike) -> None:
     """Raise CheckpointError for a model that needs to know the language of a text.
 
-    Other libraries are not given it.
+    Other libraries do not receive it.
     """
     vocabulary = encoder.vocabulary
     if encoder.language_shift is not None:

@@ -22,7 +22,7 @@ from interlingua.vocabulary.trimming import ids_in_use
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShrinkOptions:
-    """What is taken out of an encoder; nothing by default.
+    """The parts to remove from an encoder; nothing by default.
 
     Files may be globs: ``.txt`` of one sentence a line, or pairs in any known format, both sides.
     """
@@ -43,14 +43,14 @@ WHOLE_MODEL = ShrinkOptions()
 
 
 def shrink(encoder: Encoder, options: ShrinkOptions) -> Encoder:
-    """Take out of an encoder what is not needed: word embeddings, layers, elements of vectors.
+    """Remove parts of an encoder that are not needed: word embeddings, layers, elements of vectors.
 
-    Without ``layers`` the vectors of these texts stay what they are. Other texts may contain pieces
-    that are gone, and are then spelled in smaller ones.
+    Without ``layers`` the vectors of these texts do not change. Other texts may contain pieces that
+    were removed, and are then spelled in smaller ones.
 
     Args:
-        encoder: stays as it is.
-        options: what goes.
+        encoder: remains unchanged.
+        options: the parts to remove.
 
     Raises:
         ConfigError: the encoder has fewer layers or elements, or none are to be kept.
@@ -89,7 +89,7 @@ def shrink(encoder: Encoder, options: ShrinkOptions) -> Encoder:
 
 
 def first_layers(encoder: Encoder, layers: int) -> Encoder:
-    """The encoder without its later layers.
+    """Return the encoder without its later layers.
 
     Raises:
         ConfigError: it has fewer, or none are to be kept.
@@ -117,7 +117,7 @@ def _all_matching(patterns: Iterable[PathLike]) -> list[str]:
 
 
 def _matching(pattern: str) -> list[str]:
-    """The files that a glob stands for; a name without signs is left to whoever opens it."""
+    """Return the files that match a glob; a plain name is returned unchecked."""
     if not any(sign in pattern for sign in "*?["):
         return [pattern]
     files = sorted(glob.glob(os.path.expanduser(os.path.expandvars(pattern))))

@@ -56,7 +56,7 @@ SAMPLES: Mapping[str, Sequence[str]] = {
 
 
 class Lowest(NamedTuple):
-    """Where a runtime's vectors are farthest from ours, in one language."""
+    """The text of one language with the smallest cosine of a runtime's vector to ours."""
 
     cosine: float
     text: str
@@ -90,7 +90,7 @@ class Verification:
         return min(self.worst.values())
 
     def failures(self) -> list[tuple[str, str, Lowest]]:
-        """Runtime, language and text of every language in which a runtime is too far away."""
+        """Return runtime, language and text of all differences above the tolerance."""
         return [
             (runtime, language, low)
             for runtime, found in self.lowest.items()
@@ -100,9 +100,10 @@ class Verification:
         ]
 
     def table(self) -> list[str]:
-        """Lines for people: 1 - the smallest cosine of each language, a column for each runtime.
+        """Return lines for a report: 1 - the smallest cosine per language and runtime.
 
-        ``!`` is too much.
+        There is a row for each language and a column for each runtime. ``!`` marks a value above
+        the tolerance.
         """
         names = list(self.lowest)
         wrong = {(runtime, language) for runtime, language, _ in self.failures()}
@@ -131,21 +132,21 @@ def verify(
     called: PathLike | None = None,
     on_verified: Callable[[Verification], None] = lambda _: None,
 ) -> Verification:
-    """Compare the encoder's vectors with those of all that can run an exported directory.
+    """Compare the encoder's vectors with those of every runtime of an exported directory.
 
-    That is done for texts without a prompt's name, and with each of the model's prompts.
+    Texts are encoded without a prompt's name, and with each of the model's prompts.
 
     Args:
         encoder: in the precision it was trained in.
         folder: the exported directory.
         samples: texts by language code.
-        called: what errors call the directory; default: its path.
-        on_verified: called with what was measured, also where it is too much.
+        called: name of the directory in errors; default: its path.
+        on_verified: called with the measured values, also if they are above the tolerance.
 
     Raises:
-        CheckpointError: a text's cosine is below 1 - the runtime's tolerance; says which language
-            and text, and, for sentence-transformers, whether tokens, length limit, hidden states or
-            pooling differ.
+        CheckpointError: a text's cosine is below 1 - the runtime's tolerance. The message names
+            language and text, and, for sentence-transformers, whether tokens, length limit, hidden
+            states or pooling differ.
         MissingExtraError: a runtime's library is not installed.
     """
     run_by = runtimes(folder)
@@ -177,9 +178,9 @@ def check_exportable(
     """Refuse a model with vectors or weights that are not finite.
 
     Args:
-        encoder: that is to be exported.
-        dtype: that its weights are going to be stored in; default: as they are.
-        samples: texts by language code; of these the languages that the model can be given.
+        encoder: to be exported.
+        dtype: to store its weights in; default: unchanged.
+        samples: texts by language code, in languages that the model accepts.
 
     Raises:
         CheckpointError: a text's vector holds NaN or infinity, or a weight does or would, stored in
@@ -215,7 +216,7 @@ def measure_runtimes(
     samples: Mapping[str, Sequence[str]],
     prompts: Sequence[str | None] = (None,),
 ) -> Verification:
-    """How far the vectors of each runtime are from the encoder's own; see ``verify``."""
+    """Measure how far each runtime's vectors are from the encoder's own; see ``verify``."""
     lowest: dict[str, dict[str, Lowest]] = {runtime.name: {} for runtime in run_by}
     sums = dict.fromkeys(lowest, 0.0)
     for language, texts in samples.items():
@@ -251,10 +252,10 @@ def measure_runtimes(
 
 
 def with_texts_of(files: Iterable[PathLike]) -> dict[str, Sequence[str]]:
-    """The built-in sample and the first texts of each language of a user's files.
+    """Return the built-in sample and the first texts of each language of a user's files.
 
     Args:
-        files: ``.txt`` of one sentence a line, called by their language (``ru.txt``), or pairs in
+        files: ``.txt`` of one sentence a line, named by their language (``ru.txt``), or pairs in
             any known format.
 
     Raises:
@@ -272,7 +273,7 @@ def with_texts_of(files: Iterable[PathLike]) -> dict[str, Sequence[str]]:
 
 
 def _texts(file: PathLike) -> Iterable[tuple[str, str]]:
-    """Language and text of each sentence of a file, of pairs both."""
+    """Yield language and text of each sentence of a file; of pairs, both sides."""
     if stem_and_suffix(file)[1] == ".txt":
         language = language_of(Path(file))
         for text in read_sentences(file):
@@ -286,7 +287,7 @@ def _texts(file: PathLike) -> Iterable[tuple[str, str]]:
 def difference(
     encoder: Encoder, stock: Any, text: str, *, language: str, prompt: str | None
 ) -> str:
-    """The first stage, from tokens to vector, at which the two differ."""
+    """Describe the first stage, from tokens to vector, at which the two models differ."""
     own_name = prompt
     stock_name = prompt
     # Each of the two has a default of its own.
@@ -336,7 +337,7 @@ def difference(
 
 
 def _static_difference(encoder: Encoder, stock: Any, text: str, language: str) -> str:
-    """``difference`` of a model of token vectors, which has no hidden states and no limit."""
+    """Describe ``difference`` for token vectors, without hidden states and limit."""
     special = set(encoder.special_ids.tolist())
     tokens = encoder.vocabulary.encode([text], language=language)[0]
     # The module of sentence-transformers makes no special tokens.

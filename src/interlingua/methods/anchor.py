@@ -45,7 +45,7 @@ from interlingua.methods.teachers.teacher_bank import BankRequest
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnchorConfig(CheckedSettings):
-    """The loss and its terms; a weight of 0 leaves a term out."""
+    """The loss and its terms. A weight of 0 switches a term off."""
 
     teachers: tuple[PathText, ...] = ()
     """Folders, hub ids, or ready vectors (``NAME.npy`` next to ``NAME.txt``); default: the encoder
@@ -110,7 +110,7 @@ class AnchorConfig(CheckedSettings):
         self._refuse_unread()
 
     def _refuse_unread(self) -> None:
-        """Refuse options that nothing would read."""
+        """Refuse options that have no effect."""
         reads = self.student_reads
         # Hard negatives are altered originals, contrasted where the student reads the originals.
         refuse_unread(
@@ -172,7 +172,7 @@ class Anchor(Objective):
         )
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
-        """OmniSONAR's Eq. (11), and what is added to it.
+        """Compute OmniSONAR's Eq. (11) and the added terms.
 
         w_s L_student->teacher + w_t L_teacher->student + w_m L_MSE + center, side, soft and hard.
         """
@@ -197,7 +197,7 @@ class Anchor(Objective):
         return self.weighted(**terms)
 
     def prepare(self, batch: ParallelBatch) -> AnchoredPairs:
-        """The pairs, and all that the bank knows of them."""
+        """Return the pairs with everything that the bank knows about them."""
         reads = self.reads(batch.step, training=True)
         return self.anchors.prepare(
             batch, *reads, as_written=lambda sentences: self.as_written(sentences, batch)
@@ -206,7 +206,7 @@ class Anchor(Objective):
     def contrasts(
         self, negatives: Negatives, s: Rows, z: Rows, bank: Rows
     ) -> dict[str, Float[Tensor, ""]]:
-        """The terms over what all processes read."""
+        """Compute the terms over the sentences of all processes."""
         s, z = F.normalize(s, dim=1), F.normalize(z, dim=1)
         if bank.shape[1] != self.encoder.dim:
             bank = F.normalize(bank, dim=1)  # a prefix of a unit vector is shorter than 1
@@ -222,7 +222,7 @@ class Anchor(Objective):
     def terms_of(
         self, negatives: Negatives, s: Rows, z: Rows, bank: Rows, rows: slice | None
     ) -> dict[str, Float[Tensor, ""]]:
-        """The terms of some students, means over these.
+        """Compute the terms of some students, as means over these.
 
         One product of the students with the bank serves two of them.
 
@@ -277,7 +277,7 @@ class Anchor(Objective):
     def split(
         self, owners: Int64[Tensor, " m"], hard: Rows, e: Rows, *x: Rows
     ) -> Float[Tensor, ""]:
-        """Eq. (5), second part; x is the anchor, and the translation where it is read too."""
+        """Compute the second part of Eq. (5). x is the anchor, and the translation if read."""
         softmax = partial(split_softmax, temperature=self.config.temperature)
         return torch.stack([softmax(query, e, hard, owners) for query in x]).mean()
 
@@ -294,5 +294,5 @@ class Anchor(Objective):
         return not originals, originals
 
     def notes(self) -> list[str]:
-        """What is in the bank."""
+        """Return lines that describe the bank."""
         return self.anchors.notes()

@@ -98,7 +98,7 @@ class Calibrated(Objective):
         return max(0.0, 1 - (1 - config.decay) * config.decay_steps / self.total_steps)
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
-        """The loss of Eq. (1): one pass of the student over x_lg, one of the teacher over x_en."""
+        """Compute the loss of Eq. (1): the student encodes x_lg, the teacher encodes x_en."""
         x_lg, x_en = by_pivot(batch, self.pivot)
         with torch.no_grad():
             target = self.teacher.encoder(x_en)  # f_xi(x_en), a constant
@@ -121,7 +121,7 @@ class Calibrated(Objective):
         self.teacher.update(self.encoder, tau_k)
 
     def notes(self) -> list[str]:
-        """What the run's length did to the decay."""
+        """Return lines on how the length of the run changed the decay."""
         config = self.config
         length = self.total_steps
         if config.teacher == "frozen":

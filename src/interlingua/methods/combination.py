@@ -29,7 +29,7 @@ from interlingua.storage.files import PathLike
 
 
 class CombinedMethod(NamedTuple):
-    """One of the methods of a combination."""
+    """A method of a combination."""
 
     method: type[Objective]
     options: Any
@@ -71,11 +71,11 @@ def read_term(label: str, table: Any) -> CombinedMethod:
 
 
 def with_absolute_values(table: Mapping[str, Any], term: CombinedMethod) -> dict[str, Any]:
-    """The table with absolute paths, so that it means the same in the run's folder.
+    """Return the table with absolute paths, so that it is valid in the run's folder too.
 
     Args:
         table: as the user wrote it.
-        term: what ``read_term`` made of it.
+        term: the result of ``read_term``.
     """
     absolute = to_mapping(with_absolute_paths(term.options))
     return {key: absolute.get(key, value) for key, value in table.items()}
@@ -83,7 +83,7 @@ def with_absolute_values(table: Mapping[str, Any], term: CombinedMethod) -> dict
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CombinationConfig(CheckedSettings):
-    """What is added up."""
+    """The methods to add up."""
 
     terms: dict[str, Any] = field(default_factory=dict)
     """By a label of your own: ``method``, ``weight`` (default 1) and that method's options, in a
@@ -123,7 +123,7 @@ class CombinationConfig(CheckedSettings):
             )
 
     def resolved(self) -> dict[str, CombinedMethod]:
-        """The terms with their methods and options read.
+        """Read the methods and options of all terms.
 
         Raises:
             ConfigError: a term names no method that can be part of a sum, or its weight or its
@@ -140,7 +140,7 @@ class CombinationConfig(CheckedSettings):
 class Combination(Objective):
     """Methods over a shared encoder, each with its own heads and teachers.
 
-    A term is reported under its label, or, where its method has several, under ``label_term``.
+    A term is reported under its label, or, if its method has several, under ``label_term``.
 
     Args:
         config: the options.
@@ -163,7 +163,7 @@ class Combination(Objective):
 
     @classmethod
     def feeds_for(cls, config: CombinationConfig) -> tuple[FeedName, ...]:
-        """All that some method takes; pairs first, if there are any."""
+        """Return all feeds that some method takes; pairs come first."""
         needed: set[FeedName] = set()
         for term in config.resolved().values():
             needed.update(term.method.feeds_for(term.options))
@@ -171,7 +171,7 @@ class Combination(Objective):
 
     @classmethod
     def label_kind_for(cls, config: CombinationConfig) -> LabelKind | None:
-        """The kind that all its methods with labels learn from."""
+        """Return the kind of labels that the methods with labels learn from."""
         for term in config.resolved().values():
             if term.method.label_kind is not None:
                 return term.method.label_kind
@@ -181,7 +181,7 @@ class Combination(Objective):
     def with_languages(
         cls, config: CombinationConfig, languages: tuple[str, ...]
     ) -> CombinationConfig:
-        """The config with the corpus's languages in all the terms with methods that take them."""
+        """Return the config with the corpus's languages in all terms that take languages."""
         # The tables are changed, not what was read from them: they are what config.toml shows.
         terms = dict(config.terms)
         for label, term in config.resolved().items():
@@ -191,7 +191,7 @@ class Combination(Objective):
         return dataclasses.replace(config, terms=terms)
 
     def prepare(self, batch: Any) -> dict[str, Any]:
-        """By label, the batch as the method reads it."""
+        """Return the batch as each method reads it, by label."""
         methods: dict[str, Objective] = dict(self.methods.items())  # type: ignore[arg-type]
         return {
             label: method.prepared(self.batch_for(method, batch))
@@ -199,7 +199,7 @@ class Combination(Objective):
         }
 
     def forward(self, batch: Any) -> LossOutput:
-        """sum_l weight_l L_l, where L_l is the whole loss of the method labeled l."""
+        """Compute sum_l weight_l L_l, where L_l is the whole loss of the method labeled l."""
         _, batches = self.prepared(batch)
         terms = {}
         losses = []
@@ -235,7 +235,7 @@ class Combination(Objective):
         return None
 
     def parts_by_label(self) -> dict[str, Objective]:
-        """The methods, with what the training loop has set on this one."""
+        """Return the methods by label, with the values that the training loop has set here."""
         methods: dict[str, Objective] = dict(self.methods.items())  # type: ignore[arg-type]
         # Set by the loop after the methods were made; ``all_gather`` is another in evaluations.
         for method in methods.values():
@@ -244,7 +244,7 @@ class Combination(Objective):
         return methods
 
     def batch_for(self, method: Objective, batch: Any) -> Any:
-        """The part of a step's batch that a method takes."""
+        """Return the part of a step's batch that a method takes."""
         feeds = method.feeds_for(method.config)
         if not isinstance(batch, Mapping):
             return batch  # all methods take the same feed
@@ -258,7 +258,7 @@ class Combination(Objective):
             method.after_step(step)
 
     def notes(self) -> list[str]:
-        """The methods' notes, each behind its label."""
+        """Return the notes of all methods, each after its label."""
         return [
             f"{label}: {note}"
             for label, method in self.parts_by_label().items()
@@ -275,14 +275,14 @@ class Combination(Objective):
 
     @property
     def evaluated(self) -> Any:
-        """The encoder, or what the saver is evaluated by."""
+        """The encoder, or the saver's ``evaluated``."""
         saver = self.saver
         if saver is None:
             return self.encoder
         return saver.evaluated
 
     def save(self, folder: PathLike) -> None:
-        """Write the encoder, or what the saver writes."""
+        """Write the encoder, or the saver's files."""
         saver = self.saver
         if saver is None:
             super().save(folder)

@@ -44,7 +44,7 @@ class CrossEncoder(Objective):
 
     Args:
         config: the options.
-        encoder: what reads; its pooling plays no part.
+        encoder: reads the pairs; its pooling is not used.
     """
 
     Config = CrossEncoderConfig
@@ -58,7 +58,7 @@ class CrossEncoder(Objective):
         self.scorer = PairScorer(encoder, pooling=config.pooling, dropout=config.head_dropout)
 
     def forward(self, batch: LabeledBatch) -> LossOutput:
-        """Binary cross-entropy of the sigmoid with the score, a mean over pairs and orders."""
+        """Compute the binary cross-entropy of sigmoid and score, a mean over pairs and orders."""
         batch, pairs = self.prepared(batch)
         logits = self.scorer(pairs).float()
         scores = on_device(batch.labels, logits.device)  # in [0, 1]
@@ -68,7 +68,7 @@ class CrossEncoder(Objective):
         return self.weighted(cross_encoder=F.binary_cross_entropy_with_logits(logits, scores))
 
     def prepare(self, batch: LabeledBatch) -> TokenBatch:
-        """What is read: ``a </s></s> b``, and behind these ``b </s></s> a``."""
+        """Return the sequences to read: ``a </s></s> b``, followed by ``b </s></s> a``."""
         a = batch.a
         b = batch.b
         if self.config.both_orders:
@@ -82,5 +82,5 @@ class CrossEncoder(Objective):
         return self.scorer
 
     def save(self, folder: PathLike) -> None:
-        """Write encoder and head, see ``PairScorer.load``."""
+        """Write encoder and head; ``PairScorer.load`` reads them."""
         self.scorer.save(folder)

@@ -92,7 +92,7 @@ class PredictedSide(NamedTuple):
 
 
 class DAPInputs(NamedTuple):
-    """What is read of a batch and predicted of it."""
+    """The sentences that are read of a batch, and those that are predicted."""
 
     read: TokenBatch
     """[x; y], x in other languages and y in the pivot."""
@@ -100,7 +100,7 @@ class DAPInputs(NamedTuple):
 
 
 class DAP(Objective):
-    """Ranks translations, and tells a translation's tokens from the states of a sentence.
+    """Ranks translations, and predicts a translation's tokens from the states of a sentence.
 
     Args:
         config: the options.
@@ -146,7 +146,7 @@ class DAP(Objective):
             self.tags = LanguageTags(codes, encoder.dim, dropout=0.0, normalize=False)
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
-        """L_DAP = L_TR + L_RTL, Eq. (7); x in other languages, y in the pivot."""
+        """Compute L_DAP = L_TR + L_RTL, Eq. (7); x is in other languages, y in the pivot."""
         _, (read, directions) = self.prepared(batch)
         hidden = self.encoder.tokens(read)  # f(x), f(y): Eq. (3)
         terms = {}
@@ -158,7 +158,7 @@ class DAP(Objective):
         return self.weighted(**terms)
 
     def prepare(self, batch: ParallelBatch) -> DAPInputs:
-        """The pairs the right way round, and the tokens that are predicted each way."""
+        """Return the pairs ordered by language, and the tokens to predict in each direction."""
         x, y = by_pivot(batch, self.pivot)
         read = join(x, y)
         if self.head is None:
@@ -181,7 +181,7 @@ class DAP(Objective):
         return DAPInputs(read, directions)
 
     def rank(self, vectors: Float[Tensor, "2*b d"]) -> Float[Tensor, ""]:
-        """-log e^phi(x_i, y_i) / sum_j e^phi(x_i, y_j), a mean over i."""
+        """Compute -log e^phi(x_i, y_i) / sum_j e^phi(x_i, y_j), a mean over i."""
         config = self.config
         gather = self.choose_gather(config.negatives)
         if config.projection:
@@ -199,9 +199,9 @@ class DAP(Objective):
         both: TokenBatch,
         directions: Sequence[PredictedSide],
     ) -> Float[Tensor, ""]:
-        """L_RTL: CE(g(f_*(x), y)_i, y_i), a mean over the predicted tokens, Eq. (6).
+        """Compute L_RTL: CE(g(f_*(x), y)_i, y_i), a mean over the predicted tokens, Eq. (6).
 
-        Without the first token if it is ``[CLS]``.
+        The first token is left out if it is ``[CLS]``.
         """
         losses = []
         for read, predicted, arrangement, tag_rows in directions:
@@ -219,7 +219,7 @@ class DAP(Objective):
         return torch.stack(losses).mean()
 
     def ways(self, size: int) -> list[tuple[range, range]]:
-        """Rows of [x; y] that are read, and those of their translations to be predicted (Table 5).
+        """Return rows of [x; y] to read, and those of their translations to predict (Table 5).
 
         Args:
             size: pairs, B: rows 0 to B are in other languages, the next B in the pivot.
@@ -236,9 +236,9 @@ class DAP(Objective):
         ]
 
     def labels(self, targets: TokenBatch, place: BatchPosition) -> Tensor:
-        """Tokens to be predicted, what closes a sentence included.
+        """Return the tokens to predict, including the token that closes a sentence.
 
-        ``IGNORED`` at those that are shown.
+        The label of a visible token is ``IGNORED``.
         """
         if self.config.reconstruct == 1:
             return targets.input_ids
@@ -250,7 +250,7 @@ class DAP(Objective):
 
 
 def sentences_of(batch: TokenBatch, rows: range) -> TokenBatch:
-    """Consecutive sentences."""
+    """Return consecutive sentences of a batch."""
     start, end = int(batch.cu_seqlens[rows.start]), int(batch.cu_seqlens[rows.stop])
     return TokenBatch(
         batch.input_ids[start:end],
@@ -261,6 +261,6 @@ def sentences_of(batch: TokenBatch, rows: range) -> TokenBatch:
 
 
 def sentence_states(batch: TokenBatch, hidden: HiddenStates, rows: range) -> Float[Tensor, "t d"]:
-    """The states of consecutive sentences."""
+    """Return the states of consecutive sentences."""
     start, end = int(batch.cu_seqlens[rows.start]), int(batch.cu_seqlens[rows.stop])
     return hidden.states[start:end]

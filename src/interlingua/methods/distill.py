@@ -51,10 +51,10 @@ class DistillConfig(CheckedSettings):
 
 
 class DistillInputs(NamedTuple):
-    """What student and teacher read."""
+    """The tokens that student and teacher read."""
 
     student: TokenBatch
-    """[s; t], originals and translations, or the translations alone."""
+    """[s; t], originals and translations, or only the translations."""
     teacher: TokenBatch
     """The originals, in the teacher's tokens."""
     replayed: tuple[TokenBatch, TokenBatch] | None
@@ -65,7 +65,7 @@ class Distill(Objective):
     """Draws the student's embeddings of a sentence and its translation to the teacher's of it.
 
     A teacher of the student's vocabulary reads the corpus's tokens. One of another vocabulary reads
-    the text that they stand for: it is decoded and tokenized anew in every step.
+    their text, which is decoded and tokenized again in every step.
 
     Args:
         config: the options.
@@ -111,7 +111,7 @@ class Distill(Objective):
 
     @classmethod
     def feeds_for(cls, config: DistillConfig) -> tuple[FeedName, ...]:
-        """See ``Objective``; replay reads sentences besides the pairs."""
+        """Return the feeds to read; replay reads sentences besides the pairs."""
         if config.replay_weight:
             return ("parallel", "monolingual")
         return ("parallel",)
@@ -123,9 +123,9 @@ class Distill(Objective):
         return self
 
     def forward(self, batch: ParallelBatch | Mapping[str, Any]) -> LossOutput:
-        """Section 2: (M(s) - M^(s))^2 + (M(s) - M^(t))^2.
+        """Compute (M(s) - M^(s))^2 + (M(s) - M^(t))^2, section 2 of the paper.
 
-        With replay of sentences r also (M(r) - M^(r))^2.
+        Replay of sentences r adds (M(r) - M^(r))^2.
         """
         _, (student, teacher, replayed) = self.prepared(batch)
         target = self.teach(teacher)  # M(s)
@@ -141,7 +141,7 @@ class Distill(Objective):
         return self.weighted(**terms)
 
     def prepare(self, batch: ParallelBatch | Mapping[str, Any]) -> DistillInputs:
-        """The sentences as they are read, in the tokens of the student and of the teacher."""
+        """Return the sentences to read, in the tokens of the student and of the teacher."""
         pairs = batch["parallel"] if isinstance(batch, Mapping) else batch
         translations, originals = by_pivot(pairs, self.pivot)
         student = self.as_written(translations, pairs)
@@ -155,7 +155,7 @@ class Distill(Objective):
         return DistillInputs(student, self.for_teacher(originals), replayed)
 
     def for_teacher(self, originals: TokenBatch) -> TokenBatch:
-        """The sentences in the teacher's tokens."""
+        """Return the sentences in the teacher's tokens."""
         if not self.retokenizes and originals.max_seqlen <= self.teacher.max_tokens:
             return originals
         # In the same vocabulary too where a sentence is too long: it has to be cut, and closed.
@@ -165,12 +165,12 @@ class Distill(Objective):
 
     @torch.no_grad()
     def teach(self, originals: TokenBatch) -> Float[Tensor, "b d"]:
-        """The teacher's embeddings of sentences in its tokens."""
+        """Compute the teacher's embeddings of sentences in its tokens."""
         embeddings: Tensor = self.teacher(originals)
         return embeddings
 
     def in_teacher_tokens(self, sentences: list[list[int]]) -> list[list[int]]:
-        """The text that the student's tokens stand for, in the teacher's, cut to what it takes."""
+        """Retokenize the student's tokens for the teacher, cut to its maximum length."""
         texts = [self.encoder.vocabulary.decode(ids) for ids in sentences]
         return self.teacher.vocabulary.encode(
             texts, language=self.pivot, max_tokens=self.teacher.max_tokens

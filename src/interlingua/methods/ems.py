@@ -121,12 +121,12 @@ class EMSConfig(CheckedSettings):
 
 
 class EMSInputs(NamedTuple):
-    """What is read of a batch, and what is predicted."""
+    """The sentences that are read of a batch, and the tokens that are predicted."""
 
     read: TokenBatch
     """[a; b], with a token of each hidden where the config asks for it."""
     targets: TokenTargets | None
-    """Of [b; a], the translations of the rows of what is read; None = they are not predicted."""
+    """Of [b; a], the translations of the sentences read; None = they are not predicted."""
     tag_rows: Int64[Tensor, " 2*b"] | None
     """Rows of the translations' tags, where the head has tags."""
     meanings: Meanings | None
@@ -179,7 +179,7 @@ class EMS(Objective):
         return self.config.generative == "ugt" or self.config.code_masking
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
-        """The loss of Eq. (12)."""
+        """Compute the loss of Eq. (12)."""
         _, (read, targets, tag_rows, meanings) = self.prepared(batch)
         uv = self.encoder(read)  # Eq. (1)
         terms = {}
@@ -195,7 +195,7 @@ class EMS(Objective):
         return self.weighted(**terms)  # Eq. (12)
 
     def prepare(self, batch: ParallelBatch) -> EMSInputs:
-        """What is read, and the tokens and languages of the translations."""
+        """Return the sentences to read, and the tokens and languages of their translations."""
         a, b, hidden = self.masked(batch)
         targets: TokenTargets | None = None
         tag_rows = None
@@ -219,9 +219,9 @@ class EMS(Objective):
         tag_rows: Int64[Tensor, " 2*b"] | None,
         uv: Float[Tensor, "2*b d"],
     ) -> Float[Tensor, ""]:
-        """L_XTR: divergence from the translations' token distributions, Eq. (6).
+        """Compute L_XTR: divergence from the translations' token distributions, Eq. (6).
 
-        A mean over pairs, summed over both directions.
+        It is a mean over pairs, summed over both directions.
         """
         # Eq. (2)-(5) up to the product with the output embeddings and the softmax
         features = predict(full_width(uv, self.encoder.dim), tag_rows)
@@ -230,7 +230,7 @@ class EMS(Objective):
         return 2 * linear_token_divergence(features, output_embeddings, targets).mean()
 
     def contrast(self, meanings: Meanings | None, uv: Float[Tensor, "2*b d"]) -> Float[Tensor, ""]:
-        """L_cntrs: each sentence finds its translation among those of the batch, both ways."""
+        """Compute L_cntrs: each sentence has to find its translation in the batch, both ways."""
         config = self.config
         if config.mlp:
             uv = self.project(full_width(uv, self.encoder.dim))  # Eq. (10)-(11)
@@ -256,9 +256,9 @@ class EMS(Objective):
     def masked(
         self, batch: ParallelBatch
     ) -> tuple[TokenBatch, TokenBatch, Int64[Tensor, " 2*b"] | None]:
-        """What the encoder reads of both sides, and the hidden tokens if they are to be predicted.
+        """Return what the encoder reads of both sides, and the hidden tokens to predict, if any.
 
-        Their tokens are those of the rows of [a; b], one each.
+        There is one token per row of [a; b].
         """
         a, b = batch.a, batch.b
         if not self.hides_tokens:

@@ -72,25 +72,25 @@ class InfoNCE(Objective):
 
     @classmethod
     def feeds_for(cls, config: InfoNCEConfig) -> tuple[FeedName, ...]:
-        """Translations, or sentences."""
+        """Return the feed of translations, or that of sentences."""
         if config.positives == "translation":
             return ("parallel",)
         return ("monolingual",)
 
     def forward(self, batch: ParallelBatch | SentenceBatch) -> LossOutput:
-        """The contrast of translations, or of each sentence with itself."""
+        """Compute the contrast of translations, or of each sentence with itself."""
         _, (both, meanings) = self.prepared(batch)
         contrast = partial(self.contrast, meanings)
         return self.weighted(infonce=self.nested(contrast, self.encoder(both)))
 
     def prepare(self, batch: ParallelBatch | SentenceBatch) -> tuple[TokenBatch, Meanings | None]:
-        """Both sides in one batch, and what the pairs say."""
+        """Return both sides in one batch, and the meanings of the pairs."""
         a, b = self.sides(batch)
         read = join(self.as_written(a, batch), self.as_written(b, batch))
         return read, self.meanings(a, b)
 
     def sides(self, batch: ParallelBatch | SentenceBatch) -> tuple[TokenBatch, TokenBatch]:
-        """The sentences, and the positive of each."""
+        """Return the sentences, and the positive of each."""
         if isinstance(batch, ParallelBatch):
             return batch.a, batch.b
         # The batch twice in one pass: each of the two copies has dropout of its own.
@@ -99,7 +99,7 @@ class InfoNCE(Objective):
     def contrast(
         self, meanings: Meanings | None, embeddings: Float[Tensor, "2*b d"]
     ) -> Float[Tensor, ""]:
-        """-log e^(cos(h_i, h_i+) / T) / sum_j e^(cos(h_i, h_j+) / T), a mean over i."""
+        """Compute -log e^(cos(h_i, h_i+) / T) / sum_j e^(cos(h_i, h_j+) / T), a mean over i."""
         config = self.config
         gather = self.choose_gather(config.negatives)
         excluded = self.repeats(meanings, gather)

@@ -37,7 +37,7 @@ INITIAL_STD = 0.02
 class InfoXLMConfig(TLMConfig):
     """InfoXLM (MLM + TLM + XLCo).
 
-    The defaults are the paper's and, where it is silent, the released code's.
+    The defaults are the paper's or, if it states none, the released code's.
     """
 
     reset_positions: bool = False
@@ -67,7 +67,7 @@ class InfoXLMConfig(TLMConfig):
         TLMConfig.__post_init__(self)
 
     def refuse_unread(self) -> None:
-        """Refuse options that nothing would read.
+        """Refuse options that have no effect.
 
         Both language models may be off, which leaves the contrast.
         """
@@ -81,7 +81,7 @@ EncoderInput = tuple[TokenBatch, Tensor | None]
 
 
 class InfoXLMInputs(NamedTuple):
-    """What a step reads."""
+    """The inputs of a step."""
 
     text: MaskedText
     """For the language models."""
@@ -90,7 +90,7 @@ class InfoXLMInputs(NamedTuple):
 
 
 class InfoXLM(TLM):
-    """XLM's language models, and a contrast with the translations of earlier steps.
+    """Trains XLM's language models, and contrasts translations with those of earlier steps.
 
     Args:
         config: the options.
@@ -128,19 +128,19 @@ class InfoXLM(TLM):
         """Version of ``filled`` that was read from the device last, and its value."""
 
     def forward(self, batch: ParallelBatch | Mapping[str, Any]) -> LossOutput:
-        """L_MLM + L_TLM + L_XLCo."""
+        """Compute L_MLM + L_TLM + L_XLCo."""
         _, (text, views) = self.prepared(batch)
         return self.weighted(**self.language_modeling(text), xlco=self.contrast(*views))
 
     def prepare(self, batch: ParallelBatch | Mapping[str, Any]) -> InfoXLMInputs:
-        """The text of the language models, and that of the contrast."""
+        """Return the text of the language models, and the text of the contrast."""
         pairs, sentences = self.feeds_of(batch)
         return InfoXLMInputs(self.masked(pairs, sentences), self.views(pairs))
 
     def contrast(self, queries_of: EncoderInput, keys_of: EncoderInput) -> Float[Tensor, ""]:
-        """L_XLCo: -log e^(q k+ / tau) / (e^(q k+ / tau) + sum over the queue).
+        """Compute L_XLCo: -log e^(q k+ / tau) / (e^(q k+ / tau) + sum over the queue).
 
-        q is of the encoder, k of its slow copy.
+        The encoder computes q, its slow copy computes k.
         """
         a, positions_a = queries_of
         b, positions_b = keys_of
@@ -162,9 +162,9 @@ class InfoXLM(TLM):
         )
 
     def views(self, pairs: ParallelBatch) -> tuple[EncoderInput, EncoderInput]:
-        """What the two encoders read: translations, by a coin one way or the other.
+        """Return the inputs of the two encoders: translations, in a random direction per pair.
 
-        Two pairs at a time with mixup.
+        Mixup joins two pairs at a time.
         """
         a = pairs.a
         b = pairs.b
@@ -187,9 +187,9 @@ class InfoXLM(TLM):
         return self.mixed(queries, order_of_queries), self.mixed(keys, order_of_keys)
 
     def mixed(self, side: TokenBatch, heads: list[bool]) -> EncoderInput:
-        """Sentences 2i and 2i + 1 in one sequence, ordered by the coin of 2i.
+        """Join sentences 2i and 2i + 1 into one sequence, ordered by the coin of 2i.
 
-        A last odd one stays out.
+        The last sentence of an odd number is left out.
         """
         evens = range(0, side.batch_size - 1, 2)
         first = take(side, [row + heads[row] for row in evens])
@@ -218,10 +218,10 @@ class InfoXLM(TLM):
         self.waiting.clear()
 
     def _keys_held(self) -> int:
-        """``filled`` as a number on the host.
+        """Return ``filled`` as a number on the host.
 
-        Read from the device, for which a GPU has to wait, only where it was changed elsewhere, as
-        by a checkpoint.
+        It is read from the device, for which a GPU has to wait, only after it was changed
+        elsewhere, for example by a checkpoint.
         """
         version = self.filled._version  # torch counts the changes of a tensor in place
         if self._count[0] != version:

@@ -23,7 +23,7 @@ from interlingua.methods.objective import LossOutput, Objective
 class LaBSEConfig(CheckedSettings):
     """The translation ranking task.
 
-    The defaults are the paper's where it says, else EMS's (Mao et al. 2023).
+    The defaults are the paper's if it states them, otherwise EMS's (Mao et al. 2023).
     """
 
     margin: Annotated[float, Between(0, 1e6)] = 0.3
@@ -48,7 +48,7 @@ class LaBSE(Objective):
     config: LaBSEConfig
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
-        """L + L', the loss of Eq. (1) with the cosine of Eq. (2), in both directions."""
+        """Compute L + L', the loss of Eq. (1) with the cosine of Eq. (2), in both directions."""
         _, (both, meanings) = self.prepared(batch)
         config = self.config
         # section "cross-accelerator negative sampling": many more negatives than one GPU can hold
@@ -65,6 +65,6 @@ class LaBSE(Objective):
         return self.weighted(ranking=self.nested(rank, x, y))  # Eq. (1) + its reverse
 
     def prepare(self, batch: ParallelBatch) -> tuple[TokenBatch, Meanings | None]:
-        """Both sides in one batch, and what the pairs say."""
+        """Return both sides in one batch, and the meanings of the pairs."""
         both = join(self.as_written(batch.a, batch), self.as_written(batch.b, batch))
         return both, self.meanings(batch.a, batch.b)

@@ -37,7 +37,7 @@ from interlingua.methods.objective import LossOutput, Objective
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LASERConfig(CheckedSettings):
-    """The defaults are LASER's decoder; the encoder is whatever [encoder] says."""
+    """The options of LASER's decoder; section [encoder] specifies the encoder."""
 
     decoder: Literal["lstm", "transformer"] = "lstm"
     """lstm: LASER's; transformer: without cross-attention, as fairseq's laser_transformer."""
@@ -81,7 +81,7 @@ class LASERConfig(CheckedSettings):
 
 
 class LASERInputs(NamedTuple):
-    """What is read of a batch, and what is predicted from it."""
+    """The sentences that are read of a batch, and those that are predicted from them."""
 
     read: TokenBatch
     """x."""
@@ -159,13 +159,13 @@ class LASER(Objective):
             )
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
-        """-log p(y | f(x)) of every target token, a mean over them."""
+        """Compute -log p(y | f(x)) of every target token, a mean over them."""
         _, y = self.prepared(batch)
         x = self.encoder(y.read)
         return self.weighted(translation=self.nested(partial(self.translate, y), x))
 
     def prepare(self, batch: ParallelBatch) -> LASERInputs:
-        """What is read, and the decoder's tokens."""
+        """Return the sentences to read, and the decoder's tokens."""
         x, y = self.directions(batch)
         tag_rows = None
         if self.tags is not None:
@@ -174,7 +174,7 @@ class LASER(Objective):
         return LASERInputs(x, tag_rows, inputs, labels, self.decoder.arranged(cu_seqlens))
 
     def translate(self, y: LASERInputs, embeddings: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
-        """The decoder's loss, given the embeddings of what it has to translate."""
+        """Compute the decoder's loss from the embeddings of the sentences to translate."""
         vectors = full_width(embeddings, self.encoder.dim)
         if self.tags is not None:
             assert y.tag_rows is not None
@@ -185,7 +185,7 @@ class LASER(Objective):
         return self.mean_of_tokens(losses)
 
     def directions(self, batch: ParallelBatch) -> tuple[TokenBatch, TokenBatch]:
-        """What is read, and what is predicted from it.
+        """Return the sentences to read, and those to predict from them.
 
         Each side of the pairs is predicted from the other, if its language is a target.
 
@@ -211,9 +211,9 @@ class LASER(Objective):
         return take(both, sources), take(both, targets)
 
     def shifted(self, y: TokenBatch) -> tuple[Tensor, Tensor, Int[Tensor, " b+1"]]:
-        """The decoder's inputs [end; y_1 ... y_n], its targets [y_1 ... y_n; end], their bounds.
+        """Return the decoder's inputs [end; y_1 ... y_n], targets [y_1 ... y_n; end] and bounds.
 
-        Whatever the tokenizer put around the text is left out; the decoder has an end of its own.
+        The special tokens that the tokenizer adds are left out; the decoder has an end of its own.
         """
         text = (~self.encoder.is_special(y.input_ids)).nonzero()[:, 0]
         rows = y.sequence_ids()[text]

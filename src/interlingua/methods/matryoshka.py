@@ -56,7 +56,7 @@ class Matryoshka(CheckedSettings):
             )
 
     def check(self, weights: Mapping[str, float], width: int) -> None:
-        """Refuse a method or an encoder that these widths do not go with.
+        """Refuse a method or an encoder that is incompatible with these widths.
 
         Args:
             weights: of the method's terms that have prefixes, by the option that sets them.
@@ -79,13 +79,13 @@ class Matryoshka(CheckedSettings):
     def losses(
         self, loss: Callable[..., Float[Tensor, ""]], *embeddings: Float[Tensor, "_ d"]
     ) -> dict[int, Float[Tensor, ""]]:
-        r"""The weighted loss of each prefix, Kusupati et al. (2022), Eq. (1).
+        r"""Compute the weighted loss of each prefix, Kusupati et al. (2022), Eq. (1).
 
         .. math:: \sum_{m \in M} c_m \, L(W^{(m)} z_{1:m}; y)
 
         *Symbols*: M ``dims``; c_m ``weights``; z ``embeddings``; L ``loss``.
 
-        Differs from the paper: where a loss has a head, W^(m) is the first m columns of one W, the
+        Differs from the paper: if a loss has a head, W^(m) is the first m columns of one W, the
         paper's MRL-E (see ``full_width``).
 
         Args:
@@ -103,7 +103,7 @@ class Matryoshka(CheckedSettings):
         losses: Callable[..., Mapping[str, Float[Tensor, ""]]],
         *embeddings: Float[Tensor, "_ d"],
     ) -> dict[str, dict[int, Float[Tensor, ""]]]:
-        """As ``losses``, of several losses that share work.
+        """Compute ``losses`` for several losses that share work.
 
         Args:
             losses: by name, of embeddings of any width.
@@ -126,12 +126,12 @@ def nested_together(
     losses: Callable[..., Mapping[str, Float[Tensor, ""]]],
     *embeddings: Float[Tensor, "_ d"],
 ) -> dict[str, Float[Tensor, ""] | Mapping[int, Float[Tensor, ""]]]:
-    """Terms that share work, as ``Objective.nested`` does a single one.
+    """Compute terms that share work, as ``Objective.nested`` does for a single one.
 
     Args:
-        matryoshka: None = of whole embeddings alone.
+        matryoshka: None = only whole embeddings.
         losses: the terms by name, of embeddings of any width.
-        embeddings: the sentences', and what they are compared with.
+        embeddings: of the sentences, and those that they are compared with.
     """
     if matryoshka is None:
         return {**losses(*embeddings)}
@@ -139,7 +139,7 @@ def nested_together(
 
 
 def full_width(prefix: Float[Tensor, "b m"], width: int) -> Float[Tensor, "b d"]:
-    """A prefix with zeros behind it, for a head that reads whole embeddings.
+    """Pad a prefix with zeros, for a head that reads whole embeddings.
 
     The product of a head's matrix W with it is W[:, :m] times the prefix: the tied weights of
     MRL-E, section 3 of Kusupati et al. (2022), which need no head for each width.

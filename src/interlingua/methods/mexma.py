@@ -94,7 +94,7 @@ class MEXMAConfig(CheckedSettings):
         self._refuse_unread()
 
     def _refuse_unread(self) -> None:
-        """Refuse options that nothing would read."""
+        """Refuse options that have no effect."""
         contrastive = ("temperature", "cosine", "exclude_repeats")
         is_squared = self.alignment != "contrastive"
         # "masked" alignment compares vectors of masked sentences, so it masks without L_mlm too
@@ -115,25 +115,25 @@ class MEXMAConfig(CheckedSettings):
 
 
 class HiddenTokens(NamedTuple):
-    """What the head has to predict."""
+    """The tokens that the head has to predict."""
 
     tokens: int
-    """Of the masked sentences, which stand first in what is read."""
+    """Of the masked sentences, which come first in the batch."""
     arrangement: Arrangement
     """Of these sentences and the vectors in the head."""
     at: Int64[Tensor, " h"]
     """Where the hidden tokens are."""
     ids: Int64[Tensor, " h"]
-    """What they were."""
+    """Their original ids."""
     side: Int64[Tensor, " h"]
     """0 on side A, 1 on side B; all 0 where a pair has one masked sentence."""
 
 
 class MEXMAInputs(NamedTuple):
-    """What is read of a batch and predicted of it."""
+    """The sentences that are read of a batch, and the tokens that are predicted."""
 
     read: TokenBatch
-    """Masked A, masked B, clean A, clean B; without masks the clean ones alone."""
+    """Masked A, masked B, clean A, clean B; without masks only the clean ones."""
     clean_size: int
     """Sentences that are read clean."""
     hidden: HiddenTokens | None
@@ -180,7 +180,7 @@ class MEXMA(Objective):
             self.head = UnmaskingHead(config.head, encoder, config.attention_dropout)
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
-        """L_MEXMA = alpha L_alignment + beta L_mlm + gamma L_K."""
+        """Compute L_MEXMA = alpha L_alignment + beta L_mlm + gamma L_K."""
         batch, (read, clean_size, hidden, distinct, meanings) = self.prepared(batch)
         config = self.config
         size = batch.a.batch_size
@@ -203,7 +203,7 @@ class MEXMA(Objective):
         return self.weighted(**terms)
 
     def prepare(self, batch: ParallelBatch) -> MEXMAInputs:
-        """The masked and the clean sentences in one batch, and where tokens are hidden."""
+        """Return the masked and the clean sentences in one batch, and the hidden tokens."""
         distinct = None
         if self.config.koleo_distinct:
             distinct = first_occurrences(batch.a), first_occurrences(batch.b)
@@ -218,7 +218,7 @@ class MEXMA(Objective):
         return MEXMAInputs(read, clean_size, hidden, distinct, meanings)
 
     def hidden_tokens(self, head: UnmaskingHead, masked: MaskedTokens) -> HiddenTokens:
-        """Where tokens are hidden, and how the head reads the sentences."""
+        """Return the hidden tokens, and how the head reads the sentences."""
         at, ids = LabeledTokens.of(masked.labels)
         # 0 for tokens of the first half of the sentences, which is side A, and 1 for the others
         side = masked.batch.sequence_ids()[at] * self.sides // masked.batch.batch_size
@@ -226,9 +226,9 @@ class MEXMA(Objective):
         return HiddenTokens(len(masked.labels), arrangement, at, ids, side)
 
     def views(self, batch: ParallelBatch) -> tuple[MaskedTokens | None, TokenBatch]:
-        """What is read masked and what clean: A and B both ways.
+        """Return the masked and the clean sentences to read: both sides of each pair in both forms.
 
-        Not symmetrical, one side of each pair each way.
+        If the loss is not symmetrical, one side of each pair is masked and the other clean.
         """
         clean = join(batch.a, batch.b)
         size = batch.a.batch_size
@@ -252,7 +252,7 @@ class MEXMA(Objective):
     def align(
         self, a: Float[Tensor, "b d"], b: Float[Tensor, "b d"], meanings: Meanings | None
     ) -> Float[Tensor, ""]:
-        """L_alignment: the mean squared error, or InfoNCE both ways (section 5.2 of the paper)."""
+        """Compute L_alignment: squared error, or InfoNCE both ways (section 5.2 of the paper)."""
         if self.config.alignment != "contrastive":
             return F.mse_loss(a, b)  # mean over B and d, of vectors of any length
         find = partial(
@@ -272,9 +272,9 @@ class MEXMA(Objective):
         hidden: HiddenTokens,
         vectors: Float[Tensor, "n d"],
     ) -> Float[Tensor, ""]:
-        """L_mlm: cross-entropy of the hidden tokens, given the other side's sentence vectors.
+        """Compute L_mlm: cross-entropy of the hidden tokens from the other side's sentence vectors.
 
-        The mean of the two sides, each a mean over its own hidden tokens.
+        It is the mean of the two sides, each a mean over its own hidden tokens.
         """
         states = states[: hidden.tokens]  # those of the masked passes, which stand first
         if not self.config.token_gradients:
@@ -292,9 +292,9 @@ class MEXMA(Objective):
         b: Float[Tensor, "b d"],
         distinct: tuple[Int64[Tensor, " n"], Int64[Tensor, " m"]] | None,
     ) -> Float[Tensor, ""]:
-        """L_K: KoLeo of each side's sentence vectors, the mean of both.
+        """Compute L_K: KoLeo of each side's sentence vectors, the mean of both.
 
-        Within a process's micro-batch, never gathered, as in the released code.
+        It is computed within a process's micro-batch, never gathered, as in the released code.
         """
         if distinct is not None:
             # Equal sentences have a distance of about 0, of which the logarithm would swamp all.

@@ -72,7 +72,7 @@ class MultilingualIRConfig(CheckedSettings):
 
 
 class MultilingualIRInputs(NamedTuple):
-    """What the contrasts read of a batch, and what repeats in it."""
+    """The texts that the contrasts read of a batch, and which of them are repeated."""
 
     keys: Int64[Tensor, " n"] | None
     """Of the passages, where repeats of an answer are left out."""
@@ -89,7 +89,7 @@ class MultilingualIRInputs(NamedTuple):
 
 
 class MultilingualIR(Objective):
-    """Learns to search from English questions, and to do so in other languages from text alone.
+    """Learns to search from English questions, and to search in other languages from text only.
 
     Args:
         config: the options.
@@ -124,7 +124,7 @@ class MultilingualIR(Objective):
 
     @classmethod
     def feeds_for(cls, config: MultilingualIRConfig) -> tuple[FeedName, ...]:
-        """Questions, and the texts of the losses that are on."""
+        """Return the feed of questions, and those of the losses that are on."""
         needed = {
             "questions": True,
             "parallel": bool(config.semantic_weight or config.language_weight),
@@ -135,7 +135,7 @@ class MultilingualIR(Objective):
     def forward(
         self, batch: QuestionBatch | Mapping[str, Any], part: str | None = None
     ) -> LossOutput:
-        """L = L_IR + w_s L_semaCL + w_l L_langCL, Eq. (4), or one of its terms."""
+        """Compute L = L_IR + w_s L_semaCL + w_l L_langCL, Eq. (4), or one of its terms."""
         batch, inputs = self.prepared(batch)
         parts = self.parts
         if part is not None:
@@ -152,7 +152,10 @@ class MultilingualIR(Objective):
         return self.weighted(**terms)
 
     def prepare(self, batch: QuestionBatch | Mapping[str, Any]) -> MultilingualIRInputs:
-        """The texts of each contrast in one batch, as the encoder is faster on one larger batch."""
+        """Return the texts of each contrast in one batch.
+
+        The encoder is faster on one larger batch.
+        """
         feeds = by_feed(batch)
         keys: Tensor | None = None
         if self.config.exclude_repeats:
@@ -175,7 +178,7 @@ class MultilingualIR(Objective):
         return MultilingualIRInputs(keys, read, pairs, a.batch_size, texts, self.meanings(a, b))
 
     def retrieve(self, batch: QuestionBatch, keys: Int64[Tensor, " n"] | None) -> Term:
-        """L_IR: each question has to find its passage among those of all processes."""
+        """Compute L_IR: each question has to find its passage among those of all processes."""
         config = self.config
         size = batch.questions.batch_size
         q = (self.question_encoder or self.encoder)(batch.questions)
@@ -203,7 +206,7 @@ class MultilingualIR(Objective):
         return self.nested(rank, q, p, *hard)
 
     def align(self, pairs: TokenBatch, num_pairs: int, meanings: Meanings | None) -> Term:
-        """L_semaCL: translations are close, and far from all other sentences of the batch."""
+        """Compute L_semaCL: translations are close, and far from all others of the batch."""
         z_i, z_j = self.passages(pairs, num_pairs)
         self.need_others(len(z_i), "pair of translations", "data.batch_size")
         excluded = self.repeats(meanings, self.all_gather)
@@ -213,16 +216,17 @@ class MultilingualIR(Objective):
         return self.nested(contrast, z_i, z_j)  # Eq. (2)
 
     def equalize(self, texts: TokenBatch, num_pairs: int) -> Term:
-        """L_langCL: every other sentence is as near to a sentence as to its translation."""
+        """Compute L_langCL: others are as near to a sentence as to its translation."""
         z_i, z_j, *z_k = self.passages(texts, num_pairs)
         self.need_others(len(z_i) + sum(map(len, z_k)), "pair of translations", "data.batch_size")
         equalize = partial(language_contrastive, reduction=self.config.language_reduction)
         return self.nested(equalize, z_i, z_j, *z_k)  # Eq. (3)
 
     def passages(self, texts: TokenBatch, num_pairs: int) -> tuple[Float[Tensor, "_ d"], ...]:
-        """Embeddings by the passage tower, with those of all processes.
+        """Embed texts by the passage tower, and gather those of all processes.
 
-        Of each side of the pairs, and of the sentences that stand behind them, if there are any.
+        The result has one tensor for each side of the pairs, and one for the sentences after them,
+        if any.
         """
         sizes = [num_pairs, num_pairs]
         if texts.batch_size > sum(sizes):
@@ -237,12 +241,12 @@ class MultilingualIR(Objective):
         return (self.encoder, self.question_encoder)
 
     def save(self, folder: PathLike) -> None:
-        """Write the passage tower, with the question tower, if there is one, in a folder of it."""
+        """Write the passage tower, and the question tower, if there is one, into a folder of it."""
         DualEncoder(self.encoder, self.question_encoder).save(folder)
 
 
 def by_feed(batch: QuestionBatch | Mapping[str, Any]) -> Mapping[str, Any]:
-    """The feeds' batches; with both contrasts off, questions are the only feed."""
+    """Return the batches by feed; if both contrasts are off, questions are the only feed."""
     if isinstance(batch, Mapping):
         return batch
     return {"questions": batch}

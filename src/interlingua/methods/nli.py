@@ -36,7 +36,7 @@ class NLIConfig(CheckedSettings):
 
 
 class NLI(Objective):
-    """Three classes from two embeddings and their distance, by softmax.
+    """Classifies pairs into three classes by two embeddings and their distance, with softmax.
 
     Args:
         config: the options.
@@ -55,7 +55,7 @@ class NLI(Objective):
         self.classify = nn.Linear(3 * encoder.dim, _CLASSES, bias=config.bias)
 
     def forward(self, batch: LabeledBatch) -> LossOutput:
-        """Cross-entropy, mean over the pairs."""
+        """Compute the cross-entropy, a mean over the pairs."""
         batch, both = self.prepared(batch)
         u, v = self.encoder(both).chunk(2)
         labels = on_device(batch.labels, u.device)
@@ -68,10 +68,10 @@ class NLI(Objective):
         return self.weighted(nli=self.nested(classification, u, v))
 
     def prepare(self, batch: LabeledBatch) -> TokenBatch:
-        """Both sides in one batch."""
+        """Return both sides in one batch."""
         return join(self.as_written(batch.a, batch), self.as_written(batch.b, batch))
 
     def logits(self, u: Float[Tensor, "b d"], v: Float[Tensor, "b d"]) -> Float[Tensor, "b 3"]:
-        """W [u; v; |u - v|]."""
+        """Compute W [u; v; |u - v|]."""
         logits: Tensor = self.classify(torch.cat([u, v, (u - v).abs()], dim=1))
         return logits

@@ -38,10 +38,10 @@ Term = Float[Tensor, ""] | Mapping[int, Float[Tensor, ""]]
 
 
 class LossOutput(NamedTuple):
-    """A loss and what it is made of."""
+    """A loss and its terms."""
 
     loss: Float[Tensor, ""]
-    """What is minimized, nats."""
+    """The value to minimize, in nats."""
     terms: dict[str, Float[Tensor, ""]]
     """The weighted terms by name, without gradient unless ``keeps_graph``; they sum to ``loss``."""
 
@@ -54,14 +54,14 @@ class Objective(nn.Module, ABC):
     Args:
         config: an instance of ``Config``; a term called ``x`` is weighted by its field
             ``x_weight``, if it has one.
-        encoder: what is trained, and all that is exported.
+        encoder: the model to train, and the only part that is exported.
     """
 
     Config: ClassVar[type]
     feeds: ClassVar[tuple[FeedName, ...]] = ("parallel",)
-    """What a step is made of; with several, ``forward`` is given a dict of batches by feed."""
+    """The feeds of a step; with several, ``forward`` gets a dict of batches by feed."""
     label_kind: ClassVar[LabelKind | None] = None
-    """What the labels of its labeled feed have to be: classes (nli) or scores (sts)."""
+    """The kind of labels of its labeled feed: classes (nli) or scores (sts)."""
     parts: tuple[str, ...] = ()
     """Parts of the loss, backpropagated in turn to save memory; ``forward`` takes ``part=``, None
     means all of them."""
@@ -100,23 +100,23 @@ class Objective(nn.Module, ABC):
 
     @classmethod
     def feeds_for(cls, config: Any) -> tuple[FeedName, ...]:
-        """The feeds that an objective of this config takes, where options decide about them.
+        """Return the feeds that an objective of this config takes.
 
-        Else ``feeds``.
+        They are ``feeds`` unless options decide about them.
         """
         return cls.feeds
 
     @classmethod
     def label_kind_for(cls, config: Any) -> LabelKind | None:
-        """The labels that an objective of this config learns from.
+        """Return the kind of labels that an objective of this config learns from.
 
-        ``label_kind`` unless options decide about them.
+        It is ``label_kind`` unless options decide about it.
         """
         return cls.label_kind
 
     @classmethod
     def with_languages(cls, config: Any, languages: tuple[str, ...]) -> Any:
-        """The config with the corpus's languages, where it has such an option and names none."""
+        """Return the config with the corpus's languages if it takes languages and names none."""
         named = [getattr(config, key) for key in ("languages", "targets") if hasattr(config, key)]
         if not named or any(named):
             return config
@@ -127,7 +127,7 @@ class Objective(nn.Module, ABC):
             return config
 
     def prepare(self, batch: Any) -> Any:
-        """What ``forward`` needs of a micro-batch besides its sentences: masks, joins, indices.
+        """Return the inputs of ``forward`` besides sentences: masks, joins, indices.
 
         A pure function of the batch, made on the host. A run calls it for the steps to come, in
         the thread that makes their batches; so it must use no weights and gather nothing. None =
@@ -136,9 +136,10 @@ class Objective(nn.Module, ABC):
         return None
 
     def prepared(self, batch: Any) -> Any:
-        """The batch together with what ``prepare`` makes of it, where it makes something.
+        """Return the batch together with the result of ``prepare``, if it has one.
 
-        A method that does begins its ``forward`` with this call, so that it can be given either.
+        A method that implements ``prepare`` begins its ``forward`` with this call, so that it
+        accepts both a batch and a prepared one.
         """
         if isinstance(batch, PreparedBatch):
             return batch  # a run has made it in advance
@@ -146,9 +147,10 @@ class Objective(nn.Module, ABC):
         return batch if inputs is None else PreparedBatch(batch, inputs)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> LossOutput:
-        """Return what ``forward`` returns, and refuse all but a ``LossOutput`` of scalars.
+        """Call ``forward``, and refuse all results but a ``LossOutput`` of scalars.
 
-        Whoever calls the objective, alone, as a term or wrapped for several processes, comes here.
+        Every call of an objective, by itself, as a term or wrapped for several processes, comes
+        here.
 
         Raises:
             ConfigError: ``forward`` returned something else.
@@ -164,29 +166,32 @@ class Objective(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, batch: Any) -> LossOutput:
-        """The loss of a micro-batch, prepared or not."""
+        """Compute the loss of a micro-batch, prepared or not."""
 
     def save(self, folder: PathLike) -> None:
-        """Write the model directory that is to be used after training.
+        """Write the model directory that is used after training.
 
-        Replaced whole if it is there.
+        An existing directory is replaced as a whole.
         """
         self.encoder.save(folder)
 
     def after_step(self, step: int) -> None:
-        """Called when the optimizer has finished a step, e.g. to move a teacher."""
+        """Update state after an optimizer step, for example move a teacher."""
 
     def notes(self) -> list[str]:
-        """Lines for the user at the start of a run, such as settings that depend on its length."""
+        """Return lines for the user at the start of a run.
+
+        For example, they show settings that depend on its length.
+        """
         return []
 
     @property
     def evaluated(self) -> Any:
-        """What evaluators are given: the encoder, unless something else is exported."""
+        """The encoder that evaluators get, or the exported model if that is another."""
         return self.encoder
 
     def masking(self, **options: Any) -> partial[MaskedTokens]:
-        """``mlm_mask`` with the encoder's vocabulary.
+        """Return ``mlm_mask`` with the encoder's vocabulary.
 
         Raises:
             ConfigError: the vocabulary has no mask.
@@ -201,11 +206,11 @@ class Objective(nn.Module, ABC):
         )
 
     def mean_of_tokens(self, losses: Float[Tensor, " n"]) -> Float[Tensor, ""]:
-        """The share of this process in a mean over the tokens of all processes.
+        """Return the share of this process in a mean over the tokens of all processes.
 
         The processes' losses are averaged later, each with the same weight, but masks and lengths
-        leave them with different numbers of tokens n_r. So process r returns sum_r W / sum(n), of
-        which the average over the W processes is the mean over all tokens.
+        leave them with different numbers of tokens n_r. So process r returns sum_r W / sum(n). The
+        average of these over the W processes is the mean over all tokens.
         """
         counts = self.all_gather(torch.full((1,), len(losses), device=losses.device))
         # No token was masked anywhere: 0 / 1, not 0 / 0.
@@ -214,20 +219,20 @@ class Objective(nn.Module, ABC):
     def masked_token_loss(
         self, head: MaskedTokenHead, states: Float[Tensor, "t d"], labeled: LabeledTokens
     ) -> Float[Tensor, ""]:
-        """Mean cross-entropy of the labeled tokens, -log softmax(E h + b); E: word embeddings."""
+        """Compute the mean -log softmax(E h + b) of the labeled tokens; E: word embeddings."""
         words = self.encoder.backbone.word_embeddings.weight  # E
         return self.mean_of_tokens(linear_cross_entropy(*head(states, labeled, words)))
 
     def choose_gather(
         self, negatives: Literal["processes", "micro_batch"]
     ) -> Callable[[Tensor], Tensor]:
-        """What collects the vectors of a contrast: those of all processes, or this one's alone."""
+        """Return a function that gathers the vectors of all processes, or of this one only."""
         if negatives == "processes":
             return self.all_gather
         return itself
 
     def meanings(self, a: TokenBatch, b: TokenBatch) -> Meanings | None:
-        """What the pairs say, for ``repeats``; None without ``exclude_repeats``."""
+        """Return the meanings of the pairs for ``repeats``; None without ``exclude_repeats``."""
         if not self.config.exclude_repeats:
             return None
         return Meanings.of(a, b)
@@ -235,18 +240,21 @@ class Objective(nn.Module, ABC):
     def repeats(
         self, meanings: Meanings | None, gather: Callable[[Tensor], Tensor]
     ) -> Bool[Tensor, "n n"] | None:
-        """Pairs that say the same and are no negatives of one another, with ``exclude_repeats``."""
+        """Return which pairs have the same meaning and are no negatives of one another.
+
+        None without ``exclude_repeats``.
+        """
         if meanings is None:
             return None
         return meanings.gathered(gather).are_same(self.encoder.device)
 
     def need_others(self, count: int, what: str, key: str = "run.global_batch_size") -> None:
-        """Refuse a batch of one, which a contrast has nothing to compare with.
+        """Refuse a batch of one, because a contrast needs others to compare with.
 
         Args:
-            count: of all processes where these share their negatives.
-            what: there is one of.
-            key: of the config that decides how many there are.
+            count: items, of all processes if these share their negatives.
+            what: name of the items.
+            key: of the config that decides their number.
         """
         if count < 2:
             raise ConfigError(
@@ -257,7 +265,7 @@ class Objective(nn.Module, ABC):
     def as_written(self, sentences: TokenBatch, batch: Any) -> TokenBatch:
         """Return sentences as the encoder reads them: some in another form, if a run asks for that.
 
-        What sentences are looked up by and what a teacher reads are the sentences as they are.
+        Look-ups and teachers use the original sentences.
 
         Args:
             sentences: part of a batch.
@@ -268,7 +276,7 @@ class Objective(nn.Module, ABC):
         return self.written_forms(sentences, seed=batch.seed, step=batch.step)
 
     def write_forms(self, request: FormsRequest) -> None:
-        """Give the encoder a share of the sentences in another form from now on.
+        """Encode a share of the sentences in another form in all later calls.
 
         Args:
             request: which share, and which forms.
@@ -292,9 +300,9 @@ class Objective(nn.Module, ABC):
             objective.written_forms = forms
 
     def nest(self, matryoshka: Matryoshka) -> None:
-        """From now on the loss is that of several prefixes of the embeddings.
+        """Replace the loss of later calls by that of several prefixes of the embeddings.
 
-        The model that is saved says of which.
+        The saved model lists their widths.
 
         Args:
             matryoshka: the prefixes.
@@ -333,14 +341,14 @@ class Objective(nn.Module, ABC):
     def nested(
         self, loss: Callable[..., Float[Tensor, ""]], *embeddings: Float[Tensor, "_ d"]
     ) -> Term:
-        """A term that reads nothing of the encoder but sentence embeddings.
+        """Compute a term that reads only sentence embeddings of the encoder.
 
-        In a Matryoshka run one for each prefix.
+        A Matryoshka run has one for each prefix.
 
         Args:
             loss: of embeddings of any width; a head in it reads
                 ``full_width(prefix, self.encoder.dim)``.
-            embeddings: the sentences', and what they are compared with.
+            embeddings: of the sentences, and those that they are compared with.
         """
         if self.matryoshka is None:
             return loss(*embeddings)
@@ -353,7 +361,7 @@ class Objective(nn.Module, ABC):
             term: as ``LossOutput`` names it.
 
         Returns:
-            None if the term has no such option and counts as it is.
+            None if the term has no such option and is not weighted.
         """
         name = term
         if self.matryoshka is not None:
@@ -364,7 +372,7 @@ class Objective(nn.Module, ABC):
         return f"method.{name}_weight", float(weight)
 
     def weighted(self, **terms: Term) -> LossOutput:
-        """Weigh the terms as the config says and add them up.
+        """Weigh the terms by the config's weights and add them up.
 
         Nested ones are named ``term_width``. A term that is no tensor is returned by itself, which
         ``__call__`` refuses.
@@ -399,7 +407,7 @@ def is_loss_output(output: Any) -> bool:
 
 
 def describe_output(output: Any) -> str:
-    """Describe what ``forward`` returned instead of a ``LossOutput``, for the message."""
+    """Describe the value that ``forward`` returned instead of a ``LossOutput``."""
     if output is None:
         return "nothing"
     if isinstance(output, Tensor):
@@ -412,7 +420,7 @@ def describe_output(output: Any) -> str:
 
 
 def need_a_loss(config: Any, *weights: str) -> None:
-    """Refuse a loss of which all terms are switched off."""
+    """Refuse a loss if all its terms are switched off."""
     if not any(getattr(config, name) for name in weights):
         raise ConfigError(f"{' and '.join(weights)} are 0, which leaves no loss; raise one")
 

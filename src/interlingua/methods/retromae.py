@@ -60,16 +60,16 @@ class RetroMAEConfig(CheckedSettings):
 
 
 class ReadSentences(NamedTuple):
-    """The sentences, or a side of the pairs, as they are read."""
+    """The sentences, or a side of the pairs, in the form that is read."""
 
     read: TokenBatch
     """By the encoder, with few tokens hidden."""
     hidden: LabeledTokens
     """These tokens."""
     decoder: DecoderArrangement
-    """What the decoder is shown, and the tokens that it has to tell."""
+    """The tokens that the decoder sees, and those to predict."""
     place: BatchPosition
-    """What the decoder's own draws depend on."""
+    """Decides the decoder's own random draws."""
 
 
 class RetroMAE(Objective):
@@ -98,13 +98,13 @@ class RetroMAE(Objective):
 
     @classmethod
     def feeds_for(cls, config: RetroMAEConfig) -> tuple[FeedName, ...]:
-        """Sentences, or pairs."""
+        """Return the feed of sentences, or that of pairs."""
         if config.text == "monolingual":
             return ("monolingual",)
         return ("parallel",)
 
     def forward(self, batch: SentenceBatch | ParallelBatch) -> LossOutput:
-        """L_enc + L_dec (Algorithm 1), a mean over both sides of pairs."""
+        """Compute L_enc + L_dec (Algorithm 1), a mean over both sides of pairs."""
         _, sides = self.prepared(batch)
         embeddings = []
         language_modeling = []
@@ -122,13 +122,13 @@ class RetroMAE(Objective):
         return self.weighted(**terms)
 
     def prepare(self, batch: SentenceBatch | ParallelBatch) -> list[ReadSentences]:
-        """Every side with its hidden tokens."""
+        """Return every side with its hidden tokens."""
         if isinstance(batch, SentenceBatch):
             return [self.side(batch.sentences, batch.place())]
         return [self.side(batch.a, batch.place("a")), self.side(batch.b, batch.place("b"))]
 
     def side(self, sentences: TokenBatch, place: BatchPosition) -> ReadSentences:
-        """Hide tokens from the encoder, and from the decoder what it is to tell."""
+        """Hide tokens from the encoder, and those to predict from the decoder."""
         read, labels = self.mask(sentences, place, ratio=self.config.encoder_ratio)
         hidden = LabeledTokens.of(labels)
         # A place of its own: the decoder's hidden tokens are drawn apart from the encoder's.
@@ -143,7 +143,7 @@ class RetroMAE(Objective):
         return ReadSentences(read, hidden, self.decoder.arranged(sentences, labels), place)
 
     def reconstruct(self, sides: list[ReadSentences], *embeddings: Float[Tensor, "b d"]) -> Tensor:
-        """L_dec of every side, given its embeddings; their mean."""
+        """Compute L_dec of every side from its embeddings; return their mean."""
         losses = []
         for side, h in zip(sides, embeddings, strict=True):
             states = self.decode(side, full_width(h, self.encoder.dim))
@@ -152,7 +152,7 @@ class RetroMAE(Objective):
         return torch.stack(losses).mean()
 
     def decode(self, side: ReadSentences, h: Float[Tensor, "b d"]) -> Float[Tensor, "n d"]:
-        """The decoder's states."""
+        """Compute the decoder's states."""
         backbone = self.encoder.backbone
         if not self.config.enhanced:
             return self.decoder(backbone, side.decoder, h)  # type: ignore[no-any-return]  # Eq. (2)

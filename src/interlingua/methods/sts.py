@@ -22,7 +22,7 @@ from interlingua.runtime.devices import on_device
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class STSConfig(CheckedSettings):
-    """There is nothing to choose: scores from 0 to 5 are divided by 5 as they are read."""
+    """No options: scores from 0 to 5 are divided by 5 as they are read."""
 
 
 class STS(Objective):
@@ -36,7 +36,7 @@ class STS(Objective):
     takes_forms = True
 
     def forward(self, batch: LabeledBatch) -> LossOutput:
-        """Squared error of the cosine, mean over the pairs."""
+        """Compute the squared error of the cosine, a mean over the pairs."""
         batch, both = self.prepared(batch)
         u, v = self.encoder(both).chunk(2)
         labels = on_device(batch.labels, u.device)
@@ -48,5 +48,5 @@ class STS(Objective):
         return self.weighted(sts=self.nested(error, u, v))
 
     def prepare(self, batch: LabeledBatch) -> TokenBatch:
-        """Both sides in one batch."""
+        """Return both sides in one batch."""
         return join(self.as_written(batch.a, batch), self.as_written(batch.b, batch))

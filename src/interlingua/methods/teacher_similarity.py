@@ -66,7 +66,7 @@ class TeacherSimilarityConfig(CheckedSettings):
 
 
 class TeacherInputs(NamedTuple):
-    """What the teacher reads, and the languages of what both read."""
+    """The tokens that the teacher reads, and the languages of the texts of both."""
 
     questions: TokenBatch
     passages: TokenBatch
@@ -81,7 +81,7 @@ class TeacherSimilarity(Objective):
     """Makes the student's cosines of questions and passages those of a frozen teacher, as rankings.
 
     A teacher of the student's vocabulary reads the student's tokens; one of another vocabulary
-    reads the text that they stand for.
+    reads their text.
 
     Args:
         config: the options.
@@ -137,7 +137,7 @@ class TeacherSimilarity(Objective):
         return TeacherInputs(questions, passages, read, languages)
 
     def forward(self, batch: QuestionBatch) -> LossOutput:
-        """Return w_q KL(T || S) of passages + w_p KL(T' || S') of questions; S = cos(q_i, p_j)."""
+        """Compute w_q KL(T || S) of passages + w_p KL(T' || S') of questions; S = cos(q_i, p_j)."""
         batch, inputs = self.prepared(batch)
         config = self.config
         q, p = (self.all_gather(self.encoder(part)) for part in inputs.read)
@@ -166,7 +166,7 @@ class TeacherSimilarity(Objective):
         x: Float[Tensor, "b d"],
         y: Float[Tensor, "n d"],
     ) -> Float[Tensor, ""]:
-        """KL(T || S) of the rankings of every y for each x."""
+        """Compute KL(T || S) of the rankings of every y for each x."""
         # To length 1 here, as a prefix of a unit vector is shorter.
         cosines = inner_products(F.normalize(x.float(), dim=1), F.normalize(y.float(), dim=1))
         return similarity_divergence(

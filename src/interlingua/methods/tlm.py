@@ -34,7 +34,7 @@ Chain = tuple[Int64[Tensor, " t"], Int64[Tensor, " b+1"], Int64[Tensor, " t"] | 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TLMConfig(CheckedSettings):
-    """XLM (MLM + TLM); the defaults are the paper's, on the two sides of translations alone."""
+    """XLM (MLM + TLM); the defaults are the paper's, on the two sides of translations only."""
 
     tlm_weight: Weight = 1.0
     """Weight of translation language modeling, over both sentences of a pair in one sequence; 0 =
@@ -56,7 +56,7 @@ class TLMConfig(CheckedSettings):
         self.refuse_unread()
 
     def refuse_unread(self) -> None:
-        """Refuse options that nothing would read."""
+        """Refuse options that have no effect."""
         need_a_loss(self, "tlm_weight", "mlm_weight")
         refuse_unread(self, "mlm_text", reason="mlm_weight = 0", when=not self.mlm_weight)
         refuse_unread(self, "reset_positions", reason="tlm_weight = 0", when=not self.tlm_weight)
@@ -82,7 +82,7 @@ class MaskedSentences(NamedTuple):
 
 
 class MaskedText(NamedTuple):
-    """What the two language models read."""
+    """The inputs of the two language models."""
 
     pairs: MaskedPairs | None
     """For TLM, where it has a weight."""
@@ -91,7 +91,7 @@ class MaskedText(NamedTuple):
 
 
 class TLM(Objective):
-    """Predicts masked tokens from the rest of the sentence, alone and with its translation.
+    """Predicts masked tokens from the rest of the sentence, without and with its translation.
 
     Args:
         config: the options.
@@ -116,30 +116,30 @@ class TLM(Objective):
 
     @classmethod
     def feeds_for(cls, config: TLMConfig) -> tuple[FeedName, ...]:
-        """Pairs, and sentences if they are requested."""
+        """Return the feed of pairs, and that of sentences if they are requested."""
         if config.mlm_text == "monolingual":
             return ("parallel", "monolingual")
         return ("parallel",)
 
     def forward(self, batch: ParallelBatch | Mapping[str, Any]) -> LossOutput:
-        """L_MLM + L_TLM."""
+        """Compute L_MLM + L_TLM."""
         _, text = self.prepared(batch)
         return self.weighted(**self.language_modeling(text))
 
     def prepare(self, batch: ParallelBatch | Mapping[str, Any]) -> Any:
-        """The text with its tokens hidden."""
+        """Return the text with its tokens hidden."""
         return self.masked(*self.feeds_of(batch))
 
     def feeds_of(
         self, batch: ParallelBatch | Mapping[str, Any]
     ) -> tuple[ParallelBatch, SentenceBatch | None]:
-        """The pairs, and the sentences if there are any."""
+        """Return the pairs, and the sentences if there are any."""
         if isinstance(batch, Mapping):
             return batch["parallel"], batch["monolingual"]
         return batch, None
 
     def masked(self, pairs: ParallelBatch, sentences: SentenceBatch | None) -> MaskedText:
-        """Hide tokens for the terms with a weight other than 0, for each its own."""
+        """Hide tokens for each term with a weight other than 0 separately."""
         for_tlm = None
         if self.config.tlm_weight:
             for_tlm = self.masked_pairs(pairs)
@@ -154,12 +154,12 @@ class TLM(Objective):
         return MaskedText(for_tlm, (a, b))
 
     def masked_sentences(self, sentences: TokenBatch, place: BatchPosition) -> MaskedSentences:
-        """m(x), x by itself."""
+        """Return m(x), with x by itself."""
         batch, labels = self.mask(sentences, place)
         return MaskedSentences(batch, LabeledTokens.of(labels))
 
     def masked_pairs(self, pairs: ParallelBatch) -> MaskedPairs:
-        """[x; y] with tokens of both hidden."""
+        """Return [x; y] with tokens of both hidden."""
         a, labels_a = self.mask(pairs.a, pairs.place("a"))
         b, labels_b = self.mask(pairs.b, pairs.place("b"))
         order, cu_seqlens, positions = self.side_by_side(a, b)
@@ -168,7 +168,7 @@ class TLM(Objective):
         return MaskedPairs(input_ids, cu_seqlens, positions, hidden)
 
     def language_modeling(self, text: MaskedText) -> dict[str, Float[Tensor, ""]]:
-        """The terms with a weight other than 0."""
+        """Compute the terms with a weight other than 0."""
         terms = {}
         if text.pairs is not None:
             terms["tlm"] = self.translation_modeling(text.pairs)
@@ -178,19 +178,19 @@ class TLM(Objective):
         return terms
 
     def translation_modeling(self, pairs: MaskedPairs) -> Float[Tensor, ""]:
-        """L_TLM: -log p(hidden tokens of x and y | what is left of [x; y]), a mean over them."""
+        """Compute L_TLM: the mean -log p(hidden tokens of x and y | visible tokens of [x; y])."""
         states = self.encoder.backbone(pairs.input_ids, pairs.cu_seqlens, positions=pairs.positions)
         return self.masked_token_loss(self.head, states, pairs.hidden)
 
     def alone(self, masked: MaskedSentences) -> Float[Tensor, ""]:
-        """L_MLM: -log p(hidden tokens of x | what is left of x), a mean over the hidden tokens."""
+        """Compute L_MLM: the mean -log p(hidden tokens of x | visible tokens of x)."""
         states = self.encoder.tokens(masked.batch).states
         return self.masked_token_loss(self.head, states, masked.hidden)
 
     def side_by_side(self, a: TokenBatch, b: TokenBatch) -> Chain:
         """Put sentence i of a and sentence i of b into one sequence.
 
-        Where positions run on, the second sentence leaves out what begins a sequence, as in
+        If positions continue, the second sentence omits the tokens that begin a sequence, as in
         InfoXLM.
 
         Returns:
@@ -220,7 +220,7 @@ class TLM(Objective):
         return tokens, cu_seqlens, None
 
     def vectors(self, batch: TokenBatch, states: Float[Tensor, "t d"]) -> Float[Tensor, "b d"]:
-        """Sentence vectors from states, pooled as the encoder does."""
+        """Pool states into sentence vectors, as the encoder does."""
         special = self.encoder.is_special(batch.input_ids)
         hidden = HiddenStates(states, batch.cu_seqlens, special)
         return hidden.pool(

@@ -20,7 +20,7 @@ MOST_CLEANING = 4
 
 
 def known_languages(names: Iterable[str]) -> list[str]:
-    """The codes of the key ``languages``.
+    """Return the codes of the key ``languages``.
 
     Raises:
         ConfigError: one is not a language.
@@ -89,13 +89,13 @@ class SourceConfig(CheckedSettings):
 
     @property
     def label(self) -> str:
-        """The name the manifest gives it."""
+        """The name in the manifest."""
         return self.name or self.paths[0].name
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class DeduplicateConfig(CheckedSettings):
-    """Which repeated pairs go; exact duplicates always do."""
+    """The repeated pairs to drop; exact duplicates always are."""
 
     near: bool = False
     """Whether near-duplicate pairs go too (MinHash over both sides)."""
@@ -121,7 +121,7 @@ class SplitConfig(CheckedSettings):
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class VocabularyConfig(CheckedSettings):
-    """The vocabulary: trained here, or taken over."""
+    """The vocabulary: trained here, or taken from a model or tokenizer."""
 
     path: PathText = ""
     """A vocabulary, a model (folder, ``mini``, ``hf:owner/name``) or ``tokenizer.json`` to take;
@@ -165,7 +165,7 @@ class VocabularyConfig(CheckedSettings):
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class PrepareConfig(CheckedSettings):
-    """``interlingua prepare``: what to read, what to keep, and where to put it."""
+    """The config of ``interlingua prepare``: inputs, rules and output."""
 
     output: Path
     """The folder to make."""

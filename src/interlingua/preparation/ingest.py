@@ -48,7 +48,7 @@ _AHEAD = 3  # chunks in flight for each process: enough to keep it busy, few eno
 
 @dataclasses.dataclass(slots=True)
 class SourceCounts:
-    """What reading and cleaning did with one source."""
+    """The counts of reading and cleaning one source."""
 
     files: list[SourceFile] = dataclasses.field(default_factory=list)
     read: Counter[LanguagePair] = dataclasses.field(default_factory=Counter)
@@ -73,7 +73,7 @@ class CleanBlock(NamedTuple):
 class _Worker:
     """Cleans chunks; one in each process.
 
-    A class with class methods, since what is sent to a process must be found by its name there.
+    It is a class with class methods, because a process must find by name what is sent to it.
     """
 
     cleaner: Cleaner
@@ -122,9 +122,9 @@ def ingest(
 
     Args:
         config: what to read and how to clean.
-        folder: where the shards go.
-        progress: shows how far the work is.
-        bad: what becomes of lines that can't be read.
+        folder: where to write the shards.
+        progress: shows the progress.
+        bad: how to handle unreadable lines.
 
     Returns:
         The shards, in the order of language pair and source, and the counts of every source.

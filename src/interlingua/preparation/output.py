@@ -89,9 +89,9 @@ def write_texts(folder: Path, shards: list[Shard], fate: Fate) -> None:
 
 
 def file_names(language_pairs: set[LanguagePair]) -> dict[LanguagePair, str]:
-    """A file name per language pair, by the languages' codes of ISO 639-3.
+    """Return a file name per language pair, from the languages' ISO 639-3 codes.
 
-    Where a language occurs in two scripts, its full codes take their place.
+    If a language occurs in two scripts, its full codes are used instead.
     """
     found = {code: languages.resolve_language(code) for pair in language_pairs for code in pair}
     uses = Counter(language.iso3 for language in found.values())
@@ -104,10 +104,10 @@ def file_names(language_pairs: set[LanguagePair]) -> dict[LanguagePair, str]:
 
 
 def check_not_empty(shards: list[Shard]) -> None:
-    """Refuse a corpus of which nothing is left.
+    """Refuse an empty corpus.
 
     Raises:
-        DataError: no pair is left to train on, with the rules that took them.
+        DataError: no pair is left to train on; the message names the rules that dropped them.
     """
     if total(shards, Fate.train):
         return

@@ -50,7 +50,7 @@ log = logging.getLogger("interlingua")
 def prepare_corpus(
     config: PrepareConfig, *, overwrite: bool = False, progress: bool | Progress = False
 ) -> Manifest:
-    """Make a corpus to train on; its folder appears whole or not at all.
+    """Prepare a training corpus; its folder appears only when it is complete.
 
     The folder holds ``manifest.json``, ``vocabulary/`` (and ``backbone/`` if trimmed), the token
     stores ``train/`` and ``valid/``, the texts ``valid_text/`` and ``heldout/``, and
@@ -63,7 +63,7 @@ def prepare_corpus(
 
     Raises:
         DataError: a file is missing or broken (with its line), nothing is left, there is no
-            vocabulary to take over, or the output exists.
+            vocabulary to take, or the output exists.
         ConfigError: another run is making the same folder.
     """
     config = with_prompt(config)  # a slip in the model's name shows before hours of reading, too
@@ -135,7 +135,7 @@ def _warn_of(config: PrepareConfig, counts: list[SourceCounts], bad: BadLines) -
 def _check_what_is_left(
     config: PrepareConfig, shards: list[Shard], counts: list[SourceCounts]
 ) -> None:
-    """Refuse an empty corpus, and warn of requested languages without a pair to train on."""
+    """Refuse an empty corpus, and warn of requested languages without training pairs."""
     check_not_empty(shards)
     read: Counter[str] = Counter()
     for found in counts:
@@ -154,7 +154,7 @@ def _check_what_is_left(
 
 
 def _lost(shards: list[Shard], counts: list[SourceCounts]) -> Counter[str]:
-    """Pairs that were dropped, by rule: in cleaning, as the counts say, and by their fate."""
+    """Count dropped pairs by rule: from the counts of cleaning, and by their fate."""
     lost: Counter[str] = Counter()
     for found in counts:
         for dropped in found.dropped.values():
@@ -181,7 +181,7 @@ def _source_record(
 
 
 def _kept(shards: list[Shard]) -> dict[str, int]:
-    """Pairs that are in one of the corpus's three sets, by the names of their records."""
+    """Count the pairs in each of the corpus's three sets, by the names of their records."""
     return {fate.name: total(shards, fate) for fate in (Fate.train, Fate.valid, Fate.heldout)}
 
 

@@ -8,7 +8,7 @@ from interlingua.runtime.progress import SILENT, Progress
 
 
 class StageProgress(Progress):
-    """Pass everything on to a progress, and keep the time of each stage.
+    """Forwards everything to a progress, and keeps the time of each stage.
 
     Args:
         outer: where it is shown.
@@ -29,9 +29,9 @@ class StageProgress(Progress):
         """Begin a stage.
 
         Args:
-            label: what is done.
+            label: name of the stage.
             total: number of files or sides, which ``advance`` counts.
-            unit: of what ``count`` counts: pairs, tokens.
+            unit: of the items that ``count`` counts: pairs, tokens.
         """
         self._label = label
         self._begun = time.monotonic()

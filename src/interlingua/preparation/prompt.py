@@ -18,9 +18,9 @@ log = logging.getLogger("interlingua")
 
 
 def with_prompt(config: PrepareConfig) -> PrepareConfig:
-    """The configuration with the prompt's text in place of its name, or of None.
+    """Return the configuration with the prompt's text in place of its name, or of None.
 
-    Warns where the model knows prompts of which none is used.
+    A warning is shown if the model has prompts and none is used.
 
     Raises:
         ConfigError: the prompt is neither a text nor a name that the model has.
@@ -45,7 +45,7 @@ def with_prompt(config: PrepareConfig) -> PrepareConfig:
 
 
 def _settings(path: str) -> EncodingSettings | None:
-    """The settings of the model that gives the vocabulary; None for a tokenizer alone."""
+    """Return the settings of the model that gives the vocabulary; None for only a tokenizer."""
     if not path or Path(path).is_file():
         return None
     from interlingua.encoder.directories.model_directory import read_model_settings

@@ -17,7 +17,7 @@ IN_SET = Fate.in_evaluation_set.name
 
 
 def corpus_summary(manifest: Manifest) -> Iterator[rich.table.Table]:
-    """Tables of the sources, of the rules that dropped pairs, and of the languages."""
+    """Yield tables of the sources, of the rules that dropped pairs, and of the languages."""
     titles = ("source", "license", "read", "dropped", "train", "valid", "held out")
     rows = []
     for source in manifest.sources:
@@ -68,7 +68,7 @@ def _totals(manifest: Manifest) -> list[tuple[str, int | str]]:
 def _table(
     title: str, head: tuple[str, ...], rows: Sequence[tuple[object, ...]]
 ) -> rich.table.Table:
-    """A table of counts; columns of names stand at the left."""
+    """Return a table of counts; columns of names are aligned left."""
 
     def text(cell: object) -> str:
         return f"{cell:,}" if isinstance(cell, int) else str(cell)

@@ -30,18 +30,18 @@ def balanced_sentences(
     seed: int,
     count: Callable[[int], None],
 ) -> Iterator[tuple[str, str]]:
-    """Stream about ``sentences`` distinct training sentences as (language, text).
+    """Yield about ``sentences`` distinct training sentences as (language, text).
 
     They are balanced by the temperature. A language gives a sentence with the probability quota /
-    sentences it has, decided by the sentence's key.
+    number of its sentences, decided by the sentence's key.
 
     Args:
         shards: with their fates.
         folder: for the index of sentences seen.
-        sentences: how many to draw over all languages; all where there are fewer.
+        sentences: number to draw over all languages; all if there are fewer.
         temperature: languages are weighted by n^(1/temperature), n distinct sentences each.
-        seed: another seed, another sample.
-        count: called with how many sentences have passed.
+        seed: another seed gives another sample.
+        count: called with the number of sentences read.
     """
     fresh = _first_occurrences(shards, folder)
     available: Counter[str] = Counter()
@@ -66,9 +66,9 @@ def balanced_sentences(
 
 
 def _first_occurrences(shards: list[Shard], folder: Path) -> list[tuple[ndarray, ndarray]]:
-    """Which training rows hold a sentence of the language for the first time.
+    """Return which training rows hold a sentence of the language for the first time.
 
-    Two masks for every shard, of sources and of targets, packed to a bit a row.
+    There are two masks for every shard, of sources and of targets, packed to a bit a row.
     """
     seen = ExactDeduplicator(folder / "sentences")
     found = []
@@ -85,7 +85,10 @@ def _first_occurrences(shards: list[Shard], folder: Path) -> list[tuple[ndarray,
 
 
 def _keys(keys: UInt64[ndarray, " n"], language: str) -> UInt64[ndarray, " n"]:
-    """The texts' keys, of which the same text has another one in each language."""
+    """Return keys of the texts that differ between languages.
+
+    The same text has another key in each language.
+    """
     mixed: UInt64[ndarray, " n"] = keys ^ language_value(language)
     return mixed
 

@@ -26,7 +26,7 @@ from interlingua.preparation.splitting import split_rows
 
 
 class Decontaminated(NamedTuple):
-    """What the evaluation sets had to do with the corpus."""
+    """The overlap of the evaluation sets with the corpus."""
 
     pairs: dict[str, int]
     """Pairs that touch an evaluation set, by set; one may touch several."""
@@ -43,7 +43,7 @@ def select(
         shards: in order of preference; of equal pairs the first stays.
         config: the rules.
         folder: for the indexes of deduplication.
-        progress: shows how far the work is.
+        progress: shows the progress.
 
     Returns:
         What decontamination found.
@@ -86,7 +86,7 @@ def drop_near_duplicates(
         shards: in order of preference, exact duplicates already dropped.
         threshold: Jaccard index of character shingles, 0 to 1.
         folder: for the index.
-        progress: shows how far the work is.
+        progress: shows the progress.
     """
     progress.stage("near duplicates", total=len(shards), unit="pairs")
     with NearDuplicates(folder, threshold=threshold) as index:
@@ -153,8 +153,8 @@ def _drop_long(shards: list[Shard], config: PrepareConfig, progress: StageProgre
 def _limit(shards: list[Shard], source: SourceConfig, seed: int, earlier: int) -> None:
     """Keep the rows of a source that its weight and its limits allow.
 
-    A random share comes first. ``max_pairs`` and ``fill_to`` then take of these the drawn or the
-    best-scored ones.
+    A random share is drawn first. Of these, ``max_pairs`` and ``fill_to`` keep the drawn or the
+    best-scored rows.
 
     Args:
         shards: of one source and one language pair.
@@ -179,7 +179,7 @@ def _keep_first(
 ) -> None:
     """Give the fate to all training rows but the first ones.
 
-    They are in the order of a draw, or of their scores, and the draw among equal scores.
+    Rows are in the order of a draw, or of their scores, with a draw among equal scores.
     """
     rows = [np.flatnonzero(shard.fates == Fate.train) for shard in shards]
     if sum(map(len, rows)) <= limit:

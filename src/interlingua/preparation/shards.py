@@ -22,7 +22,7 @@ _BLOCK_ROWS = 20_000
 
 
 class Fate(IntEnum):
-    """What became of a row that passed cleaning; the names are the manifest's."""
+    """The fate of a row that passed cleaning; the names are the manifest's."""
 
     train = 0
     duplicate = 1
@@ -73,7 +73,7 @@ class Shard:
             source_keys: of the sources.
             target_keys: of the targets.
             words: see the property of that name.
-            scores: NaN where a row has none; without it none has.
+            scores: NaN if a row has none; None if no row has one.
         """
         if scores is None:
             scores = np.full(len(words), np.nan)
@@ -106,19 +106,19 @@ class Shard:
 
     @property
     def scores(self) -> Float64[ndarray, " rows"]:
-        """Score of every pair; NaN where the file has none."""
+        """Score of every pair; NaN if the file has none."""
         return np.fromfile(self._path("score"), np.float64)
 
     def count(self, fate: Fate) -> int:
-        """Rows of a fate."""
+        """Return the number of rows with a fate."""
         return int(np.count_nonzero(self.fates == fate))
 
     def drop(self, rows: Bool[ndarray, " rows"], fate: Fate) -> None:
-        """Give the marked rows a fate, unless an earlier rule has."""
+        """Give the marked rows a fate, unless an earlier rule has given one."""
         self.fates[rows & (self.fates == Fate.train)] = fate
 
     def blocks(self, mask: Bool[ndarray, " rows"]) -> Iterator[tuple[list[str], list[str]]]:
-        """Stream the marked rows as lists of sources and of targets."""
+        """Yield the marked rows as lists of sources and of targets."""
         with self._path("tsv").open(encoding="utf-8", newline="\n") as file:
             for first in range(0, self.rows, _BLOCK_ROWS):
                 lines = islice(file, min(_BLOCK_ROWS, self.rows - first))
@@ -135,5 +135,5 @@ class Shard:
 
 
 def total(shards: Iterable[Shard], fate: Fate) -> int:
-    """Rows of a fate in all of the shards."""
+    """Return the number of rows with a fate in all shards."""
     return sum(shard.count(fate) for shard in shards)

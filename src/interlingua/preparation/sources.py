@@ -39,7 +39,7 @@ class Chunk:
     """Pairs that were read and left out for their score."""
 
     def pairs(self) -> list[TextPair]:
-        """The chunk as pairs."""
+        """Return the chunk as pairs."""
         source, target = self.language_pair
         rows = zip(self.sources, self.targets, self.scores, strict=True)
         return [TextPair(a, b, source, target, score) for a, b, score in rows]
@@ -51,7 +51,7 @@ class Chunk:
 
 
 def find_files(source: SourceConfig) -> list[str]:
-    """The files of a source, globs expanded and sorted; a Moses pair is named once.
+    """Return the files of a source, globs expanded and sorted; a Moses pair is listed once.
 
     Raises:
         DataError: a glob matches nothing.
@@ -72,7 +72,10 @@ def find_files(source: SourceConfig) -> list[str]:
 
 
 def describe_file(path: str, source: SourceConfig) -> SourceFile:
-    """Size and digest of a file for the manifest; of data read from a hub only the name."""
+    """Return size and digest of a file for the manifest.
+
+    Data read from a hub have only a name.
+    """
     files = _files_of(path, source)
     digests = [sha256_file(file) for file in files]
     return SourceFile(
@@ -81,14 +84,14 @@ def describe_file(path: str, source: SourceConfig) -> SourceFile:
 
 
 def check_sources(config: PrepareConfig) -> None:
-    """Find out before any work whether every file can be read.
+    """Check before any work that every file can be read.
 
-    That is whether it is there, of a known format and in known languages. The first pair of each
-    file is read. Data of a hub are left alone, as they would be fetched, and so are pipes, which
+    A file must exist, be of a known format and be in known languages. The first pair of each file
+    is read. Data of a hub are skipped, because they would be downloaded, and so are pipes, which
     give their pairs only once.
 
     Raises:
-        DataError: one can't be read, or has no scores where they are needed.
+        DataError: one can't be read, or has no scores although they are needed.
     """
     for source in config.sources:
         for path in find_files(source):
@@ -111,18 +114,17 @@ def read_chunks(
     wanted: frozenset[str] = frozenset(),
     bad: BadLines | None = None,
 ) -> Iterator[Chunk]:
-    """Stream a file in chunks of one language pair.
+    """Yield the pairs of a file in chunks of one language pair.
 
     Every pair is turned so that English is the target; other languages are in code order.
 
     Args:
         path: one of ``find_files``.
-        source: where the format and the languages may be given.
+        source: may specify the format and the languages.
         index: of the source, passed on.
         skipped: counts what the reader left out.
-        wanted: language codes to keep; empty = all. What is left out counts as
-            ``"other language"``.
-        bad: what becomes of lines that can't be read; by default the first one stops.
+        wanted: language codes to keep; empty = all. Other pairs count as ``"other language"``.
+        bad: how to handle unreadable lines; by default the first one stops.
     """
     open_chunks: dict[LanguagePair, Chunk] = {}
     bad = bad or BadLines()
@@ -158,8 +160,8 @@ def read_chunks(
 def is_turned(source_language: str, target_language: str) -> bool:
     """Return whether a pair is stored the other way round.
 
-    English is always the target, and other languages are in code order: so that a language pair is
-    one, whichever side its files begin with.
+    English is always the target, and other languages are in code order. So a language pair is one,
+    whichever side its files begin with.
     """
     if target_language == ENGLISH:
         return False
@@ -182,7 +184,7 @@ def _pairs(
 
 
 def _moses_paths(path: str, source: SourceConfig) -> tuple[Path, ...]:
-    """The two files of a Moses pair; none for other formats."""
+    """Return the two files of a Moses pair; none for other formats."""
     if (source.format or guess_format(path)) != "moses":
         return ()
     return moses_files(path, *(source.languages or (None, None))).paths

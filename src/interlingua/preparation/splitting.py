@@ -40,12 +40,12 @@ class _Candidates(NamedTuple):
 def split_rows(shards: list[Shard], config: PrepareConfig, progress: StageProgress) -> None:
     """Give rows the fate ``heldout`` or ``valid``.
 
-    Those that share a sentence with one of them become ``in_heldout_or_valid``.
+    Rows that share a sentence with one of them get ``in_heldout_or_valid``.
 
     Args:
         shards: in the order of their language pairs; every other rule has been applied.
         config: how many pairs of which kind.
-        progress: shows how far the work is.
+        progress: shows the progress.
     """
     progress.stage("held-out and validation", total=2 + len(shards), unit="pairs")
     set_keys = np.zeros(0, np.uint64)  # sorted keys of all sentences of the sets so far
@@ -81,7 +81,7 @@ def _draw(
     seed: int,
     set_keys: UInt64[ndarray, " k"],
 ) -> list[tuple[_Candidates, Bool[ndarray, " n"]]]:
-    """Draw a set: the candidates of every shard, with the mask of those that are in it."""
+    """Draw a set: return the candidates of every shard, with the mask of those in the set."""
     parts: list[_Candidates] = []
     groups: list[ndarray] = []  # number of the language pair of each candidate
     language_pairs = groupby(shards, key=lambda shard: shard.language_pair)
@@ -112,9 +112,9 @@ def _draw(
 
 
 def _share(rows: int, number: int, max_share: float) -> float:
-    """The share of a language pair's rows that takes part.
+    """Compute the share of a language pair's rows that takes part.
 
-    All of them, or enough for ``max_share`` not to bind.
+    It is 1, or enough for ``max_share`` not to bind.
     """
     if not rows or not max_share:
         return 0.0

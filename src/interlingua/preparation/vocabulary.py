@@ -34,19 +34,18 @@ def make_vocabulary(
 ) -> Vocabulary:
     """Make ``folder/vocabulary``, and with ``trim`` also ``folder/backbone``.
 
-    The latter is the model that goes with a trimmed vocabulary.
+    The latter is the model that belongs to a trimmed vocabulary.
 
     Args:
         shards: the cleaned pairs.
         config: which vocabulary.
         folder: the corpus's.
         work: for temporary files.
-        progress: shows how far the work is.
+        progress: shows the progress.
 
     Raises:
         ConfigError: a vocabulary without a model is to be trimmed with it, or can't be.
-        DataError: nothing is left to train on, or there is no tokenizer where the configuration
-            says.
+        DataError: nothing is left to train on, or there is no tokenizer at the configured path.
     """
     from interlingua.vocabulary.vocabulary import Vocabulary
 
@@ -91,7 +90,7 @@ def _trimmed(
 def _all_ids(
     shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, progress: StageProgress
 ) -> set[int]:
-    """Every id that the pairs need."""
+    """Return every id that the pairs need."""
     from interlingua.vocabulary.trimming import ids_in_use
 
     used: set[int] = set()
@@ -104,7 +103,7 @@ def _all_ids(
 def _frequent_ids(
     shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, progress: StageProgress
 ) -> set[int]:
-    """The ``max_size`` ids that are most frequent in the pairs."""
+    """Return the ``max_size`` ids that are most frequent in the pairs."""
     from interlingua.vocabulary.trimming import id_counts, most_frequent_ids
 
     # By language, an array with a count per id: the temperature balances the languages.
@@ -121,7 +120,7 @@ def _frequent_ids(
 
 
 def _log_lost_tokens(counts: Mapping[str, Any], kept: set[int]) -> None:
-    """Log the share of tokens that are not kept, and the languages where it is largest."""
+    """Log the share of tokens that are not kept, and the languages with the largest share."""
     rows = sorted(kept)
     total = 0
     total_lost = 0
@@ -142,7 +141,7 @@ def _log_lost_tokens(counts: Mapping[str, Any], kept: set[int]) -> None:
 
 
 def _prompted(shards: list[Shard], config: PrepareConfig) -> Iterator[tuple[str, list[str]]]:
-    """Language and texts of each block, with the prompt in front."""
+    """Yield language and texts of each block, with the prompt in front."""
     prompt = config.prompt or ""
     for shard, fate in product(shards, (Fate.train, Fate.valid)):
         for sides in shard.blocks(shard.fates == fate):

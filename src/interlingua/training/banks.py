@@ -60,7 +60,7 @@ class Banks:
     its length after it has timed some steps, and random vectors take the time of any others.
 
     Args:
-        objective: as it is before the first step, not sharded.
+        objective: before the first step, not sharded.
         batches: of the run.
         engine: the processes, which share the work.
         new_dense: the encoder's last layer is new, and begins as the map to the bank's vectors.
@@ -151,7 +151,7 @@ class Banks:
         return seconds
 
     def _builder(self, number: int, sentences: RunSentences) -> BankBuilder:
-        """Open the teachers of a learner, and return what embeds sentences by them."""
+        """Open the teachers of a learner, and return a function that embeds sentences by them."""
         anchors = self._learners[number]
         anchors.teacher = self._teachers[number]
         # The teachers compute as the run does; vectors are stored in 16 bits in any case.
@@ -176,7 +176,7 @@ def _copy_dense(fitted: Encoder, sharded: Encoder) -> None:
 
 
 class RandomBank(TeacherBank):
-    """Random vectors in place of a bank, with which a step takes as long.
+    """Random vectors in place of a bank. A step with them takes as long as with a bank.
 
     It holds no sentence: all keys are unknown, and all have the same vectors.
 
@@ -222,7 +222,7 @@ class RandomBank(TeacherBank):
 
 
 def parallel_batches(batches: Iterable[Any]) -> Iterator[ParallelBatch]:
-    """The pairs among batches of whatever feeds."""
+    """Yield the batches of pairs among the batches of any feeds."""
     for batch in batches:
         if isinstance(batch, ParallelBatch):
             yield batch
@@ -233,11 +233,11 @@ def parallel_batches(batches: Iterable[Any]) -> Iterator[ParallelBatch]:
 class RunSentences:
     """The distinct sentences of a run, by their keys.
 
-    Negatives are those of the pivot language. Others are only looked up, as targets: sentences of
-    the languages that the teacher knows, and those that the run is measured on.
+    Negatives are the sentences of the pivot language. Others are only looked up, as targets:
+    sentences of the languages that the teacher knows, and those that the run is measured on.
 
     Args:
-        request: says which.
+        request: specifies these languages.
     """
 
     def __init__(self, request: BankRequest) -> None:
@@ -259,19 +259,19 @@ class RunSentences:
             first += more
 
     def add_measured(self, batch: ParallelBatch) -> None:
-        """Sentences of a batch that is only measured on."""
+        """Add the sentences of a batch that is only used for evaluation."""
         translations, originals = by_pivot(batch, self._request.pivot)
         self._look_up(originals, {self._request.pivot})
         self._look_up(translations, self._request.known_languages)
 
     def negatives(self) -> list[list[int]]:
-        """Token ids of the negatives, in the order of their keys."""
+        """Return token ids of the negatives, in the order of their keys."""
         return [self._negatives[key].tolist() for key in sorted(self._negatives)]
 
     def arranged(
         self,
     ) -> tuple[Int64[ndarray, " n"], Int64[ndarray, " n"], int, list[tuple[str, list[int]]]]:
-        """What the bank is made of, negatives first.
+        """Return the contents of the bank, negatives first.
 
         Returns:
             keys, groups, the number of negatives, and language and token ids of all sentences.
@@ -319,7 +319,7 @@ class RunSentences:
 
 
 def _sentences(batch: TokenBatch) -> Iterator[tuple[int, str, ndarray]]:
-    """Key, language and token ids of each sentence."""
+    """Yield key, language and token ids of each sentence."""
     tokens = batch.input_ids.cpu().numpy().astype(np.int32)
     ids = np.split(tokens, batch.cu_seqlens.cpu().numpy()[1:-1])
     yield from zip(sentence_keys(batch).tolist(), batch.languages, ids, strict=True)
@@ -329,7 +329,7 @@ class BankBuilder:
     """Makes a bank in parts, or finds it made.
 
     Args:
-        sentences: what has to be in it.
+        sentences: the required contents.
         teachers: by whom.
         width: of the student's vectors.
 
@@ -361,10 +361,10 @@ class BankBuilder:
         return self.widths != (self.width,)
 
     def fill(self, path: Path, engine: Engine) -> BankRecord:
-        """Make what is not there; all processes must call it.
+        """Make the missing parts of the bank; all processes must call it.
 
         Args:
-            path: the bank's folder; its parts lie next to it until it is whole.
+            path: the bank's folder; its parts are next to it until it is complete.
             engine: the processes that share the work.
 
         Raises:
@@ -438,7 +438,7 @@ class BankBuilder:
         write_bank(path, record, self.keys, self.groups, parts)
 
     def _projection(self, files: Sequence[Path]) -> Projection:
-        """The principal components of the negatives' joined vectors."""
+        """Compute the principal components of the negatives' joined vectors."""
         width = sum(self.widths)
         total = np.zeros(width)
         products = np.zeros((width, width))
@@ -476,7 +476,7 @@ class BankBuilder:
 
 
 class Projection(NamedTuple):
-    """From the teachers' joined vectors to the student's width."""
+    """A map from the teachers' joined vectors to the student's width."""
 
     basis: Float32[ndarray, "w d"]
     mean: Float32[ndarray, " w"]
@@ -485,6 +485,6 @@ class Projection(NamedTuple):
 
 
 def _read_part(file: Path) -> tuple[Float32[ndarray, "n w"], float]:
-    """A part's vectors, and the processor seconds that they took."""
+    """Read the vectors of a part, and the processor seconds that they took."""
     with np.load(file) as part:
         return part["vectors"].astype(np.float32), float(part["seconds"])

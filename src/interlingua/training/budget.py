@@ -90,8 +90,8 @@ def fix_length(
 
     Args:
         config: of the run.
-        make_step: makes a step of the run. Weights, buffers and optimizer are afterwards as they
-            were; the meter and the loss scale are not.
+        make_step: makes a step of the run. Weights, buffers and optimizer are restored afterwards;
+            the meter and the loss scale are not.
         batches: of the run.
         evaluation: of the run; one is timed, and nothing is recorded.
         began_at: ``time.perf_counter`` when the budget began.
@@ -129,7 +129,7 @@ def fix_length(
 
 
 class Costs(NamedTuple):
-    """What the parts of a run take, seconds each."""
+    """Seconds that each part of a run takes."""
 
     step: float
     evaluation: float
@@ -139,25 +139,25 @@ class Costs(NamedTuple):
 
 
 class FittedSteps(NamedTuple):
-    """The steps that fit into a budget, with what had to change to that end."""
+    """The steps that fit into a budget, and the settings that changed so that they do."""
 
     steps: int
     eval_steps: float
     save_steps: float
     warnings: tuple[str, ...]
     least_seconds: float = 0.0
-    """What one step takes with all that goes before and after it."""
+    """Seconds of one step with everything before and after it."""
 
 
 def fit_steps(seconds: float, run: RunConfig, costs: Costs) -> FittedSteps:
-    """The steps that fit into the time.
+    """Compute the number of steps that fit into the time.
 
-    Evaluations and checkpoints that would take most of it are spaced.
+    Evaluations and checkpoints are made less often if they would take most of it.
 
     Args:
         seconds: for steps, evaluations and checkpoints.
-        run: says how often to evaluate and to save.
-        costs: what each takes.
+        run: specifies how often to evaluate and to save.
+        costs: seconds of each.
     """
     steps = steps_within(seconds, run, costs)
     spaced = run
@@ -189,7 +189,7 @@ def fit_steps(seconds: float, run: RunConfig, costs: Costs) -> FittedSteps:
 
 
 def _every(run: RunConfig, every: float) -> RunConfig:
-    """The run with evaluations and checkpoints no more often than that."""
+    """Return the run with evaluations and checkpoints at least ``every`` apart."""
     length = 1 << 20  # to compare shares with numbers of steps
     rarer: dict[str, Any] = {
         name: every
@@ -200,7 +200,10 @@ def _every(run: RunConfig, every: float) -> RunConfig:
 
 
 def _overhead(steps: int, run: RunConfig, costs: Costs) -> float:
-    """Seconds of all evaluations and checkpoints; the last step is always evaluated and saved."""
+    """Compute the seconds of all evaluations and checkpoints.
+
+    The last step is always evaluated and saved.
+    """
     if steps < 1:
         return costs.evaluation + costs.checkpoint
     evaluations = ceil_div(steps, steps_of(run.eval_steps, steps)) + costs.evaluates_start
@@ -209,7 +212,7 @@ def _overhead(steps: int, run: RunConfig, costs: Costs) -> float:
 
 
 def steps_within(seconds: float, run: RunConfig, costs: Costs) -> int:
-    """The largest number of steps that fits into the time, evaluations and checkpoints included."""
+    """Compute the largest number of steps that fits, with evaluations and checkpoints."""
 
     def needed(steps: int) -> float:
         return steps * costs.step + _overhead(steps, run, costs)
@@ -252,7 +255,7 @@ def _measured_steps(
 
 @contextlib.contextmanager
 def taken_back(objective: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[None]:
-    """Put weights, buffers and the optimizer's averages back to what they are now.
+    """Restore weights, buffers and the optimizer's averages when the block ends.
 
     Step t is a function of these, the seed and t. So steps that were made in the block have no
     effect on those that follow.
@@ -277,7 +280,7 @@ def taken_back(objective: nn.Module, optimizer: torch.optim.Optimizer) -> Iterat
 
 
 def _time_steps(make_step: TrainingStep, batches: MicroBatches, seconds: float) -> float:
-    """Return the seconds of a step, measured over at least one step and about so many seconds."""
+    """Measure the seconds of a step, over at least one step and about ``seconds`` seconds."""
     engine = make_step.engine
     prepared = partial(batches.prepared, make_step.objective)
     with freed_memory_kept(), Prefetcher(prepared, stop_step=WARMUP_STEPS + MOST_STEPS) as made:
@@ -296,7 +299,7 @@ def _time_steps(make_step: TrainingStep, batches: MicroBatches, seconds: float) 
 
 
 def _time_checkpoint(make_step: TrainingStep, disk: Path) -> float:
-    """Return the seconds of a checkpoint on the disk of a folder."""
+    """Measure the seconds of a checkpoint on the disk of a folder."""
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=disk) as folder:
         save_checkpoint(
@@ -310,17 +313,17 @@ def _time_checkpoint(make_step: TrainingStep, disk: Path) -> float:
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or the nearest one above it that is there."""
+    """Return the folder, or its nearest existing parent."""
     while not folder.is_dir():
         folder = folder.parent
     return folder
 
 
 class Pace:
-    """How far a run is in its steps and in its time.
+    """The progress of a run in steps and in time.
 
     Args:
-        budget_seconds: of the whole run, where it has a budget.
+        budget_seconds: of the whole run, if it has a budget.
         max_steps: that were found to fit in.
         stops: whether the run ends with the budget.
         spent_before: seconds of the budget that were spent before the run's clock starts: on
@@ -342,7 +345,7 @@ class Pace:
         self.evaluation_seconds = 0.0
 
     def agreed(self, seconds: float, engine: Engine) -> float:
-        """The time spent as the main process has it, where anything depends on it.
+        """Return the main process's time spent if a decision depends on it.
 
         Every process must call this.
         """
@@ -351,15 +354,15 @@ class Pace:
         return engine.share(seconds)
 
     def is_over(self, seconds: float) -> bool:
-        """Whether the step in hand has to be the last one, so that its evaluation still fits in."""
+        """Return whether this step has to be the last, so that its evaluation fits in."""
         if not self.stops or self.budget_seconds is None:
             return False
         return seconds >= self._last_step_at(self.budget_seconds)
 
     def position(self, step: int, seconds: float) -> int:
-        """The step of the learning rate that is due.
+        """Return the step that decides the learning rate.
 
-        The present one, or a later one where time runs ahead of steps.
+        It is the present step, or a later one if time runs ahead of steps.
 
         Args:
             step: from 0.
@@ -374,11 +377,11 @@ class Pace:
         return min(max(step, by_time), self.max_steps - 1)
 
     def _last_step_at(self, budget_seconds: float) -> float:
-        """Seconds of the run's clock at which the last step begins, so that its evaluation fits."""
+        """Return the run's seconds at which the last step begins, so that its evaluation fits."""
         return budget_seconds - self.spent_before - self.evaluation_seconds
 
     def warning(self, done: int, seconds: float) -> str | None:
-        """After a tenth of the steps: how long all will take, where that is beyond the budget.
+        """Return a warning after a tenth of the steps if the run will exceed the budget.
 
         Args:
             done: optimizer steps.

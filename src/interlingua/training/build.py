@@ -38,17 +38,17 @@ CORPUS_PROMPT = "trained"
 def build_objective(
     config: TrainConfig, vocabulary: Vocabulary, languages: Sequence[str] = ()
 ) -> Objective:
-    """Encoder and method, with the weights that the seed decides.
+    """Build encoder and method with weights that depend on the seed.
 
     Args:
         config: of the run.
         vocabulary: of the corpus.
-        languages: of the corpus, for a method that tells them apart, with a vocabulary that names
+        languages: of the corpus, for a method that distinguishes them with a vocabulary that names
             none.
 
     Raises:
         ConfigError: the pretrained backbone has another vocabulary than the corpus, or the method
-            can't do what [run] asks for.
+            does not support the options of [run].
     """
     torch.manual_seed(seed_for(config.run.seed, "weights"))
     method: type[Objective] = resolve_name(METHODS, config.method.name)
@@ -82,13 +82,13 @@ def build_objective(
 
 
 def feeds_of(method: MethodConfig) -> tuple[FeedName, ...]:
-    """The feeds that a method takes, its main one first."""
+    """Return the feeds that a method takes, its main one first."""
     feeds: tuple[FeedName, ...] = resolve_name(METHODS, method.name).feeds_for(method.options)
     return feeds
 
 
 def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
-    """The encoder from a preset or a pretrained backbone, with the prompts of its training data.
+    """Build the encoder from a preset or a backbone, with the prompts of its training data.
 
     Raises:
         ConfigError: see ``build_objective``.
@@ -118,10 +118,10 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
 
 
 def remember_lengths(objective: Objective, config: TrainConfig) -> None:
-    """Cut texts at what questions and passages were cut to, from now on and in the saved model.
+    """Cut later texts to the lengths of questions and passages, also in the saved model.
 
     Training itself has its own limits for each feed. A model that learned from 256 tokens of a
-    passage is then also measured and used on so many, and not on all that its backbone can take.
+    passage is then also measured and used on 256 tokens, and not on all that its backbone can take.
     One encoder of both keeps the longer limit.
 
     Args:
@@ -141,14 +141,14 @@ def remember_lengths(objective: Objective, config: TrainConfig) -> None:
 
 
 def _limit_tokens(encoder: Encoder, limit: int) -> None:
-    """Cut what an encoder reads, unless it takes less than that anyway."""
+    """Limit the tokens that an encoder reads, unless its own limit is lower."""
     encoder.settings = dataclasses.replace(
         encoder.settings, max_tokens=min(limit, encoder.max_tokens)
     )
 
 
 def with_default_prompt(settings: EncodingSettings, text: str | None) -> EncodingSettings:
-    """Settings of an encoder that puts a text before all others by itself, as it was trained.
+    """Return the settings with a prompt before all texts by default, as in training.
 
     Args:
         settings: with prompts of other names, which stay.
@@ -197,10 +197,10 @@ def _chosen_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
 
 
 def _check_memory(backbone: BackboneConfig) -> None:
-    """Refuse weights that are larger than this machine's memory before anything is allocated.
+    """Refuse weights that are larger than this machine's memory, before they are allocated.
 
     Raises:
-        ConfigError: they are.
+        ConfigError: the weights are larger.
     """
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if backbone.weight_bytes > memory:
@@ -211,14 +211,15 @@ def _check_memory(backbone: BackboneConfig) -> None:
 
 
 class MicroBatches:
-    """The training batches of this process, on the host: called with a step, its micro-batches.
+    """The training batches of this process, on the host.
 
-    A micro-batch is a feed's batch, or a dict of them for a method of several feeds.
+    A call with a step returns its micro-batches. A micro-batch is a feed's batch, or a dict of them
+    for a method of several feeds.
 
     Args:
         config: decides the batches, with the step.
         sources: the training data by feed, in the method's order.
-        max_tokens: what the encoder can take.
+        max_tokens: the encoder's maximum.
         engine: the processes that share a batch.
     """
 
@@ -260,14 +261,14 @@ class MicroBatches:
         return next(iter(self.plans.values())).epoch_size
 
     def seen(self, step: int) -> dict[str, int]:
-        """Rows in the steps before ``step``, by language pair or feed."""
+        """Return the number of rows read before ``step``, by language pair or feed."""
         rows: dict[str, int] = {}
         for plan in self.plans.values():
             rows |= plan.seen(step)
         return rows
 
     def expected(self, step: int) -> dict[str, float]:
-        """``seen`` on average, at no cost."""
+        """Return the expected value of ``seen``, which costs no time."""
         rows: dict[str, float] = {}
         for plan in self.plans.values():
             # Only language pairs are drawn; to count those, ``seen`` goes through all steps.
@@ -279,7 +280,7 @@ class MicroBatches:
 
     @property
     def available(self) -> dict[str, int]:
-        """Rows that there are to be seen, by the same names."""
+        """Number of available rows, by the same names."""
         rows: dict[str, int] = {}
         for plan in self.plans.values():
             if isinstance(plan, ParallelPlan):
@@ -289,7 +290,7 @@ class MicroBatches:
         return rows
 
     def repeat_warnings(self) -> list[str]:
-        """Return a warning for each feed of which a step reads more rows than there are."""
+        """Return a warning for each feed if a step reads more rows than it has."""
         warnings = []
         for feed, plan in self.plans.items():
             if plan.global_batch_size > plan.epoch_size:
@@ -304,7 +305,7 @@ class MicroBatches:
         return warnings
 
     def __call__(self, step: int) -> list[Any]:
-        """This process's consecutive part of the step's batch."""
+        """Return this process's consecutive part of the step's batch."""
         slices = self._engine.world_size * self.accumulation
         first = self._engine.rank * self.accumulation
         return [
@@ -313,9 +314,9 @@ class MicroBatches:
         ]
 
     def prepared(self, objective: Objective, step: int) -> list[Any]:
-        """The step's micro-batches with what the objective makes of them on the host.
+        """Return the step's micro-batches, prepared by the objective on the host.
 
-        For a GPU in page-locked memory. Meant for a ``Prefetcher``'s thread.
+        For a GPU they are in page-locked memory. Meant for a ``Prefetcher``'s thread.
         """
         ready = [objective.prepared(batch) for batch in self(step)]
         if self._engine.device.type == "cuda":
@@ -324,12 +325,12 @@ class MicroBatches:
 
 
 def fewer_negatives(config: TrainConfig, batches: MicroBatches, engine: Engine) -> str | None:
-    """A warning where a loss compares fewer rows with one another than a step has.
+    """Return a warning if a loss compares fewer rows with one another than a step has.
 
-    To be called after a step.
+    Call it after a step.
 
-    Accumulated micro-batches give the gradient of a larger batch, but not its negatives. Of a loss
-    that is meant to stay within a process's micro-batch, such as EMS's, there is no warning.
+    Accumulated micro-batches give the gradient of a larger batch, but not its negatives. A loss
+    that is meant to stay within a process's micro-batch, such as EMS's, causes no warning.
     """
     if not engine.compares_rows or batches.accumulation == 1:
         return None
@@ -346,7 +347,7 @@ def fewer_negatives(config: TrainConfig, batches: MicroBatches, engine: Engine) 
 def batch_of(
     plans: Mapping[FeedName, Plan], step: int, *, rank: int = 0, world_size: int = 1
 ) -> Any:
-    """The batch of a step: that of the only feed, or a dict of the feeds' batches."""
+    """Return the batch of a step: that of the only feed, or a dict of the feeds' batches."""
     batches = {
         feed: plan.batch_at(step, rank=rank, world_size=world_size) for feed, plan in plans.items()
     }

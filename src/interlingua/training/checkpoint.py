@@ -34,7 +34,7 @@ CHECKPOINT_ENTRIES = r"model\.safetensors|optimizer\.safetensors|state\.json"
 
 @dataclass(slots=True)
 class TrainState:
-    """What a run knows besides its tensors."""
+    """The state of a run besides its tensors."""
 
     step: int = 0
     """Optimizer steps done."""
@@ -57,7 +57,7 @@ class TrainState:
     counts: dict[str, int] = field(default_factory=dict)
     """Steps in each sum."""
     loss_scale: float = 65_536.0
-    """What losses are multiplied by in fp16."""
+    """The factor of losses in fp16."""
     loss_scale_steps: int = 0
     """Steps since it was changed."""
 
@@ -70,7 +70,7 @@ def save_checkpoint(
     *,
     write: bool = True,
 ) -> Path:
-    """Write ``folder/step-<step>`` under a temporary name, sync it to the disk and rename it.
+    """Write ``folder/step-<step>`` under a temporary name, sync it to disk and rename it.
 
     Sharded weights are put together, so all processes of a sharded run must call it, one of them
     with ``write``; the checkpoint is the same whatever the number of processes.
@@ -166,7 +166,7 @@ def load_checkpoint(
 
 
 def latest_checkpoint(folder: Path, warn: Callable[[str], None]) -> Path | None:
-    """The newest checkpoint that is whole; says of each newer one why it is passed over."""
+    """Return the newest undamaged checkpoint; warn about each newer one with the reason."""
     for path in reversed(checkpoints_in(folder)):
         problem = find_checkpoint_damage(path)
         if problem is None:
@@ -176,7 +176,7 @@ def latest_checkpoint(folder: Path, warn: Callable[[str], None]) -> Path | None:
 
 
 def find_checkpoint_damage(path: Path) -> str | None:
-    """Why a checkpoint can't be used, or none."""
+    """Return why a checkpoint can't be used, or None."""
     try:
         record = read_record(path / STATE_FILE, CHECKPOINT)
     except RecordError as error:
@@ -192,7 +192,7 @@ def find_checkpoint_damage(path: Path) -> str | None:
 def _is_state(state: Any) -> bool:
     """Return whether names and types are those of a ``TrainState``.
 
-    Its checksum does not tell who made it.
+    The checksum does not show who wrote it.
     """
     plain = dataclasses.asdict(TrainState())
     if not isinstance(state, dict) or state.keys() != plain.keys():
@@ -222,14 +222,14 @@ def _is_state(state: Any) -> bool:
 
 
 def remove_old_checkpoints(folder: Path, *, keep: int, best_step: int | None) -> None:
-    """Remove all but the newest ``keep`` checkpoints; that of the best evaluation stays."""
+    """Remove all but the newest ``keep`` checkpoints and that of the best evaluation."""
     for path in checkpoints_in(folder)[:-keep]:
         if _step(path) != best_step:
             remove_entries(path, CHECKPOINT_ENTRIES)
 
 
 def checkpoints_in(folder: Path) -> list[Path]:
-    """All finished checkpoints, oldest first."""
+    """Return all finished checkpoints, oldest first."""
     found = []
     for path in sorted(folder.glob("step-*")):
         # A user's files stay where a checkpoint is removed, which leaves its folder.
@@ -240,12 +240,12 @@ def checkpoints_in(folder: Path) -> list[Path]:
 
 
 def weights_of(objective: nn.Module) -> dict[str, Tensor]:
-    """All weights and buffers by name, those that share memory under their first name only."""
+    """Return all weights and buffers by name; shared ones have their first name only."""
     return gather_tensors(_weights(objective), keep=True)
 
 
 def _weights(objective: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """The same, sharded as they are."""
+    """Yield all weights and buffers by name, still sharded."""
     # unlike ``state_dict``, these name what is shared once
     once = {name for name, _ in objective.named_parameters()}
     once |= {name for name, _ in objective.named_buffers()}
@@ -255,7 +255,7 @@ def _weights(objective: nn.Module) -> Iterator[tuple[str, Tensor]]:
 def _moments(
     objective: nn.Module, optimizer: torch.optim.Optimizer
 ) -> Iterator[tuple[str, Tensor]]:
-    """The optimizer's averages, as ``WEIGHT/MOMENT``."""
+    """Yield the optimizer's averages, named ``WEIGHT/MOMENT``."""
     names = _names(objective, optimizer)
     for place, moments in optimizer.state_dict()["state"].items():
         for moment, tensor in moments.items():
@@ -263,7 +263,7 @@ def _moments(
 
 
 def _names(objective: nn.Module, optimizer: torch.optim.Optimizer) -> list[str]:
-    """Names of the optimizer's parameters, in its own order."""
+    """Return the names of the optimizer's parameters, in its own order."""
     names: dict[Any, str] = {parameter: name for name, parameter in objective.named_parameters()}
     return [names[parameter] for group in optimizer.param_groups for parameter in group["params"]]
 

@@ -119,13 +119,13 @@ class EncoderConfig(CheckedSettings):
             )
 
     def sizes(self) -> dict[str, Any]:
-        """The sizes that are set here and override the preset's."""
+        """Return the sizes that are set here and override the preset's."""
         return {name: getattr(self, name) for name in _SIZES if getattr(self, name) is not None}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MethodConfig(CheckedSettings):
-    """[method]: a name of ``registry.METHODS``, and next to it that method's own options."""
+    """[method]: a name of ``registry.METHODS``, and that method's own options."""
 
     name: str
     """The method, e.g. ems, or ``package.module:Class``."""
@@ -155,7 +155,7 @@ class MethodConfig(CheckedSettings):
         return Matryoshka(dims=self.matryoshka, weights=self.matryoshka_weights)
 
     def to_mapping(self) -> dict[str, Any]:
-        """The section as a file holds it: the method's own options and those of every method."""
+        """Return the section as in a file: the method's options and those of every method."""
         # lists, which TOML has, in place of tuples; empty ones are the default and left out
         for_all = {name: value for name in FOR_ALL_METHODS if (value := list(getattr(self, name)))}
         return {"name": self.name, **for_all, **to_mapping(self.options)}
@@ -241,7 +241,7 @@ class ScheduleConfig(CheckedSettings):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunConfig(CheckedSettings):
-    """[run]: where, how long, on what, and what is kept."""
+    """[run]: output folder, length, device, and what to keep."""
 
     MEANT_BY: ClassVar[Mapping[str, str]] = {
         "batch_size": "global_batch_size",
@@ -346,7 +346,7 @@ class RunConfig(CheckedSettings):
         )
 
     def accumulation(self, world_size: int) -> int:
-        """Micro-batches that a process goes through in a step.
+        """Return the number of micro-batches of a process in a step.
 
         Raises:
             ConfigError: the sizes don't divide.
@@ -415,28 +415,28 @@ class TrainConfig(CheckedSettings):
         return self.run.max_steps
 
     def to_mapping(self) -> dict[str, Any]:
-        """Nested dictionaries as in the file: the method's options next to its name."""
+        """Return nested dictionaries as in the file: the method's options next to its name."""
         mapping = to_mapping(self)
         mapping["method"] = self.method.to_mapping()
         return mapping
 
     def to_toml(self) -> str:
-        """The file that ``load_train_config`` reads back to an equal config."""
+        """Return the file that ``load_train_config`` reads back to an equal config."""
         return config_to_toml(self.to_mapping())
 
     def replace_run(self, **changes: Any) -> TrainConfig:
-        """The same config with some of [run] changed."""
+        """Return the same config with some values of [run] changed."""
         return dataclasses.replace(self, run=dataclasses.replace(self.run, **changes))
 
 
 def config_differences(
     a: Mapping[str, Any], b: Mapping[str, Any], *, ignore: frozenset[str] = frozenset()
 ) -> list[str]:
-    """The keys in which two configs differ, with both values: ``"run.seed (0, 1)"``.
+    """Return the keys in which two configs differ, with both values: ``"run.seed (0, 1)"``.
 
     Args:
-        a: one config as a mapping: two methods have options of different names, of which one side
-            has none.
+        a: one config as a mapping: two methods have options of different names, which only one
+            side has.
         b: the other.
         ignore: keys that may differ.
     """
@@ -451,7 +451,7 @@ def config_differences(
 
 
 def _flat(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of nested tables, by keys such as ``run.seed``."""
+    """Yield the values of nested tables, by keys such as ``run.seed``."""
     for key, value in table.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{path}{key}.")
@@ -479,7 +479,7 @@ def train_config_of_file(
     """Build the config from the table of a run's TOML file; see ``load_train_config``.
 
     Args:
-        table: what ``load_toml`` gives; the overrides are set in it.
+        table: the result of ``load_toml``; the overrides are set in it.
         path: of the file, for messages.
         overrides: see ``load_train_config``.
     """

@@ -14,7 +14,7 @@ _MOST_ROWS = 12
 def exposure_lines(
     seen: Mapping[str, float], available: Mapping[str, int], *, heading: str = "seen"
 ) -> Iterator[str]:
-    """A line for each language pair or other feed, largest first.
+    """Yield a line for each language pair or other feed, largest first.
 
     Args:
         seen: rows seen of each.

@@ -59,7 +59,7 @@ class Meter:
         self._counts: dict[str, int] = {}
 
     def add(self, step: int, measured: Mapping[str, Float[Tensor, ""]]) -> None:
-        """Take a step's loss, terms and perhaps gradient norm.
+        """Add a step's loss, terms and, if measured, gradient norm.
 
         Raises:
             NotFiniteError: one of them is not finite (on a GPU some steps later).
@@ -71,7 +71,7 @@ class Meter:
             self.flush()
 
     def flush(self) -> None:
-        """Read what is still on the device.
+        """Read the values that are still on the device.
 
         Raises:
             NotFiniteError: see ``add``.
@@ -91,17 +91,17 @@ class Meter:
                 self._counts[name] = self._counts.get(name, 0) + 1
 
     def save(self, state: TrainState) -> None:
-        """Write down what the next record has so far."""
+        """Save the values collected for the next record."""
         self.flush()
         # copies, as the meter goes on counting in its own
         state.sums, state.counts = dict(self._sums), dict(self._counts)
 
     def load(self, state: TrainState) -> None:
-        """Go on where ``save`` was called."""
+        """Restore the values that ``save`` stored."""
         self._sums, self._counts = dict(state.sums), dict(state.counts)
 
     def means(self) -> dict[str, float]:
-        """Means since the last call."""
+        """Return the means since the last call."""
         self.flush()
         means = {name: value / self._counts[name] for name, value in self._sums.items()}
         self._sums = {}
@@ -110,13 +110,13 @@ class Meter:
 
 
 def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step: int) -> None:
-    """Look at all weights before they are evaluated or saved.
+    """Check all weights for NaN and infinity before they are evaluated or saved.
 
-    The loss is of the weights before the step, and does not tell what the step has made of them.
+    The loss is of the weights before the step, and does not show how the step changed them.
 
     Args:
         objective: with whole or sharded weights; then all processes must call it.
-        engine: lets the processes know of one another's shards.
+        engine: shares the results of the processes.
         checkpoints: where they are, for the message.
         step: optimizer steps done.
 
@@ -178,7 +178,7 @@ class RunLog:
         max_steps: length of the run.
         step: where it begins; records of later steps, left by a run that was killed, are dropped.
         progress: whether to show anything but warnings.
-        console: where to.
+        console: the output.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class RunLog:
         self._file.close()
 
     def advance(self, step: int) -> None:
-        """Move the bar."""
+        """Advance the progress bar."""
         self._time_left(step, self._max_steps)
         if self._bar is not None:
             self._bar.advance(step - self._step)
@@ -268,7 +268,7 @@ class RunLog:
             self.say(f"step {step} | gradient norms: {shown}")
 
     def final(self, step: int, facts: Mapping[str, Any]) -> None:
-        """Records how the run ended."""
+        """Record how the run ended."""
         self._record("final", step, facts)
 
     def say(self, text: str) -> None:
@@ -318,13 +318,13 @@ class SilentLog(RunLog):
         return
 
     def advance(self, step: int) -> None:
-        """Move nothing."""
+        """Do nothing."""
 
     def train(self, step: int, losses: Mapping[str, float], **rates: float) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def warn(self, text: str) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def _record(self, kind: str, step: int, values: Mapping[str, Any]) -> None:
         return
@@ -333,7 +333,7 @@ class SilentLog(RunLog):
 def open_log(
     folder: RunFolder, config: TrainConfig, engine: Engine, *, step: int, progress: bool
 ) -> RunLog:
-    """The log of this process.
+    """Open the log of this process.
 
     Args:
         folder: of the run.
@@ -354,12 +354,12 @@ def open_log(
 
 
 def say(text: str) -> None:
-    """A line between the logs of two runs."""
+    """Print a line between the logs of two runs."""
     Console(stderr=True, highlight=False).print(text, soft_wrap=True, markup=False)
 
 
 def warn(text: str) -> None:
-    """A warning before there is a log."""
+    """Print a warning before there is a log."""
     if is_first_process():
         Console(stderr=True, highlight=False).print(
             f"warning: {text}", soft_wrap=True, markup=False, style="yellow"
@@ -367,9 +367,9 @@ def warn(text: str) -> None:
 
 
 def _drop_records_after(metrics: Path, step: int) -> None:
-    """Keep whole records up to ``step``.
+    """Keep complete records up to ``step``.
 
-    What comes after was not in the checkpoint and is computed again.
+    Later ones were not in the checkpoint and are computed again.
     """
     if not metrics.exists():
         return
@@ -393,7 +393,7 @@ def _summary_writer(folder: Path, step: int) -> Any:
 
 
 def _strict(value: Any) -> Any:
-    """With null for NaN and infinity, which JSON has no words for."""
+    """Replace NaN and infinity by null, because JSON cannot represent them."""
     if isinstance(value, Mapping):
         return {key: _strict(inner) for key, inner in value.items()}
     if isinstance(value, float) and not math.isfinite(value):

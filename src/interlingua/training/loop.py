@@ -56,14 +56,14 @@ def run_training(
     resume: str | Path = "auto",
     progress: bool = False,
 ) -> TrainResult:
-    """Train an encoder, or go on where the run in the output folder stopped.
+    """Train an encoder, or resume the run in the output folder.
 
     Args:
         config: the whole run.
-        evaluate: is given the encoder and the step at each evaluation, and returns further metrics
-            by name.
-        resume: "auto" goes on from the newest whole checkpoint of the output folder, "never" starts
-            over and removes what is there, a path goes on from that checkpoint.
+        evaluate: is called with the encoder and the step at each evaluation, and returns further
+            metrics by name.
+        resume: "auto" resumes from the newest undamaged checkpoint of the output folder, "never"
+            starts over and removes what is there, a path resumes from that checkpoint.
         progress: whether to show progress on stderr.
 
     Returns:
@@ -262,7 +262,7 @@ def _announce(
     batches: MicroBatches,
     state: TrainState,
 ) -> None:
-    """Say what the run will do."""
+    """Show what the run will do."""
     steps = config.length
     for line in batches.repeat_warnings():
         log.warn(line)

@@ -22,7 +22,7 @@ COSINE_CEILING = 0.95
 
 
 class Spread(NamedTuple):
-    """How embeddings of different sentences lie; all three are plain numbers."""
+    """The spread of embeddings of different sentences, as three plain numbers."""
 
     std: float
     """Standard deviation of the normalized embeddings times sqrt(D): 1 = spread evenly, 0 = all the
@@ -34,7 +34,7 @@ class Spread(NamedTuple):
     """Mean cosine of two different sentences: 0 = unrelated, 1 = all the same."""
 
     def warning(self) -> str | None:
-        """One line on what is wrong and what to try, or none."""
+        """Return one line on the problem and what to try, or None."""
         if not math.isfinite(self.std):
             return (
                 "the embeddings are not finite: try a lower learning_rate, a longer warm-up or"
@@ -59,8 +59,8 @@ class Spread(NamedTuple):
 def spread(embeddings: Float[Tensor, "n d"]) -> Spread:
     """Measure the spread of at least two embeddings of different sentences, normalized first.
 
-    The effective rank is that of Roy & Vetterli (2007), of the centered embeddings, as what all
-    sentences share separates none. NaN where an embedding is not finite.
+    The effective rank is that of Roy & Vetterli (2007). It is of the centered embeddings, because
+    the common part of all sentences separates none. It is NaN if an embedding is not finite.
     """
     unit = F.normalize(embeddings.float(), dim=-1)
     if not unit.isfinite().all():

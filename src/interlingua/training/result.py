@@ -24,7 +24,7 @@ from interlingua.training.run_folder import RunFolder
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainResult:
-    """How a run ended and what it wrote."""
+    """The result of a run and the files that it wrote."""
 
     run: Path
     """Its folder."""
@@ -33,12 +33,12 @@ class TrainResult:
     max_steps: int
     """Optimizer steps requested."""
     interrupted: bool = False
-    """Whether Ctrl-C or SIGTERM ended it; the same command goes on."""
+    """Whether Ctrl-C or SIGTERM ended it; the same command resumes it."""
     model: Path | None = None
     """Directory of the last model; none if interrupted."""
     best: Path | None = None
-    """Directory of the model with the best evaluation; none where there was none, or where that
-    lies in the folder of the run that this one was begun from."""
+    """Directory of the model with the best evaluation; None if there was none, or if it is in the
+    folder of the run that this one was begun from."""
     best_step: int | None = None
     """When that evaluation was made."""
     best_metric: float | None = None
@@ -67,13 +67,13 @@ class TrainResult:
 
     @property
     def best_when(self) -> str:
-        """The step of the best evaluation, in words where it is the start."""
+        """The step of the best evaluation, in words if it is the start."""
         if self.best_step == 0:
             return "step 0, before training: no later evaluation was better"
         return f"step {self.best_step}"
 
     def to_record(self) -> dict[str, Any]:
-        """As JSON, paths as text."""
+        """Return the result as JSON values, with paths as text."""
         values = dataclasses.asdict(self)
         return {
             name: str(value) if isinstance(value, Path) else value for name, value in values.items()
@@ -99,11 +99,11 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """Of the whole run so far, evaluations and checkpoints included."""
+        """Seconds of the whole run so far, including evaluations and checkpoints."""
         return self._before + time.perf_counter() - self._started
 
     def count(self, micro_batches: Sequence[Any], world_size: int) -> None:
-        """Add a step and the time since the last call of this or ``leave_out``."""
+        """Add a step and the time since the last call of ``count`` or ``leave_out``."""
         now = time.perf_counter()
         pairs = sum(map(rows, micro_batches)) * world_size
         tokens = sum(len(batch.input_ids) for batch in token_batches(micro_batches)) * world_size
@@ -117,7 +117,7 @@ class Clock:
         self._cpu_mark = cpu_now
 
     def leave_out(self) -> None:
-        """Forget the time since ``count``."""
+        """Exclude the time since ``count``."""
         self._mark = time.perf_counter()
         self._cpu_mark = time.process_time()
 
@@ -128,13 +128,13 @@ class Clock:
         state.tokens = self.tokens
 
     def rates(self) -> dict[str, float]:
-        """Pairs and tokens per second since the last call."""
+        """Return pairs and tokens per second since the last call."""
         rates = self._window.rates()
         self._window = Count()
         return rates
 
     def total_rates(self) -> dict[str, float]:
-        """Pairs and tokens per second over all steps made now."""
+        """Return pairs and tokens per second over all steps since the start or resumption."""
         return self._total.rates()
 
 
@@ -147,13 +147,13 @@ class Count:
     seconds: float = 0.0
 
     def add(self, pairs: int, tokens: int, seconds: float) -> None:
-        """Add to each."""
+        """Add to each number."""
         self.pairs += pairs
         self.tokens += tokens
         self.seconds += seconds
 
     def rates(self) -> dict[str, float]:
-        """Both per second; 0 where nothing was counted."""
+        """Return pairs and tokens per second; 0 if nothing was counted."""
         seconds = self.seconds or float("inf")  # x / inf = 0
         return {
             "pairs_per_second": self.pairs / seconds,
@@ -171,7 +171,7 @@ def result_of(
     *,
     interrupted: bool = False,
 ) -> TrainResult:
-    """Put the result of a run together."""
+    """Build the result of a run."""
     rates = clock.total_rates()
     # A run that goes on with another run's checkpoint has the best model there, not here.
     best: Path | None = None
@@ -199,9 +199,9 @@ def result_of(
 
 
 def read_run_result(folder: RunFolder) -> TrainResult | None:
-    """The result of a run that has ended, from its last record.
+    """Read the result of a run that has ended, from its last record.
 
-    None if it has not, or its model is gone.
+    It is None if the run has not ended, or its model is gone.
     """
     if not folder.metrics.exists():
         return None

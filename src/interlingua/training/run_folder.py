@@ -56,12 +56,12 @@ own."""
 
 
 class Start(NamedTuple):
-    """Where a run begins.
+    """The starting point of a run.
 
     Attributes:
         config: the whole run.
-        checkpoint: what it goes on from; none at the beginning.
-        devices: processes of the run that it goes on with.
+        checkpoint: the one that it resumes from; none at the beginning.
+        devices: processes of the run that it resumes.
     """
 
     config: TrainConfig
@@ -70,7 +70,7 @@ class Start(NamedTuple):
 
 
 class RunFolder:
-    """Paths below RUN/, and the two files that say what is in it.
+    """Paths below RUN/, and the two files that describe its contents.
 
     Args:
         path: RUN.
@@ -103,12 +103,12 @@ class RunFolder:
 
         Args:
             config: what the user asks for, paths absolute.
-            resume: "auto" goes on from the newest whole checkpoint, "never" starts over, a path
-                goes on from there.
+            resume: "auto" resumes from the newest undamaged checkpoint, "never" starts over, a path
+                resumes from there.
             warn: called with a message on damaged checkpoints.
 
         Returns:
-            the config (that of the run it goes on with) and the checkpoint, none at the beginning.
+            the config (that of the run it resumes) and the checkpoint, none at the beginning.
 
         Raises:
             ConfigError: the folder holds a run with another config, or files that are not a run's.
@@ -140,7 +140,7 @@ class RunFolder:
         return self.start_at(checkpoint, config)
 
     def start_at(self, checkpoint: Path, config: TrainConfig) -> Start:
-        """Go on from a checkpoint of the run in this folder.
+        """Resume from a checkpoint of the run in this folder.
 
         Raises:
             ConfigError: the run has another config.
@@ -198,7 +198,7 @@ class RunFolder:
         return settled.replace_run(**changed, devices=config.run.devices)
 
     def _refuse_foreign(self) -> None:
-        """Raise ConfigError where files would be lost that no run of ours wrote."""
+        """Raise ConfigError if files that no run of this package wrote would be lost."""
         # The nearest that is there of the folder and those above it, in which it would be made.
         nearest = next((place for place in (self.path, *self.path.parents) if place.exists()), None)
         if nearest is not None and not nearest.is_dir():
@@ -220,7 +220,7 @@ class RunFolder:
             )
 
     def is_run(self) -> bool:
-        """Return whether a run of ours has begun in this folder."""
+        """Return whether a run of this package has begun in this folder."""
         # A checkpoint of ours is enough, even where the manifest was lost.
         for path in checkpoints_in(self.checkpoints):
             if holds_record(path / STATE_FILE, CHECKPOINT):
@@ -228,7 +228,7 @@ class RunFolder:
         return holds_record(self.manifest, RUN)
 
     def compare(self, digests: Mapping[str, str], warn: Callable[[str], None]) -> None:
-        """Compare what the run in this folder began with to what it would go on with.
+        """Compare the data and packages of the run in this folder with the present ones.
 
         Args:
             digests: of the data, by the manifest's keys.
@@ -268,7 +268,7 @@ class RunFolder:
 
         Args:
             given: the config as the user wrote it.
-            settled: the config as it is computed with.
+            settled: the config with all values resolved.
             digests: of the data, by the manifest's keys.
             fresh: whether the run begins at step 0.
         """
@@ -292,7 +292,7 @@ class RunFolder:
                 sweep(folder)
 
     def _remove_earlier(self) -> None:
-        """Remove what an earlier run wrote, and nothing else.
+        """Remove only what an earlier run wrote.
 
         Raises:
             ConfigError: the folder of a model holds other files, which would end up with another
@@ -318,7 +318,7 @@ class RunFolder:
         self.metrics.unlink(missing_ok=True)
 
     def read_manifest(self) -> dict[str, Any]:
-        """The manifest as written.
+        """Read the manifest as written.
 
         Raises:
             CheckpointError: it is missing or damaged.
@@ -330,7 +330,7 @@ class RunFolder:
 
 
 def versions() -> dict[str, str]:
-    """Of this package and those that compute."""
+    """Return the versions of this package and of those that compute."""
     return {
         "interlingua": __version__,
         "torch": str(torch.__version__),  # with what it was built for, as in 2.11.0+cu130

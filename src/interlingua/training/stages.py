@@ -84,7 +84,7 @@ class StageConfig(CheckedSettings):
 
     @property
     def kind(self) -> str:
-        """What it does: train, or make silver."""
+        """The kind of stage: train, or silver."""
         if self.silver is None:
             return "train"
         return "silver"
@@ -110,21 +110,21 @@ class StagesConfig(CheckedSettings):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage, ready to be run: all references replaced by paths."""
+    """A stage that is ready to run: all references are replaced by paths."""
 
     name: str
     run: TrainConfig | SilverConfig
     inputs: tuple[Path, ...]
-    """What it takes from earlier stages."""
+    """Its inputs from earlier stages."""
 
     def mapping(self) -> dict[str, Any]:
-        """The stage's configuration."""
+        """Return the stage's configuration."""
         if isinstance(self.run, TrainConfig):
             return self.run.to_mapping()
         return to_mapping(self.run)
 
     def differences_from(self, earlier: Mapping[str, Any]) -> list[str]:
-        """The keys in which it differs from an earlier configuration."""
+        """Return the keys in which it differs from an earlier configuration."""
         if isinstance(self.run, TrainConfig):
             # Read and written anew, with the defaults of keys that did not exist then.
             earlier = train_config_from(earlier).to_mapping()
@@ -161,7 +161,7 @@ def stages_of_file(
     """Read the files of the runs that the table of a file of stages names; see ``load_stages``.
 
     Args:
-        table: what ``load_toml`` gives; the overrides are set in it.
+        table: the result of ``load_toml``; the overrides are set in it.
         path: of the file, for messages.
         overrides: see ``load_stages``.
     """
@@ -212,12 +212,12 @@ def run_stages(
     resume: str = "auto",
     progress: bool = False,
 ) -> list[TrainResult]:
-    """Run the stages that are not done yet; one that was stopped goes on where it stopped.
+    """Run the stages that are not done yet; an interrupted one resumes where it stopped.
 
     Args:
         output: folder of all stages.
         stages: see ``load_stages``.
-        evaluator: gives what a run is evaluated by.
+        evaluator: returns the evaluation function of a run.
         resume: "auto", or "never" to start all over.
         progress: whether to show progress on stderr.
 
@@ -303,16 +303,16 @@ def _refuse_other_configs(output: Path, stages: Sequence[Stage], record: Mapping
 
 
 def _products(folder: Path) -> dict[str, str]:
-    """Return the digests of what a finished stage has left."""
+    """Return the digests of the files that a finished stage wrote."""
     names = ("best", "model", "silver.tsv", "manifest.json")
     return {name: _digest(folder / name) for name in names if (folder / name).exists()}
 
 
 def _refuse_changed(folder: Path, products: Any) -> None:
-    """Refuse a finished stage that is not as it was finished.
+    """Refuse a finished stage that has changed since it was finished.
 
     Raises:
-        CheckpointError: something of it was changed or removed.
+        CheckpointError: a file of it was changed or removed.
     """
     if not is_first_process():  # one process looks for all
         return
@@ -327,9 +327,9 @@ def _refuse_changed(folder: Path, products: Any) -> None:
 
 
 def _changed(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested tables with some keys set.
+    """Return nested tables with some keys set.
 
-    A length of the run takes the place of another, a model that of a preset.
+    A length of the run replaces another, a model replaces a preset.
     """
     table = copy.deepcopy(table)
     if "path" in changes and "preset" in table:
@@ -349,7 +349,7 @@ def _changed(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 def _resolved(
     value: Any, output: Path, kinds: Mapping[str, str], inputs: list[Path], where: str
 ) -> Any:
-    """The same with paths in place of references; notes the paths."""
+    """Return the same value with paths in place of references, and collect the paths."""
     if isinstance(value, Mapping):
         return {key: _resolved(part, output, kinds, inputs, where) for key, part in value.items()}
     if isinstance(value, list):

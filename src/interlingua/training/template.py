@@ -74,7 +74,7 @@ RECIPES: dict[str, tuple[str, Values]] = {
 
 
 def template(recipe: str) -> str:
-    """The TOML of a kind of run: what it sets, and every other key as a comment with its default.
+    """Return the TOML of a kind of run, with every other key as a comment with its default.
 
     Args:
         recipe: ems, mexma or finetune.
@@ -109,7 +109,7 @@ def template(recipe: str) -> str:
 
 
 def field_texts(cls: type) -> dict[str, str]:
-    """What stands under each field of a dataclass, and of those that it inherits from."""
+    """Return the text below each field of a dataclass and of the classes it inherits from."""
     found: dict[str, str] = {}
     # From the base to the class itself: its texts take the place of inherited ones.
     for base in reversed(cls.__mro__[:-1]):

@@ -44,15 +44,16 @@ class ValidationResult(NamedTuple):
 
 
 def valid_batches(config: TrainConfig, data: TrainingData, batches: MicroBatches) -> list[Any]:
-    """The fixed validation batches, the same on any number of processes and with any micro-batch.
+    """Return fixed validation batches, for any number of processes and any micro-batch size.
 
-    Whole ones, as in-batch negatives make losses of batches of different sizes incomparable.
+    All have the same size, because in-batch negatives make losses of batches of different sizes
+    incomparable.
 
     Args:
-        config: says how many rows to use, at most, and the size of a batch; smaller only where
-            there are fewer rows.
-        data: where the method's main feed has no validation rows there are no batches; where
-            another feed has none, its training rows are taken.
+        config: specifies the maximum number of rows, and the size of a batch; smaller only if there
+            are fewer rows.
+        data: if the method's main feed has no validation rows there are no batches; if another feed
+            has none, its training rows are taken.
         batches: the training batches, with the other feeds' rows in the same proportion.
     """
     main = next(iter(data.train))
@@ -87,7 +88,7 @@ def measure_validation(
     evaluate: Evaluate | None,
     step: int,
 ) -> ValidationResult:
-    """Validation loss with its terms, spread of the embeddings, and the caller's own metrics.
+    """Measure the validation loss with its terms, the spread, and the caller's own metrics.
 
     Dropout is off.
 
@@ -95,7 +96,7 @@ def measure_validation(
         objective: put back into training afterwards.
         batches: see ``valid_batches``.
         engine: only its main process measures, all get the result.
-        evaluate: is given ``objective.evaluated``, mostly the encoder, and the step; returns
+        evaluate: is called with ``objective.evaluated``, mostly the encoder, and the step; returns
             metrics by name.
         step: optimizer steps done.
     """
@@ -114,12 +115,12 @@ def measure_validation(
 
 
 class RunEvaluation:
-    """Evaluates a run now and then, records what was measured, and keeps the best model.
+    """Evaluates a run periodically, records the results, and keeps the best model.
 
     All processes must call its methods; the main one measures.
 
     Args:
-        objective: what is trained.
+        objective: the objective in training.
         unsharded: the same, or a whole copy of it, which is evaluated and saved.
         batches: see ``valid_batches``.
         engine: of this process.
@@ -152,13 +153,13 @@ class RunEvaluation:
         self.seconds = 0.0
 
     def check_metric(self, config: RunConfig) -> None:
-        """Make sure that what decides on the best model will be measured; see ``check_metric``."""
+        """Check that the metric of the best model will be measured; see ``check_metric``."""
         check_metric(
             self._unsharded, self._batches, self._engine, evaluate=self._evaluate, config=config
         )
 
     def measure(self, step: int, batch: Any) -> tuple[ValidationResult, dict[str, float]]:
-        """Measure the weights as they are, and record nothing.
+        """Measure the present weights without a record.
 
         Args:
             step: optimizer steps done.
@@ -181,12 +182,12 @@ class RunEvaluation:
     def record(
         self, state: TrainState, batch: Any, config: RunConfig, log: RunLog
     ) -> dict[str, float]:
-        """Measure, save the model if it is the best so far, and write a record with warnings.
+        """Measure the model, save it if it is the best so far, and write a record with warnings.
 
         Args:
             state: of the run; learns of the best evaluation.
             batch: a micro-batch of this process.
-            config: says what decides on the best model.
+            config: specifies the metric of the best model.
             log: receives the record.
 
         Returns:
@@ -224,15 +225,15 @@ def check_metric(
     evaluate: Evaluate | None,
     config: RunConfig,
 ) -> None:
-    """Make sure, before the first step, that what decides on the best model will be measured.
+    """Check before the first step that the metric of the best model will be measured.
 
     Args:
-        objective: is run on one batch unless the name tells enough.
+        objective: is run on one batch unless the name is sufficient.
         batches: see ``valid_batches``.
         engine: see ``measure_validation``.
-        evaluate: a function that says in its attribute ``names`` what it measures; one without
+        evaluate: a function with an attribute ``names`` that lists its metrics; one without
             can't be checked.
-        config: names what decides.
+        config: specifies the metric.
 
     Raises:
         ConfigError: it is not measured.
@@ -249,14 +250,14 @@ def check_metric(
 def update_best(state: TrainState, metrics: dict[str, float], config: RunConfig) -> bool:
     """Enter an evaluation into the state.
 
-    Where the metric is saturated, which it may be before the first step, no evaluation can be
+    If the metric is saturated, which may be the case before the first step, no evaluation can be
     better by it. Then the validation loss decides among those of equal value.
 
     Returns:
-        whether it is the best so far; what is not finite never is.
+        whether it is the best so far; a value that is not finite never is.
 
     Raises:
-        ConfigError: what decides was not measured.
+        ConfigError: the metric that decides was not measured.
     """
     name = config.metric_for_best_model
     if name not in metrics:
@@ -280,19 +281,25 @@ def update_best(state: TrainState, metrics: dict[str, float], config: RunConfig)
 
 
 def _is_greater_better(config: RunConfig) -> bool:
-    """Whether a higher value of what decides is better; by its name unless the config says it."""
+    """Return whether a higher value of the metric is better.
+
+    Its name decides unless the config specifies it.
+    """
     if config.greater_is_better is None:
         return not config.metric_for_best_model.endswith("loss")
     return config.greater_is_better
 
 
 def is_saturated(value: float, config: RunConfig) -> bool:
-    """Return whether what decides has the best value that a share can have."""
+    """Return whether the metric has the best value that a share can have."""
     return value == (1.0 if _is_greater_better(config) else 0.0)
 
 
 def saturation_warning(metrics: dict[str, float], config: RunConfig) -> str | None:
-    """A warning where what decides can't get better than before the first step; None otherwise."""
+    """Return a warning if the metric can't get better than before the first step.
+
+    Otherwise return None.
+    """
     name = config.metric_for_best_model
     value = metrics[name]
     if not is_saturated(value, config):
@@ -312,7 +319,7 @@ def _unmeasured(name: str, known: Collection[str]) -> ConfigError:
 
 
 def out_of_patience(state: TrainState, config: RunConfig) -> bool:
-    """Return whether so many evaluations in a row were no better that the run ends."""
+    """Return whether the run ends because too many evaluations in a row were no better."""
     patience = config.early_stopping_patience
     return patience is not None and state.evaluations_since_best >= patience
 

@@ -63,7 +63,7 @@ RECORD_FILE = "debias.json"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DebiasOptions(CheckedSettings):
-    """How a map is estimated."""
+    """Options of the estimate of a map."""
 
     method: MapMethod = debias_defaults.METHOD
     """project, erase, shift or center; see ``encoder/language_maps/affine_maps.py``."""
@@ -99,7 +99,7 @@ class DebiasOptions(CheckedSettings):
         )
 
     def read(self, paths: Sequence[Path]) -> LanguageTexts:
-        """The sentences that these options draw from files and folders."""
+        """Read the sentences that these options draw from files and folders."""
         return read_language_texts(
             paths,
             sentences=self.sentences,
@@ -111,10 +111,10 @@ class DebiasOptions(CheckedSettings):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DebiasReport:
-    """What was estimated and measured.
+    """The estimated map and its measures.
 
     Attributes:
-        output: what was written.
+        output: the new folder.
         fitted: the map and its measures.
         languages: of the texts.
     """
@@ -124,7 +124,10 @@ class DebiasReport:
     languages: tuple[str, ...]
 
     def record(self) -> dict[str, Any]:
-        """For ``debias.json``; NaN, where there were no translations, as null."""
+        """Return the content of ``debias.json``.
+
+        NaN, the value of measures without translations, is null.
+        """
         found = self.fitted
         language_map = self.fitted.language_map
         ranks = {
@@ -144,7 +147,7 @@ class DebiasReport:
 
 
 def panel_values(panel: Panel) -> dict[str, float | None]:
-    """The measures by name, shares from 0 to 1."""
+    """Return the measures by name, shares from 0 to 1."""
     pool = panel.pool
     values = {
         "own_pool": pool.own_pool,
@@ -178,13 +181,13 @@ def debias_model(
         texts: folders and files, see ``analysis/debiasing/debias_texts.py``.
         output: the new folder.
         options: of the estimate.
-        backend: what computes the embeddings.
+        backend: computes the embeddings.
         dtype: to compute in.
         device: to compute on.
         backend_options: the backend's own.
         cache: a folder that keeps all vectors for further runs of the same model.
         overwrite: replace ``output`` if one of our models is in it.
-        progress: given the work done.
+        progress: receives the work done.
 
     Raises:
         ConfigError: an option is out of range, or does not go with the model.
@@ -249,7 +252,7 @@ def debias_vectors(
     Args:
         vectors: any lengths; they are scaled to 1.
         languages: code of each.
-        options: of the estimate; what concerns texts is not read.
+        options: of the estimate; those on texts are ignored.
 
     Raises:
         DataError: there are not as many languages as vectors, or too few of a language.
@@ -270,9 +273,9 @@ def debias_vectors(
 
 
 def with_map(encoder: Encoder, language_map: LanguageMap) -> Encoder:
-    """The encoder with a map after its own layers; its vectors then have length 1.
+    """Return the encoder with a map after its own layers; its vectors then have length 1.
 
-    The ranges of int8 vectors are left out: they were those of the vectors before the map.
+    The ranges of int8 vectors are left out, because they were those of the vectors before the map.
 
     Args:
         encoder: shares its weights with the result.
@@ -303,7 +306,7 @@ def with_map(encoder: Encoder, language_map: LanguageMap) -> Encoder:
 
 
 def _write(folder: Path, own: Encoder | None, base: dict[str, Any], report: DebiasReport) -> None:
-    """Write our own encoder with the map in it, or where to find a foreign one, and the map."""
+    """Write the map, and our own encoder with the map in it or a reference to a foreign one."""
     if own is None:
         (folder / MAPPED_FILE).write_text(json.dumps(base, indent=2) + "\n", encoding="utf-8")
     else:
@@ -314,7 +317,7 @@ def _write(folder: Path, own: Encoder | None, base: dict[str, Any], report: Debi
 def _embed(
     cached: CachedEncoder, texts: LanguageTexts, progress: Progress
 ) -> Float32[ndarray, "n d"]:
-    """Vectors of length 1 of all texts, a language at a time."""
+    """Compute vectors of length 1 of all texts, one language at a time."""
     # The width is known with the first vectors.
     made: Float32[ndarray, "n d"] | None = None
     progress.start(len(texts.texts), "texts", "embedding")

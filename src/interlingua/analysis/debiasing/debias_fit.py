@@ -49,7 +49,7 @@ class LabeledVectors:
     groups: Int64[ndarray, " n"]
 
     def where(self, kept: Bool[ndarray, " n"]) -> LabeledVectors:
-        """Some of them."""
+        """Return the marked vectors with their languages and groups."""
         rows = np.flatnonzero(kept)
         languages = [self.languages[int(row)] for row in rows]
         return LabeledVectors(
@@ -62,7 +62,7 @@ class LabeledVectors:
         return np.unique(np.asarray(self.languages), return_inverse=True)[1]
 
     def pool(self) -> PoolMeasures:
-        """Retrieval among these vectors."""
+        """Measure retrieval among these vectors."""
         return measure_pool(normalize_rows(self.vectors), self.numbers, self.groups)
 
     @property
@@ -73,7 +73,7 @@ class LabeledVectors:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Panel:
-    """How much of the language is in vectors; shares from 0 to 1.
+    """The amount of language information in vectors; shares from 0 to 1.
 
     Attributes:
         pool: retrieval of translations, own and mixed pool, and nearest sentences of the same
@@ -89,11 +89,11 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FittedMap:
-    """A map and what it does to held-out sentences.
+    """A map and its effect on held-out sentences.
 
     Attributes:
         language_map: the map.
-        before: the panel of the vectors as they were.
+        before: the panel of the original vectors.
         after: the panel of the mapped vectors.
         fitted: sentences it was estimated on.
         held_out: sentences of the panel.
@@ -127,7 +127,7 @@ def fit_and_measure(
         rank: directions to remove; default: chosen by the mixed pool of held-out translations, all
             without any.
         held_out_share: of the groups, from 0 to 1.
-        seed: of the draw of what is held out.
+        seed: of the draw of held-out groups.
 
     Raises:
         DataError: a language has too few sentences to leave some in both parts.
@@ -199,7 +199,7 @@ def panel(data: LabeledVectors, means: Float64[ndarray, "l d"]) -> Panel:
 def language_means(
     vectors: Float32[ndarray, "n d"], languages: Sequence[str]
 ) -> Float64[ndarray, "l d"]:
-    """Mean vector of each language, sorted by code."""
+    """Compute the mean vector of each language, sorted by code."""
     means = [
         vectors[_rows(languages, code)].mean(axis=0, dtype=np.float64)
         for code in sorted(set(languages))
@@ -208,9 +208,10 @@ def language_means(
 
 
 def ranks_to_try(languages: int) -> list[int]:
-    """Ranks from 0, centering alone, to the number of languages less one: ``MOST_RANKS`` at most.
+    """Return ranks from 0 (only centering) to the number of languages less one.
 
-    The centered means of L languages span no more than L - 1 directions.
+    There are at most ``MOST_RANKS``. The centered means of L languages span no more than L - 1
+    directions.
     """
     highest = languages - 1
     spaced = np.linspace(0, highest, min(MOST_RANKS, highest + 1))
@@ -218,7 +219,10 @@ def ranks_to_try(languages: int) -> list[int]:
 
 
 def _are_translations(data: LabeledVectors) -> bool:
-    """Whether groups are translations in truth: far more are found than chance would find."""
+    """Return whether groups really are translations.
+
+    They are if far more are found than chance would find.
+    """
     # Chance finds one in as many sentences as the pool has, most often in the smallest pool.
     smallest_pool = int(np.bincount(data.numbers).min())
     return data.pool().own_pool > min(0.5, TIMES_CHANCE / smallest_pool)
@@ -235,7 +239,7 @@ def _require_both_parts(data: LabeledVectors, fit: LabeledVectors, rest: Labeled
 
 
 def _held_out(groups: Int64[ndarray, " n"], share: float, seed: int) -> Bool[ndarray, " n"]:
-    """A draw of whole groups.
+    """Draw whole groups to hold out.
 
     So no held-out sentence has a translation among those of the estimate.
     """
@@ -244,7 +248,7 @@ def _held_out(groups: Int64[ndarray, " n"], share: float, seed: int) -> Bool[nda
 
 
 def _sample(languages: Sequence[str], most: int, seed: int) -> Bool[ndarray, " n"]:
-    """A draw of ``most`` sentences, and of one of each language.
+    """Draw ``most`` sentences, and one of each language.
 
     The panel needs all languages of the estimate.
     """

@@ -62,13 +62,13 @@ def debias_index(
             from the vectors.
         options: of the estimate.
         overwrite: replace ``output`` if it was written by this function.
-        progress: given the vectors done.
+        progress: receives the vectors done.
 
     Returns:
-        what was estimated, or None if a map was given.
+        the estimate, or None if ``language_map`` is set.
 
     Raises:
-        ConfigError: neither labels nor a map are given, or labels with a map that is not a shift.
+        ConfigError: neither labels nor a map are set, or labels with a map that is not a shift.
         DataError: a file is missing or damaged, or lines and vectors are not equally many.
         CheckpointError: the map is missing or damaged.
     """
@@ -97,12 +97,12 @@ def debias_index(
 
 
 class DebiasedVectors:
-    """Vectors in memory that have gone through a map.
+    """Vectors in memory after a map.
 
     Args:
-        vectors: of length 1, in the order of the given ones.
-        language_map: the map, which questions have to go through as well.
-        fitted: how it was estimated and what was measured; None if the map was given.
+        vectors: of length 1, in the order of the input.
+        language_map: the map, which has to be applied to questions as well.
+        fitted: the estimate and its measures; None if ``language_map`` was set.
     """
 
     def __init__(
@@ -116,11 +116,11 @@ class DebiasedVectors:
         self.fitted = fitted
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Return the vectors, so that numpy takes this object for them."""
+        """Return the vectors, so that numpy can use this object as an array."""
         return np.array(self.vectors, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
-        """Return one line."""
+        """Return a description on one line."""
         count = count_of(len(self.vectors), "vectors")
         kind = f"{self.language_map.method}, rank {self.language_map.rank}"
         return f"<DebiasedVectors: {count} of {self.vectors.shape[1]} dimensions ({kind})>"
@@ -141,7 +141,7 @@ def debias_arrays(
         labels: the language of each vector, or a text file with one a line.
         language_map: see ``debias_index``.
         options: of the estimate.
-        progress: given the vectors done.
+        progress: receives the vectors done.
 
     Raises:
         ConfigError: see ``debias_index``.
@@ -172,7 +172,7 @@ def _map_of(
     *,
     path: PathLike | None = None,
 ) -> tuple[LanguageMap, FittedMap | None]:
-    """Return the map that is given, or one that is estimated from these vectors."""
+    """Return the user's map, or estimate one from these vectors."""
     if language_map is not None:
         found = read_map(language_map)
         if len(found.bias) != table.shape[1]:
@@ -208,7 +208,7 @@ def _mapped(
     languages: Sequence[str] | None,
     progress: Progress,
 ) -> Iterator[Float32[ndarray, "b d"]]:
-    """The mapped vectors in blocks of ``_BLOCK_ROWS``, of length 1."""
+    """Yield the mapped vectors in blocks of ``_BLOCK_ROWS``, of length 1."""
     progress.start(len(table), "vectors", "mapping vectors")
     for start in range(0, len(table), _BLOCK_ROWS):
         block = np.asarray(table[start : start + _BLOCK_ROWS], dtype=np.float32)
@@ -238,7 +238,7 @@ def _check_table(table: ndarray, path: Path | None) -> None:
 
 
 def _labels(path: Path, count: int) -> list[str]:
-    """The language of each vector; what is not a known language is a label of its own."""
+    """Read the language of each vector; an unknown language is a label of its own."""
     with open_text(path) as lines:
         labels = _codes(line.strip() for line in lines)
     if len(labels) != count:
@@ -269,7 +269,7 @@ def _code(name: str) -> str:
 
 
 def _drawn(languages: Sequence[str], options: DebiasOptions) -> list[int]:
-    """At most so many rows of each language as the options say.
+    """Draw rows of each language, at most as many as the options allow.
 
     Raises:
         DataError: there are no vectors of a language that is named.

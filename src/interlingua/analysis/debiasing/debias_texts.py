@@ -51,7 +51,7 @@ class LanguageTexts(NamedTuple):
     Attributes:
         texts: the sentences.
         languages: code of each.
-        groups: number of each sentence's group; sentences of equal numbers are taken for
+        groups: number of each sentence's group; sentences of equal numbers are regarded as
             translations.
     """
 
@@ -65,7 +65,7 @@ class LanguageTexts(NamedTuple):
         return tuple(sorted(set(self.languages)))
 
     def rows_of(self, language: str) -> Int64[ndarray, " m"]:
-        """Places of a language's sentences."""
+        """Return the indices of a language's sentences."""
         return np.flatnonzero(np.array([code == language for code in self.languages]))
 
 
@@ -81,10 +81,10 @@ def read_language_texts(
 
     Args:
         paths: folders and files, see the module.
-        sentences: at most so many of each language and source are drawn.
+        sentences: maximum number to draw from each language and source.
         languages: codes to keep; default: all.
         seed: of the draw.
-        column: of tables that hold sentences of one language; default: the one called by the
+        column: of tables that hold sentences of one language; default: the column named after the
             language, or ``text``.
 
     Raises:
@@ -130,7 +130,7 @@ def read_language_texts(
 def _groups_of(
     path: Path, sentences: int, seed: int, column: str | None
 ) -> Iterator[TranslationGroup]:
-    """A draw of one source's groups."""
+    """Return a random sample of one source's groups."""
     path = path.expanduser()
     if not path.is_dir():
         return _of_file(path, sentences, seed, column)
@@ -174,9 +174,9 @@ def _of_file(
 
 
 def _of_languages(files: dict[str, Path], sentences: int, seed: int) -> Iterator[TranslationGroup]:
-    """Files of one language each.
+    """Yield groups of sentences from files of one language each.
 
-    Lines of equal numbers make a group where all files have equally many.
+    Lines of equal numbers make a group if all files have equally many.
     """
     lines = {code: _all_lines(file) for code, file in files.items()}
     lengths = {len(texts) for texts in lines.values()}
@@ -191,13 +191,13 @@ def _of_languages(files: dict[str, Path], sentences: int, seed: int) -> Iterator
 
 
 def _all_lines(file: Path) -> list[str]:
-    """The lines, blank ones too: they keep the others at their places."""
+    """Return all lines, including blank ones, which keep the others aligned."""
     with open_text(file) as lines:
         return [line.strip() for line in lines]
 
 
 def _of_corpus(folder: Path, sentences: int, seed: int) -> Iterator[TranslationGroup]:
-    """Training pairs of a prepared corpus, read back from their tokens."""
+    """Yield random training pairs of a prepared corpus, decoded from their tokens."""
     store = TokenStore.open(folder / "train")
     vocabulary = Vocabulary.load(folder / "vocabulary")
     for number, (source, target) in enumerate(store.language_pairs):

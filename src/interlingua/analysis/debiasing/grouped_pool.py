@@ -27,9 +27,9 @@ class PoolMeasures(NamedTuple):
     The first two are means over the ordered pairs of languages that share a group.
 
     Attributes:
-        own_pool: translations found among the sentences of their own language; NaN where there are
-            no translations.
-        mixed_pool: translations found among the sentences of all languages; NaN too without
+        own_pool: translations found among the sentences of their own language; NaN without
+            translations.
+        mixed_pool: translations found among the sentences of all languages; also NaN without
             translations.
         same_language: sentences with a nearest other sentence of their own language.
     """
@@ -40,14 +40,14 @@ class PoolMeasures(NamedTuple):
 
     @property
     def drop(self) -> float:
-        """What mixing the languages costs."""
+        """Loss of accuracy from mixing the languages."""
         return self.own_pool - self.mixed_pool
 
 
 def measure_pool(
     vectors: Float32[ndarray, "n d"], languages: Int64[ndarray, " n"], groups: Int64[ndarray, " n"]
 ) -> PoolMeasures:
-    """Run all sentences against the pool of all sentences.
+    """Search the translations of all sentences in the pool of all sentences.
 
     Args:
         vectors: of length 1.
@@ -102,14 +102,14 @@ def measure_pool(
 
 
 def _members(groups: Int64[ndarray, " n"]) -> dict[int, Int64[ndarray, " m"]]:
-    """Places of each group's sentences."""
+    """Return the indices of each group's sentences."""
     order = np.argsort(groups, kind="stable")
     numbers, starts = np.unique(groups[order], return_index=True)
     return dict(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True))
 
 
 def join_groups(pairs: Sequence[tuple[int, int]], count: int) -> Int64[ndarray, " n"]:
-    """Numbers the groups that pairs of translations make: the connected parts of their graph.
+    """Assign numbers to groups of translations: the connected parts of the graph of pairs.
 
     Args:
         pairs: places of translations.

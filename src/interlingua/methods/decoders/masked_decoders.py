@@ -27,38 +27,38 @@ from interlingua.runtime.devices import gather_rows, on_device
 
 
 class DecoderArrangement(NamedTuple):
-    """What a decoder is shown of sentences besides their vectors, and what it predicts.
+    """The tokens that a decoder sees besides sentence vectors, and those that it predicts.
 
     All of it is on the host.
     """
 
     input_ids: Int64[Tensor, " t"]
-    """The tokens but for those that a vector stands for."""
+    """The tokens except those that a vector replaces."""
     rows: Int64[Tensor, " t"]
     """Which sentence each of these belongs to."""
     positions: Int64[Tensor, " t"]
     """Their places in the whole sentences."""
     tokens_by_length: LengthGroups
-    """Of the sentences without what a vector stands for."""
+    """Of the sentences without the tokens that a vector replaces."""
     order: Int64[Tensor, " n"]
     """Of [vectors; tokens]: each vector in front of its sentence's tokens."""
     by_length: LengthGroups
     """Of the sentences in this order."""
     labeled: LabeledTokens
-    """What is predicted, in this order."""
+    """The tokens to predict, in this order."""
 
 
 class MaskedDecoder(nn.Module):
     """Few layers over a sentence's vector and its tokens: RetroMAE (Xiao et al. 2022).
 
     Their input is [h; e_1 + p_1; ...; e_N + p_N]. Token and position embeddings are the encoder's,
-    given in each call. Where sentences begin with a token such as ``[CLS]``, h stands in its place,
-    otherwise before the first.
+    arguments of each call. If sentences begin with a token such as ``[CLS]``, h replaces it.
+    Otherwise h comes before the first token.
 
     Args:
-        backbone: gives the shape of the layers.
-        num_layers: how many.
-        skip: first tokens of a sentence that h stands for (``Vocabulary.opening_tokens``).
+        backbone: provides the shape of the layers.
+        num_layers: number of layers.
+        skip: first tokens of a sentence that h replaces (``Vocabulary.opening_tokens``).
     """
 
     def __init__(self, backbone: Backbone, num_layers: int, *, skip: int) -> None:
@@ -70,10 +70,10 @@ class MaskedDecoder(nn.Module):
         self.final_norm = final_norm(config)
 
     def arranged(self, sentences: TokenBatch, labels: Int64[Tensor, " t"]) -> DecoderArrangement:
-        """How sentences' vectors and tokens are put together.
+        """Arrange the vectors and tokens of sentences for the decoder.
 
         Args:
-            sentences: what is shown.
+            sentences: with the visible tokens.
             labels: the tokens to be predicted, ``IGNORED`` elsewhere.
         """
         tails = Tails.of(sentences.cu_seqlens, self.skip)
@@ -95,9 +95,10 @@ class MaskedDecoder(nn.Module):
     def forward(
         self, backbone: Backbone, arrangement: DecoderArrangement, h: Float[Tensor, "b d"]
     ) -> Float[Tensor, "n d"]:
-        """States of all vectors and tokens, each shown all others: Eq. (2).
+        """Compute the states of all vectors and tokens, Eq. (2).
 
-        What must not be seen is masked in the sentences already.
+        Each position attends to all others of its sentence. Tokens to hide are masked in the
+        sentences already.
 
         Args:
             backbone: the encoder's.
@@ -121,7 +122,7 @@ class MaskedDecoder(nn.Module):
         *,
         hidden: float,
     ) -> Float[Tensor, "n d"]:
-        r"""Enhanced decoding, Eq. (4)-(7): every token is predicted from a context of its own.
+        r"""Predict every token from a context of its own: enhanced decoding, Eq. (4)-(7).
 
         Each token is shown the sentence's vector besides.
 
@@ -136,7 +137,7 @@ class MaskedDecoder(nn.Module):
             backbone: the encoder's.
             arrangement: of the whole sentences, see ``arranged``.
             h: their vectors.
-            place: what the draws depend on.
+            place: decides the random draws.
             hidden: share of the other tokens that a token is not shown.
         """
         layout = Layout.by_groups(arrangement.by_length, h.device)
@@ -151,7 +152,7 @@ class MaskedDecoder(nn.Module):
         h_2 = layout.arrange(torch.cat([h, tokens]).index_select(0, order))
 
         def visible(rows: Int64[Tensor, " n"], length: int) -> Bool[Tensor, "n l l"]:
-            """M: a random part of the sentence, never the token itself, and always h."""
+            """Draw M: a random part of the sentence, never the token itself, and always h."""
             shown = random_context(place, rows, length, hidden=hidden)
             shown &= ~torch.eye(length, dtype=torch.bool, device=shown.device)
             # In the row of h itself too, which has no label.

@@ -40,7 +40,7 @@ class LstmArrangement(NamedTuple):
 
 
 class TransformerArrangement(NamedTuple):
-    """The tokens of packed sentences in the order in which attention takes them."""
+    """The tokens of packed sentences in the order in which attention reads them."""
 
     rows: Int64[Tensor, " t"]
     """Which sentence each token belongs to, in the batch's order."""
@@ -91,7 +91,7 @@ class LstmDecoder(nn.Module):
             nn.init.uniform_(weight, -INITIAL, INITIAL)
 
     def arranged(self, cu_seqlens: Int[Tensor, " b+1"]) -> LstmArrangement:
-        """The order in which ``forward`` reads the tokens of packed sentences.
+        """Return the order in which ``forward`` reads the tokens of packed sentences.
 
         Args:
             cu_seqlens: where each sentence begins, and the total at the end; on the host.
@@ -112,7 +112,7 @@ class LstmDecoder(nn.Module):
         arrangement: LstmArrangement,
         condition: Float[Tensor, "b d+l"],
     ) -> Float[Tensor, "t o"]:
-        """Vectors to multiply the output embeddings by.
+        """Compute the vectors to multiply the output embeddings by.
 
         Inner products plus bias are the logits of the next tokens.
 
@@ -153,7 +153,7 @@ class TransformerDecoder(nn.Module):
         token_dim: width E of its own token embeddings.
         language_dim: width L of the target language's vector; may be 0.
         inner_dim: width of the feed-forward blocks.
-        layers: how many.
+        layers: number of layers.
         heads: attention heads of a layer; must divide E + D + L.
         dropout: probability of zeroing an activation, and an attention weight.
         autoregressive: whether it reads the tokens before the one that it predicts.
@@ -194,7 +194,7 @@ class TransformerDecoder(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def arranged(self, cu_seqlens: Int[Tensor, " b+1"]) -> TransformerArrangement:
-        """The order in which ``forward`` takes the tokens of packed sentences.
+        """Return the order in which ``forward`` reads the tokens of packed sentences.
 
         Args:
             cu_seqlens: where each sentence begins, and the total at the end; on the host.
@@ -207,7 +207,7 @@ class TransformerDecoder(nn.Module):
         arrangement: TransformerArrangement,
         condition: Float[Tensor, "b d+l"],
     ) -> Float[Tensor, "t w"]:
-        """As of ``LstmDecoder``."""
+        """Compute the vectors to multiply the output embeddings by, see ``LstmDecoder.forward``."""
         device = condition.device
         layout = Layout.by_groups(arrangement.groups, device)
         rows = on_device(arrangement.rows, device)

@@ -29,7 +29,7 @@ sentence (third); the first axis is that of the rows, or 1. No token may be show
 
 
 def causal(rows: Int64[Tensor, " n"], length: int) -> Bool[Tensor, "1 l l"]:
-    """Each token is shown itself and those before it."""
+    """Return a mask in which each token sees itself and those before it."""
     return torch.ones(1, length, length, dtype=torch.bool, device=rows.device).tril()
 
 
@@ -47,10 +47,10 @@ class VisibleLayer(Layer):
         """Transform the queries' stream.
 
         Args:
-            x: what asks, and what the residual sum is over.
+            x: source of the queries and of the residual sum.
             layout: where the sentences are; by groups of equal length, unless everything is shown.
-            context: what answers; default: ``x``.
-            visible: what each token is shown; default: its whole sentence.
+            context: source of keys and values; default: ``x``.
+            visible: which tokens each token sees; default: its whole sentence.
         """
         if visible is None:
             return super().forward(x, layout)
@@ -66,7 +66,7 @@ class VisibleSteps(EagerSteps):
         layer: the weights.
         layout: where the sentences are.
         context: keys and values are made from it.
-        visible: what each token is shown.
+        visible: which tokens each token sees.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class VisibleSteps(EagerSteps):
         self.visible = visible
 
     def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
-        """See ``LayerSteps``."""
+        """Compute the attention of the layer, see ``LayerSteps``."""
         layer = self.layer
         return attend_visible(
             layer.queries(x),
@@ -104,7 +104,7 @@ def attend_visible(
     rotary_base: float | None = None,
     alibi: bool = False,
 ) -> Float[Tensor, "t d"]:
-    """Softmax(q k' / sqrt(head width)) v of every sentence over its tokens that are shown."""
+    """Compute softmax(q k' / sqrt(head width)) v of every sentence over its visible tokens."""
     if rotary_base is not None:
         q = apply_rotary(q, layout, heads=heads, base=rotary_base)
         k = apply_rotary(k, layout, heads=heads, base=rotary_base)

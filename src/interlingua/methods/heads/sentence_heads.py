@@ -51,7 +51,7 @@ class LanguageTags(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, rows: Int64[Tensor, " b"]) -> Float[Tensor, "b l"]:
-        """The tags of languages.
+        """Return the tags of languages.
 
         Args:
             rows: of these in the table, see ``rows``.
@@ -61,7 +61,7 @@ class LanguageTags(nn.Module):
         return tags
 
     def rows(self, languages: Sequence[str]) -> Int64[Tensor, " b"]:
-        """Row of each language in the table, on the host.
+        """Return the row of each language in the table, on the host.
 
         Args:
             languages: codes.
@@ -80,13 +80,13 @@ class LanguageTags(nn.Module):
 
 
 class TokenPredictionHead(nn.Module):
-    """From a sentence embedding, and a target language, to logits over the vocabulary.
+    """Maps a sentence embedding, and a target language, to logits over the vocabulary.
 
     Args:
         dim: width D of the embeddings.
         vocab_size: V.
         tags: the target languages' tags, of width L; None = the head doesn't know the language.
-        shared: the output embeddings are another module's, given in each call, in place of V
+        shared: the output embeddings are another module's, passed in each call, in place of V
             vectors of width L + D.
     """
 
@@ -109,7 +109,7 @@ class TokenPredictionHead(nn.Module):
     def forward(
         self, embeddings: Float[Tensor, "b d"], tag_rows: Int64[Tensor, " b"] | None
     ) -> Float[Tensor, "b h"]:
-        """The vector to multiply the output embeddings by: the inner products are the logits.
+        """Compute the vector to multiply the output embeddings by; the products are the logits.
 
         Args:
             embeddings: of sentences.
@@ -124,7 +124,7 @@ class TokenPredictionHead(nn.Module):
         return features
 
     def output_embeddings(self, shared: Float[Tensor, "v d"]) -> Float[Tensor, "v h"]:
-        """The head's own output embeddings, or ``shared`` if it has none."""
+        """Return the head's own output embeddings, or ``shared`` if it has none."""
         if self.output is None:
             return shared
         return self.output.weight

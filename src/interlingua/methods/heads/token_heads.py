@@ -19,7 +19,7 @@ from interlingua.runtime.devices import gather_rows, on_device
 
 
 class TokenPredictions(NamedTuple):
-    """All that the cross-entropy of some tokens needs, in the order of ``linear_cross_entropy``."""
+    """The arguments of ``linear_cross_entropy`` for some tokens, in its order."""
 
     hidden: Float[Tensor, "n d"]
     """A vector for each token to be predicted."""
@@ -56,14 +56,14 @@ class MaskedTokenHead(nn.Module):
         labeled: LabeledTokens,
         word_embeddings: Float[Tensor, "v d"],
     ) -> TokenPredictions:
-        """What predicts the labeled tokens; the other states are not looked at."""
+        """Return the predictions of the labeled tokens; other states are ignored."""
         # Few tokens are predicted: those are picked before the layers, not after them.
         hidden = self.transform(gather_rows(states, labeled.at))
         return TokenPredictions(hidden, word_embeddings, self.bias, labeled.ids)
 
 
 class TranslationArrangement(NamedTuple):
-    """How the states of sentences and their translations are put together; on the host."""
+    """The order of the states of sentences and their translations; on the host."""
 
     source: Int64[Tensor, " s"]
     """States of the sentences that stay."""
@@ -80,7 +80,7 @@ class TranslationArrangement(NamedTuple):
     positions: Int64[Tensor, " n"]
     """Of the tokens in this order, each counted in its own sentence."""
     labeled: LabeledTokens
-    """What is predicted, in this order."""
+    """The tokens to predict, in this order."""
 
 
 class TranslationHead(nn.Module):
@@ -93,11 +93,11 @@ class TranslationHead(nn.Module):
     K transformer layers over g^0, and a masked language model's head. As in the released code it
     begins as a copy of the encoder's embeddings and last K layers, and learns apart from it.
 
-    Differs from the released code: positions count from 0 on either side, where there those of the
-    masks are added twice, the second time behind the source's padding.
+    Differs from the released code: positions count from 0 on either side. In the released
+    code those of the masks are added twice, the second time behind the source's padding.
 
     Args:
-        backbone: where it begins.
+        backbone: the source of the initial weights.
         num_layers: K.
         mask_id: the mask token.
         skip: first tokens of either side to leave out (``[CLS]``, which has the sentence's
@@ -121,7 +121,7 @@ class TranslationHead(nn.Module):
         targets: Int[Tensor, " b+1"],
         labels: Int64[Tensor, " t"],
     ) -> TranslationArrangement:
-        """How ``forward`` puts the states of packed sentences and their translations together.
+        """Return how ``forward`` joins the states of packed sentences and their translations.
 
         Args:
             sources: where each sentence begins, and the total at the end; best on the host.
@@ -155,14 +155,14 @@ class TranslationHead(nn.Module):
         *,
         language: Float[Tensor, "b d"] | None = None,
     ) -> TokenPredictions:
-        """What tells the labeled tokens of the translations.
+        """Return the predictions of the labeled tokens of the translations.
 
         Args:
             sources: the encoder's states of the sentences.
             targets: those of the translations, which are shown in the place of tokens that are not
                 predicted.
             arrangement: of these sentences, see ``arranged``.
-            language: added to each mask: the target language, where it is not always the same.
+            language: added to each mask: the target language, if it is not always the same.
         """
         order = arrangement.order
         device = targets.device

@@ -37,7 +37,7 @@ class UnmaskingHeadConfig(CheckedSettings):
 
 
 class Arrangement(NamedTuple):
-    """How sentence vectors and token states are put together; lists of indices on the host."""
+    """The order of sentence vectors and token states: lists of indices on the host."""
 
     kept: Int64[Tensor, " k"] | None
     """States that stay, where a vector takes the place of its sentence's first one."""
@@ -46,15 +46,15 @@ class Arrangement(NamedTuple):
     cu_seqlens: Int[Tensor, " b+1"]
     """Boundaries of the sentences in this order."""
     tokens: Int64[Tensor, " t"] | None
-    """Where the tokens' states are in this order, if a vector stands for none of them."""
+    """Indices of the tokens' states in this order, if a vector replaces none of them."""
 
 
 class UnmaskingHead(nn.Module):
     """Transformer layers over a sentence vector and token states, MEXMA (Janeiro et al. 2024).
 
     Their input is [S; H], the sentence vector S before the token states H. Post-LN layers of their
-    own with torch's initial weights, without position embeddings: the encoder's states know where
-    they stand. Words are predicted by the inner product with the encoder's word embeddings, plus
+    own with torch's initial weights, without position embeddings: the encoder's states know their
+    positions. Words are predicted by the inner product with the encoder's word embeddings, plus
     the head's bias.
 
     Args:
@@ -95,7 +95,7 @@ class UnmaskingHead(nn.Module):
         self.bias = nn.Parameter(torch.empty(vocab_size).uniform_(-bound, bound))
 
     def arranged(self, cu_seqlens: Int[Tensor, " b+1"]) -> Arrangement:
-        """How ``forward`` puts the vectors of packed sentences and the states of tokens together.
+        """Return how ``forward`` joins the vectors and token states of packed sentences.
 
         Args:
             cu_seqlens: where each sentence begins, and the total at the end; best on the host.
@@ -115,7 +115,7 @@ class UnmaskingHead(nn.Module):
         arrangement: Arrangement,
         vectors: Float[Tensor, "b d"],
     ) -> Float[Tensor, "t d"]:
-        """States to multiply the word embeddings by: inner products plus bias are the logits.
+        """Compute the states that give logits by products with word embeddings, plus bias.
 
         Args:
             states: of the masked sentences' tokens, packed.

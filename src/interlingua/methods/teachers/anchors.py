@@ -39,7 +39,7 @@ Rows = Float[Tensor, "_ d"]
 
 
 class Negatives(NamedTuple):
-    """What the students of a batch of pairs are contrasted with.
+    """The vectors with which the students of a batch of pairs are contrasted.
 
     B counts the pairs again for a second side.
     """
@@ -56,7 +56,7 @@ class Negatives(NamedTuple):
     """A number for the language that the student reads of each."""
 
     def take(self, rows: slice) -> Negatives:
-        """Those of some students."""
+        """Return the negatives of some students."""
         return Negatives(
             self.vectors,
             same_sentence=self.same_sentence[rows],
@@ -71,7 +71,7 @@ VectorSource = TokenBatch | Float[Tensor, "b d"]
 
 
 class AnchoredPairs(NamedTuple):
-    """A batch of pairs, with all that can be known of it before it is read."""
+    """A batch of pairs with everything that can be computed before it is read."""
 
     translations: TokenBatch
     originals: TokenBatch
@@ -93,7 +93,7 @@ class AnchoredPairs(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a student reads of a batch of pairs, and the target of each sentence's vector."""
+    """The sentences that a student reads of a batch of pairs, and the target of each."""
 
     sentences: TokenBatch
     """The translations, the originals with their altered forms, or all in this order."""
@@ -113,12 +113,12 @@ class Anchors(nn.Module):
     Args:
         student: the encoder that learns; a copy of it is the teacher if none is named.
         teachers: folders, hub ids, or ``.npy`` files of ready vectors.
-        prompts: text in front of what each reads; empty = none.
-        bank: what has to be in the bank.
+        prompts: text in front of the sentences of each teacher; empty = none.
+        bank: the required contents of the bank.
         hard: which altered sentences to make, if any.
 
     Raises:
-        ConfigError: a single teacher can't read what the student's tokens stand for.
+        ConfigError: a single teacher can't read the text of the student's tokens.
         CheckpointError: there is no such teacher.
     """
 
@@ -169,10 +169,10 @@ class Anchors(nn.Module):
     def open_teachers(
         self, *, max_tokens: int, dtype: Dtype = "float32", device: torch.device | str = "cpu"
     ) -> list[Teacher]:
-        """The teachers, to fill a bank.
+        """Open the teachers, to fill a bank.
 
         Args:
-            max_tokens: what the student's sentences are cut to.
+            max_tokens: length that the student's sentences are cut to.
             dtype: for models to compute in.
             device: of models.
         """
@@ -190,12 +190,12 @@ class Anchors(nn.Module):
         return opened
 
     def use_bank(self, bank: TeacherBank) -> None:
-        """Take the vectors from a bank from now on; the teacher is let go."""
+        """Use the vectors of a bank in later calls, and release the teacher."""
         self.bank = bank
         self.teacher = None
 
     def source(self, batch: TokenBatch) -> VectorSource:
-        """Where the teacher's vectors of sentences come from, for ``vectors``.
+        """Return the source of the teacher's vectors of sentences, for ``vectors``.
 
         Raises:
             ConfigError: there is neither a bank nor a single model of the student's width.
@@ -217,7 +217,7 @@ class Anchors(nn.Module):
 
     @torch.no_grad()
     def vectors(self, source: VectorSource) -> Float[Tensor, "b d"]:
-        """The teacher's vectors of sentences, as they are."""
+        """Return the teacher's vectors of sentences, not normalized."""
         if isinstance(source, Tensor):
             return on_device(source, self._place.device)
         assert self.teacher is not None
@@ -232,14 +232,14 @@ class Anchors(nn.Module):
         *,
         as_written: Callable[[TokenBatch], TokenBatch] = lambda sentences: sentences,
     ) -> AnchoredPairs:
-        """What can be known of a batch before it is read: all but what a teacher computes.
+        """Prepare a batch before it is read: everything but what a teacher computes.
 
         Args:
             batch: the pairs.
             translations: whether these are read of it.
             originals: whether these are, with their altered forms.
             as_written: from sentences to what the student reads of them; their anchors are those
-                of the sentences as they are.
+                of the original sentences.
         """
         foreign, own = by_pivot(batch, self.pivot)
         known_rows = [row for row, code in enumerate(foreign.languages) if code in self.known]
@@ -275,10 +275,10 @@ class Anchors(nn.Module):
         )
 
     def interpolated(self, pairs: AnchoredPairs, y: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
-        """Targets of translations, OmniSONAR.
+        """Compute the targets of translations, OmniSONAR.
 
-        (x + y) / 2 where the teacher knows the language of the translation, else y: x and y are its
-        vectors of translation and original.
+        It is (x + y) / 2 if the teacher knows the language of the translation, otherwise y. Here x
+        and y are its vectors of translation and original.
         """
         if pairs.known is None:
             return y
@@ -287,7 +287,7 @@ class Anchors(nn.Module):
         return y.index_copy(0, rows, (x + y[rows]) / 2)
 
     def reading(self, pairs: AnchoredPairs, translations: bool, originals: bool) -> Reading:
-        """What the student reads of a batch: one of the sides, or both if it is prepared so."""
+        """Return the sentences to read of a batch: one side, or both if it is prepared so."""
         y = self.vectors(pairs.anchors)
         if not originals:
             targets = [self.interpolated(pairs, y)]
@@ -301,13 +301,13 @@ class Anchors(nn.Module):
     def negatives(
         self, pairs: AnchoredPairs, read: Reading, step: int, gather: Callable[[Tensor], Tensor]
     ) -> Negatives:
-        """What the pairs of all processes are contrasted with.
+        """Return the negatives of the pairs of all processes.
 
-        That is the bank's window of the step, or each other.
+        They are the bank's window of the step, or each other.
 
         Args:
             pairs: of this process.
-            read: what the student reads of it.
+            read: the sentences that the student reads of it.
             step: of the run.
             gather: concatenates over the processes.
         """
@@ -340,7 +340,7 @@ class Anchors(nn.Module):
         )
 
     def notes(self) -> list[str]:
-        """What is in the bank, for the user."""
+        """Return lines for the user that describe the bank."""
         if self.bank is None:
             return []
         record = self.bank.record
@@ -360,7 +360,7 @@ class Anchors(nn.Module):
         return lines
 
     def is_known(self, keys: Int64[Tensor, " m"]) -> list[bool]:
-        """Which sentences, by their keys, are in the bank."""
+        """Return whether each sentence is in the bank, by its key."""
         if self.bank is None:
             return [False] * len(keys)
         is_in_bank: list[bool] = (self.bank.rows(keys) >= 0).tolist()

@@ -11,7 +11,7 @@ from interlingua.encoder.encoder import Encoder
 
 
 def cosine_decay(step: int, *, base: float, total_steps: int) -> float:
-    r"""Decay of the average at a step: BYOL (Grill et al. 2020), "Implementation details".
+    r"""Compute the decay at a step: BYOL (Grill et al. 2020), "Implementation details".
 
     tau_k = 1 - (1 - tau_base) (cos(pi k / K) + 1) / 2, so it rises from ``base`` at the first step
     to 1 at the last.
@@ -27,7 +27,7 @@ class EmaTeacher(nn.Module):
     """A copy of the student that follows it slowly and takes no gradients.
 
     Args:
-        student: where it starts; only ``update`` looks at the student again.
+        student: provides the initial weights; only ``update`` reads the student again.
         dropout: drop out in training, with the student's rates; without, it is always in evaluation
             mode.
         compensated: keep what float32 rounds off, and add it to the next update (Kahan's sum). A
@@ -49,12 +49,12 @@ class EmaTeacher(nn.Module):
             self.lost.extend(nn.Parameter(zero, requires_grad=False) for zero in zeros)
 
     def train(self, mode: bool = True) -> EmaTeacher:
-        """Stays in evaluation mode whatever its parent does, unless it is to drop out."""
+        """Keep the evaluation mode of a teacher without dropout, whatever its parent does."""
         return super().train(mode and self.dropout)
 
     @torch.no_grad()
     def update(self, student: Encoder, decay: float) -> None:
-        """Move to decay teacher + (1 - decay) student; to be called after the optimizer's step."""
+        """Move to decay teacher + (1 - decay) student; call it after the optimizer's step."""
         own: list[Tensor] = list(self.encoder.parameters())
         new = [
             weight.detach().to(mine.dtype)

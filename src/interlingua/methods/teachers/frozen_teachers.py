@@ -36,24 +36,24 @@ class Teacher(Protocol):
     width: int
 
     def digest(self) -> str:
-        """Identify all that decides the vectors."""
+        """Return a digest of everything that determines the vectors."""
         ...
 
     def embed(self, sentences: TokenizedSentences, language: str) -> Float32[ndarray, "n d"]:
-        """Vectors of sentences in the student's tokens, not normalized."""
+        """Return vectors of sentences in the student's tokens, not normalized."""
         ...
 
 
 class ModelTeacher:
     """A model that embeds the sentences.
 
-    One of the student's vocabulary reads the student's tokens, any other the text that they stand
-    for.
+    A model with the student's vocabulary reads the student's tokens. Any other reads the text of
+    the tokens.
 
     Args:
         encoder: the model.
         student: the vocabulary of the sentences.
-        pivot: language on which it is tried whether the text can be had back.
+        pivot: language of the check that the tokens can be turned back into text.
         prompt: text in front of each sentence.
         name: for messages.
         dtype: to compute in.
@@ -91,7 +91,7 @@ class ModelTeacher:
                 )
 
     def digest(self) -> str:
-        """See ``Teacher``."""
+        """Return a digest of everything that determines the vectors."""
         parts = (
             self.encoder.digest(),
             self._prompt,
@@ -102,12 +102,12 @@ class ModelTeacher:
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def embed(self, sentences: TokenizedSentences, language: str) -> Float32[ndarray, "n d"]:
-        """See ``Teacher``."""
+        """Return vectors of sentences in the student's tokens, not normalized."""
         ids = self.in_own_tokens(sentences, language)
         return encode_tokens(self.encoder, ids, normalize=False, dtype=self._dtype)
 
     def in_own_tokens(self, sentences: TokenizedSentences, language: str) -> list[list[int]]:
-        """The sentences in this model's tokens, cut to what it takes."""
+        """Return the sentences in this model's tokens, cut to its maximum length."""
         own = self.encoder.vocabulary
         limit = self.encoder.max_tokens
         if self._rereads:
@@ -121,9 +121,9 @@ class VectorTeacher:
 
     Args:
         path: of the .npy file.
-        student: the vocabulary of the sentences; lines are found by its tokens, or as they stand.
+        student: the vocabulary of the sentences; lines are found by its tokens, or by their text.
         pivot: language of the lines.
-        max_tokens: what the student's sentences are cut to.
+        max_tokens: length that the student's sentences are cut to.
 
     Raises:
         DataError: a file is missing, or they do not belong together.
@@ -161,19 +161,19 @@ class VectorTeacher:
             self._rows = {key: row for row, key in enumerate(keys.tolist())}
 
     def digest(self) -> str:
-        """See ``Teacher``."""
+        """Return a digest of everything that determines the vectors."""
         return self._digest
 
     def missing(self, sentences: TokenizedSentences) -> list[int]:
-        """Which of the sentences have no vector."""
+        """Return the indices of the sentences without a vector."""
         return [index for index, row in enumerate(self._rows_of(sentences)) if row is None]
 
     def text(self, ids: Sequence[int]) -> str:
-        """What tokens stand for, on one line."""
+        """Return the text of tokens, on one line."""
         return _on_one_line(self._student.decode(ids))
 
     def embed(self, sentences: TokenizedSentences, language: str) -> Float32[ndarray, "n d"]:
-        """See ``Teacher``.
+        """Return the ready vectors of sentences.
 
         Raises:
             DataError: a sentence has no vector.
@@ -187,9 +187,9 @@ class VectorTeacher:
         return np.asarray(self._vectors[self._rows_of(sentences)], dtype=np.float32)
 
     def _rows_of(self, sentences: TokenizedSentences) -> list[int | None]:
-        """Row of each sentence, by its tokens or else by its text.
+        """Find the row of each sentence by its tokens, or else by its text.
 
-        What was cut within a word may have other tokens once it is read again.
+        A sentence that was cut within a word may get other tokens when it is read again.
         """
         keys = sentence_keys(TokenBatch.from_lists(sentences, [""] * len(sentences))).tolist()
         rows = []

@@ -42,7 +42,7 @@ _RECORD = "bank.json"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BankRecord:
-    """What ``bank.json`` holds."""
+    """The contents of ``bank.json``."""
 
     digest: str
     """Of the teachers, how they are joined, and the sentences."""
@@ -71,14 +71,14 @@ class BankWindow(NamedTuple):
 
 
 class BankRequest(NamedTuple):
-    """What has to be in a bank."""
+    """The required contents of a bank."""
 
     folder: str
-    """Where it is kept; empty = in the run's folder."""
+    """Its folder; empty = in the run's folder."""
     pivot: str
     """The language of the negatives."""
     known_languages: tuple[str, ...] = ()
-    """Languages of which the translations' vectors are put in too."""
+    """Languages of translations to include too."""
     size: int = 1 << 15
     """Negatives of a step."""
     every: int = 100
@@ -86,13 +86,13 @@ class BankRequest(NamedTuple):
 
 
 class TeacherBank:
-    """A bank opened for reading; its vectors stay on the disk but for the window in use.
+    """A bank opened for reading; only the vectors of the current window are in memory.
 
     Args:
         path: the folder.
         size: negatives that a step sees, at most.
         every: steps between two windows.
-        seed: decides where windows begin.
+        seed: decides the starts of windows.
 
     Raises:
         DataError: there is no bank, or it is damaged.
@@ -130,7 +130,7 @@ class TeacherBank:
         return int(self._vectors.shape[1])
 
     def vectors(self, keys: Int64[Tensor, " b"]) -> Float32[Tensor, "b d"]:
-        """The teacher's vectors of sentences.
+        """Return the teacher's vectors of sentences.
 
         Raises:
             DataError: a sentence is not in the bank.
@@ -146,7 +146,7 @@ class TeacherBank:
         return torch.from_numpy(self._vectors[rows].astype(np.float32)).to(keys.device)
 
     def groups(self, keys: Int64[Tensor, " b"]) -> Int64[Tensor, " b"]:
-        """The group of each sentence.
+        """Return the group of each sentence.
 
         It is -1 for a sentence that shares a group with no negative of the bank.
         """
@@ -157,7 +157,7 @@ class TeacherBank:
         return torch.from_numpy(groups.astype(np.int64)).to(keys.device)
 
     def rows(self, keys: Int64[Tensor, " b"]) -> Int64[np.ndarray, " b"]:
-        """Where sentences stand in the bank, -1 where they do not."""
+        """Return the row of each sentence in the bank, -1 if it is not there."""
         sought = keys.cpu().numpy()
         negatives = self.record.negatives
         rows = np.full(len(sought), -1, dtype=np.int64)
@@ -172,7 +172,7 @@ class TeacherBank:
         return rows
 
     def window(self, step: int, device: torch.device) -> BankWindow:
-        """The negatives of a step."""
+        """Return the negatives of a step."""
         negatives = self.record.negatives
         # A bank that fits into a window has one window for all steps.
         turn = 0
@@ -191,7 +191,7 @@ class TeacherBank:
         return self._window[2]
 
     def __deepcopy__(self, memo: dict[int, object]) -> TeacherBank:
-        """A copy of an objective shares the files."""
+        """Return the same bank, because a copy of an objective shares the files."""
         return self
 
 
@@ -202,7 +202,7 @@ def write_bank(
     groups: Int64[np.ndarray, " n"],
     parts: Sequence[Float[np.ndarray, "_ d"]],
 ) -> None:
-    """Write a bank; it appears when it is whole.
+    """Write a bank, which appears only when it is complete.
 
     Args:
         path: the folder, replaced if a bank is in it.

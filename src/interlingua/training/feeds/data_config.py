@@ -101,7 +101,7 @@ class MonolingualConfig(CheckedSettings):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FormsConfig(CheckedSettings):
-    """[data.forms]: a share of all texts in other forms; targets stay those of the texts."""
+    """[data.forms]: a share of all texts in other forms; targets are those of the texts."""
 
     share: Annotated[float, Between(1e-6, 1)] = 0.1
     """Of the texts that the encoder reads; others in each step."""
@@ -117,7 +117,7 @@ class FormsConfig(CheckedSettings):
 class DataConfig(CheckedSettings):
     """[data]: what to train on.
 
-    A method takes some of these feeds, most of them the parallel corpus alone.
+    A method takes some of these feeds, most of them only the parallel corpus.
     """
 
     corpus: Path | None = None

@@ -61,7 +61,7 @@ RowSource = Any
 
 
 class TrainingData(NamedTuple):
-    """What a run trains and validates on, opened."""
+    """The opened data that a run trains and validates on."""
 
     vocabulary: Vocabulary
     train: dict[FeedName, RowSource]
@@ -77,7 +77,7 @@ class TrainingData(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Identify the training data and the vocabulary that made their tokens."""
+        """Return a digest of the training data and the vocabulary that made their tokens."""
         digests = {name: source.digest for name, source in self.train.items()}
         if digests.keys() == {"parallel"}:
             return str(digests["parallel"])  # a store's digest covers its vocabulary's
@@ -85,7 +85,7 @@ class TrainingData(NamedTuple):
         return hashlib.sha256(content.encode()).hexdigest()
 
     def digests(self, data: DataConfig) -> dict[str, str]:
-        """Identify all that a run trains and is measured on, by the keys of its manifest."""
+        """Return digests of all training and validation data, by the keys of its manifest."""
         measured = [f"{name} {source.digest}" for name, source in sorted(self.valid.items())]
         measured += [f"similarity {sha256_file(path)}" for path in data.similarity]
         if data.corpus is not None and (data.corpus / "valid_text").is_dir():
@@ -94,9 +94,7 @@ class TrainingData(NamedTuple):
         return {"data_digest": self.digest, "validation_digest": valid}
 
     def verify(self) -> None:
-        """Read the token stores whole.
-
-        Their digests are of what was written, and this is of what is there.
+        """Read the token stores completely, and compare them with their digests.
 
         Raises:
             DataError: a file has changed since it was written.
@@ -110,7 +108,7 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
     """Open the feeds that a method takes; a validation set may be missing.
 
     Raises:
-        ConfigError: a feed that the method takes is not given, or one that it does not take is.
+        ConfigError: a feed that the method takes is missing, or one that it does not take is set.
         DataError: files are missing or broken, or have nothing to train on.
     """
     data = config.data
@@ -152,7 +150,7 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
 
 
 def _need_pivot(config: TrainConfig, store: TokenStore) -> None:
-    """Refuse pairs without a side in the pivot language, before a batch of a late step does."""
+    """Refuse pairs without a side in the pivot language, before a late step fails on them."""
     pivot = resolve_language(config.method.options.pivot).code
     chosen = selected(store, config.data.language_pairs)
     wrong = [
@@ -176,12 +174,12 @@ def make_plan(
     max_tokens: int,
     seed: int,
 ) -> Plan:
-    """The plan of a feed's batches.
+    """Return the plan of a feed's batches.
 
     Args:
         feed: which.
         source: its data.
-        data: says how it is mixed.
+        data: specifies the mixture.
         batch_size: rows of a step, over all ranks.
         max_tokens: what the encoder can take.
         seed: decides the order.
@@ -213,12 +211,12 @@ def make_plan(
 
 
 def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName, int]:
-    """Rows of a step by feed.
+    """Return the rows of a step by feed.
 
-    The first goes by ``run.global_batch_size``, the others by a size of their own.
+    The size of the first feed is ``run.global_batch_size``. The others have sizes of their own.
 
     Raises:
-        ConfigError: the first one was given another size of its own.
+        ConfigError: the first feed has a different size of its own.
     """
     whole = config.run.global_batch_size
     own = own_batch_sizes(config.data)
@@ -236,7 +234,7 @@ def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName
 
 
 def own_batch_sizes(data: DataConfig) -> dict[FeedName, int]:
-    """Rows of a step that the feeds' own keys give; 0 where one gives none."""
+    """Return the rows of a step that the feeds' own keys set; 0 if a feed sets none."""
     sections: dict[FeedName, Any] = {
         "parallel": data,
         "labeled": data.labeled,
@@ -247,7 +245,7 @@ def own_batch_sizes(data: DataConfig) -> dict[FeedName, int]:
 
 
 def _vocabulary(config: TrainConfig) -> Vocabulary:
-    """The corpus's vocabulary, else that of the pretrained model."""
+    """Return the corpus's vocabulary, or else that of the pretrained model."""
     if config.data.corpus is not None:
         if not config.data.corpus.is_dir():
             raise DataError(
@@ -295,7 +293,7 @@ def _open_parallel(
 
 
 def _check_vocabulary(store: TokenStore, vocabulary: Vocabulary) -> None:
-    """Refuse a store with ids that may mean something else, or nothing, in the vocabulary."""
+    """Refuse a store with ids that the vocabulary lacks or may read differently."""
     if store.vocabulary_digest != vocabulary.digest() or store.vocabulary_size != vocabulary.size:
         raise DataError(
             "its tokens come from another vocabulary; prepare the corpus again", path=store.path
@@ -345,7 +343,7 @@ def _open_questions(
 def _has_two_towers(options: Any) -> bool:
     """Return whether a method's options give the questions an encoder of their own.
 
-    Of a combination those of one of its terms.
+    For a combination, the options of any of its terms count.
     """
     terms = [options]
     if hasattr(options, "resolved"):
@@ -359,7 +357,7 @@ def open_questions(
     """Read the questions to train and to validate on.
 
     Args:
-        section: says where they are, and how many of them to hold out.
+        section: specifies the files, and how many questions to hold out.
         vocabulary: makes their tokens.
         two_towers: whether passages have an encoder of their own; it decides how titles are read,
             see ``with_title``.
@@ -390,7 +388,7 @@ def open_questions(
 
 
 class _QuestionReader:
-    """Questions as they are read: tokens at once, passages that come again by their place."""
+    """Tokenizes questions as they are read, and stores each passage once."""
 
     def __init__(self, section: QuestionsConfig, vocabulary: Vocabulary, two_towers: bool) -> None:
         self._section = section
@@ -404,7 +402,7 @@ class _QuestionReader:
         self._negatives: list[list[int]] = []
 
     def read(self, paths: Sequence[Path]) -> _QuestionReader | None:
-        """Take files in; none if no question is in them."""
+        """Read files; return none if there is no question in them."""
         for path in paths:
             skipped: Counter[str] = Counter()
             for question in read_questions(
@@ -418,7 +416,7 @@ class _QuestionReader:
         return self
 
     def rows(self) -> QuestionRows:
-        """What was read."""
+        """Return the rows read so far."""
         counts = np.asarray([len(negatives) for negatives in self._negatives], dtype=np.int64)
         flat = [place for negatives in self._negatives for place in negatives]
         return QuestionRows(
@@ -431,9 +429,9 @@ class _QuestionReader:
         )
 
     def held_out(self, count: int) -> Bool[np.ndarray, " n"]:
-        """Which questions to hold out: those of whole passages, in the order of their hashes.
+        """Return which questions to hold out: those of passages in the order of their hashes.
 
-        At least ``count``, as the last passage brings all its questions.
+        These are at least ``count``, because all questions of the last passage are held out.
         """
         order = {place: rank for rank, (_, place) in enumerate(sorted(self._places.items()))}
         ranks = np.asarray([order[place] for place in self._positives])
@@ -467,7 +465,7 @@ class _QuestionReader:
 
 
 def _chosen_questions(rows: QuestionRows, chosen: Int64[np.ndarray, " n"]) -> QuestionRows:
-    """Some of the questions, with all passages, which others may share."""
+    """Return some of the questions, with all passages, which others may share."""
     questions = rows.questions.read(chosen)
     firsts = np.cumsum(rows.negative_counts) - rows.negative_counts
     sequences = np.split(questions.input_ids.numpy(), questions.cu_seqlens.numpy()[1:-1])
@@ -495,7 +493,7 @@ def open_monolingual(section: MonolingualConfig, vocabulary: Vocabulary) -> Toke
     """Read the sentences of all files.
 
     Args:
-        section: says where they are, how many to draw, and what is to be left out.
+        section: specifies the files, how many to draw, and what to leave out.
         vocabulary: makes their tokens.
 
     Raises:
@@ -520,7 +518,7 @@ def open_monolingual(section: MonolingualConfig, vocabulary: Vocabulary) -> Toke
 def drawn_sentences(
     path: Path, section: MonolingualConfig, evaluation: EvaluationKeys
 ) -> list[str]:
-    """Up to ``max_sentences`` of a file's sentences, every one as likely as any other.
+    """Draw up to ``max_sentences`` of a file's sentences, all with the same probability.
 
     Raises:
         DataError: none is left.
@@ -550,8 +548,8 @@ def _clean_sentences(path: Path, column: str | None, evaluation: EvaluationKeys)
 class ColumnBuilder:
     """Turns texts of any languages into a column of tokens, in order.
 
-    Neither all texts nor all Python integers are held at once: a token takes four bytes in an
-    array, and some thirty as an integer in a list.
+    It never holds all texts or all Python integers at once. A token takes four bytes in an array,
+    and about thirty as an integer in a list.
 
     Args:
         vocabulary: makes the tokens.
@@ -569,7 +567,7 @@ class ColumnBuilder:
         return len(self._languages)
 
     def add(self, text: str, language: str) -> int:
-        """Take a text.
+        """Add a text.
 
         Returns:
             its row.
@@ -582,7 +580,7 @@ class ColumnBuilder:
         return len(self._languages) - 1
 
     def column(self) -> TokenColumn:
-        """The texts so far.
+        """Return the texts added so far as a column.
 
         Raises:
             DataError: there are none.
@@ -591,7 +589,10 @@ class ColumnBuilder:
         return TokenColumn(self._sequences, self._languages)
 
     def _tokenize(self) -> None:
-        """Language by language, as some vocabularies segment words by it first."""
+        """Tokenize the waiting texts language by language.
+
+        Some vocabularies first segment the words of a language.
+        """
         # Texts are cleared once they are tokenized, languages are kept: the last ones are theirs.
         languages = self._languages[len(self._sequences) :]
         found: dict[int, Int32[np.ndarray, " t"]] = {}

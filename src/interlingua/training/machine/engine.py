@@ -113,7 +113,7 @@ class Engine:
 
     @property
     def rank(self) -> int:
-        """Which of the processes this is, from 0."""
+        """Index of this process, from 0."""
         return int(self._fabric.global_rank)
 
     @property
@@ -123,12 +123,12 @@ class Engine:
 
     @property
     def is_main(self) -> bool:
-        """Whether this process writes files and talks."""
+        """Whether this process writes files and messages."""
         return self.rank == 0
 
     @property
     def device(self) -> torch.device:
-        """Where this process computes."""
+        """Device of this process."""
         device: torch.device = self._fabric.device
         return device
 
@@ -138,10 +138,10 @@ class Engine:
         return self.world_size == 1 and self.device_kind == "cpu"
 
     def resolve_hardware(self, config: TrainConfig) -> TrainConfig:
-        """The config with what depends on the machine written out: a run of it repeats this one.
+        """Return the config with all values that depend on the machine written out.
 
-        The size of the validation batches too, so that a run on another machine has comparable
-        losses.
+        A run with the result repeats this one. It includes the size of the validation batches, so
+        that a run on another machine has comparable losses.
         """
         size = config.data.valid_batch_size or config.run.global_batch_size
         # "auto" and None become what they are on this machine.
@@ -157,9 +157,9 @@ class Engine:
         )
 
     def setup(self, objective: Objective) -> nn.Module:
-        """The objective as it is called in training: under autocast, with averaged gradients.
+        """Return the objective as training calls it: under autocast, with averaged gradients.
 
-        With fsdp its weights are sharded from here on, so an optimizer must be built afterwards.
+        With fsdp its weights are sharded from here on, so build the optimizer afterwards.
         """
         objective.all_gather = self.all_gather_grad
         model: nn.Module = self._fabric.setup_module(objective, move_to_device=False)
@@ -169,16 +169,17 @@ class Engine:
         return model
 
     def unsharded_copy(self, objective: Objective) -> Objective:
-        """What one process alone can call, evaluate and save; to be called before ``setup``.
+        """Return an objective that one process can call, evaluate and save by itself.
 
-        The objective itself, or in the main process of a sharded run a whole copy of it on the CPU.
+        Call it before ``setup``. It is the objective itself, or, in the main process of a sharded
+        run, a whole copy of it on the CPU.
         """
         if self.sharded and self.is_main:
             return copy.deepcopy(objective).cpu()
         return objective
 
     def refresh(self, unsharded: Objective, objective: Objective) -> None:
-        """Bring the unsharded copy up to date; all processes must call it."""
+        """Update the unsharded copy; all processes must call it."""
         if not self.sharded:
             return
         weights = gather_tensors(objective.state_dict().items(), keep=self.is_main)
@@ -186,11 +187,11 @@ class Engine:
             unsharded.load_state_dict(weights, strict=False)
 
     def seed(self, seed: int, *purpose: str | int) -> None:
-        """Start torch's random numbers anew, by the arguments and the rank alone."""
+        """Seed torch's random numbers by the arguments and the rank only."""
         torch.manual_seed(seed_for(seed, *purpose, "rank", self.rank))
 
     def accumulate(self, model: nn.Module, *, more: bool) -> AbstractContextManager[None]:
-        """Averages no gradients in this block if more micro-batches of the step follow."""
+        """Return a context without averaging if more micro-batches of the step follow."""
         return self._fabric.no_backward_sync(cast(Any, model), enabled=more)
 
     def backward(self, loss: Float[Tensor, ""]) -> None:
@@ -198,7 +199,10 @@ class Engine:
         self._fabric.backward(loss)
 
     def clip(self, objective: nn.Module, max_norm: float | None) -> Float[Tensor, ""]:
-        """Norm of all gradients together, which are scaled down to ``max_norm`` if it is larger."""
+        """Return the norm of all gradients together.
+
+        The gradients are scaled down to ``max_norm`` if it is larger.
+        """
         weights = [weight for weight in objective.parameters() if weight.grad is not None]
         norm = get_total_norm([_numbers(weight.grad) for weight in weights])
         if max_norm is not None:
@@ -207,7 +211,7 @@ class Engine:
 
     @contextmanager
     def alone(self, objective: Objective) -> Iterator[None]:
-        """Let one process call the objective while the others wait: it gathers nothing."""
+        """Let one process call the objective while the others wait: nothing is gathered."""
         gather = objective.all_gather
         objective.all_gather = itself
         try:
@@ -216,16 +220,15 @@ class Engine:
             objective.all_gather = gather
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """The precision of training, for a forward pass outside of it."""
+        """Return a context with the precision of training, for a forward pass outside of it."""
         return self._fabric.autocast()
 
     def all_gather_grad(self, tensor: Shaped[Tensor, "b ..."]) -> Shaped[Tensor, "w*b ..."]:
         """Concatenate the processes' tensors, of equal shape, in the order of ranks.
 
-        Gradients flow back to each.
-
-        Differentiated through DDP's mean, a loss over the gathered tensors that every rank computes
-        whole has the gradient of one process on the concatenated batch.
+        Gradients flow back to each process. Suppose that every rank computes the whole loss over
+        the gathered tensors. Through DDP's mean, it then has the gradient of one process on the
+        concatenated batch.
         """
         if tensor.device != self.device and self.world_size > 1:
             # Keys of sentences are made on the host, and GPUs gather what is on them only.
@@ -238,28 +241,28 @@ class Engine:
         return gathered
 
     def mean(self, tensor: Tensor) -> Tensor:
-        """Mean over the processes, without gradient."""
+        """Compute the mean over the processes, without gradient."""
         reduced = self._fabric.all_reduce(tensor.detach(), reduce_op="mean")
         assert isinstance(reduced, Tensor)
         return reduced
 
     def share(self, value: T) -> T:
-        """What the main process has, for all."""
+        """Return the main process's value in all processes."""
         if self.world_size == 1:
             return value
         return self._fabric.broadcast(value)
 
     def any(self, flag: bool) -> bool:
-        """Return whether the flag is raised in any process."""
+        """Return whether the flag is true in any process."""
         if self.world_size == 1:
             return flag
         share = self.mean(torch.tensor(float(flag), device=self.device))
         return bool(share > 0)
 
     def any_at(self, flag: bool, step: int) -> bool:
-        """``any``, but several processes ask one another only every few steps.
+        """Return ``any``, but check other processes only every few steps.
 
-        Asking makes the GPUs wait.
+        A check makes the GPUs wait.
         """
         return (self.world_size == 1 or step % AGREE_EVERY_STEPS == 0) and self.any(flag)
 
@@ -275,7 +278,8 @@ class Engine:
 
         Otherwise its threads would abort this process at the interpreter's end.
 
-        All meet first; but not where one met an error, of which the others may not know.
+        All processes wait for each other first, unless this one met an error, which the others may
+        not know of.
         """
         self._until_the_end.close()
         if self.world_size == 1:
@@ -290,7 +294,7 @@ class Engine:
 
 @contextmanager
 def same_bytes_each_time() -> Iterator[None]:
-    """In this block torch's GPU operations repeat to the bit; one that can't raises.
+    """Make torch's GPU operations repeat to the bit in the block; one that can't raises.
 
     cuBLAS reads the size of its workspace when it is first used, so the process must not have
     multiplied on the GPU.
@@ -331,28 +335,28 @@ class _Gather(torch.autograd.Function):
 
 
 def gather_tensor(tensor: Tensor) -> Tensor:
-    """A tensor put together from the processes' shards; itself where it is not sharded."""
+    """Join a tensor from the processes' shards; return it as it is if it is not sharded."""
     if isinstance(tensor, DTensor):
         return tensor.full_tensor()
     return tensor
 
 
 def local(tensor: Tensor) -> Tensor:
-    """This process's shard of a tensor, which may be empty; itself where it is not sharded."""
+    """Return this process's shard of a tensor, which may be empty, or the tensor if unsharded."""
     if isinstance(tensor, DTensor):
         return tensor.to_local()
     return tensor
 
 
 def shared_out(tensor: Tensor, like: Tensor) -> Tensor:
-    """Return a whole tensor sharded as its counterpart is."""
+    """Shard a whole tensor as its counterpart is sharded."""
     if isinstance(like, DTensor) and tensor.shape == like.shape:
         return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements)
     return tensor
 
 
 def gather_tensors(tensors: Iterable[tuple[str, Tensor]], *, keep: bool) -> dict[str, Tensor]:
-    """Tensors by name, put together one by one: no device holds two of them whole.
+    """Join tensors from their shards one by one: no device holds two of them whole.
 
     All processes must call it.
 
@@ -370,7 +374,7 @@ def gather_tensors(tensors: Iterable[tuple[str, Tensor]], *, keep: bool) -> dict
 
 
 def _numbers(gradient: Tensor | None) -> Tensor:
-    """All that a gradient says, each row of a table once."""
+    """Return all numbers of a gradient, each row of a table once."""
     assert gradient is not None
     if gradient.is_sparse:
         return gradient.coalesce().values()  # rows that were looked up twice are added up
@@ -387,17 +391,17 @@ def _let_go(model: DistributedDataParallel) -> None:
 
 
 class _Averaging(DDPStrategy):
-    """DDP that looks for weights without a gradient only where the objective leaves some.
+    """DDP that looks for weights without a gradient only if the objective leaves some.
 
-    Looking for them takes time in every step. Without ids of devices it leaves batches on the host,
-    see ``devices.py``; the model is on its device already.
+    This search takes time in every step. Without ids of devices it leaves batches on the host, see
+    ``devices.py``. The model is on its device already.
     """
 
     def _determine_ddp_device_ids(self) -> None:
-        """None."""
+        """Return None, so that batches stay on the host."""
 
     def setup_module(self, module: nn.Module) -> DistributedDataParallel:
-        """See ``DDPStrategy``."""
+        """Wrap the model in DDP, see ``DDPStrategy``."""
         objectives = [part for part in module.modules() if isinstance(part, Objective)]
         self._ddp_kwargs["find_unused_parameters"] = not all(
             one.reads_all_weights for one in objectives
@@ -406,14 +410,14 @@ class _Averaging(DDPStrategy):
 
 
 def _restore_environment(before: Mapping[str, str]) -> None:
-    """Drop the variables by which Fabric tells the processes that it starts of each other."""
+    """Remove the variables that Fabric has set for the processes that it starts."""
     for name in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE"):
         if name not in before:
             os.environ.pop(name, None)
 
 
 def _strategy(strategy: str, processes: int) -> Any:
-    """Fabric's strategy for what several processes share."""
+    """Return Fabric's strategy for a number of processes."""
     if processes == 1:
         return "auto"
     if strategy != "fsdp":
@@ -425,7 +429,7 @@ def _strategy(strategy: str, processes: int) -> Any:
 
 
 def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
-    """FSDP2: a transformer layer is whole while it computes, all else while the objective does.
+    """Shard with FSDP2: a layer is whole while it computes, the rest while the objective does.
 
     Raises:
         ConfigError: this torch would add the processes' gradients and not average them.
@@ -444,7 +448,7 @@ def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
 
 
 def _averages_on_cpu(mesh: DeviceMesh) -> bool:
-    """Return whether Gloo's AVG, by which FSDP2 averages, divides; in torch 2.7 it only adds."""
+    """Return whether Gloo's AVG, which FSDP2 uses, divides; in torch 2.7 it only adds."""
     mean = torch.empty(1)
     group = mesh.get_group()
     dist.reduce_scatter_tensor(mean, torch.ones(mesh.size()), dist.ReduceOp.AVG, group=group)
@@ -452,7 +456,7 @@ def _averages_on_cpu(mesh: DeviceMesh) -> bool:
 
 
 def _device(device: str) -> Literal["cpu", "cuda"]:
-    """Where to compute: what is requested, or for "auto" a GPU if there is one."""
+    """Return the device to compute on: the requested one, or for "auto" a GPU if available."""
     available = torch.cuda.is_available()
     if device == "cuda" and not available:
         raise ConfigError(
@@ -464,13 +468,13 @@ def _device(device: str) -> Literal["cpu", "cuda"]:
 
 
 class _Computation(FabricPrecision):
-    """Computes in 16 bits where that loses little, or in float32; leaves batches as they are.
+    """Computes in float32, or in 16 bits where this loses little; keeps batches as they are.
 
     Fabric's own plug-in rounds all numbers of a batch, labels of similarity among them, and looks
     at each of its words for that. Its loss scaling needs Fabric's optimizer; see ``loss_scale``.
 
     Attributes:
-        chosen: the precision, which may be set once more when all processes are there.
+        chosen: the precision, which may be set again when all processes have started.
     """
 
     def __init__(self, chosen: TrainingPrecision, device: str) -> None:
@@ -485,12 +489,12 @@ class _Computation(FabricPrecision):
         return torch.autocast(self.device, dtype=dtype)
 
     def convert_output(self, data: Any) -> Any:
-        """Losses in float32 where they were computed in 16 bits."""
+        """Convert losses that were computed in 16 bits to float32."""
         if self.chosen == "fp32":
             return data
         return apply_to_collection(data, Tensor, _in_float32)
 
 
 def _in_float32(tensor: Tensor) -> Tensor:
-    """The tensor, or a copy if its numbers are of another type."""
+    """Return a floating-point tensor in float32, any other tensor unchanged."""
     return tensor.float() if tensor.is_floating_point() else tensor

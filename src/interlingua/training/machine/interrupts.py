@@ -12,9 +12,9 @@ from typing import Self
 
 
 class Interrupts:
-    """In the block, the first SIGINT or SIGTERM only sets ``is_requested``.
+    """Sets ``is_requested``, and nothing else, at the first SIGINT or SIGTERM in the block.
 
-    Outside the main thread none is caught.
+    Outside the main thread no signal is caught.
     """
 
     def __init__(self) -> None:

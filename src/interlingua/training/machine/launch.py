@@ -24,14 +24,14 @@ FIRST_PORT = 15_000
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How many processes there are, and where.
+    """The number of processes and their machines.
 
     Attributes:
         per_node: processes on each machine.
         nodes: machines.
         environment: where Fabric finds the ranks; it starts the processes that nothing else has
             started.
-        remedy: what to do where a machine has fewer GPUs than processes.
+        remedy: what to do if a machine has fewer GPUs than processes.
     """
 
     per_node: int
@@ -41,7 +41,7 @@ class Launch:
 
     @property
     def processes(self) -> int:
-        """On all machines together."""
+        """Number of processes on all machines together."""
         return self.per_node * self.nodes
 
     def require_gpus(self, visible: int) -> None:
@@ -63,7 +63,7 @@ class Launch:
 
 
 def find_launch(devices: int) -> Launch:
-    """The launch for a number of processes, from this process's environment.
+    """Return the launch for a number of processes, from this process's environment.
 
     Args:
         devices: the processes that the run asks for; 1 takes as many as torchrun or srun have
@@ -90,7 +90,7 @@ def find_launch(devices: int) -> Launch:
 
 
 def _of_srun(devices: int) -> Launch:
-    """The launch of a task of srun, with its place passed on in torch's variables."""
+    """Return the launch of a task of srun, and pass on its rank in torch's variables."""
     tasks = int(os.environ["SLURM_NTASKS"])
     nodes = int(os.environ.get("SLURM_NNODES", "1"))
     per_node = tasks // nodes
@@ -123,7 +123,7 @@ def _of_srun(devices: int) -> Launch:
 
 
 def _refuse_other_number(devices: int, started: int, by: str, option: str) -> None:
-    """Refuse another number of processes than was started; 1, the default, asks for none."""
+    """Refuse another number of processes than was started; the default 1 accepts any."""
     if devices not in (1, started):
         raise ConfigError(
             f"run: devices is {devices}, but {by} started {started} processes; leave devices out,"

@@ -27,8 +27,8 @@ TORCH_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP
 def use_expandable_segments() -> None:
     """Let segments of GPU memory grow, unless the user has configured torch's allocator.
 
-    Without padding each step has another number of tokens, so its blocks do not fit where the last
-    step's lay. In segments of fixed size what is left between them would be lost.
+    Without padding each step has another number of tokens, so its blocks do not fit into those of
+    the last step. In segments of fixed size the memory between them would be lost.
 
     Torch reads the variable when it first allocates on a GPU; processes started later inherit it.
     """
@@ -39,11 +39,11 @@ def use_expandable_segments() -> None:
 
 @contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """Let glibc keep what is freed, in place of giving it back to the system.
+    """Keep freed memory in glibc during the block instead of returning it to the system.
 
     Each step frees all its activations, gigabytes, and the next one would wait for as many fresh
-    pages, cleared by the system. What is free at the end is given back, also where an error is the
-    end. Without glibc nothing is done.
+    pages, cleared by the system. Free memory is returned at the end of the block, also after an
+    error. Without glibc nothing is done.
     """
     library = _glibc()
     if library is None:
@@ -62,7 +62,7 @@ def freed_memory_kept() -> Iterator[None]:
 
 
 def _glibc() -> Any:
-    """The C library if it is glibc, else None: musl has no ``mallopt``."""
+    """Return the C library if it is glibc, otherwise None: musl has no ``mallopt``."""
     if not sys.platform.startswith("linux"):
         return None
     library = ctypes.CDLL(None)

@@ -32,11 +32,11 @@ RIDGE = 1e-3
 def fit_dense(
     encoder: Encoder, sentences: Sequence[list[int]], language: str, bank: TeacherBank
 ) -> None:
-    """Set the encoder's last linear layer, which is still the identity.
+    """Fit the encoder's last linear layer, which is still the identity.
 
     Args:
         encoder: the student.
-        sentences: token ids; they stand in the order of their keys, which is a random one.
+        sentences: token ids, in the order of their keys, which is a random one.
         language: of the sentences.
         bank: holds the teachers' vectors of these.
     """
@@ -62,7 +62,7 @@ def fit_dense(
 def least_squares(
     x: Float[Tensor, "n d"], y: Float[Tensor, "n e"], *, ridge: float = RIDGE
 ) -> tuple[Float[Tensor, "e d"], Float[Tensor, " e"]]:
-    r"""The affine map from x to y of least squared error, by ridge regression.
+    r"""Compute the affine map from x to y of least squared error, by ridge regression.
 
     .. math:: W = Y_c^\top X_c (X_c^\top X_c + \lambda \bar v n I)^{-1},
               \qquad b = \bar y - W \bar x
@@ -72,7 +72,7 @@ def least_squares(
 
     Args:
         x: one row for each sample.
-        y: what each is to become.
+        y: the target of each.
         ridge: lambda >= 0.
 
     Returns:

@@ -23,7 +23,7 @@ class LossScale:
     """The number that losses are multiplied by.
 
     Args:
-        enabled: whether there is one; else the number is 1, and nothing is done.
+        enabled: whether losses are scaled; otherwise the number is 1, and nothing is done.
     """
 
     def __init__(self, *, enabled: bool) -> None:
@@ -32,7 +32,7 @@ class LossScale:
         self._good_steps = 0
 
     def scale(self, loss: Float[Tensor, ""]) -> Float[Tensor, ""]:
-        """The loss to differentiate."""
+        """Return the loss to differentiate."""
         if not self.enabled:
             return loss
         return loss * self.value
@@ -50,14 +50,14 @@ class LossScale:
     def is_finite(self, norm: Float[Tensor, ""]) -> bool:
         """Return whether the norm of all gradients is finite; always true without a scale.
 
-        The only place where a step in fp16 waits for the GPU.
+        This is the only place where a step in fp16 waits for the GPU.
         """
         if not self.enabled:
             return True
         return bool(norm.isfinite())
 
     def adapt(self, *, finite: bool) -> None:
-        """Halves the number after a step that is not finite, doubles it after many that are."""
+        """Halve the number after a step that is not finite, double it after many that are."""
         if not self.enabled:
             return
         if not finite:
@@ -71,13 +71,13 @@ class LossScale:
             self._good_steps = 0
 
     def save(self, state: TrainState) -> None:
-        """Write it into the state of the run."""
+        """Write the number into the state of the run."""
         if self.enabled:
             state.loss_scale = self.value
             state.loss_scale_steps = self._good_steps
 
     def load(self, state: TrainState) -> None:
-        """Go on where ``save`` was called."""
+        """Restore the number that ``save`` stored."""
         if self.enabled:
             self.value = state.loss_scale
             self._good_steps = state.loss_scale_steps

@@ -21,14 +21,13 @@ from interlingua.training.optimization.row_adamw import RowAdamW
 def build_optimizer(
     module: nn.Module, config: OptimizerConfig, *, sparse_gradients: bool = False
 ) -> torch.optim.Optimizer:
-    """Adam with coupled L2 (weight decay added to the gradient), AdamW, or LARS.
+    """Build Adam with coupled L2 (weight decay added to the gradient), AdamW, or LARS.
 
     Args:
         module: the objective: encoder, heads and whatever else it trains.
-        config: which, and with what numbers.
-        sparse_gradients: let embedding tables have sparse gradients from now on, where the
-            optimizer gains by it: AdamW, with the same numbers. The others move every row in every
-            step.
+        config: the optimizer's name and numbers.
+        sparse_gradients: let embedding tables have sparse gradients from now on if the optimizer
+            gains by it: AdamW, with the same numbers. The others move every row in every step.
     """
     groups = parameter_groups(module, config)
     if config.name == "lars":
@@ -58,18 +57,18 @@ class LARS(torch.optim.Optimizer):
     For each weight tensor p with gradient g:
 
     - u = g + weight_decay p
-    - r = eta |p| / |u| in an adapted group, 1 where either norm is 0
+    - r = eta |p| / |u| in an adapted group, 1 if either norm is 0
     - mu = momentum mu + r u
     - p = p - lr mu
 
-    *Symbols*: eta ``trust_coefficient``. The learning rate stands outside of the momentum, where
+    *Symbols*: eta ``trust_coefficient``. The learning rate is outside of the momentum, whereas
     You et al. have it inside, and there is no Nesterov step. A step overwrites the gradients, which
     saves one copy of the weights.
 
     Args:
-        groups: parameter groups; ``adapted`` says whether r is computed.
+        groups: parameter groups; ``adapted`` specifies whether r is computed.
         lr: learning rate, per step.
-        momentum: share of the last step that is made again.
+        momentum: share of the last step that is repeated.
         trust_coefficient: eta, unitless.
     """
 
@@ -86,7 +85,7 @@ class LARS(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Make a step with the gradients that are there."""
+        """Make a step with the present gradients."""
         assert closure is None
         for group in self.param_groups:
             weights = [weight for weight in group["params"] if weight.grad is not None]
@@ -115,7 +114,7 @@ class LARS(torch.optim.Optimizer):
 def trust_ratios(
     weights: list[Tensor], updates: list[Tensor], coefficient: float
 ) -> list[Float[Tensor, ""]]:
-    """The r of each tensor: coefficient |p| / |u|, or 1 where a norm is 0.
+    """Compute the r of each tensor: coefficient |p| / |u|, or 1 if a norm is 0.
 
     Nothing waits for the device.
     """
@@ -127,9 +126,9 @@ def trust_ratios(
 
 
 def parameter_groups(module: nn.Module, config: OptimizerConfig) -> list[dict[str, Any]]:
-    """All trained weights in one group, or biases and LayerNorms in a group of their own.
+    """Return all trained weights in one group, or biases and LayerNorms in another.
 
-    Theirs is without weight decay and without LARS's scaling.
+    The group of biases and LayerNorms has no weight decay and no LARS scaling.
     """
     trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
     together = config.decay_bias_and_norm

@@ -28,12 +28,12 @@ ParameterGroup = dict[str, Any]
 class RowAdamW(torch.optim.AdamW):
     """AdamW, number for number, at a cost that grows with the rows that have had a gradient.
 
-    A row that never had one has moments of 0: AdamW decays it and moves it nowhere, which takes one
-    product, and neither gradient nor moments. Every row that had one moves on in every step, looked
-    up or not, as its moments ask; this is what ``torch.optim.SparseAdam`` leaves out.
+    A row that never had a gradient has moments of 0. AdamW only decays it, which takes one product,
+    and neither gradient nor moments. Every row that had one moves on in every step by its moments,
+    whether it was looked up or not. ``torch.optim.SparseAdam`` omits this.
 
-    Tables are known by the sparse gradients of an ``nn.Embedding`` with ``sparse=True``. A dense
-    gradient, of a table that is also an output layer, is worked off as any other weight's.
+    Tables are recognized by the sparse gradients of an ``nn.Embedding`` with ``sparse=True``. A
+    dense gradient, of a table that is also an output layer, is handled like any other weight's.
 
     Args:
         groups: parameter groups.
@@ -46,7 +46,7 @@ class RowAdamW(torch.optim.AdamW):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Make a step with the gradients that are there."""
+        """Make a step with the present gradients."""
         assert closure is None
         # Tables are kept from torch's step, which takes weights without a gradient for frozen.
         tables: list[tuple[nn.Parameter, Tensor, Int64[Tensor, " n"], ParameterGroup]] = []
@@ -71,7 +71,7 @@ class RowAdamW(torch.optim.AdamW):
     def _rows(
         self, weight: nn.Parameter, gradient: Tensor, group: ParameterGroup
     ) -> Int64[Tensor, " n"]:
-        """The rows that move, those of this gradient among them."""
+        """Return the rows that move, including those of this gradient."""
         state = self.state[weight]
         if not state:
             state["step"] = torch.zeros((), dtype=torch.float32)
@@ -88,7 +88,10 @@ class RowAdamW(torch.optim.AdamW):
     def _step_of(
         self, weight: nn.Parameter, rows: Int64[Tensor, " n"], group: ParameterGroup
     ) -> None:
-        """AdamW's step of one table: the decay of all rows, and the moments of those that move."""
+        """Make AdamW's step of one table.
+
+        It decays all rows, and updates the moments of those that move.
+        """
         state = self.state[weight]
         gradient = weight.grad
         assert gradient is not None
@@ -129,14 +132,14 @@ class RowAdamW(torch.optim.AdamW):
 
 
 def _moments(group: ParameterGroup) -> tuple[str, ...]:
-    """Names of the moments that a group's weights have."""
+    """Return the names of the moments that a group's weights have."""
     if group["amsgrad"]:
         return MOMENTS
     return MOMENTS[:2]
 
 
 def _zeros(like: Float32[Tensor, "v d"]) -> Float32[Tensor, "v d"]:
-    """Zeros that take memory from when they are first written to, page by page."""
+    """Return zeros that take memory page by page when they are first written to."""
     # an anonymous map: torch's own zeros would be written at once
     memory = mmap.mmap(-1, like.numel() * like.element_size())
     return torch.frombuffer(memory, dtype=like.dtype).view(like.shape)

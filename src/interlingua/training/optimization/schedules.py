@@ -20,7 +20,7 @@ EMS_RUNS_PER_COSINE = 5
 
 
 def steps_of(value: float, max_steps: int) -> int:
-    """A number of steps, where a value below 1 is a share of the run.
+    """Return a number of steps; a value below 1 is a share of the run.
 
     A share is at least one step; 0 stays 0.
     """
@@ -32,7 +32,7 @@ def steps_of(value: float, max_steps: int) -> int:
 
 
 def due(every: float, done: int, max_steps: int) -> bool:
-    """Return whether something is due that is done every so many steps, and after the last one.
+    """Return whether something periodic is due; it always is after the last step.
 
     Args:
         every: steps, or a share of the run.
@@ -43,7 +43,7 @@ def due(every: float, done: int, max_steps: int) -> bool:
 
 
 def learning_rate_factor(step: int, *, config: ScheduleConfig, max_steps: int) -> float:
-    r"""What the peak learning rate is multiplied with in a step, in [0, 1].
+    r"""Compute the factor of the peak learning rate in a step, in [0, 1].
 
     With warm-up length W, run length N and w = min(1, (t + 1) / W):
 
@@ -79,9 +79,9 @@ def learning_rate_at(step: int, config: TrainConfig) -> float:
 
 
 def peak_learning_rate(config: OptimizerConfig, max_steps: int) -> float:
-    """The learning rate that the factors multiply.
+    """Compute the learning rate that the factors multiply.
 
-    As given, or so that its product with the run's length is kept.
+    It is the rate of the config, or the one that keeps its product with the run's length.
     """
     if not config.learning_rate_steps:
         return config.rate
@@ -89,7 +89,7 @@ def peak_learning_rate(config: OptimizerConfig, max_steps: int) -> float:
 
 
 def notes(config: OptimizerConfig, max_steps: int) -> list[str]:
-    """Lines for the user where the run's length decides the peak."""
+    """Return lines for the user if the run's length decides the peak."""
     if not config.learning_rate_steps:
         return []
     kept = config.rate * config.learning_rate_steps
@@ -112,7 +112,7 @@ def notes(config: OptimizerConfig, max_steps: int) -> list[str]:
 
 
 def _warm(step: int, warmup: int, start: float | None) -> float:
-    """The factor of the warm-up alone, 1 behind it."""
+    """Return only the factor of the warm-up; it is 1 afterwards."""
     if not warmup:
         return 1.0
     factor = (step + 1) / warmup

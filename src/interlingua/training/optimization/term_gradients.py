@@ -27,7 +27,7 @@ class TermGradients:
     """Measures the gradients of a run's terms, and warns once of each that is too small.
 
     Args:
-        engine: gives the precision, and says which process measures.
+        engine: provides the precision, and decides which process measures.
         loss_scale: of fp16, in which small gradients would round to 0.
     """
 
@@ -37,13 +37,13 @@ class TermGradients:
         self._reported: set[str] = set()
 
     def measure(self, objective: Objective, batch: Any) -> dict[str, float]:
-        """Euclidean norm of the gradient of each weighted term, over all weights that are trained.
+        """Compute the Euclidean norm of each weighted term's gradient, over all trained weights.
 
-        Differs from training: dropout is off, and of several processes the main one computes its
-        own micro-batch alone, so that negatives of the others are missing.
+        Differs from training: dropout is off, and of several processes only the main one computes
+        its micro-batch, so that negatives of the others are missing.
 
         Args:
-            objective: whole, not sharded; left in the mode it is in.
+            objective: whole, not sharded; its mode does not change.
             batch: a micro-batch of the main process.
 
         Returns:
@@ -117,7 +117,7 @@ def _remedy(objective: Objective, norms: Mapping[str, float], faint: str, strong
 
 
 def _gradient_norm(term: Tensor, weights: list[torch.nn.Parameter]) -> float:
-    """Norm over all weights together; 0 where the term reaches none."""
+    """Compute the norm over all weights together; 0 if the term reaches none."""
     if not term.requires_grad:
         return 0.0
     found = torch.autograd.grad(term, weights, retain_graph=True, allow_unused=True)

@@ -32,7 +32,7 @@ def static_start(
     *,
     dim: int | None = None,
 ) -> Encoder:
-    """An encoder of token vectors, as Model2Vec distils them, ready to be trained or used.
+    """Distill an encoder of token vectors like Model2Vec, ready to be trained or used.
 
     Each token's spelling is embedded as a text of its own. The mean of these vectors, their common
     part, is subtracted. The directions of largest variance are kept. The more often a token is
@@ -41,7 +41,7 @@ def static_start(
     Args:
         teacher: the transformer.
         vocabulary: tokens that get a vector.
-        counts: how often each is seen.
+        counts: number of occurrences of each.
         dim: width of the vectors; default: the teacher's.
 
     Raises:
@@ -72,19 +72,19 @@ def static_start(
 
 
 def spelling(token: str) -> str:
-    """The text of a token without SentencePiece's and WordPiece's signs for where words begin."""
+    """Return a token's text without SentencePiece's and WordPiece's marks of word starts."""
     return token.replace("▁", " ").removeprefix("##").strip()
 
 
 def principal(
     centered: Float64[ndarray, "v d"], shares: Float64[ndarray, " v"], width: int
 ) -> Float64[ndarray, "v w"]:
-    """The coordinates along the directions of largest variance, largest first.
+    """Compute the coordinates along the directions of largest variance, largest first.
 
     Args:
         centered: vectors around 0.
         shares: weight of each; they sum to 1.
-        width: how many directions.
+        width: number of directions.
     """
     # eigh gives the eigenvalues in rising order, so the last columns are the first directions.
     _, directions = np.linalg.eigh(centered.T @ (centered * shares[:, None]))

@@ -56,7 +56,7 @@ class WithPrompt:
         self.dim = encoder.dim
 
     def encode(self, texts: Any, *, prompt: str | None = None, **options: Any) -> Any:
-        """See ``Encoder.encode``."""
+        """Encode texts with the prompt, see ``Encoder.encode``."""
         if prompt is None:
             prompt = self.prompt
         vectors = self.encoder.encode(texts, prompt=prompt, **options)
@@ -70,7 +70,7 @@ class WithPrompt:
 
 
 def usual_prompt(encoder: Encoder) -> str | None:
-    """The prompt for texts that are compared with one another: the query's, if there is one."""
+    """Return the prompt for texts to compare with one another: the query's, if there is one."""
     if QUERY_PROMPT in encoder.settings.prompts:
         return QUERY_PROMPT
     return None
@@ -84,7 +84,7 @@ def static_run_config(
     retrieval: bool = True,
     overrides: Sequence[str] = (),
 ) -> TrainConfig:
-    """The run that trains token vectors.
+    """Return the config of the run that trains token vectors.
 
     Args:
         start: directory of the encoder to begin with.
@@ -138,7 +138,7 @@ def train_static(
     Args:
         teacher: the transformer.
         corpus: folder that ``interlingua prepare`` wrote.
-        work: folder for the start and the run; the same call goes on where it was stopped.
+        work: folder for the start and the run; the same call resumes an interrupted run.
         dim: width of the vectors; default: the teacher's.
         overrides: see ``static_run_config``.
         evaluate: measures ``tatoeba_accuracy``; see ``interlingua.training.loop.run_training``.
