@@ -92,7 +92,7 @@ def write_mining_page(
 
 
 def format_check_value(name: str, value: float) -> tuple[str, str]:
-    """What a check measures, and its value with its label."""
+    """Return what a check measures, and its value with its label."""
     # Columns of a user's own checks stand among the measured values too.
     if name not in CHECKS:
         return name, f"{name} {value:g}"
@@ -108,9 +108,9 @@ def format_check_value(name: str, value: float) -> tuple[str, str]:
 def histogram_bars(
     scores: Float64[ndarray, " n"], threshold: float | None
 ) -> dict[str, Any] | None:
-    """How many pairs have which score, as the bars of a drawing.
+    """Return the histogram of the scores as the bars of a drawing.
 
-    None where there are no pairs, or where all have the same score.
+    Return None if there are no pairs, or if all have the same score.
     """
     if not len(scores):
         return None

@@ -98,7 +98,7 @@ class Estimate:
     approximate: bool = False
 
     def lines(self) -> list[str]:
-        """For people."""
+        """Return the estimate as lines of text."""
         embedding = self.embedding_seconds / self.at_once
         search = self.search_seconds / self.at_once
         total = embedding + self.pair_seconds
@@ -262,7 +262,7 @@ def _measure(file: TextFile, config: PairSearch, folder: Path | None) -> SideSiz
 
 
 def _trial(file: TextFile, side: SideSize) -> tuple[Float32[ndarray, "n d"], float]:
-    """Vectors of some texts, and how many characters a second the model reads."""
+    """Return vectors of some texts, and the characters per second that the model reads."""
     if file.vectors:
         known = open_vectors(file.vectors, side.lines)
         # Lines at even distances; of a short file each line once.

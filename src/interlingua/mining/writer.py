@@ -99,10 +99,10 @@ class PairRow(NamedTuple):
 
 
 def choose_columns(format: str, columns: Sequence[str] | None) -> Sequence[str]:
-    """The columns of a file: those that are wanted, or else the format's.
+    """Return the columns of a file: the requested ones, or those of the format.
 
-    A spreadsheet has the languages too: a file that goes from hand to hand keeps its content, and
-    not its name.
+    A spreadsheet also has the languages: a file that is passed on keeps its content, but not its
+    name.
     """
     if columns is not None:
         return columns
@@ -137,7 +137,7 @@ def check_columns(columns: Sequence[str] | None, known: Sequence[str], checks: C
 
 
 def format_with_columns(path: PathLike, what: str) -> str:
-    """The format of a file that must have columns.
+    """Return the format of a file that must have columns.
 
     Raises:
         ConfigError: its name is of another format.
@@ -335,7 +335,7 @@ class _Table:
 
 
 def _cell(column: str, value: Any, format: str, digits: Digits) -> str | float:
-    """A value of a spreadsheet; texts keep their line ends."""
+    """Return a value of a spreadsheet; texts keep their line ends."""
     if isinstance(value, str):
         return value
     # A workbook knows numbers, and can sort and sum them; CSV has text alone.
@@ -345,7 +345,7 @@ def _cell(column: str, value: Any, format: str, digits: Digits) -> str | float:
 
 
 def format_row(row: PairRow, format: str, columns: Sequence[str], digits: Digits = SHORT) -> str:
-    """A row as TSV, in these columns, or as JSON with all."""
+    """Format a row as TSV with these columns, or as JSON with all of them."""
     if format == "jsonl":
         return json.dumps(row.values, ensure_ascii=False) + "\n"
     values = row.values
@@ -353,7 +353,7 @@ def format_row(row: PairRow, format: str, columns: Sequence[str], digits: Digits
 
 
 def cell_text(column: str, value: Any, digits: Digits = SHORT) -> str:
-    """A value as text on one line; lists of texts are joined, reasons by commas."""
+    """Return a value as text on one line; lists of texts are joined, reasons by commas."""
     if isinstance(value, float):
         return digits(value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
