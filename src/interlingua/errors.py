@@ -72,7 +72,7 @@ def with_article(noun: str) -> str:
 
 
 def _place(path: str | os.PathLike[str] | None, line: int | None) -> str:
-    """How a message begins, in the form of compilers, which editors turn into a link."""
+    """Return the start of a message in the form of compilers, which editors turn into a link."""
     if path is None:
         return ""
     if line is None:
@@ -124,12 +124,12 @@ class MissingExtraError(InterlinguaError, ImportError):
 
 
 def import_extra(module: str, *, package: str | None = None, extra: str) -> Any:
-    """A module of an optional dependency, imported when it is needed.
+    """Import a module of an optional dependency when it is needed.
 
     Args:
         module: its full name, ``sklearn.linear_model``.
-        package: that has it, as pip calls it; the module's own name by default.
-        extra: the extra of interlingua that brings it.
+        package: that contains it, by its pip name; the module's own name by default.
+        extra: the extra of interlingua that installs it.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -159,7 +159,7 @@ def require_extra(module: str, *, package: str | None = None, extra: str) -> Non
 
 
 def did_you_mean(name: str, known: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
-    """The tail of an error message: the nearest known name, or all of them where none is near."""
+    """Return the end of an error message: the nearest known name, or all names if none is near."""
     near: list[str] = []
     # The comparison takes time by the square of the length, and no name is that long.
     if len(name) <= 100:

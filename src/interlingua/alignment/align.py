@@ -93,16 +93,16 @@ def read_document_sentences(
     column: str | None = None,
     language: str | None = None,
 ) -> list[str]:
-    """The sentences of a document: lines, a table's column, or plain text that is split.
+    """Read the sentences of a document: lines, a table's column, or plain text that is split.
 
-    Blank lines are among them.
+    Blank lines are included.
 
     Args:
         path: the file.
-        split_as: the language by which plain text is split, empty where it is unknown; None = a
+        split_as: the language by which plain text is split, empty if it is unknown; None = a
             sentence per line.
         column: of a table, see ``sentence_table.read_column``.
-        language: that a table's column may be called by.
+        language: that a table's column may be named after.
 
     Raises:
         DataError: the file is missing, is not UTF-8, or holds nothing but blank lines.
@@ -121,7 +121,7 @@ def read_document_sentences(
 
 
 def sentence_files(links: PathLike) -> tuple[str, str]:
-    """Where the sentences of both documents go, if they were split, next to the file of links."""
+    """Return the files for the sentences of both documents, if split, next to the file of links."""
     return f"{links}.source.txt", f"{links}.target.txt"
 
 
@@ -135,18 +135,18 @@ def write_sentences(links: PathLike, source: Sequence[str], target: Sequence[str
 def pair_languages(
     source: PathLike, target: PathLike, given: tuple[str | None, str | None] = (None, None)
 ) -> tuple[str, str]:
-    """The languages of two documents: those given, else those that both names tell.
+    """Return the languages of two documents: the specified ones, or those that both names indicate.
 
-    A name tells a language only if the other name tells another one: ``to.txt`` alone need not be
-    Tongan. A language that is not known is empty; one that is known is compared with the text.
+    A name indicates a language only if the other name indicates another one: ``to.txt`` need not be
+    Tongan. An unknown language is empty; a known one is compared with the text.
 
     Args:
-        source: path of the one.
-        target: path of the other.
+        source: path of the source.
+        target: path of the target.
         given: in any code.
 
     Raises:
-        DataError: a language is given that is unknown, or a text is in another script.
+        DataError: a specified language is unknown, or a text is in another script.
     """
     named = [find_language(Path(path)) or "" for path in (source, target)]
     if named[0] == named[1] or not all(named):
@@ -169,7 +169,7 @@ def list_document_pairs(
     output: PathLike | None = None,
     gold: PathLike | None = None,
 ) -> list[DocumentPair]:
-    """What is to be aligned: two files, or those of a list.
+    """Return the pairs to align: two files, or those of a list.
 
     Args:
         source: a file.
@@ -179,8 +179,8 @@ def list_document_pairs(
         gold: links that are right; a list names its own.
 
     Raises:
-        ConfigError: neither or both are given, a list without a place for the links, or links under
-            the name of a bitext.
+        ConfigError: neither or both are specified, a list has no folder for the links, or the links
+            have the name of a bitext.
     """
     if list_file is None:
         if source is None or target is None:
@@ -240,7 +240,7 @@ def refuse_bitext_name(links: str | None) -> None:
 
 
 def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPair]:
-    """The documents of a list.
+    """Read the documents of a list.
 
     Args:
         path: of the list, ``source TAB target`` in a line, then optionally TAB the file for their
@@ -296,19 +296,19 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
 
 
 def link_line(link: Link) -> str:
-    """``[0, 1]:[2]:0.120000``, as vecalign writes it."""
+    """Format a link as vecalign does: ``[0, 1]:[2]:0.120000``."""
     return f"{list(link.source)}:{list(link.target)}:{link.cost:.6f}\n"
 
 
 def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[Link]:
-    """Links in vecalign's format, with or without a cost.
+    """Read links in vecalign's format, with or without a cost.
 
     Args:
         path: of the file.
-        lengths: sentences of both documents.
+        lengths: number of sentences of both documents.
 
     Raises:
-        DataError: a line is not a link, or names a sentence that is not there.
+        DataError: a line is not a link, or names a sentence that does not exist.
     """
     found = []
     with open_text(path) as lines:
@@ -367,7 +367,7 @@ class AlignReport:
         )
 
     def lines(self, *, quiet: bool = False) -> list[str]:
-        """What there is to tell; what went wrong in any case."""
+        """Return the lines of the report; ``quiet`` omits the summary."""
         lines = [f"left out: {reason}" for reason in self.failed]
         lines += [f"warning: {one}" for one in self.unlike]
         if not quiet:
@@ -432,11 +432,11 @@ class Aligner:
         languages: tuple[str | None, str | None] | None = None,
         progress: Progress = SILENT,
     ) -> Alignment:
-        """The links between two documents; a blank line is left alone, whatever stands around it.
+        """Find the links between two documents; a blank line is always left unlinked.
 
         Args:
-            source: a sentence each.
-            target: a sentence each, its translation.
+            source: sentences.
+            target: sentences of its translation.
             languages: of both documents; default: those of the aligner.
             progress: counts the texts that are embedded.
         """
@@ -464,7 +464,7 @@ class Aligner:
         languages: tuple[str | None, str | None] | None = None,
         progress: Progress = SILENT,
     ) -> list[Link]:
-        """The links between two documents with their costs rounded as they are written.
+        """Find the links between two documents, with their costs rounded as they are written.
 
         See ``align``.
         """
@@ -530,7 +530,7 @@ class Aligner:
                     )
 
     def _read(self, pair: DocumentPair, languages: tuple[str, str], side: int) -> list[str]:
-        """The sentences of the source (0) or the target (1)."""
+        """Read the sentences of the source (0) or the target (1)."""
         language = languages[side]
         # An empty language splits as well, by what holds for all.
         split_as = None
@@ -607,7 +607,10 @@ class Aligner:
 
 
 def _size(path: str) -> int:
-    """Bytes of a file; 0 for one that is missing, or a pipe, which is reported when it is read."""
+    """Return the size of a file in bytes.
+
+    It is 0 for a pipe and for a missing file, which is reported when it is read.
+    """
     if not os.path.isfile(path):
         return 0
     return os.path.getsize(path)
@@ -708,24 +711,24 @@ def align_sentences(
 
 
 def join_sentences(sentences: Sequence[str], numbers: Iterable[int]) -> str:
-    """Sentences in a row as one text."""
+    """Join consecutive sentences into one text."""
     return " ".join(sentences[number].strip() for number in numbers)
 
 
 def _filled_lines(document: Sequence[str]) -> list[int]:
-    """Numbers of the lines that are not blank."""
+    """Return the numbers of the lines that are not blank."""
     return [number for number, text in enumerate(document) if text.strip()]
 
 
 def with_blank_lines(
     links: Iterable[Link], filled: Sequence[Sequence[int]], lengths: tuple[int, int]
 ) -> tuple[Link, ...]:
-    """Links between lines in place of sentences, with every blank line alone in its place.
+    """Return links between lines instead of sentences, with every blank line unlinked in its place.
 
     Args:
         links: between sentences.
         filled: the line of each sentence, of either side.
-        lengths: lines of either side.
+        lengths: number of lines of either side.
     """
     blank = [
         deque(sorted(set(range(length)) - set(lines)))
@@ -864,14 +867,14 @@ class AlignJournal:
         self.done: set[tuple[str, ...]] = set(map(tuple, done))
 
     def has(self, pair: DocumentPair) -> bool:
-        """Whether these documents were aligned, and neither they nor their links changed since."""
+        """Return whether these documents were aligned and are unchanged, as are their links."""
         # The digest of three files comes last, as it is what takes time.
         return (
             bool(self.done) and os.path.isfile(pair.output or "") and self._line(pair) in self.done
         )
 
     def add(self, pair: DocumentPair) -> None:
-        """Records documents after their links are on the disk."""
+        """Record documents after their links are on disk."""
         self.journal.add(self._line(pair))
 
     def _line(self, pair: DocumentPair) -> tuple[str, ...]:

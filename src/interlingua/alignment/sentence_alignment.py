@@ -223,9 +223,9 @@ def _known_shapes(
 
 
 def halve(blocks: BlockVectors) -> BlockVectors:
-    """Sentences two by two: the sums of their vectors less the mean of all, of length 1.
+    """Merge sentences two by two: the sums of their vectors minus the mean of all, of length 1.
 
-    Of the sizes of blocks only the first is used, single sentences.
+    Only the first size of blocks is used, single sentences.
     """
     vectors = blocks[:1]
     n, d = vectors.shape[1:]
@@ -301,10 +301,10 @@ def costs(
 
 
 def skip_cost(source: DocumentLevel, target: DocumentLevel, config: AlignConfig) -> float:
-    """What leaving a sentence alone costs: a quantile of the costs of random pairs of sentences.
+    """Compute the cost of an unlinked sentence: a quantile of the costs of random sentence pairs.
 
-    The cheapest min(n, m) of all n m pairs, as many as may be translations, are not counted: of
-    short documents they are a large share.
+    The cheapest min(n, m) of all n m pairs, the maximum number of translations, are not counted:
+    they are a large share in short documents.
     """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]
@@ -323,19 +323,19 @@ def skip_cost(source: DocumentLevel, target: DocumentLevel, config: AlignConfig)
 
 
 def full_band(n: int, m: int) -> SearchBand:
-    """All places of two documents."""
+    """Return all positions of two documents."""
     # On diagonal a, x = a - y is at most n, so that y begins with a - n.
     return SearchBand(np.maximum(np.arange(n + m + 1) - n, 0), min(n, m) + 1)
 
 
 def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> SearchBand:
-    """Places near a path: straight lines between its points, and so many places to either side.
+    """Return positions near a path: straight lines between its points, ``reach`` to either side.
 
     Args:
         path: points in order, the beginning among them; those beyond the end are moved there.
         n: sentences of the source.
         m: of the target.
-        reach: places.
+        reach: positions.
     """
     # The coarse path may end one sentence beyond an odd number of them.
     inside = [(min(i, n), min(j, m)) for i, j in path] + [(n, m)]
@@ -346,9 +346,9 @@ def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> Sear
 
 
 def path_of(links: tuple[Link, ...]) -> list[tuple[int, int]]:
-    """Where links begin and end.
+    """Return the positions where links begin and end.
 
-    What happens between two links that join sentences says little: a line goes there.
+    The links between two joining links carry little information, so a line connects the two.
     """
     points = [(0, 0)]
     for source, target, _ in links:
@@ -366,17 +366,17 @@ def find_best_path(
     band: SearchBand,
     border: float = 0.0,
 ) -> Alignment:
-    """Dynamic programming over the places of a band, one diagonal at a time.
+    """Find the best path by dynamic programming over the positions of a band, diagonal by diagonal.
 
-    A place (x, y) lies behind the first x and the first y sentences. A link of shape (p, q) leads
+    A position (x, y) follows the first x and the first y sentences. A link of shape (p, q) leads
     there from (x - p, y - q), which is on an earlier diagonal, so a diagonal is computed at once.
 
     Args:
         source: one document.
         target: the other one.
         shapes: of links with sentences on both sides, the smallest first.
-        skip: cost of leaving a sentence alone.
-        band: places to visit.
+        skip: cost of an unlinked sentence.
+        band: positions to visit.
         border: see ``AlignConfig.border``.
     """
     n = source.blocks.shape[1]
@@ -420,9 +420,9 @@ def _prices(
     border: float,
     diagonals: range,
 ) -> Float64[ndarray, "a t w"]:
-    """Cost of the last link of every shape, for the places of some diagonals.
+    """Compute the cost of the last link of every shape, for the positions of some diagonals.
 
-    It is infinite where such a link would begin outside of a document.
+    It is infinite if such a link would begin outside a document.
     """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]
@@ -688,7 +688,7 @@ class LinkCounts:
 
 
 def _agreement(links: set[LinkSentences], right: set[LinkSentences]) -> tuple[int, int, int]:
-    """How many links, how many of them are right, and how many overlap with a right one."""
+    """Count the links, the right ones among them, and those that overlap with a right one."""
     # Of each source sentence, the target sentences that are linked with it.
     targets: dict[int, set[int]] = defaultdict(set)
     for source, target in right:
@@ -702,7 +702,7 @@ def _agreement(links: set[LinkSentences], right: set[LinkSentences]) -> tuple[in
 
 
 def _scores(right: int, links: int, found: int, gold: int) -> LinkScores:
-    """Precision, recall and F1; each is 0 where there is nothing to take a share of."""
+    """Compute precision, recall and F1; each is 0 if its denominator is 0."""
     precision = right / max(links, 1)
     recall = found / max(gold, 1)
     f1 = 0.0

@@ -104,12 +104,12 @@ def read_passages(
     documents: bool = False,
     columns: PassageColumns = USUAL_COLUMNS,
 ) -> Iterator[Passage]:
-    """The passages of a file.
+    """Yield the passages of a file.
 
     Args:
         path: ``.jsonl`` or ``.ndjson``, ``.json`` (an array), ``.csv``, ``.xlsx``, ``.parquet``,
-            ``.md`` or ``.html``, a passage a section, or text, a passage a line; all but Parquet
-            and XLSX also .gz, .xz, .zst.
+            ``.md`` or ``.html``, one passage per section, or text, one passage per line; all but
+            Parquet and XLSX also .gz, .xz, .zst.
         language: any code, of passages that name none; by default that in the file's name
             (``de.txt``), if any.
         name: of the file, which the ids of its passages begin with; by default without its folder.
@@ -238,7 +238,7 @@ def _tsv_records(path: PathLike, columns: Sequence[str]) -> Iterator[tuple[int, 
 
 
 def _lines(path: PathLike, name: str, language: str) -> Iterator[Passage]:
-    """A passage of each line that is not blank, numbered with the blank ones."""
+    """Yield a passage for each line that is not blank; blank lines count in the numbering."""
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
             if not is_blank(text := line.strip()):
@@ -268,7 +268,7 @@ def _document_sections(path: PathLike, name: str, language: str) -> Iterator[Pas
 def _parquet_records(
     path: PathLike, columns: Sequence[str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of Parquet, each with its number, from 1."""
+    """Yield the rows of a Parquet file, each with its number, from 1."""
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -297,7 +297,7 @@ def passage_of(
     default_language: str,
     columns: PassageColumns = USUAL_COLUMNS,
 ) -> Passage:
-    """A record as a passage; ``file`` and ``number`` name one without an id.
+    """Convert a record to a passage; ``file`` and ``number`` identify a record without an id.
 
     Raises:
         DataError: it has no text, a field of another type, or two keys of one name.
@@ -395,7 +395,7 @@ def _take_first(fields: dict[str, Any], keys: tuple[str, ...]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value of Parquet as JSON has it: dates in ISO 8601, and no NaN."""
+    """Convert a value of Parquet to its JSON form: dates in ISO 8601, and no NaN."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -134,7 +134,7 @@ class Added:
 
 
 def read_index_settings(folder: PathLike) -> IndexSettings:
-    """The settings of an index; needs no package of the extra ``search``.
+    """Read the settings of an index; this needs no package of the extra ``search``.
 
     Raises:
         ConfigError: there is no index.
@@ -446,7 +446,7 @@ class PassageIndex:
         return before - self.count()
 
     def _rest_of_files(self, files: Collection[str], seen: Collection[int]) -> list[str]:
-        """Ids of passages that belong to one of the files, but for those just read."""
+        """Return the ids of passages that belong to one of the files, except those just read."""
         if not files:
             return []
         rest: list[str] = []
@@ -531,12 +531,12 @@ class PassageIndex:
         return {column for index in self._table.list_indices() for column in index.columns}
 
     def count(self) -> int:
-        """Passages in the index."""
+        """Return the number of passages in the index."""
         with lance_reads(self.folder):
             return int(self._table.count_rows())
 
     def languages(self) -> dict[str, int]:
-        """Number of passages by language, largest first."""
+        """Return the number of passages by language, largest first."""
         counts: Counter[str] = Counter()
         with lance_reads(self.folder):
             for batch in self._table.search().select(["language"]).to_batches():
@@ -552,18 +552,18 @@ class PassageIndex:
         where: str | None = None,
         exact: bool = False,
     ) -> list[Hit]:
-        """The passages of largest cosine.
+        """Return the passages of largest cosine.
 
-        Without an index of vectors the question is compared with all of them, by the mapped vectors
-        if there is no condition, else by LanceDB. With one, the vectors of the nearest cells are
-        compared by their codes, and the best of these by their true cosines.
+        Without an index of vectors the question is compared with all of them: by the mapped vectors
+        if there is no condition, otherwise by LanceDB. With an index, the vectors of the nearest
+        cells are compared by their codes, and the best of these by their exact cosines.
 
         Args:
             vector: of the question, of length 1.
-            top: hits at most.
+            top: maximum number of hits.
             languages: codes to search in; () = all.
             where: a condition in SQL, see ``delete``.
-            exact: compare with all vectors, even where there is an index of them.
+            exact: compare with all vectors, even if there is an index of them.
 
         Raises:
             ConfigError: the condition is not valid.
@@ -632,10 +632,10 @@ class PassageIndex:
     def matching(
         self, text: str, top: int, *, languages: Sequence[str] = (), where: str | None = None
     ) -> list[Hit]:
-        """The passages of largest BM25 score for the words of a text; see ``nearest``.
+        """Return the passages of largest BM25 score for the words of a text; see ``nearest``.
 
         Raises:
-            CheckpointError: there is no index of words, as the build was killed before it.
+            CheckpointError: there is no index of words, because the build was killed before it.
         """
         if not self.count():
             return []
@@ -682,7 +682,7 @@ class PassageIndex:
         return self._rows(query, top, languages, where)
 
     def vectors(self, ids: Sequence[str]) -> Float32[ndarray, "n d"]:
-        """The vectors of passages that are in the index, in the order of their ids.
+        """Return the vectors of passages that are in the index, in the order of their ids.
 
         Args:
             ids: each of a passage.

@@ -104,7 +104,7 @@ class LanguageShare(NamedTuple):
 
 
 def merged(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:
-    """The best hits of several rankings with comparable scores.
+    """Return the best hits of several rankings with comparable scores.
 
     Of equal scores the smaller id comes first.
     """
@@ -114,13 +114,13 @@ def merged(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:
 
 
 def followed(hits: Sequence[Hit], others: Sequence[Hit], top: int) -> list[Hit]:
-    """The first ``top`` hits of one ranking followed by those that only another ranking has."""
+    """Return the first ``top`` hits of one ranking, then those that only the other ranking has."""
     ids = {hit.id for hit in hits}
     return [*hits, *(hit for hit in others if hit.id not in ids)][:top]
 
 
 def first_of_each_language(hits: Sequence[Hit], most: int) -> list[Hit]:
-    """Hits in their order, at most the first ``most`` of every language."""
+    """Return hits in their order, at most the first ``most`` of every language."""
     counts: Counter[str] = Counter()
     kept = []
     for hit in hits:
@@ -178,7 +178,7 @@ def fused(
 
 
 def hit_language_shares(hits: Sequence[Hit], indexed: Mapping[str, int]) -> list[LanguageShare]:
-    """Every language's share of a ranking and of the passages searched, largest first.
+    """Return every language's share of a ranking and of the passages searched, largest first.
 
     Args:
         hits: the ranking.

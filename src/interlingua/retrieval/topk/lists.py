@@ -26,7 +26,7 @@ class NeighborLists:
 
     @classmethod
     def empty(cls, n: int, k: int) -> NeighborLists:
-        """NeighborLists without any neighbor."""
+        """Return lists without any neighbor."""
         return cls(np.full((n, k), -np.inf, np.float32), np.full((n, k), -1, np.int64))
 
     @property
@@ -35,7 +35,7 @@ class NeighborLists:
         return self.values[:, -1]
 
     def part(self, start: int, stop: int) -> NeighborLists:
-        """Those of some of the vectors, not copied."""
+        """Return the lists of some of the vectors, without copying."""
         return NeighborLists(self.values[start:stop], self.indices[start:stop])
 
     def add(
@@ -91,10 +91,10 @@ class NeighborLists:
 def _order(
     at: Int64[ndarray, " p"], values: Float32[ndarray, " p"], indices: Int64[ndarray, " p"]
 ) -> Int64[ndarray, " p"]:
-    """The order of pairs: by vector, larger values first, equal ones by index.
+    """Return the order of pairs: by vector, larger values first, equal ones by index.
 
-    Vector and value go into one whole number, as sorting by one key is much faster than by three;
-    the few pairs that are equal in both are sorted by index afterwards.
+    Vector and value are combined into one integer, because sorting by one key is much faster than
+    by three. The few pairs that are equal in both are sorted by index afterwards.
     """
     # Adding 0 makes a negative zero a positive one: the two are equal, and their bits are not.
     bits = (values + np.float32(0)).view(np.int32)

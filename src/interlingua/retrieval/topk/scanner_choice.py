@@ -122,6 +122,6 @@ def _trial(frame: Frame) -> Trial:
 
 
 def _vectors(rng: np.random.Generator, count: int, width: int) -> Float32[ndarray, "count width"]:
-    """Random vectors of length 1 with coordinates of falling variance."""
+    """Draw random vectors of length 1 with coordinates of decreasing variance."""
     spread = 1 / np.sqrt(1 + np.arange(width, dtype=np.float32) / STAGE)
     return unit_rows(rng.standard_normal((count, width), dtype=np.float32) * spread)

@@ -55,7 +55,7 @@ class SearchSpeed(NamedTuple):
     vector: float
 
     def seconds(self, n: int, m: int, k: int, rows: int) -> float:
-        """Of all neighbors both ways."""
+        """Estimate the time of finding all neighbors both ways, in seconds."""
         # Blocks of y are made ready anew for each block of x.
         ready = n + m * ceil_div(n, rows)
         return self.pair * n * m + self.place * _places(n, m, k) + self.vector * ready
@@ -148,7 +148,7 @@ class _Trial:
         self.ready = (clock() - start) / (2 * tile)
 
     def pass_seconds(self, *, turn: int) -> float:
-        """Of the tile: with empty lists in turn 0, in turn 1 with lists as of half-way through."""
+        """Measure the seconds of the tile: empty lists in turn 0, half-way lists in turn 1."""
         lists = NeighborLists.empty(self._tile, self._k), NeighborLists.empty(self._tile, self._k)
         if turn:
             for of, bar in zip(lists, self._kth_best, strict=True):
@@ -161,16 +161,16 @@ class _Trial:
 def _kth_best_of(
     known: Sequence[Float32[ndarray, "n d"]], k: int, sizes: tuple[int, int]
 ) -> list[Float32[ndarray, " n"]]:
-    """What neighbors of both sides have to reach when a search is half-way through."""
+    """Return the values that neighbors of both sides have to reach half-way through a search."""
     # The mean of ln t for t from 0 to n is ln n - 1: half-way, by the logarithm, is n / e.
     half_way = max(TRIED_VECTORS, round(min(sizes) / math.e))
     return [_kth_best(known[side], known[1 - side], k, half_way) for side in range(2)]
 
 
 def _places(n: int, m: int, k: int) -> float:
-    """How many vectors find their way into the lists of n and of m others.
+    """Estimate how many vectors enter the lists of n and of m others.
 
-    Of vectors in any order, the i-th is among the k best so far with probability k / i; so k (1 +
+    For vectors in any order, the i-th is among the k best so far with probability k / i; so k (1 +
     ln(m / k)) of m.
     """
     return sum(a * k * (1 + math.log(max(b / k, 1))) for a, b in ((n, m), (m, n)))
@@ -179,10 +179,10 @@ def _places(n: int, m: int, k: int) -> float:
 def _kth_best(
     queries: Float32[ndarray, "n d"], candidates: Float32[ndarray, "m d"], k: int, size: int
 ) -> Float32[ndarray, " n"]:
-    """What the k-th neighbor of each query will reach among so many candidates.
+    """Estimate the similarity of the k-th neighbor of each query among ``size`` candidates.
 
-    The squared distance to it goes by a power of their number, as in a space of some dimension; of
-    which is seen where a quarter of the candidates become all of them.
+    The squared distance to it follows a power of the number of candidates, as in a space of some
+    dimension. The power is estimated from a quarter of the candidates and all of them.
     """
     m = len(candidates)
     part = len(candidates) // 4
@@ -208,5 +208,5 @@ def _kth_best(
 def _with_noise(
     rng: np.random.Generator, vectors: Float32[ndarray, "n d"]
 ) -> Float32[ndarray, "n d"]:
-    """Vectors a little away from others, so that those of one are not equal."""
+    """Add a little noise to vectors, so that copies of one are not equal."""
     return unit_rows(vectors + 1e-3 * rng.standard_normal(vectors.shape).astype(np.float32))
