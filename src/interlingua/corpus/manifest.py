@@ -133,9 +133,9 @@ class Manifest:
 
 
 def prompt_of(folder: PathLike) -> str | None:
-    """What was put in front of every text of a prepared corpus.
+    """Return the prompt in front of every text of a prepared corpus.
 
-    None where nothing was, or no manifest says.
+    Return None if there is no prompt, or no manifest records one.
 
     Args:
         folder: the corpus's.

@@ -109,7 +109,7 @@ class BadLines:
             self._write(error, "")
 
     def numbered(self, lines: Iterable[str], path: PathLike) -> Iterator[tuple[int, str]]:
-        """The lines with their numbers from 1, without those that are not UTF-8."""
+        """Yield the lines with their numbers from 1, without those that are not UTF-8."""
         for number, line in enumerate(lines, 1):
             if self.is_text(line, path, number):
                 yield number, line
@@ -127,7 +127,7 @@ class BadLines:
         return True
 
     def lines(self) -> list[str]:
-        """What there is to tell, in lines."""
+        """Return the lines of the report."""
         damages = [f"warning: {damage}" for damage in self.damages]
         if not self.count:
             return damages
@@ -151,7 +151,7 @@ class BadLines:
 
 
 def _with_escapes(text: str) -> str:
-    r"""Bytes that are not UTF-8 as ``\xe4``."""
+    r"""Return a text with bytes that are not UTF-8 written as ``\xe4``."""
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     except UnicodeEncodeError:  # a surrogate of JSON, which stands for no byte

@@ -326,7 +326,7 @@ def _read_mo(content: bytes, path: str) -> tuple[Message | None, list[Message]]:
 
 
 def _strings(content: bytes, table: tuple[int, ...]) -> list[bytes]:
-    """The strings of a table of lengths and offsets in turn."""
+    """Return the strings of a table of lengths and offsets, in its order."""
     places = zip(table[::2], table[1::2], strict=True)
     return [content[start : start + length] for length, start in places]
 
@@ -505,9 +505,9 @@ def _sides(message: Message, one_and_many: tuple[int, int]) -> list[tuple[str, s
 
 
 def _plural_forms(header: dict[str, str], path: str) -> tuple[int, int]:
-    """Numbers of the forms of one and of many, by the header's rule.
+    """Return the numbers of the forms of one and of many, by the header's rule.
 
-    Where it has none that can be read, the rule of English holds.
+    If it has no readable rule, the rule of English is used.
 
     Raises:
         DataError: the rule divides by zero, or gives a number below 0.
@@ -582,11 +582,11 @@ def _header(text: str) -> dict[str, str]:
 
 
 def _charset(content: bytes, path: str) -> str:
-    """The declared character set, UTF-8 where there is none.
+    """Return the declared character set, or UTF-8 if there is none.
 
     Raises:
-        DataError: it is none in which catalogues are written; Python has others, of which some take
-            minutes to decode.
+        DataError: catalogues are not written in this character set; Python has others, some of
+            which take minutes to decode.
     """
     found = re.search(rb"charset=([A-Za-z0-9_.:-]+)", content[:4096])
     if found is None:

@@ -26,11 +26,11 @@ _OPTIONS = "--source-language, --target-language or --language"
 
 
 def read_sentences(path: PathLike, *, column: str | None = None) -> Iterator[str]:
-    """The lines of a text file (.gz, .xz or .zst too) that are not blank, or a table's sentences.
+    """Yield the non-blank lines of a text file (.gz, .xz or .zst too), or the sentences of a table.
 
     Args:
         path: a text file, or a table (CSV, XLSX).
-        column: of a table; by default the one called by the language of the file's name, or
+        column: of a table; by default the one named after the language in the file's name, or
             ``text``.
 
     Raises:

@@ -488,7 +488,7 @@ def _related_file(path: Path, name: str, stems: tuple[str, ...]) -> Path:
 
 
 def _plain_name(name: str) -> str:
-    """Without a compression's ending; the qrels of topics in .tsv are .txt."""
+    """Return a name without a compression's suffix; the qrels of topics in .tsv are .txt."""
     plain = uncompressed_name(name)
     if plain.startswith("qrels"):
         plain = re.sub(r"\.tsv$", ".txt", plain)

@@ -187,10 +187,10 @@ class _Rewindable:
 
 
 def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
-    """The rows with the number of the line that each begins in.
+    """Yield the rows, each with the number of the line that it begins in.
 
-    Of a row with a quotation mark too many or too few one line is rejected; such a row would else
-    swallow those behind.
+    If a row has a quotation mark too many or too few, only one line is rejected. Otherwise such a
+    row would include the following ones.
     """
     head = list(islice(lines, _LOOKED_AT))
     delimiter = _delimiter(head)
@@ -218,7 +218,10 @@ def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[i
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """The one that parts the first lines into equally many cells; of several the one with most."""
+    """Return the delimiter that splits the first lines into equal numbers of cells.
+
+    Of several, it is the one with most cells.
+    """
     best = ","
     most = 1
     for delimiter in _DELIMITERS:

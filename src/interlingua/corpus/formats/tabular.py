@@ -260,11 +260,11 @@ def pair_of_object(
     target: str | None,
     columns: ChosenColumns | None = None,
 ) -> TextPair:
-    """The pair in a JSON object.
+    """Return the pair in a JSON object.
 
     Args:
         item: with the keys of ``Jsonl``, or with ``translation``.
-        source: source language, where the object names none.
+        source: source language, if the object names none.
         target: target language, as any code.
         columns: keys of the texts, if the user names them.
 
@@ -381,7 +381,9 @@ def _variants_left(texts: dict[str, Any], pair: TextPair) -> dict[str, Any]:
 
 
 def pair_of_translation(item: dict[str, Any], source: str | None, target: str | None) -> TextPair:
-    """The pair in ``{"de": "...", "en": "..."}``, a cell of Hugging Face's ``translation`` columns.
+    """Return the pair in ``{"de": "...", "en": "..."}``, a cell of a ``translation`` column.
+
+    Hugging Face's data sets have such columns.
 
     Raises:
         ValueError: the languages there are not exactly the two requested.

@@ -309,7 +309,7 @@ def _direct_text(variant: Element) -> str:
 
 
 def _declared_source(unit: Element, header: Element | None) -> str:
-    """What the unit, or else the file's header, names as the language of the sources."""
+    """Return the language of the sources that the unit, or else the file's header, declares."""
     if own := unit.get("srclang"):
         return own
     if header is None:

@@ -29,9 +29,9 @@ _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def read_rows(path: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not empty before the first, with their numbers.
+    """Yield the rows, except empty ones before the first, with their numbers.
 
-    Shorter ones are filled with empty cells.
+    Shorter rows are filled with empty cells.
 
     Raises:
         DataError: it is not a workbook, or grows too large.

@@ -43,15 +43,15 @@ def xml_events(
     rejected: Rejected | None = None,
     skipped: Counter[str] | None = None,
 ) -> Iterator[tuple[str, Element]]:
-    """The beginnings and ends of all elements, ``("start", element)`` and ``("end", element)``.
+    """Yield the starts and ends of all elements, ``("start", element)`` and ``("end", element)``.
 
-    Names of elements come without their namespaces.
+    Names of elements have no namespaces.
 
     Args:
         path: the file, plain or compressed.
-        entry: tag of the elements that the file is a list of; one is emptied after its end has been
-            handed out, and none may be longer than a line of text.
-        rejected: gets the entries that can't be read; by default the first one is an error.
+        entry: tag of the elements that the file is a list of; an element is emptied after its end
+            was yielded, and none may be longer than a line of text.
+        rejected: receives the unreadable entries; by default the first one is an error.
         skipped: counts the characters that XML forbids.
 
     Raises:

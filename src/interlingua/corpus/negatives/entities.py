@@ -92,15 +92,15 @@ class Gazetteer:
                     self._names.setdefault(shape, []).append(name)
 
     def find(self, text: str) -> list[NameSpan]:
-        """The names in a text."""
+        """Return the names in a text."""
         if not self._cased:
             return _foreign(text)
         return _runs(text, [word for word in _words(text) if word.text in self._known])
 
     def other_names(self, text: str, draw: random.Random) -> Iterator[str]:
-        """One name put for another of the corpus.
+        """Yield texts with one name replaced by another of the corpus.
 
-        The other has as many words and, where there are enough such names, the same ending.
+        The other has as many words and, if there are enough such names, the same ending.
         """
         found = self.find(text)
         own_names = {name.text for name in found}
@@ -122,7 +122,7 @@ class Gazetteer:
 
 
 def _shapes(name: str) -> tuple[_Shape, _Shape]:
-    """The shape of a name with the ending and without."""
+    """Return the shape of a name with the ending and without."""
     is_acronym = name.isupper() and len(name) > 1
     script = ""
     if name[0] >= "\u30a1":  # katakana, or the Han characters of a title

@@ -66,9 +66,9 @@ def hold_out(
 
 
 def _frequencies(*sides: UInt64[ndarray, " n"]) -> UInt32[ndarray, " bins"]:
-    """How many rows have a key, counted by the key's low bits.
+    """Count the rows of each key, by the key's low bits.
 
-    Exact enough to tell the side of the pivot language.
+    The counts are exact enough to find the side of the pivot language.
     """
     counts = np.zeros(FREQUENCY_BINS, np.uint32)
     for keys in sides:
@@ -84,6 +84,6 @@ def _pivots(
     targets: UInt64[ndarray, " m"],
     frequencies: UInt32[ndarray, " bins"],
 ) -> UInt64[ndarray, " m"]:
-    """The more frequent key of each row."""
+    """Return the more frequent key of each row."""
     mask = np.uint64(FREQUENCY_BINS - 1)
     return np.where(frequencies[sources & mask] > frequencies[targets & mask], sources, targets)
