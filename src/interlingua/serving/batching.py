@@ -185,7 +185,7 @@ class Batcher:
             self._thread.join()
 
     def _run(self) -> None:
-        """The thread's work: batch after batch, until the server is closed and nothing waits."""
+        """Process batch after batch in the thread, until the server is closed and nothing waits."""
         while True:
             with self._changed:
                 while not self._waiting and not self._closed:
@@ -204,7 +204,7 @@ class Batcher:
                 self._embed_batch(batch)
 
     def _take(self) -> list[tuple[_Request, int]]:
-        """The next batch: a request and how many of its texts, for texts of one language."""
+        """Return the next batch: requests and their numbers of texts, for texts of one language."""
         self._drop_cancelled()
         if not self._waiting:
             return []

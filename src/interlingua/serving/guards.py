@@ -221,9 +221,9 @@ def late_request(seconds: float) -> RequestError:
 
 
 def _key_forms(key: str | None) -> list[bytes]:
-    """The bytes of a key in a header: clients write one beyond ASCII in UTF-8 or in Latin-1.
+    """Return the bytes of a key in a header: clients encode non-ASCII as UTF-8 or Latin-1.
 
-    None without a key.
+    Without a key the list is empty.
     """
     if key is None:
         return []
@@ -247,7 +247,7 @@ def _request_id(headers: dict[str, str]) -> str:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """What the application receives: the body at once, then that the client has left."""
+    """Return a receiver for the application: the whole body first, then what follows it."""
     is_sent = False
 
     async def receive_again() -> Message:

@@ -16,21 +16,21 @@ LOGGERS = ("uvicorn", "asyncio")
 
 
 def write_json_line(record: dict[str, Any]) -> None:
-    """A line of the log on standard error.
+    """Write a line of the log to standard error.
 
-    If its reader has gone, requests are answered without it.
+    If its reader has gone, requests are answered without the log.
     """
     with contextlib.suppress(OSError, ValueError):
         print(json.dumps(record, ensure_ascii=False), file=sys.stderr, flush=True)
 
 
 def now() -> str:
-    """The time of a line."""
+    """Return the current time for a line."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def write_message(level: str, message: str) -> None:
-    """A line that belongs to no request."""
+    """Write a line that belongs to no request."""
     write_json_line({"time": now(), "level": level, "message": message})
 
 

@@ -57,13 +57,13 @@ def document_of_model(
     *,
     token_ids: bool = False,
 ) -> dict[str, Any]:
-    """The document with the marked fields of one model.
+    """Return the document with the marked fields of one model.
 
     Args:
-        document: of OpenAPI; it is changed.
+        document: of OpenAPI; it is modified in place.
         model: that is served.
         searched: codes of the languages of the index, if there is one.
-        token_ids: whether the server takes token ids in place of texts.
+        token_ids: whether the server accepts token ids instead of texts.
     """
     names = sorted(model.encoder.settings.prompts)
     prompt: dict[str, Any] = {"type": "string", "pattern": ENDS_WITHOUT_WORD}

@@ -95,13 +95,13 @@ class LinkCalibrations:
         prompt: str | None,
         encode: Encode,
     ) -> LinkProbabilities:
-        """Scores pairs and looks up what the scores are worth.
+        """Score pairs and convert the scores to probabilities.
 
         Args:
             pairs: linked texts, none of them blank.
             languages: of both sides, in any code.
             prompt: that the texts are embedded with; None = the server's.
-            encode: gives vectors of length 1.
+            encode: computes vectors of length 1.
         """
         source, target = languages
         if source is None or target is None:
@@ -144,7 +144,7 @@ class LinkCalibrations:
 
 
 def own_calibration(model: str) -> Path | None:
-    """The file of calibrations in a model's folder, if there is one.
+    """Return the file of calibrations in a model's folder, or None if there is none.
 
     Args:
         model: a model directory, a training run or ``hf:owner/name``, which has none.
@@ -158,7 +158,7 @@ def own_calibration(model: str) -> Path | None:
 
 
 def without_calibration(pairs: Sequence[tuple[str, str]]) -> LinkProbabilities:
-    """What a server without calibrations knows of pairs."""
+    """Return the result for pairs on a server without calibrations."""
     return _none(pairs, NO_FILE)
 
 
@@ -167,12 +167,12 @@ def _none(pairs: Sequence[tuple[str, str]], reason: str) -> LinkProbabilities:
 
 
 def _digest(calibration: Calibration) -> str:
-    """The first word of a model's identity."""
+    """Return the first word of a model's identity."""
     return calibration.model.partition(" ")[0]
 
 
 def _way(calibration: Calibration) -> tuple[str, str]:
-    """The data type, float32 where none is named, and the prompt in a model's identity."""
+    """Return the data type (default float32) and the prompt in a model's identity."""
     words = calibration.model.partition(" ")[2].strip()
     if not words.startswith(DTYPE):
         return "float32", words
