@@ -154,7 +154,7 @@ def _write_holder(handle: int, *, shared: bool) -> None:
 
 
 def _holder(handle: int) -> str:
-    """Who holds the lock, as its file tells; of several the last one that lives."""
+    """Return the holder of the lock from its file; of several the last living one."""
     found = list(_HOLDER.finditer(os.pread(handle, 1 << 16, 0).decode(errors="replace")))
     for match in reversed(found):
         # Whether a process of another machine lives can't be seen from here.
