@@ -49,7 +49,7 @@ def refuse_without(config: Any, *names: str, needs: str, when: bool) -> None:
 
 
 def _changed(config: Any, names: Sequence[str], when: bool) -> Iterator[str]:
-    """Those of the fields that have another value than their default, if it matters."""
+    """Yield the fields with a value other than their default, if it matters."""
     if not when:
         return
     for field in dataclasses.fields(config):

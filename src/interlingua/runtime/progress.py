@@ -395,7 +395,7 @@ class TimeLeft:
         return left if left > 0 else None
 
     def _measured(self, total: float) -> float | None:
-        """Seconds for a unit; None if too little was measured, or the speed changes."""
+        """Return the seconds per unit; None if too little was measured, or the speed changes."""
         reports = self._reports
         first = reports[0]
         last = reports[-1]
@@ -425,7 +425,7 @@ STEADY = 1.5
 
 
 def _seconds_each(first: tuple[float, float], last: tuple[float, float]) -> float:
-    """Seconds for a unit of work between two reports."""
+    """Return the seconds per unit of work between two reports."""
     return max(last[0] - first[0], 1e-9) / (last[1] - first[1])
 
 
@@ -459,7 +459,7 @@ class StepsLeft:
         return self._left(done, total)
 
     def _left(self, done: float, total: float) -> float | None:
-        """Seconds to the end of the run; None while any of its steps has no estimate."""
+        """Return the seconds to the end of the run; None while any of its steps has no estimate."""
         own = self._own(done, total)
         others = [
             self._seconds(what, step) for what, step in self.to_come.items() if what != self.now
@@ -469,7 +469,7 @@ class StepsLeft:
         return own + sum(seconds for seconds in others if seconds is not None)
 
     def _own(self, done: float, total: float) -> float | None:
-        """Seconds to the end of the step at work."""
+        """Return the seconds to the end of the current step."""
         step = self.to_come.get(self.now)
         left = self.meter(done, total)
         # Seconds per unit of size, for the steps to come of the same kind.
@@ -491,7 +491,7 @@ class StepsLeft:
         return seconds * (1 - done / total)
 
     def _seconds(self, what: str, step: Expected) -> float | None:
-        """Seconds that the whole of a step takes."""
+        """Return the seconds that a whole step takes."""
         each = step.each
         if each is None:
             each = self.speeds.get(_kind(what))
@@ -501,5 +501,5 @@ class StepsLeft:
 
 
 def _kind(what: str) -> str:
-    """The first word of a step's name, as the others say of which file or language it is."""
+    """Return the first word of a step's name; the others name the file or language."""
     return what.partition(" ")[0]
