@@ -63,7 +63,7 @@ REMEDIES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The console script.
+    """Run the console script.
 
     Exits with 0, or with 2 and one line on stderr for every error that the user can correct.
     """
@@ -140,7 +140,7 @@ def _stop_at_sigterm() -> Any:
 
 
 def overview() -> str:
-    """The text of ``interlingua --help``; needs no import of any verb."""
+    """Return the text of ``interlingua --help`` without importing any verb."""
     width = max(map(len, VERBS))
     return "\n".join(
         [

@@ -127,9 +127,9 @@ class ModelAnalysis:
 
 
 def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
-    """The analyses of one model after the other, each loaded when its turn comes.
+    """Yield the analyses of one model after the other, each loaded when it is reached.
 
-    A mistake in the options shows before the first is loaded.
+    An error in the options is raised before the first model is loaded.
     """
     check_encoder_named(options.model, "analyse(model, [other], option=value)")
     check_inputs(options)

@@ -175,7 +175,7 @@ def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:
 
 
 def _results_and_analyses(paths: list[Path]) -> tuple[list[Path], list[Any]]:
-    """The files and folders that may hold results, and the analyses."""
+    """Return the files and folders that may hold results, and the analyses."""
     from interlingua.analysis.record import read_analyses
     from interlingua.evaluation.results import ANALYSIS_SUFFIX, TABLE_SUFFIX
 

@@ -102,7 +102,7 @@ class Evaluated(RowList["TaskResult"]):
 
 
 def data_option(*, is_positional: bool = False) -> Any:
-    """The folder of the data sets."""
+    """Declare the option for the folder of the data sets."""
     return option(
         None,
         "Folder with tatoeba_laser/, sts17/ ..., a data set's own folder, or a prepared corpus.",
@@ -127,7 +127,7 @@ class MeasuredModelOptions(BatchOptions, CacheOptions):
 
 
 def data_folder(data: PathLike | None) -> Path:
-    """The folder of the data sets, as given or from the environment.
+    """Return the folder of the data sets, from the option or from the environment.
 
     Raises:
         DataError: neither names one.
@@ -162,16 +162,16 @@ def check_encoder_named(
 def measured_model(
     model: Model, name: str | None, of_backend: Mapping[str, Any], **choices: Any
 ) -> tuple[Any, ModelInfo]:
-    """An encoder, loaded if it is named, and how results name it.
+    """Return an encoder, loaded if it is named, and its description for results.
 
     Args:
-        model: its name, or an encoder that is loaded already, which can't follow any choice.
-        name: in results; None to have it from the model.
+        model: its name, or a loaded encoder, to which no choice can be applied.
+        name: in results; None to use that of the model.
         of_backend: options of the backend.
-        choices: of ``load_encoder``; those that are not made are None.
+        choices: of ``load_encoder``; unset ones are None.
 
     Raises:
-        ConfigError: it is no encoder, or one that is loaded and a choice is made.
+        ConfigError: it is not an encoder, or a loaded one is combined with a choice.
     """
     from interlingua.encoder.backends.load import load_encoder
     from interlingua.encoder.model_info import describe_encoder

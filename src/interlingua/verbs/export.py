@@ -294,7 +294,7 @@ def _verify(
 
 
 def _refuse(options: ExportOptions, kinds: list[str]) -> None:
-    """Options that don't go together."""
+    """Refuse options that exclude each other."""
     if options.static and (kinds or options.verify_only):
         other = "verify-only"
         if not options.verify_only:

@@ -148,7 +148,7 @@ def _model(encoder: Encoder, name: str) -> Info:
 
 
 def _dtype_name(dtype: object) -> str:
-    """``bfloat16``, as the option spells it."""
+    """Return the name of a data type as the option spells it, for example ``bfloat16``."""
     return str(dtype).removeprefix("torch.")
 
 

@@ -475,7 +475,7 @@ def _check_training_models(named: Mapping[str, Any], where: str) -> None:
 
 
 def _section(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A table of a TOML file; empty if it is missing, or no table."""
+    """Return a table of a TOML file; it is empty if it is missing, or not a table."""
     found = table.get(name)
     if isinstance(found, Mapping):
         return found

@@ -47,12 +47,12 @@ REQUIRED = dataclasses.MISSING
 
 
 def output_option(help: str, default: Any = None, **more: Any) -> Any:
-    """The path that a verb writes to; see ``option``."""
+    """Declare the option for the path that a verb writes to; see ``option``."""
     return option(default, help, group=OUTPUT, short="-o", **{"kind": Path, **more})
 
 
 def join_names(names: Names | Mapping[str, float | None]) -> str:
-    """Names with commas, with their limits where they have some: ``length=2.5,script``."""
+    """Join names with commas, with their limits if they have any: ``length=2.5,script``."""
     if isinstance(names, str):
         return names
     if isinstance(names, Mapping):
@@ -62,21 +62,21 @@ def join_names(names: Names | Mapping[str, float | None]) -> str:
 
 
 def as_path(path: PathLike | None) -> Path | None:
-    """The path, or None."""
+    """Convert to a path, or return None for None."""
     if path is None:
         return None
     return Path(path)
 
 
 def as_text(path: PathLike | None) -> str | None:
-    """The path as text, for what may also be a prefix of files or the name of a hub's data."""
+    """Convert a path to text, because it may also be a prefix of files or a hub data set's name."""
     if path is None:
         return None
     return str(path)
 
 
 def overridden(config: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
-    """A copy of a config's table with overrides, ``section.key=value``, in it."""
+    """Return a copy of a config's table with the overrides, ``section.key=value``, applied."""
     # The caller may use the same config for another run.
     table = _copied(config)
     for override in overrides:
@@ -85,17 +85,17 @@ def overridden(config: Mapping[str, Any], overrides: Iterable[str]) -> dict[str,
 
 
 def _copied(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a table and of the tables in it, as overrides are set in them."""
+    """Copy a table and the tables in it, because overrides are set in them."""
     return {
         key: _copied(value) if isinstance(value, Mapping) else value for key, value in table.items()
     }
 
 
 def embedding_function(encoder: Any) -> Callable[..., Any]:
-    """The ``encode`` of an encoder, or the function itself.
+    """Return the ``encode`` of an encoder, or the function itself.
 
     Raises:
-        ConfigError: it is neither.
+        ConfigError: it is neither an encoder nor a function.
     """
     embed: Any = getattr(encoder, "encode", encoder)
     # A text has a method of that name, too.
@@ -238,10 +238,10 @@ class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
 
     @classmethod
     def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
-        """The default model where the first argument is what is read, and so no model.
+        """Return the default model if the first argument is the input, and so not a model.
 
-        It is read here or on another machine. Another backend may read its model from a file: there
-        nothing is left out. Texts in memory are no model either.
+        The input is read here or on another machine. Another backend may read its model from a
+        file: in that case nothing is left out. Texts in memory are not a model either.
         """
         if "model" in given or given.get("backend", BACKEND) != BACKEND:
             return None
