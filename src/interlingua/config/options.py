@@ -148,7 +148,7 @@ class Options(CheckedSettings):
 
 
 def filled(kind: Callable[..., T], options: Options, **made: Any) -> T:
-    """Build a dataclass whose fields have the values of the options of the same names.
+    """Build a dataclass with the value of the option of the same name in each field.
 
     Args:
         kind: the dataclass; a field that is neither an option nor in ``made`` keeps its default.

@@ -396,7 +396,7 @@ class Checker:
 def hubs_of(
     hub_x: NDArray[np.integer], hub_y: NDArray[np.integer], n: int, m: int
 ) -> Float64[ndarray, " pairs"]:
-    """Count the texts whose nearest neighbor is a pair's source, or its target; return the larger.
+    """Count the texts that have a pair's source, or its target, as their nearest; return the larger.
 
     Args:
         hub_x: for each pair's source, the number of targets that have it as their nearest.

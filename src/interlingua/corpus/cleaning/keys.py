@@ -98,7 +98,7 @@ def splitmix64(values: UInt64[ndarray, "*s"]) -> UInt64[ndarray, "*s"]:
 
 @functools.cache
 def language_value(language: str) -> np.uint64:
-    """Return a value of a language code that distinguishes its keys from those of other languages."""
+    """Return a value of a language code that distinguishes keys from those of other languages."""
     value: np.uint64 = splitmix64(np.array([crc32(language.encode())], np.uint64))[0]
     return value
 

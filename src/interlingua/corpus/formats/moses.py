@@ -218,7 +218,7 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
 def _aligned(
     lines: Sequence[Iterable[str]], names: Sequence[str], codes: tuple[str, str], bad: BadLines
 ) -> Iterator[TextPair]:
-    """Pair two streams of lines, with the names of their files and the codes of their languages.
+    """Yield the pairs of two streams of lines.
 
     Raises:
         DataError: one stream ends before the other, with the line where it does.

@@ -170,7 +170,7 @@ def _alterations(
 def _drafts(
     texts: Sequence[str], alterations: dict[str, Alteration], seed: int, count: int
 ) -> list[Altered]:
-    """Return at most ``count`` forms per sentence and kind, not yet compared with other sentences."""
+    """Return at most ``count`` forms per sentence and kind, not compared with other sentences."""
     drafts = []
     for text in texts:
         for kind, alteration in alterations.items():
