@@ -85,7 +85,7 @@ class LanguageError(DataError):
 
 
 class DamagedFileError(DataError):
-    """A file is damaged or cut short; what stands before that place could be read."""
+    """A file is damaged or truncated; the part before the damage could be read."""
 
 
 class LanguageAbsentError(DataError):
@@ -142,11 +142,11 @@ def import_extra(module: str, *, package: str | None = None, extra: str) -> Any:
 
 
 def require_extra(module: str, *, package: str | None = None, extra: str) -> None:
-    """Check that an optional dependency is installed, without the time to import it.
+    """Check that an optional dependency is installed, without importing it.
 
     Args:
         module: its top module, ``sklearn``.
-        package: that has it, as pip calls it; the module's own name by default.
+        package: that contains it, by its pip name; the module's own name by default.
         extra: the extra of interlingua that brings it.
 
     Raises:

@@ -126,7 +126,7 @@ def sentence_files(links: PathLike) -> tuple[str, str]:
 
 
 def write_sentences(links: PathLike, source: Sequence[str], target: Sequence[str]) -> None:
-    """Write the sentences that the numbers of links stand for, a line each."""
+    """Write the sentences that the numbers of links refer to, one per line."""
     for path, sentences in zip(sentence_files(links), (source, target), strict=True):
         with atomic_write(path) as file:
             file.writelines(f"{sentence}\n" for sentence in sentences)
@@ -205,7 +205,7 @@ def list_document_pairs(
 
 
 def check_bitext_languages(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> None:
-    """Refuse a bitext of a format with languages where none are known, before the work begins.
+    """Refuse a bitext format with languages if no languages are known, before the work begins.
 
     Args:
         path: of the bitext, if there is to be one.
@@ -336,7 +336,7 @@ def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[L
 
 @dataclass(slots=True)
 class AlignReport:
-    """What came of all documents of a run."""
+    """Results of all documents of a run."""
 
     documents: int = 0
     shapes: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -378,7 +378,7 @@ class AlignReport:
 
     @property
     def gold_lines(self) -> list[str]:
-        """Precision, recall and F1, where there are gold links."""
+        """Precision, recall and F1, if there are gold links."""
         if not self.gold.links:
             return []
         kinds = {"strict": self.gold.strict_scores, "lax": self.gold.lax_scores}
@@ -480,14 +480,14 @@ class Aligner:
         journal: AlignJournal | None = None,
         progress: Progress = SILENT,
     ) -> Iterator[TextPair]:
-        """Align documents one after the other, write their links, and give the linked texts.
+        """Align documents one after the other, write their links, and yield the linked texts.
 
         The score of a pair is 1 - cost: 1 for equal vectors, about 0 for unrelated ones.
 
         Args:
             documents: what to align.
             stdout: for links without an output.
-            lenient: note in the report what documents can't be aligned and why, and go on.
+            lenient: record in the report which documents can't be aligned and why, and continue.
             journal: of finished documents; their links are read and not made.
             progress: counts the kilobytes of all documents.
 
@@ -737,7 +737,7 @@ def with_blank_lines(
     found: list[Link] = []
 
     def leave_alone(source_end: int, target_end: int) -> None:
-        """Add the blank lines that stand before these lines and were not added yet."""
+        """Add the blank lines that precede these lines and were not added yet."""
         while blank[0] and blank[0][0] < source_end:
             found.append(Link((blank[0].popleft(),), (), 0.0))
         while blank[1] and blank[1][0] < target_end:
@@ -844,7 +844,7 @@ def align_documents(
 
 
 class AlignJournal:
-    """Which documents of a list are done, a line each behind that of the settings.
+    """Finished documents of a list, one line each after that of the settings.
 
     A journal of other settings is begun anew.
 

@@ -143,10 +143,10 @@ class DocumentLevel(NamedTuple):
 
 
 class SearchBand(NamedTuple):
-    """Which places are visited: on diagonal a those with y from ``first[a]`` on, x = a - y.
+    """Positions to visit: on diagonal a those with y from ``first[a]`` on, x = a - y.
 
     Attributes:
-        first: the smallest y of every diagonal, which may lie outside of the document.
+        first: the smallest y of every diagonal, which may be outside the document.
         width: places on a diagonal.
     """
 
@@ -566,7 +566,7 @@ def doubtful_blocks(
 
 
 def _windows(flags: Bool[ndarray, " n"], size: int) -> Bool[ndarray, "w s"]:
-    """Return all runs of so many flags; none if there are fewer flags."""
+    """Return all windows of a number of flags; none if there are fewer flags."""
     if len(flags) < size:
         return np.zeros((0, size), bool)
     return sliding_window_view(flags, size)
@@ -587,7 +587,7 @@ def _alone(links: Sequence[Link], size: int) -> Bool[ndarray, " l"]:
 def _in_doubt(
     links: Sequence[Link], levels: tuple[DocumentLevel, DocumentLevel], side: int, clear: float
 ) -> Bool[ndarray, " l"]:
-    """Find the links of which the sentences on one side are in doubt."""
+    """Find the links whose sentences on one side are in doubt."""
     joining = np.array([bool(link.source and link.target) for link in links])
     # Sentences left alone; of links with sentences on both sides it is found below.
     flags = np.array([bool((link.source, link.target)[side]) for link in links])
@@ -638,7 +638,7 @@ class LinkScores(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinkCounts:
-    """What links have in common with the right ones; counts of several documents add up.
+    """Counts of links and right links in common; counts of several documents add up.
 
     A link is strictly right if it is among the gold links. It is right in the lax sense also if one
     of its source sentences and one of its target sentences are in one gold link. Gold links that

@@ -82,7 +82,7 @@ class LanguageCode(str):
 
 
 class NamedCode(LanguageCode):
-    """The code of a language that the name of a file or of a column gave.
+    """The code of a language from the name of a file or of a column.
 
     The name may mean something else: ``is`` is Icelandic, and a word.
     """
@@ -187,7 +187,7 @@ def as_code(language: str) -> LanguageCode:
 
 
 def region_of(code: str) -> str | None:
-    """Return the region that a code was given with, or None."""
+    """Return the region that the code's tag named, or None."""
     return getattr(code, "region", None)
 
 
@@ -288,10 +288,7 @@ def is_locale(first: str, second: str) -> bool:
 
 
 def find_in_name(part: str) -> LanguageCode | None:
-    """Return the code that a part of a file's name stands for, or None.
-
-    A region must be one where the language is used: ``de_en`` is not the German of a region EN.
-    """
+    """Return the code that a part of a file's name represents, or None."""
     pieces = re.split("[-_]", part)
     if len(pieces) == 2 and len(pieces[0]) in (2, 3) and len(pieces[1]) == 2:
         is_region = pieces[1].isupper() and not pieces[0].isupper()

@@ -53,7 +53,7 @@ class ValueOrigin:
 
 
 class MisfitError(Exception):
-    """A value that a type does not take.
+    """A value that a type does not accept.
 
     Attributes:
         key: of the value; None if the message is about something else.
@@ -397,7 +397,7 @@ _WORDS: Mapping[Any, str] = {
 
 
 def describe_type(hint: Any, origin: ValueOrigin) -> str:
-    """Say what a type expects, such as ``a whole number from 1 to 1024``."""
+    """Describe what a type expects, such as ``a whole number from 1 to 1024``."""
     if hint in _WORDS:
         words = _WORDS[hint]
         if origin.numbers is not None and hint in (int, float):

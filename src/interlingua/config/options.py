@@ -50,7 +50,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Declaration:
-    """What is known of an option besides its name, type and default.
+    """The declaration of an option besides its name, type and default.
 
     Attributes:
         help: one line.
@@ -177,7 +177,7 @@ def recorded(options: Options) -> dict[str, Any]:
 
 
 def _recorded(value: Any) -> Any:
-    """Return a value as JSON has it."""
+    """Return a value in its JSON form."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, os.PathLike):

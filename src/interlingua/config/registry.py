@@ -43,7 +43,7 @@ class Registry(dict[str, str]):
 
     @property
     def names(self) -> list[str]:
-        """Those that are built in, then those of installed packages."""
+        """Built-in names, then those of installed packages."""
         return list(dict.fromkeys([*self, *(entry.name for entry in installed(self.group))]))
 
     def is_place(self, name: str) -> bool:
@@ -266,7 +266,7 @@ def installed_model_entry(name: str) -> EntryPoint | None:
 
 
 def resolve_name(registry: Registry, name: str) -> Any:
-    """Import what ``name`` stands for.
+    """Import the object that ``name`` refers to.
 
     Args:
         registry: one of the tables of this module.
@@ -362,7 +362,7 @@ def import_place(place: str) -> Any:
 
 
 def check_choice(option: str, value: str, choices: Collection[str]) -> None:
-    """Say what an option may be.
+    """Raise an error that lists the valid values of an option, unless the value is valid.
 
     Raises:
         ConfigError: the value is not among the choices.

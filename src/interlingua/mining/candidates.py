@@ -156,7 +156,7 @@ class OneToOneMatcher:
 
 
 class CandidatePairs:
-    """The best pair of every text of both sides, and what a retrieval chooses of them.
+    """The best pair of every text of both sides, and the selection that a retrieval makes.
 
     Args:
         pairs: ``CANDIDATE`` records, one of each x and behind them one of each y.

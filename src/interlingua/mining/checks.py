@@ -208,7 +208,7 @@ class CopiedWords(Check):
 
 
 class NumbersAgree(Check):
-    """The same numbers stand on both sides."""
+    """The same numbers occur on both sides."""
 
     name = "numbers"
     measures = "share of the numbers of both sides that agree; 1 without, 0.5 on one side alone"
@@ -278,7 +278,7 @@ def find_check(name: str) -> type[Check]:
 
 @dataclass(frozen=True, slots=True)
 class CheckPlan:
-    """What is measured, and what rejects a pair.
+    """Which checks are measured, and which of them reject a pair.
 
     Attributes:
         columns: checks that are measured, each as ``find_check`` takes it.
@@ -396,7 +396,7 @@ class Checker:
 def hubs_of(
     hub_x: NDArray[np.integer], hub_y: NDArray[np.integer], n: int, m: int
 ) -> Float64[ndarray, " pairs"]:
-    """Count the texts that have a pair's source, or its target, as their nearest; return the larger.
+    """Count the texts that have a pair's source or target as their nearest; return the larger.
 
     Args:
         hub_x: for each pair's source, the number of targets that have it as their nearest.

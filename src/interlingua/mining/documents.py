@@ -224,7 +224,7 @@ def collect_document_pairs(
         progress: shows how far the work is.
 
     Returns:
-        ``FOUND`` records by descending score, and how many documents matched, in a sentence.
+        ``FOUND`` records by descending score, and a sentence with the number of matched documents.
     """
     sides = _Documents.of(x), _Documents.of(y)
     matches, count = _matches(match, *sides)

@@ -93,7 +93,7 @@ class ScoredPairs(NamedTuple):
         cosines: of both sides.
         hubs: how many texts scored with them have one side for their nearest; the larger of the two
             sides. 0 without a window.
-        columns: of each pair what else is known of it.
+        columns: further known values of each pair.
         lines: of each pair, see ``PairRow``.
     """
 
@@ -106,7 +106,7 @@ class ScoredPairs(NamedTuple):
 
 
 class Filter:
-    """Looks at the scored pairs of one run.
+    """Filters the scored pairs of one run.
 
     Args:
         cut: which are kept.
@@ -163,7 +163,7 @@ class Filter:
         self._has_learned = calibration is None
 
     def learn(self, scores: Float64[ndarray, " n"]) -> None:
-        """Take the share of right pairs and the threshold for a precision from these scores.
+        """Estimate the share of right pairs and the threshold for a precision from these scores.
 
         Without this call those of the first block are taken.
 
@@ -407,7 +407,7 @@ def check_output(path: PathLike, columns: Sequence[str] | None, checks: CheckPla
 
 @dataclass(slots=True)
 class Written:
-    """What was written of the mined pairs, and what was not.
+    """Counts of the mined pairs that were written and of those that were not.
 
     Attributes:
         pairs: kept.
@@ -583,7 +583,7 @@ class _Sampler:
             yield row
 
     def _note(self, row: PairRow, place: int) -> None:
-        """Put a row into each sample that it belongs to."""
+        """Add a row to each sample that it belongs to."""
         written = self.written
         if place in self.judged:
             written.even.append(row)

@@ -37,12 +37,13 @@ class Extraction(NamedTuple):
 def best_threshold(
     scores: Float[ndarray, " n"], right: Bool[ndarray, " n"], *, gold: int
 ) -> Extraction:
-    """Walk down the scores and stop where F1 is best.
+    """Find the threshold of the best F1 among the scores in descending order.
 
-    LASER's ``bucc.py`` and sentence-transformers' ``bucc2018.py`` do the same. The threshold lies
+    LASER's ``bucc.py`` and sentence-transformers' ``bucc2018.py`` do the same. The threshold is
     half-way to the next score; behind the last pair, where LASER's function fails, it is that
     pair's score. Of equal F1 the higher threshold is taken. The walk counts pair by pair: where the
-    two scores around the threshold are equal, ``at_threshold`` extracts more pairs than stand here.
+    two scores around the threshold are equal, ``at_threshold`` extracts more pairs than are counted
+    here.
 
     Args:
         scores: of the candidates, in any order.

@@ -97,7 +97,7 @@ class PairSearch(Options):
 
     @property
     def document_match(self) -> DocumentMatch | None:
-        """How documents are matched, if texts are compared within matched ones alone."""
+        """How documents are matched, if only texts of matched documents are compared."""
         if not self.documents:
             return None
         from interlingua.mining.documents import DocumentMatch

@@ -108,7 +108,7 @@ RefusesTexts = Callable[[Sequence[str], Sequence[str]], Bool[ndarray, " n"]]
 
 
 class TextFile(NamedTuple):
-    """One side as the user has it.
+    """One side as the user provides it.
 
     Attributes:
         path: the file, or what several are called together.
@@ -119,7 +119,7 @@ class TextFile(NamedTuple):
         extra: the lines of a side in memory.
         held_out: lines that are mixed in behind all others.
         parts: the files that are read one behind the other, if they are several or copies.
-        bad: what becomes of lines that can't be read; by default the first one stops.
+        bad: how to handle unreadable lines; by default the first one is an error.
         column: of a table; see ``with_lines``.
         in_memory: there is no file, and ``extra`` is all of the side.
     """
@@ -211,7 +211,7 @@ def _as_lines(part: PathLike, file: TextFile, folder: Path) -> PathLike:
 
 
 class Mined(NamedTuple):
-    """What was found.
+    """Results of mining.
 
     Attributes:
         x: the texts of the source.
@@ -241,15 +241,16 @@ def mine_files(
     refuses: RefusesTexts | None = None,
     progress: Progress = SILENT,
 ) -> Mined | None:
-    """Find and score pairs; all that takes time is resumed.
+    """Find and score pairs; an interrupted run resumes all expensive steps.
 
     Args:
         source: the one side.
         target: the other.
         config: how.
         work: the work folder; None = both sides are in memory, and no file is written.
-        model: what tells the model and how texts are given to it: vectors of another are refused.
-        shard: do one of several parts, ``(2, 8)``, alone.
+        model: the identity of the model and of its input format; vectors of another one are
+            refused.
+        shard: do only one of several parts, ``(2, 8)``.
         workers: who embeds and searches; this process by default.
         refuses: marks pairs to be rejected; in the retrieval ``max`` they take no text from others.
         progress: shows how far the work is.
@@ -711,11 +712,11 @@ def _drop_parts(work: Path, name: str) -> None:
 
 
 def vectors_identity(file: TextFile, model: str, texts: str) -> dict[str, Any]:
-    """Return what decides the vectors of a side: all in a folder have one identity.
+    """Return the identity of a side's vectors, which all vectors in a folder share.
 
     Args:
         file: the side.
-        model: what tells the model and how texts are given to it.
+        model: the identity of the model and of its input format.
         texts: digest of the texts.
     """
     digests = " ".join(map(sha256_file, file.vectors)) or None
@@ -796,7 +797,7 @@ def _retrieve_without(
     refuses: Refuses | None,
     hidden: NDArray[np.void],
 ) -> NDArray[np.void]:
-    """Retrieve again while the two texts of some pairs are hidden from each other.
+    """Retrieve again with the two texts of some pairs hidden from each other.
 
     If a hidden pair was right, each of its texts is paired with what it would have been paired
     with if its translation were not among the texts. So these are wrong pairs of the very texts

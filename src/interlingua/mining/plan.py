@@ -73,7 +73,7 @@ class SideSize(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Estimate:
-    """What is reported before the start.
+    """The estimate that is reported before the start.
 
     Attributes:
         texts: of source and target.
@@ -208,7 +208,7 @@ class DifferentTexts:
         self._share = 1
 
     def add(self, text: str) -> None:
-        """Take note of a text."""
+        """Count a text."""
         key = int.from_bytes(blake2b(text.encode(), digest_size=8).digest())
         if key < 2**64 // self._share:
             self._characters[key] = len(text)

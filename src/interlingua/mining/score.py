@@ -82,12 +82,7 @@ class ScoreConfig(CheckedSettings):
         check_choice("margin", self.margin, MARGINS)
 
     def too_few(self, pairs: int) -> bool:
-        """Return whether a margin tells little because so few pairs have met.
-
-        With k pairs or fewer all texts are neighbors of each other, and with a single pair the
-        ratio is always 1. Only among some tens of unrelated texts do the k nearest show which
-        cosine unrelated texts have.
-        """
+        """Return whether a margin is unreliable because so few pairs are compared."""
         return (
             self.margin != "absolute" and min(pairs, self.window) < MIN_PAIRS_PER_NEIGHBOR * self.k
         )
@@ -266,7 +261,7 @@ class BitextScorer:
 
 
 def takes_progress(encode: Encode) -> bool:
-    """Return whether it tells of every batch; a portion may take minutes on a slow processor."""
+    """Return whether it reports every batch; a portion may take minutes on a slow processor."""
     try:
         return "show_progress_bar" in inspect.signature(encode).parameters
     except (TypeError, ValueError):
@@ -302,7 +297,7 @@ class Stream(NamedTuple):
         languages: of its first pair.
         total: pairs, where they can be counted at once.
         skipped: what the reader leaves out, by reason.
-        bad: what becomes of lines that can't be read.
+        bad: how to handle unreadable lines.
         path: of the file, or ``-``; None = the pairs are in memory.
         read_again: opens the file once more, and notes no bad lines.
     """
@@ -419,7 +414,7 @@ def _report(kept: Filter, stream: Stream, config: ScoreConfig, seconds: float) -
 
 
 def few_pairs(config: ScoreConfig, pairs: int) -> str:
-    """Say that there are too few for a margin, and how many are enough."""
+    """Return a message that there are too few pairs for a margin, with the sufficient number."""
     least = MIN_PAIRS_PER_NEIGHBOR * config.k
     met = min(pairs, config.window)
     return (

@@ -144,7 +144,7 @@ def mapped(path: Path, dtype: np.dtype[np.generic], *, mode: str = "r") -> np.nd
 
 
 def zeros(dtype: Any, size: int, path: Path | None = None) -> np.ndarray:
-    """Return an array of zeros: in memory, or in a new file if a path is given."""
+    """Return an array of zeros: in memory, or in a new file if a path is passed."""
     if path is None:
         return np.zeros(size, dtype)
     return mapped_zeros(path, np.dtype(dtype), size)
@@ -226,12 +226,12 @@ def read_text_lines(
 
 
 def _parse_line(line: str, layout: TextLayout, number: int, strip: bool) -> Line | None:
-    """Take a line apart; None where it has no tab, and its layout needs one.
+    """Split a line into its parts; None if it has no tab and its layout needs one.
 
     Args:
         line: without its line end.
         layout: see ``read_text_lines``.
-        number: of the line, from 1, which names it where nothing else does.
+        number: of the line, from 1, which names it if nothing else does.
         strip: take the white space at both ends of the text away.
     """
     text = line
@@ -406,14 +406,14 @@ def build_side(
     label: str = "reading",
     progress: Progress = SILENT,
 ) -> NumberedTexts:
-    """Read a side twice and lay it down in a folder.
+    """Read a side twice and write its numbered texts to a folder.
 
     Texts are compared by 64-bit keys: ten million differing ones hold two of one key with a
     probability of 3e-6.
 
     Args:
         folder: made if it is missing; no side is in it.
-        read: begins anew with each call.
+        read: starts again with each call.
         path: what errors call it by; the folder by default.
         equal: which lines hold the same text: those that are ``exact``-ly equal, or also those that
             differ in case, punctuation or white space (``folded``), or none (``never``).
@@ -455,7 +455,7 @@ def _write_keys(
     keep_blank: bool,
     progress: Progress,
 ) -> int:
-    """Write the names of the lines and the keys of their texts and documents; returns the lines.
+    """Write the names of the lines and the keys of their texts and documents; return the lines.
 
     ``text_of_line`` says at first which lines are blank, by -1, and has 0 for all others.
     """
@@ -561,7 +561,7 @@ def _number_texts(
 def _find_first_lines(
     keys: UInt64[ndarray, " n"], number: Int64[ndarray, " n"], memory: int
 ) -> None:
-    """Put the first line with its key in the place of each filled line."""
+    """Assign to each filled line the first line with its key."""
     # As many keys at once as memory holds: 40 bytes are rows, order and keys of one line, with what
     # sorting takes. Equal keys have equal remainders, so that each part can be sorted for itself.
     parts = max(1, ceil_div(len(keys) * 40, memory))

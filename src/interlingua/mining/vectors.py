@@ -87,7 +87,7 @@ def header_of(rows: int, width: int) -> bytes:
 
 
 def rewrite(path: Path, header: bytes) -> None:
-    """Put the right header into a file where another is.
+    """Replace the header of a file with the right one.
 
     The vectors behind it are not touched: they have checksums of their own, the header has none.
     """
@@ -417,10 +417,10 @@ class KnownVectors:
 
 
 def check_known(side: NumberedTexts, known: KnownVectors) -> None:
-    """Look at all known vectors that texts will have in ``embed_side``, before it begins.
+    """Check all known vectors that texts will have in ``embed_side``, before it begins.
 
     Raises:
-        DataError: one is not finite, or longer than float32 tells.
+        DataError: one is not finite, or its length overflows float32.
     """
     has_warned = False
     for start in range(0, len(side), PORTION):
@@ -569,7 +569,7 @@ def _vectors(
 
 
 def _write(file: int, vectors: Float32[ndarray, "n d"], start: int, rows: int) -> None:
-    """Put vectors into their place of a .npy file of all rows."""
+    """Write vectors at their position of a .npy file of all rows."""
     width = vectors.shape[1]
     header = header_of(rows, width)
     # Nothing, or less than a header, is in a new file.

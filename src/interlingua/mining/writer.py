@@ -45,7 +45,7 @@ SHORT: Digits = "{:.6g}".format
 
 
 class PairRow(NamedTuple):
-    """A pair as it is written and shown.
+    """A pair in the form in which it is written and shown.
 
     Attributes:
         pair: with its score.
@@ -65,7 +65,7 @@ class PairRow(NamedTuple):
     extra: tuple[str, ...] = ()
 
     def extra_columns(self, format: str) -> tuple[str, ...]:
-        """Return the columns of the input that a file of a format has behind its own.
+        """Return the columns of the input that a file of a format has after its own.
 
         A plain TSV has them only if they were columns or keys there as well.
         """
@@ -74,9 +74,9 @@ class PairRow(NamedTuple):
         return tuple(name for name in self.extra if name not in LANGUAGE_COLUMNS)
 
     def names_of_file(self, format: str) -> tuple[str, ...] | None:
-        """Return the columns that any pair of the input's file may have behind the others.
+        """Return the columns that any pair of the input's file may have after the others.
 
-        None if only the whole file tells.
+        The result is None if only the whole file determines them.
         """
         if not isinstance(self.pair, PairWithOrigin):
             return ()
@@ -112,12 +112,12 @@ def choose_columns(format: str, columns: Sequence[str] | None) -> Sequence[str]:
 
 
 def check_columns(columns: Sequence[str] | None, known: Sequence[str], checks: CheckPlan) -> None:
-    """Refuse a column that will not be there.
+    """Refuse a column that will not exist.
 
     Args:
         columns: that are wanted; None = the format's own.
         known: those that the verb always has.
-        checks: of which each has a column.
+        checks: each of them has a column.
 
     Raises:
         ConfigError: there is no such column, or none is named.
@@ -188,7 +188,7 @@ def open_rows(
     stdout: TextIO | None = None,
     digits: Digits = SHORT,
 ) -> Iterator[Callable[[PairRow], None]]:
-    """Give what writes one row to a file with columns; see ``write_rows``.
+    """Return a function that writes one row to a file with columns; see ``write_rows``.
 
     Further columns that the input has follow, and then a first line of a TSV names all of them.
 
@@ -309,7 +309,7 @@ class _Table:
             )
 
     def _begin(self, row: PairRow) -> None:
-        """Write the header if the first row tells all columns, or else begin to keep rows."""
+        """Write the header if the first row determines all columns, or else begin to keep rows."""
         if not self.takes_extra:
             self._write_header(())
             return

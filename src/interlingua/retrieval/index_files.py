@@ -66,7 +66,7 @@ def list_index_files(paths: Sequence[PathLike], folder: PathLike) -> list[IndexF
 
     Raises:
         ConfigError: there are none.
-        DataError: one is missing, is a folder or a pipe, or is given twice.
+        DataError: one is missing, is a folder or a pipe, or is listed twice.
     """
     if not paths:
         raise ConfigError("no files to read passages from; name some")

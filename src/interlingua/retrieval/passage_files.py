@@ -91,7 +91,7 @@ class Passage(NamedTuple):
 
     @property
     def embedded_text(self) -> str:
-        """What the encoder reads: title and headings, if there are any, and the text."""
+        """The text that the encoder reads: title and headings, if there are any, and the text."""
         parts = (self.title, self.heading, self.text)
         return " ".join(part for part in parts if part)
 

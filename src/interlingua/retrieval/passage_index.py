@@ -123,7 +123,7 @@ class IndexSettings:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of the passages that were given."""
+    """Counts of the passages that were added."""
 
     added: int
     replaced: int
@@ -308,7 +308,7 @@ class PassageIndex:
         progress: Progress = SILENT,
         checks_all: bool = True,
     ) -> Added:
-        """Embed the passages that are new or changed, and commits them some thousand at a time.
+        """Embed the passages that are new or changed, and commit them some thousand at a time.
 
         What is left of an earlier state of the files is deleted last, so that a killed run loses
         nothing.
@@ -459,11 +459,11 @@ class PassageIndex:
         return rest
 
     def _rest_of_documents(self, documents: Collection[int], seen: Collection[int]) -> list[str]:
-        """Return ids of chunks of documents that were given anew and have other chunks now.
+        """Return ids of chunks of documents that were added again and now have other chunks.
 
         Args:
             documents: digests of the ids of records without a file.
-            seen: digests of the ids that were given.
+            seen: digests of the ids that were added.
         """
         if not documents:
             return []
@@ -478,7 +478,7 @@ class PassageIndex:
         return rest
 
     def finish(self, *, approximate: bool = False) -> None:
-        """Bring the indexes of words and of vectors up to date and joins the commits.
+        """Update the indexes of words and of vectors and join the commits.
 
         Args:
             approximate: make an index of vectors (IVF-PQ), which makes ``nearest`` approximate and
@@ -656,7 +656,7 @@ class PassageIndex:
         Args:
             text: the question.
             vector: of the question, of length 1.
-            top: hits at most.
+            top: maximum number of hits.
             languages: see ``nearest``.
             where: see ``nearest``.
         """
@@ -817,7 +817,7 @@ class PassageIndex:
             upsert.execute(rows)
 
     def _contents(self, ids: Sequence[str] | None = None) -> dict[int, int | None]:
-        """Return a digest of what every passage holds, by a digest of its id; of some ids or all.
+        """Return a digest of every passage's content, by a digest of its id; of some ids or all.
 
         Rows that have the id of a later one are deleted. The digest of a damaged row is None, so
         that its passage is embedded again if it is given.

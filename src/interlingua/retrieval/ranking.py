@@ -133,7 +133,7 @@ def first_of_each_language(hits: Sequence[Hit], most: int) -> list[Hit]:
 def fused(
     nearest: Sequence[Hit], matching: Sequence[Hit], cosines: Mapping[str, float]
 ) -> list[Hit]:
-    """Join a ranking by vectors and one by words, inside of each language alone.
+    """Join a ranking by vectors and one by words, only inside each language.
 
     Words match passages in the question's language, right or wrong, and few others. In a ranking
     over all languages, such as reciprocal rank fusion, they would push translations of the answer

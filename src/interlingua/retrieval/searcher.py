@@ -64,7 +64,7 @@ REFRESH_SECONDS = 0.5
 
 
 class Ranking(RowList[Hit]):
-    """What a search found: the hits, best first.
+    """The hits of a search, best first.
 
     Args:
         hits: best first.
@@ -101,7 +101,7 @@ def build_index(
     device: str | None = None,
     progress: Progress = SILENT,
 ) -> Added:
-    """Make an index of the passages in files, or go on with one that was not finished.
+    """Build an index of the passages in files, or resume an unfinished one.
 
     Args:
         model: a model directory, a training run or ``hf:owner/name``.
@@ -251,7 +251,7 @@ def model_for(
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """What is searched for, and where; the attributes are as in ``Ranker.rank``."""
+    """The question of a search and its scope; the attributes are as in ``Ranker.rank``."""
 
     index: Searchable
     question: str
@@ -459,7 +459,7 @@ class Searcher(Ranker):
         self._refreshing = threading.Lock()
 
     def refresh(self, *, after: float = REFRESH_SECONDS) -> None:
-        """Read the index anew if it was changed since the last look, by whatever process.
+        """Reload the index if any process has changed it since the last check.
 
         Args:
             after: seconds since the last look; within them nothing is done.

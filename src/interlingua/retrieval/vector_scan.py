@@ -40,7 +40,7 @@ READ_BYTES = 2**23
 
 
 class ScanHits(NamedTuple):
-    """What a scan found, best first.
+    """The results of a scan, best first.
 
     Attributes:
         positions: of the vectors in the scan.
@@ -86,7 +86,7 @@ class VectorScan:
 
         Args:
             question: of length 1.
-            top: hits at most.
+            top: maximum number of hits.
             languages: codes to search in; () = all.
         """
         # Here, as it imports torch: errors about an index's path and options come before that.

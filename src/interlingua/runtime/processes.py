@@ -77,7 +77,7 @@ class _LibraryProcess(SpawnProcess):
 
 
 class LibraryContext(SpawnContext):
-    """Start processes for functions of this library alone.
+    """Start processes only for functions of this library.
 
     ``spawn`` imports the caller's script in every new process, to find functions that it defines.
     A script without ``if __name__ == "__main__"`` would start all its work again there. What these
@@ -106,7 +106,7 @@ def others_run(arguments: Sequence[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def command_in_place_of_script() -> Iterator[None]:
-    """Put the command of ``others_run`` where Fabric looks for the caller's script."""
+    """Replace the caller's script by the command of ``others_run``, for Fabric."""
     command = _COMMAND.get()
     if command is None:
         yield
@@ -125,7 +125,7 @@ def command_in_place_of_script() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _hidden_script() -> Iterator[None]:
-    """Take the script's file from the main module, by which ``spawn`` would find it."""
+    """Hide the script's file in the main module, by which ``spawn`` would find it."""
     with _MAIN_LOCK:
         script = sys.modules["__main__"]
         # A copy: other threads may look names up in it meanwhile.

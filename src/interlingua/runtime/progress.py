@@ -46,7 +46,7 @@ class Progress:
     def start(
         self, total: float | None = None, unit: str = "", label: str = "", *, done: float = 0
     ) -> None:
-        """Begin a piece of work, or correct the total of the one at work.
+        """Begin a piece of work, or correct the total of the current one.
 
         Args:
             total: how much there is; None = not known.
@@ -59,7 +59,7 @@ class Progress:
         """Count more as done."""
 
     def note(self, text: str) -> None:
-        """Say what the work is at: a file, a language, a loss."""
+        """Set a note on the current work: a file, a language, a loss."""
 
     def within(self, size: float) -> Progress:
         """Return the progress for a part of the work at hand.
@@ -320,7 +320,7 @@ def make_progress(quiet: bool = False) -> Progress:
 def progress_of(
     progress: bool | Progress, total: float | None = None, unit: str = "", label: str = ""
 ) -> Iterator[Progress]:
-    """Give the progress that a caller passed, or with True one that is shown while the block runs.
+    """Yield the progress that a caller passed, or with True one that is shown during the block.
 
     Args:
         progress: True, False, or a progress, which the caller starts and stops.
@@ -372,7 +372,7 @@ class TimeLeft:
         self._reports: list[tuple[float, float]] = []
 
     def __call__(self, done: float, total: float | None) -> float | None:
-        """Take note of how much is done, and return the seconds left if they are known.
+        """Record how much is done, and return the seconds left if they are known.
 
         Args:
             done: how much of the work.
@@ -451,7 +451,7 @@ class StepsLeft:
         self.to_come = dict(steps)
 
     def __call__(self, what: str, done: float, total: float) -> float | None:
-        """Take note of a step's state, and return the seconds left for all if they are known."""
+        """Record a step's state, and return the seconds left for all if they are known."""
         if what != self.now:
             self.to_come.pop(self.now, None)
             self.now = what

@@ -23,7 +23,7 @@ _Result = TypeVar("_Result")
 
 
 class Workers:
-    """Who does tasks: this process, one after the other; ``OnRay`` is for others.
+    """Executor of tasks: this process, one after the other; ``OnRay`` is for other processes.
 
     Attributes:
         slots: tasks done at once.

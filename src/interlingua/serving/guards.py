@@ -33,7 +33,7 @@ MOST_BODIES = 16
 
 @dataclass(slots=True)
 class _Body:
-    """What has come of a request's body."""
+    """The received part of a request's body."""
 
     chunks: list[bytes] = field(default_factory=list)
     size: int = 0
@@ -116,7 +116,7 @@ class Guards:
             self._record(scope, status or 500, time.perf_counter() - started, request_id, details)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the application answer within the time of a request."""
+        """Run the application within the time limit of a request."""
         seconds = self.settings.request_seconds
         try:
             async with asyncio.timeout(seconds) as limit:

@@ -46,7 +46,7 @@ class JsonHandler(logging.Handler):
 
 
 def log_libraries_as_json() -> None:
-    """Let the libraries of the server write to its log."""
+    """Redirect the libraries of the server to its log."""
     for name in LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers = [JsonHandler()]

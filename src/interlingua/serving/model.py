@@ -201,7 +201,7 @@ class ServedModel:
 
 
 def refuse_blank(texts: Sequence[str], what: str = "input") -> None:
-    """Refuse a text without a visible character, which no vector can stand for.
+    """Refuse a text without a visible character, which no vector can represent.
 
     Args:
         texts: of a request.

@@ -266,7 +266,7 @@ def _run(
 
 
 def _end_after(seconds: float) -> None:
-    """Let the system end this process after a time.
+    """Make the system end this process after a time.
 
     Its timer needs neither the event loop nor a thread, of which any may be at work without an end.
     """
@@ -276,16 +276,16 @@ def _end_after(seconds: float) -> None:
 
 
 def _forget(worker: int, metrics_folder: str) -> None:
-    """Take what a worker that ended had in its queue out of the sum over all workers.
+    """Subtract the queue of a worker that ended from the sum over all workers.
 
-    What it counted stays.
+    Its other counts stay.
     """
     for path in Path(metrics_folder).glob(f"gauge_live*_{worker}.db"):
         path.unlink()
 
 
 def _supervise(work: Callable[[], None], count: int, forget: Callable[[int], None]) -> None:
-    """Keep so many processes at work, until a signal to stop, which they get too.
+    """Keep a number of processes running until a signal to stop, which is passed on to them.
 
     Args:
         work: of each process.

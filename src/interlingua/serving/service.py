@@ -39,7 +39,7 @@ _Result = TypeVar("_Result")
 
 
 class Service:
-    """What the routes share.
+    """State that the routes share.
 
     Args:
         model: the encoder.
@@ -211,7 +211,7 @@ class Service:
     async def _result(
         self, request: Request, tokenized: TokenizedTexts, submit: Callable[[], Future[_Result]]
     ) -> _Result:
-        """Put a request in the queue and wait for it as long as its client does."""
+        """Queue a request and wait for it as long as its client does."""
         refuse_tokens(tokenized.tokens, self.settings)
         self._note(request, tokenized)
         try:
@@ -241,7 +241,7 @@ class Service:
                 waiting.cancel()
 
     def _note(self, request: Request, tokenized: TokenizedTexts) -> None:
-        """Add texts to what the log and the header say of a request."""
+        """Add texts to the request's values in the log and the header."""
         # Some requests embed several times, as /align does.
         log = request.state.log
         log["texts"] = log.get("texts", 0) + len(tokenized.sequences)
@@ -252,7 +252,7 @@ class Service:
 
 
 def refuse_not_finite(numbers: Float32[ndarray, "n m"]) -> None:
-    """Keep NaN and infinity, which JSON has no words for, out of replies.
+    """Keep NaN and infinity, which JSON cannot represent, out of replies.
 
     Args:
         numbers: what was computed for a request.

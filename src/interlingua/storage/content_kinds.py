@@ -29,7 +29,7 @@ SHARE_OF_SETTINGS = 0.9
 
 
 class ContentKind(NamedTuple):
-    """What a file is, and what to do about it."""
+    """The kind of a file, and how to handle it."""
 
     name: str
     remedy: str

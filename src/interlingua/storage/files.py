@@ -207,7 +207,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def _keep_others(old: Path, new: Path, entries: str) -> None:
-    """Give a folder the files of the one that it replaces, but for our own."""
+    """Link the files of the replaced folder into its replacement, except our own."""
     for path in other_entries(old, entries):
         kept = new / path.relative_to(old)
         # What is written now takes the place of a file, or of a folder around it.
@@ -218,7 +218,7 @@ def _keep_others(old: Path, new: Path, entries: str) -> None:
 
 
 def _link(source: PathLike, target: PathLike) -> None:
-    """Give a file a second name, or copy it where the file system has none."""
+    """Link a file to a second name, or copy it if the file system has no links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:

@@ -80,7 +80,7 @@ class Journal:
         )
 
     def resume(self, head: Mapping[str, Any], *, remedy: str) -> list[Any]:
-        """Begin a journal, or go on in one of the same head; see ``parts``."""
+        """Begin a journal, or resume one of the same head; see ``parts``."""
         parts = self.parts(head, remedy=remedy)
         # Without lines that were cut or changed.
         self.write([head, *parts])

@@ -49,7 +49,7 @@ def exclusive(
 ) -> Iterator[None]:
     """Keep other runs out of a folder until the block ends.
 
-    On a file system without locks it says so in a warning, and goes on.
+    On a file system without locks it logs a warning and continues.
 
     Args:
         folder: made if it is missing.
@@ -166,7 +166,7 @@ def _holder(handle: int) -> str:
 
 
 def _remove_holder(handle: int) -> None:
-    """Take this process out of the list of those that share the lock."""
+    """Remove this process from the list of those that share the lock."""
     own = f"process {os.getpid()} on {os.uname().nodename} since ".encode()
     lines = os.pread(handle, 1 << 16, 0).splitlines(keepends=True)
     own_line = next((line for line in lines if line.startswith(own)), None)

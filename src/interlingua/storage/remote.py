@@ -153,7 +153,7 @@ def destination(path: PathLike, folder: Path) -> Iterator[Path]:
 
 
 def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:
-    """Refuse to write over what is read, before the work.
+    """Refuse to overwrite inputs, before the work.
 
     Args:
         outputs: names, here or elsewhere; None where nothing is written.

@@ -112,14 +112,14 @@ def sweep(folder: Path, name: str | None = None) -> None:
 
 
 def _final_name(name: str) -> str:
-    """Return what a temporary name stands for; a folder may be written inside another's block."""
+    """Return the final name of a temporary one; a folder may be written inside another's block."""
     while inner := _NAME.fullmatch(name):
         name = inner["name"]
     return name
 
 
 def replace_directory(source: Path, target: Path) -> None:
-    """Put a finished folder in the place of ``target``; an older one of that name is removed.
+    """Move a finished folder to ``target``; an older one of that name is removed.
 
     Linux exchanges both names in one step, so that at any moment there is a whole folder of that
     name. Where the file system can't, the older one steps aside first; if the process is killed in

@@ -66,12 +66,12 @@ class CompareOptions(Options):
 
     @property
     def of_tables(self) -> dict[str, Any]:
-        """What shapes a table."""
+        """Options that shape a table."""
         return {name: getattr(self, name) for name in ("by", "metric", "only", "join", "costs")}
 
     @property
     def of_both(self) -> dict[str, Any]:
-        """What shapes tables and pages."""
+        """Options that shape tables and pages."""
         return {name: getattr(self, name) for name in ("group", "baseline", "strict")}
 
 

@@ -288,7 +288,7 @@ def with_model_of_index(options: EvaluateOptions) -> EvaluateOptions:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """An evaluation of which the model is loaded and the tasks are built.
+    """An evaluation with a loaded model and its tasks.
 
     Attributes:
         options: as given.
@@ -354,7 +354,7 @@ class Evaluation:
 
     @property
     def keeps_vectors(self) -> bool:
-        """Whether a run that is stopped can go on; a change of a function would go unnoticed."""
+        """Whether an interrupted run can resume; a change of a function would go unnoticed."""
         return self.info.identity is not None
 
     def run(self, progress: Progress = SILENT) -> Evaluated:

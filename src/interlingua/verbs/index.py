@@ -59,7 +59,7 @@ READING = ("info", "list", "compact")
 
 
 class Indexed(NamedTuple):
-    """What became of an index and its passages."""
+    """Results of building or changing an index."""
 
     folder: Path
     added: int = 0
@@ -203,7 +203,7 @@ def run_index(options: IndexOptions, progress: Progress = SILENT) -> Indexed:
 
 
 def _build_arguments(options: IndexOptions, arguments: list[str]) -> list[str]:
-    """Return the model and the files of ``build``, with the default model where it is left out.
+    """Return the model and the files of ``build``, with the default model if it is left out.
 
     Raises:
         ConfigError: there is no folder to write, or no file of passages.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Info(NamedTuple):
-    """What was found out."""
+    """Properties of the machine and the model."""
 
     lines: list[str]
     """For people."""

@@ -80,7 +80,7 @@ def contradicting_script(texts: Sequence[str], code: str) -> str | None:
         code: of the language.
 
     Returns:
-        ISO 15924; None if the texts fit, or are too few to tell.
+        ISO 15924; None if the texts fit, or are too few to decide.
     """
     counts = script_counts(texts)
     total = float(counts.sum())
@@ -236,7 +236,7 @@ def check_words(
     """Compare texts of pairs with languages that were found by words in names.
 
     If both languages were (``is-it.tsv``), the texts must support them; next to another language
-    (``en-it.tsv``) they must not contradict. Copies of the other side tell nothing.
+    (``en-it.tsv``) they must not contradict. Copies of the other side are ignored.
 
     Raises:
         LanguageError: the word is probably no language here.

@@ -180,10 +180,7 @@ def frequent_words() -> dict[str, frozenset[str]]:
 
 
 def is_supported(texts: Iterable[str], code: str) -> bool:
-    """Return whether texts are in a language, as far as script and frequent words tell.
-
-    Too few words, and a language without known ones, are no support.
-    """
+    """Return whether texts are in a language, according to script and frequent words."""
     sample = list(islice(texts, _LOOKED_AT))
     language = resolve_language(code)
     if not language.is_latin:
@@ -220,10 +217,7 @@ def _script_share(texts: Sequence[str], code: str) -> float:
 
 
 def _word_shares(texts: Sequence[str], own: str) -> tuple[dict[str, float], int]:
-    """Return the share of frequent words by language, and how many different ones of one's own.
-
-    No shares if there are too few words.
-    """
+    """Return the share of frequent words by language, and the number of different own words."""
     words = Counter(re.findall(r"[^\W\d_]+", " ".join(texts).casefold()))
     total = sum(words.values())
     if total < LEAST_WORDS:

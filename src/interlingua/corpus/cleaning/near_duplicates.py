@@ -73,7 +73,7 @@ class NearDuplicates:
             Path(file.name).unlink(missing_ok=True)
 
     def add(self, texts: Sequence[str]) -> None:
-        """Put texts into the index; row numbers go on from those before."""
+        """Add texts to the index; row numbers continue from those before."""
         for first in range(0, len(texts), _BATCH):
             batch = texts[first : first + _BATCH]
             codes, starts = shingle_codes(batch, SHINGLE_CHARACTERS)

@@ -60,7 +60,7 @@ _BREAKING = frozenset(
 
 
 def normalize_texts(texts: Sequence[str], *, markup: Markup = "keep") -> list[str]:
-    """Bring texts to one spelling: markup, quotes, hyphens, dashes, NFC, controls, white space.
+    """Normalize texts: markup, quotes, hyphens, dashes, NFC, controls, white space.
 
     Args:
         texts: any strings; a line break counts as white space.

@@ -93,14 +93,14 @@ class PairWithOrigin(TextPair):
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """What the file says of the pair besides texts, languages and score, by name."""
+        """The file's values for the pair besides texts, languages and score, by name."""
         return {}
 
     @property
     def names(self) -> tuple[str, ...] | None:
         """Names of the fields of all pairs of the file, ``score`` too if there are scores.
 
-        None if only the whole file tells.
+        None if only the whole file determines them.
         """
         return None
 
@@ -138,7 +138,7 @@ class PairOfTable(PairWithFields):
 
 
 def pair_fields(pair: TextPair | None) -> Mapping[str, Any]:
-    """Return what a pair's file says of it besides texts, languages and score, by name."""
+    """Return the file's values for a pair besides texts, languages and score, by name."""
     if isinstance(pair, PairWithOrigin):
         return pair.fields
     return {}
@@ -330,7 +330,7 @@ def named_languages(path: PathLike, source: str | None, target: str | None) -> t
 
 
 def one_language_pair(pairs: Iterable[TextPair], path: PathLike) -> Iterator[TextPair]:
-    """Pass pairs on and refuse a second language pair, which some formats can't hold."""
+    """Yield pairs and refuse a second language pair, which some formats can't hold."""
     first: tuple[str, str] | None = None
     for pair in pairs:
         found = (pair.source_language, pair.target_language)
@@ -416,10 +416,10 @@ def peek(pairs: Iterable[TextPair]) -> tuple[TextPair | None, Iterator[TextPair]
 
 
 def with_names(pairs: Iterable[TextPair]) -> tuple[list[str], Iterator[TextPair]]:
-    """Return the names of all that pairs have besides texts and languages, and the pairs.
+    """Return the names of all fields of pairs besides texts and languages, and the pairs.
 
-    A file that names its columns in front has to know them before the first pair. If neither the
-    first pair nor its file tells, all pairs are kept in a temporary file and looked at first.
+    A file with a header needs the names before the first pair. If neither the first pair nor its
+    file determines them, all pairs are first copied to a temporary file and examined.
 
     Returns:
         ``score`` first, if any pair has one, then the fields; and all pairs.
@@ -434,9 +434,9 @@ def with_names(pairs: Iterable[TextPair]) -> tuple[list[str], Iterator[TextPair]
 
 
 def typed_columns(pairs: Iterable[TextPair]) -> tuple[dict[str, type], Iterator[TextPair]]:
-    """Return what pairs have besides texts and languages, with its types, and the pairs.
+    """Return the fields of pairs besides texts and languages, with their types, and the pairs.
 
-    All pairs are kept in a temporary file first, unless they have texts and scores alone.
+    All pairs are first copied to a temporary file, unless they have only texts and scores.
 
     Returns:
         Name -> bool, int, float or str, which any mixture is; and all pairs.

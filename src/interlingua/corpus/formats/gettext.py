@@ -72,7 +72,7 @@ class Message(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What a pair was read from."""
+    """The source entry of a pair."""
 
     message: Message
     sides: tuple[tuple[str, str], ...]
@@ -171,7 +171,7 @@ class Gettext:
         return count
 
     def write_empty(self, path: str, head: TextPair) -> None:
-        """Write a catalogue of a header alone, of the languages of a pair."""
+        """Write a catalogue with only a header, for the languages of a pair."""
         self._write(path, _header_of(head), [])
 
     def _write(self, path: str, header: Message | None, entries: list[Message]) -> None:
@@ -243,7 +243,7 @@ def _entries(pairs: Iterable[TextPair]) -> tuple[list[Message], int]:
 
 
 def _entry_of(pair: TextPair) -> int:
-    """Return what tells the pairs of one entry from others."""
+    """Return a key that distinguishes the pairs of one entry from others."""
     if isinstance(pair, GettextPair):
         return id(pair.origin)
     return id(pair)
@@ -276,7 +276,7 @@ def _polib_entry(message: Message) -> Any:
 
 
 def _in_po(message: Message) -> str:
-    """Return an entry as a ``.po`` file has it: as it came, or made anew."""
+    """Return an entry in the form of a ``.po`` file: unchanged, or rebuilt."""
     if message.lines:
         return "\n".join(message.lines)
     return str(_polib_entry(message)).strip("\n")
@@ -421,7 +421,7 @@ def _kind_of(line: str) -> str:
 
 
 def _message(block: list[tuple[int, str]], path: str) -> Message | None:
-    """Return the entry in some lines; None if they are comments alone.
+    """Return the entry in some lines; None if they are only comments.
 
     Raises:
         DataError: they are no entry, with the line.
@@ -535,10 +535,10 @@ def _plural_forms(header: dict[str, str], path: str) -> tuple[int, int]:
 
 
 def _check_strings(from_: tuple[int, ...], to: tuple[int, ...], size: int, path: str) -> None:
-    """Look at the tables of a compiled catalogue: length and place of each string.
+    """Check the tables of a compiled catalogue: length and place of each string.
 
     Raises:
-        DataError: a string lies beyond the end, or strings overlap so much that a small file
+        DataError: a string extends beyond the end, or strings overlap so much that a small file
             becomes a large one.
     """
     total = 0

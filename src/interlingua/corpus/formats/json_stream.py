@@ -85,7 +85,7 @@ class _Window:
                 self._fail("it ends in the middle of the list; fetch it again")
 
     def expect(self, character: str, what: str) -> None:
-        """Pass over one character."""
+        """Consume one character, which must be the expected one."""
         if (found := self.next_character()) != character:
             self._fail(f"{found!r}, expected {what}")
         self._at += 1

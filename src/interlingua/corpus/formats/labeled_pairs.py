@@ -207,7 +207,7 @@ def labeled_rows(
 
 
 def layout_by_name(path: Path) -> PairLayout | None:
-    """Return the layout that the name of a published file tells, or None."""
+    """Return the layout that the name of a published file indicates, or None."""
     name = path.name
     if name.startswith("STS.input."):
         return PairLayout(a=0, b=1, gold=_gold_file(path))

@@ -82,7 +82,7 @@ def _tell_words_once(path: str, words: tuple[LanguageCode, ...], option: str) ->
 
 
 def _codes_in_name(path: Path) -> list[LanguageCode]:
-    """Return the languages that the parts of a name may stand for."""
+    """Return the languages that the parts of a name may represent."""
     stem, suffix = stem_and_suffix(path)
     # The parts nearest the end first: in "news.ru.txt" the first part may be called as a language,
     # too. The whole stem comes before its parts.

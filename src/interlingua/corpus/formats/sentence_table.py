@@ -98,10 +98,7 @@ def table_records(
 
 
 def has_sentences(path: PathLike, *, language: str | None = None) -> bool:
-    """Return whether a file is a table of which one column is known to hold the sentences.
-
-    See ``read_column``.
-    """
+    """Return whether a file is a table with a column that is known to hold the sentences."""
     if not is_table(path):
         return False
     _, cells = next(_rows(path, BadLines()), (0, []))

@@ -46,7 +46,7 @@ class Csv:
     Cells in quotes may hold all of these, and line ends.
 
     Args:
-        columns: of the texts, if the first row or their number does not tell.
+        columns: of the texts, if the first row or their number is ambiguous.
     """
 
     def __init__(self, columns: ChosenColumns | None = None) -> None:
@@ -73,10 +73,10 @@ class Csv:
 
 
 class Xlsx:
-    """An Excel workbook, of which the first sheet is read.
+    """An Excel workbook; its first sheet is read.
 
     Args:
-        columns: of the texts, if the first row or their number does not tell.
+        columns: of the texts, if the first row or their number is ambiguous.
     """
 
     def __init__(self, columns: ChosenColumns | None = None) -> None:
@@ -103,7 +103,7 @@ class Xlsx:
 
 @contextlib.contextmanager
 def open_sheet(path: PathLike, format: str) -> Iterator[WriteCells]:
-    """Give what writes one row of cells to a CSV or XLSX file.
+    """Return a function that writes one row of cells to a CSV or XLSX file.
 
     The file appears when it is complete.
     """
@@ -117,7 +117,7 @@ def open_sheet(path: PathLike, format: str) -> Iterator[WriteCells]:
 
 
 def csv_writer(file: TextIO) -> WriteCells:
-    """Give what writes one row of cells as CSV; quotes stand where they are needed."""
+    """Return a function that writes one row of cells as CSV, with quotes only if needed."""
     writer = csv.writer(file, lineterminator="\n")
 
     def write(cells: Sequence[CellValue]) -> None:
@@ -157,7 +157,7 @@ def cell_of(value: Any) -> CellValue:
 
 
 class _Rewindable:
-    """Lines of which those since a mark can be read again."""
+    """Lines that can be read again from a mark on."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines = iter(lines)

@@ -50,7 +50,7 @@ OPTION = (
 
 
 class TableColumns(NamedTuple):
-    """Which column holds what; -1 where there is none."""
+    """Positions of the columns; -1 if there is none."""
 
     source: int
     target: int

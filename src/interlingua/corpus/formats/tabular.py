@@ -52,7 +52,7 @@ class Tsv:
     in CSV; then, or if the user names columns, there may be any number of them.
 
     Args:
-        columns: of the texts, if the first row or their number does not tell.
+        columns: of the texts, if the first row or their number is ambiguous.
     """
 
     def __init__(self, columns: ChosenColumns | None = None) -> None:
@@ -364,7 +364,7 @@ def _value(item: dict[str, Any], keys: list[str], place: int) -> Any:
 
 
 def _with_fields(pair: TextPair, item: dict[str, Any], used: set[str]) -> TextPair:
-    """Return the pair with the keys of its object that hold something else."""
+    """Return the pair with the other keys of its object as fields."""
     # Without other keys too: those of later objects may have some.
     return PairWithFields.of(pair, {key: value for key, value in item.items() if key not in used})
 

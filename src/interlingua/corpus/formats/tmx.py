@@ -56,7 +56,7 @@ class Variant(NamedTuple):
 
 
 class TmxUnit(NamedTuple):
-    """What a pair was read from."""
+    """The source unit of a pair."""
 
     element: Element
     """The ``<tu>``."""
@@ -73,9 +73,9 @@ class TmxPair(PairWithOrigin):
 
     @property
     def fields(self) -> dict[str, str | list[str]]:
-        """Return the unit's attributes, notes and properties other than a score.
+        """Attributes, notes and properties of the unit, except a score.
 
-        What is there several times is a list.
+        A key that occurs several times has a list.
         """
         unit = self.origin.element
         found: dict[str, list[str]] = {
@@ -239,7 +239,7 @@ def _kept_unit(pair: TmxPair) -> str:
 def _with_text(variant: Variant, text: str) -> Element:
     """Return the variant's element, with its inline tags, if that is its text.
 
-    Otherwise return a copy with the text alone.
+    Otherwise return a copy with only the text.
     """
     element = variant.element
     segment = element.find("seg")

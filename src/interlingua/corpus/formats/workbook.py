@@ -88,7 +88,7 @@ def _text_of(cell: Any) -> str:
 
 @contextlib.contextmanager
 def open_writer(path: PathLike) -> Iterator[WriteCells]:
-    """Give what writes one row; the file appears when it is complete.
+    """Return a function that writes one row; the file appears when it is complete.
 
     Raises:
         DataError: a text or the number of rows is beyond what Excel holds.

@@ -156,7 +156,7 @@ class _Reader:
             raise error.problem from None
 
     def _restart(self, outside: list[Element]) -> None:
-        """Begin a new parser inside of the elements that are open."""
+        """Begin a new parser inside the elements that are open."""
         self.parser = _new_parser()
         self.start_line = self.line
         self.open = []
@@ -207,7 +207,7 @@ class _Reader:
             parent.clear()
 
     def _cleaned(self, text: str) -> str:
-        """Return a text without what XML forbids, each of which is counted."""
+        """Remove the characters that XML forbids from a text, and count each of them."""
         if self.line == 1:
             text = _DECLARATION.sub(lambda found: "\n" * found[0].count("\n"), text, count=1)
         text, count = _FORBIDDEN.subn("", text)

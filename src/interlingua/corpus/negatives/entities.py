@@ -30,7 +30,7 @@ _FOREIGN = re.compile(
 
 
 class NameSpan(NamedTuple):
-    """Where a name stands."""
+    """Position of a name."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ class _Word(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """What a name and the one put for it have in common; the ending often shows the case."""
+    """The common properties of a name and its replacement; the ending often shows the case."""
 
     words: int
     acronym: bool
@@ -56,7 +56,7 @@ class _Shape(NamedTuple):
 
 
 class Gazetteer:
-    """The names of a corpus, each of which may be put for another.
+    """The names of a corpus, each of which may replace another.
 
     Args:
         texts: all sentences.

@@ -30,7 +30,7 @@ _PORTION = 512
 
 
 class Altered(NamedTuple):
-    """A sentence that is nearly another one, and means something else.
+    """A sentence that nearly equals another one, but has another meaning.
 
     Attributes:
         text: one line.

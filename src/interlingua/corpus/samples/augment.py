@@ -53,7 +53,7 @@ class SilverCandidates(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SilverReport:
-    """What became of the sentences."""
+    """Counts of the sentences and of their pairs."""
 
     sentences: int
     """Distinct sentences of the gold pairs."""

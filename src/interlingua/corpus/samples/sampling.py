@@ -41,7 +41,7 @@ class Caps(CheckedSettings):
 
 
 class Exposure(NamedTuple, Generic[Name]):
-    """What one language pair gets out of a number of draws."""
+    """The exposure of one language pair in a number of draws."""
 
     name: Name
     available: int

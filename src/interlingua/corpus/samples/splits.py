@@ -34,13 +34,13 @@ def hold_out(
         sources: text keys of the one side.
         targets: text keys of the other side.
         groups: number of the language pair of each row.
-        per_group: rows to hold out of each language pair, at most.
-        max_share: share (0 to 1) of a language pair's rows to hold out, at most.
-        eligible: rows that may be held out (long enough, say); all where missing.
+        per_group: maximum number of rows to hold out of each language pair.
+        max_share: maximum share (0 to 1) of a language pair's rows to hold out.
+        eligible: rows that may be held out (for example, long enough ones); all if missing.
         seed: another seed, another choice.
 
     Returns:
-        A mask over the rows, decided by the arguments alone.
+        A mask over the rows, which depends only on the arguments.
     """
     allowed = (sources != EMPTY_KEY) & (targets != EMPTY_KEY)
     if eligible is not None:

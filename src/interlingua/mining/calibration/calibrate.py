@@ -117,7 +117,7 @@ class Probes(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What is known of mined pairs.
+    """Known answers of mined pairs.
 
     Attributes:
         known: pairs of a probe's two sides, or of one side and one of the texts themselves. A pair
@@ -135,11 +135,11 @@ class Answers(NamedTuple):
 
 
 def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) -> Probes:
-    """Draw pairs and deals out their sides.
+    """Draw pairs and distribute their sides.
 
     Args:
         pairs: translations, read once.
-        limit: pairs to take at most.
+        limit: maximum number of pairs.
         seed: of the draw.
 
     Raises:
@@ -234,7 +234,7 @@ class Known(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """A curve, and what else the known pairs allow.
+    """A curve, and further results from the known pairs.
 
     Attributes:
         fit: the curve.
@@ -320,7 +320,7 @@ def learn_from_samples(
 
 
 class LearnedCalibration(NamedTuple):
-    """What was learned, and the report in lines."""
+    """A learned calibration, and the report in lines."""
 
     calibration: Calibration
     lines: list[str]

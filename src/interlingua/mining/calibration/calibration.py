@@ -65,7 +65,7 @@ class Cut(NamedTuple):
         precision: the requested one, a share of the pairs.
         score: of the last pair; infinite where no pair is good enough.
         pairs: that score as much or more.
-        right: how many of them are expected to be translations.
+        right: expected number of translations among them.
     """
 
     precision: float
@@ -80,7 +80,7 @@ class Bin(NamedTuple):
     Attributes:
         probability: their mean.
         right: the share of them that is right.
-        pairs: how many.
+        pairs: number of pairs.
         lowest: score of the worst.
     """
 
@@ -92,12 +92,12 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Calibration:
-    """What a score is worth, for one language pair, one model and one way of scoring.
+    """The probabilities of scores for one language pair, one model and one way of scoring.
 
     Attributes:
         source_language: a code such as ``zho_Hans``.
         target_language: code of the target's language, or None.
-        model: what tells the model, see ``ModelInfo.identity``.
+        model: the identity of the model, see ``ModelInfo.identity``.
         scoring: how the scores are made, in words; those of other ways mean something else.
         basis: where right and wrong pairs are known from: ``probes``, held-out parallel text among
             the texts that were mined; ``gold``, all pairs that are right; ``labels``, pairs that
@@ -699,7 +699,7 @@ def resampled_curves(
     moves: Sequence[tuple[float, float]] = ((0.0, 1.0),),
     seed: int = 0,
 ) -> tuple[Curve, ...]:
-    """Fit curves of either shape to known pairs that are drawn anew each time.
+    """Fit curves of either shape to known pairs that are resampled each time.
 
     Args:
         right: scores of known right pairs.

@@ -33,7 +33,7 @@ WRONG_KINDS: tuple[WrongKind, ...] = get_args(WrongKind)
 
 
 class MixedStream:
-    """A bitext with right pairs from elsewhere, and with wrong ones made of both.
+    """A bitext mixed with right pairs from elsewhere, and with wrong ones made of both.
 
     Of every so many pairs of the bitext one gets a wrong target, as bitexts are full of: that of
     another line, a part of its own, or a copy of the source. It is left out with its own target,

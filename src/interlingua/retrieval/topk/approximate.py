@@ -56,7 +56,7 @@ LINKS = 32
 
 
 class CodedVectors:
-    """A table of vectors in bytes or bits that reads as what they stand for, some rows at a time.
+    """A table of vectors in bytes or bits, decoded when read, some rows at a time.
 
     Args:
         codes: int8 of the vectors' width, or bits, in memory or mapped; see

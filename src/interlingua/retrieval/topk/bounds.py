@@ -88,7 +88,7 @@ class Scanner(Protocol, Generic[_Prepared]):
     def scan(
         self, x: _Prepared, y: _Prepared, of_x: NeighborLists, of_y: NeighborLists | None
     ) -> None:
-        """Bring the lists of both blocks up to date, those of y only where they are given."""
+        """Update the lists of both blocks, those of y only if they are passed."""
         ...
 
 
@@ -109,7 +109,7 @@ class FrameView(NamedTuple):
 
 
 def view(vectors: Float32[Tensor, "n d"], frame: Frame, *, of_x: bool) -> FrameView:
-    """Look at vectors from a frame, on their device."""
+    """Transform vectors to a frame, on their device."""
     device = vectors.device
     own = on_device(torch.from_numpy(frame.x), device)
     other = on_device(torch.from_numpy(frame.y), device)
@@ -133,12 +133,12 @@ def view(vectors: Float32[Tensor, "n d"], frame: Frame, *, of_x: bool) -> FrameV
 
 @dataclass(frozen=True, slots=True)
 class BlockPrecision:
-    """How well the vectors of a block are known after rounding, at each stage.
+    """The precision of the vectors of a block after rounding, at each stage.
 
     Attributes:
         lengths: of the rounded vectors.
         errors: lengths of what rounding took away, from the coordinates up to each stage.
-        tails: lengths of what lies behind each stage.
+        tails: lengths of the coordinates after each stage.
         sizes: of the terms that are added to their products.
     """
 
@@ -184,7 +184,7 @@ class BlockPrecision:
         return cls(*(np.empty(shape, np.float32) for shape in shapes))
 
     def put(self, at: slice, other: BlockPrecision) -> None:
-        """Take note of that of some of the vectors."""
+        """Store the precision of some of the vectors."""
         for field in dataclasses.fields(self):
             getattr(self, field.name)[at] = getattr(other, field.name)
 

@@ -113,7 +113,7 @@ class DeviceScanner:
             right.write(of_y)
 
     def _tile(self, left: _DeviceBlock, right: _DeviceBlock, rows: slice, columns: slice) -> None:
-        """Bring the lists up to date with a tile's pairs, or with those of its two halves."""
+        """Update the lists with a tile's pairs, or with those of its two halves."""
         pairs = None
         with contextlib.suppress(TooManyPairsError):
             pairs = self._near(left, right, rows, columns)
@@ -187,7 +187,7 @@ class _DeviceBlock:
             self.indices = on_device(torch.tensor(lists.indices), device)
 
     def write(self, lists: NeighborLists) -> None:
-        """Bring the lists back to the host."""
+        """Copy the lists back to the host."""
         assert self.values is not None
         assert self.indices is not None
         lists.values[:] = self.values.cpu().numpy()
@@ -225,7 +225,7 @@ class _DeviceBlock:
         values: Float32[Tensor, " p"],
         indices: Int64[Tensor, " p"],
     ) -> None:
-        """Take note of pairs, as ``NeighborLists.add`` does.
+        """Add pairs, as ``NeighborLists.add`` does.
 
         Args:
             span: vectors of the tile.

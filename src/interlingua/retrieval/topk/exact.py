@@ -57,7 +57,7 @@ _WANTED: ContextVar[str | torch.device | None] = ContextVar("large searches", de
 class Neighbors(NamedTuple):
     """The nearest candidates of each query, best first.
 
-    Equal similarities stand in order of their index.
+    Equal similarities are in order of their index.
     """
 
     similarities: Float[Tensor, "n k"]

@@ -11,7 +11,7 @@ from numpy import ndarray
 
 @dataclass(frozen=True, slots=True)
 class NeighborLists:
-    """Of each vector its k best neighbors, best first, equal similarities by index.
+    """The k best neighbors of each vector, best first, equal similarities by index.
 
     The order in which pairs come decides nothing, and a pair that comes twice stands there once:
     lists made of parts of the pairs can be joined, and a part can be done again.
@@ -31,7 +31,7 @@ class NeighborLists:
 
     @property
     def kth_best(self) -> Float32[ndarray, " n"]:
-        """What the next neighbor of each has to reach."""
+        """The similarity that the next neighbor of each vector has to reach."""
         return self.values[:, -1]
 
     def part(self, start: int, stop: int) -> NeighborLists:
@@ -44,7 +44,7 @@ class NeighborLists:
         values: Float32[ndarray, " p"],
         indices: Int64[ndarray, " p"],
     ) -> None:
-        """Take note of pairs.
+        """Add pairs.
 
         Args:
             at: the vector that it is a neighbor of.
@@ -78,7 +78,7 @@ class NeighborLists:
         self.indices[at[is_best], place[is_best]] = indices[is_best]
 
     def join(self, other: NeighborLists) -> None:
-        """Take note of the neighbors in other lists of the same vectors."""
+        """Add the neighbors in other lists of the same vectors."""
         filled = np.flatnonzero((other.indices >= 0).any(axis=1))
         k = other.values.shape[1]
         found = other.indices[filled].ravel()

@@ -42,7 +42,7 @@ elsewhere."""
 
 
 class SearchSpeed(NamedTuple):
-    """What the search takes here, in seconds.
+    """The estimated time of the search on this machine, in seconds.
 
     Attributes:
         pair: of a similarity.
@@ -70,7 +70,7 @@ def search_speed(
     *,
     clock: Callable[[], float] = time.perf_counter,
 ) -> SearchSpeed:
-    """Try the search on the vectors of a sample, over and over.
+    """Measure the search repeatedly on the vectors of a sample.
 
     A tile is done with empty lists, and again with lists as good as half-way through: a pair is
     passed over the faster the more a neighbor has to reach.

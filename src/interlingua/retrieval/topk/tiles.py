@@ -366,7 +366,7 @@ class TileLists:
         return self._blocks["x", tile[0]], self._blocks["y", tile[1]]
 
     def write(self, tile: Tile, of_x: NeighborLists, of_y: NeighborLists) -> None:
-        """Keep the lists of both blocks of the tile that was read last.
+        """Store the lists of both blocks of the tile that was read last.
 
         Args:
             tile: which one.
@@ -432,7 +432,7 @@ class TileJournal(TileLists):
         return self._read["x"].lists, self._read["y"].lists
 
     def write(self, tile: Tile, of_x: NeighborLists, of_y: NeighborLists) -> None:
-        """Keep the lists of both blocks of the tile that was read last.
+        """Store the lists of both blocks of the tile that was read last.
 
         Args:
             tile: which one.
@@ -515,7 +515,7 @@ def _blocks(tile: Tile) -> tuple[tuple[Side, int], tuple[Side, int]]:
 
 
 def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
-    """Make the folder of a search, or go on in it: the tiles that are done there.
+    """Create the folder of a search, or resume it; return the tiles that are done there.
 
     Raises:
         ConfigError: the folder holds another plan, or there is no such shard.
@@ -552,7 +552,7 @@ class DoneTiles:
             self.add(tile)
 
     def add(self, tile: Tile) -> None:
-        """Take one more."""
+        """Add one tile."""
         self.tiles.add(tile)
         self._partners["x", tile[0]].add(tile[1])
         self._partners["y", tile[1]].add(tile[0])
@@ -612,7 +612,7 @@ def read_lists(
 
 
 def write_lists(folder: Path, side: Side, start: int, block: BlockLists) -> None:
-    """Put the lists of a block in the place of its earlier ones.
+    """Replace the earlier lists of a block.
 
     They are on the disk when this returns.
     """

@@ -58,7 +58,7 @@ class Rounded(NamedTuple):
         matrix: both terms of the sum in two pieces each, and behind them the rounded vectors less
             their mean; zero rows fill the last chunk.
         precision: of the rounded vectors.
-        longest: length of the longest vector, at most.
+        longest: upper bound of the length of the longest vector.
     """
 
     block: Block
@@ -68,7 +68,7 @@ class Rounded(NamedTuple):
 
 
 class TorchScanner:
-    """Products in bfloat16 where the processor multiplies that, else in float32.
+    """Products in bfloat16 if the processor multiplies it, otherwise in float32.
 
     Args:
         frame: of both sides.
@@ -302,7 +302,7 @@ class TorchScanner:
 
 @contextlib.contextmanager
 def sums_in_float32() -> Iterator[None]:
-    """Keep torch from rounding parts of a product's sums to bfloat16, as it may do on a GPU."""
+    """Prevent torch from rounding parts of a product's sums to bfloat16, as it may do on a GPU."""
     before = torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     try:

@@ -93,7 +93,7 @@ def document_of_model(
 
 
 def _fill(node: Any, values: dict[str, dict[str, Any]]) -> None:
-    """Put the values in the places of their marks."""
+    """Replace the marks by their values."""
     if isinstance(node, dict):
         mark = node.pop(MARK, None)
         if mark is not None:

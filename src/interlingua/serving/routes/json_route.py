@@ -242,7 +242,7 @@ def _read(model: type[BaseModel], body: bytes, limits: ServeSettings) -> BaseMod
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """Keep Python from looking for cycles, of which JSON has none, in millions of new objects."""
+    """Disable Python's search for cycles, which JSON never has, among millions of new objects."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -253,7 +253,7 @@ def _without_collector() -> Iterator[None]:
 
 
 def _refuse_large(content: dict[str, Any], limits: ServeSettings) -> None:
-    """Refuse more items than a request may have, before any of them is looked at.
+    """Refuse more items than a request may have, before any of them is examined.
 
     A validator takes minutes for a list of millions, and nothing else is answered meanwhile.
 

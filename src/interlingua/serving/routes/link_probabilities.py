@@ -42,7 +42,7 @@ NO_LANGUAGES = "name both languages, as a calibration holds for one language pai
 
 @dataclass(frozen=True, slots=True)
 class LinkProbabilities:
-    """What is known of the pairs of one request."""
+    """Probabilities of the pairs of one request."""
 
     values: list[float | None]
     """That the pair is a translation, from 0 to 1; none where it is not known."""

@@ -18,7 +18,7 @@ from interlingua.serving.model import ServedModel, TokenizedTexts
 
 
 class TokenSpan(NamedTuple):
-    """A token and where its text stands.
+    """A token and the position of its text.
 
     Attributes:
         text: the part of the sentence.
@@ -36,7 +36,7 @@ class SentencePair(NamedTuple):
 
     Attributes:
         tokenized: both.
-        is_text: of each sentence, which tokens stand for a part of it; not the special ones.
+        is_text: of each sentence, which tokens represent a part of it; not the special ones.
         spans: those tokens.
     """
 

@@ -271,7 +271,7 @@ def _holds_texts(value: Any) -> bool:
 
 
 def _is_input(name: str) -> bool:
-    """Return whether a name stands for standard input or for files, and so for no model."""
+    """Return whether a name refers to standard input or to files, and so not to a model."""
     if name == STANDARD_INPUT or is_remote(name) or is_file_name(name):
         return True
     # A folder is a model's; an installed model may be called as a prefix of files is.
