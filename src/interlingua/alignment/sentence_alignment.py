@@ -587,7 +587,7 @@ def _alone(links: Sequence[Link], size: int) -> Bool[ndarray, " l"]:
 def _in_doubt(
     links: Sequence[Link], levels: tuple[DocumentLevel, DocumentLevel], side: int, clear: float
 ) -> Bool[ndarray, " l"]:
-    """Find the links whose sentences on one side are in doubt."""
+    """Find the links that have doubtful sentences on one side."""
     joining = np.array([bool(link.source and link.target) for link in links])
     # Sentences left alone; of links with sentences on both sides it is found below.
     flags = np.array([bool((link.source, link.target)[side]) for link in links])

@@ -338,7 +338,7 @@ def _embed_in(
     """Number and embed the texts of two sides, without held-out ones, in a work folder.
 
     Returns:
-        None if if other shards have not embedded their portions yet.
+        None if other shards have not embedded their portions yet.
     """
     places = {name: vectors_of(work.path, name) for name in files}
     sides: dict[str, NumberedTexts] = {}
