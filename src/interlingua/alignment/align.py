@@ -57,9 +57,9 @@ from interlingua.storage.locks import exclusive
 from interlingua.storage.remote import keep_inputs
 
 BITEXT_SUFFIXES = (".csv", ".xlsx", ".xlsm", ".tmx", ".jsonl", ".ndjson")
-"""Of files that hold the linked sentences, and not the links."""
+"""Suffixes of files that hold the linked sentences, and not the links."""
 FEWEST_LINKS = 3
-"""With fewer links their median tells little."""
+"""Minimum number of links for a meaningful median."""
 UNRELATED = 0.1
 """Median score of links. That of 20 sentences and another text's is within 0.1 of 0, of models and
 languages from English-German to English-Telugu; that of translations is 0.29 to 0.95."""
@@ -348,7 +348,7 @@ class AlignReport:
     gold: LinkCounts = field(default_factory=LinkCounts)
     encoded: EncodeReport = field(default_factory=EncodeReport)
     links: list[Link] = field(default_factory=list)
-    """Of documents for which no file of links is written."""
+    """Links of documents for which no file of links is written."""
     unlike: list[str] = field(default_factory=list)
     """Documents with links that score as those of unrelated texts do."""
 

@@ -80,7 +80,7 @@ class AlignConfig(CheckedSettings):
     sample: Annotated[int, AtLeast(1)] = 20_000
     """Random pairs of sentences of which the quantile is taken."""
     seed: int = 0
-    """Of their draw."""
+    """Seed of their draw."""
     clear: Annotated[float, Between(0, 1)] = 0.85
     """A link is clear if it costs at most this share of what a neighboring sentence would cost."""
     border: Annotated[float, AtLeast(0)] = 1.0
@@ -88,7 +88,7 @@ class AlignConfig(CheckedSettings):
 
     @property
     def shapes(self) -> tuple[LinkShape, ...]:
-        """Of links with sentences on both sides.
+        """Shapes of links with sentences on both sides.
 
         One to one is first, so that of equal chains the simplest is taken.
         """
@@ -638,7 +638,7 @@ class LinkScores(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinkCounts:
-    """Counts of links and right links in common; counts of several documents add up.
+    """Counts of found links, gold links and right ones; counts of several documents add up.
 
     A link is strictly right if it is among the gold links. It is right in the lax sense also if one
     of its source sentences and one of its target sentences are in one gold link. Gold links that
@@ -678,12 +678,12 @@ class LinkCounts:
 
     @property
     def strict_scores(self) -> LinkScores:
-        """By equal links."""
+        """Scores by equal links."""
         return _scores(self.strict, self.links, self.gold_strict, self.gold)
 
     @property
     def lax_scores(self) -> LinkScores:
-        """By links that overlap on both sides."""
+        """Scores by links that overlap on both sides."""
         return _scores(self.lax, self.links, self.gold_lax, self.gold)
 
 

@@ -45,7 +45,7 @@ VERBS = {
 }
 USERS_ERROR = 2
 COMPLETION_VARIABLE = "_INTERLINGUA_COMPLETE"
-"""By which a shell's script tells that it wants the rest of a word; typer's convention."""
+"""Variable by which a shell's script requests a completion; typer's convention."""
 COMPLETION_OPTIONS = ("--install-completion", "--show-completion")
 MAX_MESSAGE_CHARACTERS = 2000
 """A file may put any name or value into an error."""

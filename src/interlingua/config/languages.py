@@ -67,7 +67,7 @@ class LanguageCode(str):
     region: str | None
     """ISO 3166-1 or UN M.49, ``CH`` of ``de-CH``."""
     name: str
-    """What the language was called where it was found."""
+    """The name of the language where it was found."""
 
     def __new__(cls, code: str, region: str | None = None, name: str = "") -> LanguageCode:
         """Make the code of a tag."""

@@ -27,14 +27,14 @@ from interlingua.errors import ConfigError, InterlinguaError, did_you_mean
 
 T = TypeVar("T")
 MAX_WHOLE_NUMBER = 2**63 - 1
-"""What torch, numpy and the files of a run hold."""
+"""The largest integer that torch, numpy and the files of a run hold."""
 _SHOWN_CHARACTERS = 100
-"""Of a value in an error."""
+"""Characters of a value in an error."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ValueOrigin:
-    """Where values come from, and how they are read.
+    """The source of values, and how they are read.
 
     Attributes:
         place: the file, option or call that errors name.

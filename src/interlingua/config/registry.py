@@ -180,7 +180,7 @@ SUITES: dict[str, tuple[str, ...]] = {
 DEFAULT_MODEL = "mini"
 """The model where none is named; the package interlingua-mini brings it, see ``storage.locate``."""
 OWN_MODELS = (DEFAULT_MODEL, "nano")
-"""Those that this project ships, each in a package interlingua-NAME of its own."""
+"""Models that this project ships, each in a package interlingua-NAME of its own."""
 MODELS = "interlingua.models"
 """Group of entry points by which packages bring models: ``NAME = "package:function"``, which
 returns a folder."""

@@ -9,7 +9,7 @@ from typing import Any
 from interlingua.errors import ConfigError
 
 TRAIN_SECTIONS = ("data", "encoder", "method", "optimizer", "run", "schedule")
-"""Of the files of ``interlingua train``."""
+"""Sections of the files of ``interlingua train``."""
 
 
 def refuse_unread(config: Any, *names: str, reason: str, when: bool) -> None:

@@ -106,7 +106,7 @@ class ScoredPairs(NamedTuple):
 
 
 class Filter:
-    """Filters the scored pairs of one run.
+    """A filter of the scored pairs of one run.
 
     Args:
         cut: which are kept.

@@ -25,7 +25,7 @@ from interlingua.report.tables import Table
 from interlingua.storage.files import PathLike, atomic_write
 
 BARS = 60
-"""Of the histogram of the scores, each 10 units wide in the drawing."""
+"""Number of bars of the histogram of the scores, each 10 units wide in the drawing."""
 _SHOWN_PRECISIONS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Precisions in the table."""
 BASIS = {
@@ -33,7 +33,7 @@ BASIS = {
     "labels": "judged pairs",
     "gold": "known right pairs",
 }
-"""What a calibration was fitted on, in words."""
+"""The basis that a calibration was fitted on, in words."""
 
 
 def write_mining_page(

@@ -47,8 +47,8 @@ _TRIAL_SECONDS = 8.0
 SAMPLED_TEXTS = 20_000
 """Different texts by which the number of all different texts is estimated, to 1 % of it."""
 LINE_BYTES = 48
-"""Of a line in the work folder, without its text and its name: where it begins and what text it
-is."""
+"""Bytes of a line in the work folder, without its text and its name: where it begins and what text
+it is."""
 
 
 class SideSize(NamedTuple):

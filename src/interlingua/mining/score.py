@@ -76,7 +76,7 @@ class ScoreConfig(CheckedSettings):
     window: defaults.WindowSize = defaults.WINDOW
     """Pairs with the texts among which neighbors are searched."""
     device: str | None = None
-    """Where large windows are searched; see ``search_device``."""
+    """Device on which large windows are searched; see ``search_device``."""
 
     def __post_init__(self) -> None:
         check_choice("margin", self.margin, MARGINS)
@@ -89,7 +89,7 @@ class ScoreConfig(CheckedSettings):
 
     @property
     def scoring(self) -> str:
-        """In words, what decides what a score means."""
+        """Description of all settings that determine the meaning of a score."""
         if self.margin == "absolute":
             return "score absolute"
         return f"score {self.margin} k={self.k} window={self.window}"

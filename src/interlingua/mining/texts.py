@@ -129,7 +129,7 @@ class Strings(Sequence[str]):
 
     @property
     def total_bytes(self) -> int:
-        """Of all of them, in UTF-8."""
+        """Size of all strings in UTF-8."""
         return len(self._bytes)
 
 

@@ -41,7 +41,7 @@ WITH_COLUMNS = ("tsv", "jsonl", *SHEETS)
 ON_STDOUT = ("tsv", "jsonl", "csv")
 Digits = Callable[[float], str]
 SHORT: Digits = "{:.6g}".format
-"""How numbers are written in text, unless all their digits are wanted."""
+"""Format of numbers in text, unless all their digits are requested."""
 
 
 class PairRow(NamedTuple):

@@ -28,9 +28,9 @@ class IndexFile(NamedTuple):
     """A file of passages."""
 
     path: PathLike
-    """As it was given."""
+    """Path as the user wrote it."""
     name: str
-    """What an index calls it; see ``file_name``."""
+    """Name of the file in an index; see ``file_name``."""
 
 
 def file_name(path: PathLike, folder: PathLike) -> str:

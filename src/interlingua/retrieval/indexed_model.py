@@ -69,7 +69,7 @@ class IndexedModel:
 
     @property
     def settings(self) -> IndexSettings:
-        """What an index of this model records."""
+        """Settings that an index of this model records."""
         digest_of_map = ""
         if self.language_map is not None:
             digest_of_map = map_digest(self.language_map)

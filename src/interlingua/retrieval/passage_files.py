@@ -38,7 +38,7 @@ ID_KEYS = ("id", "_id", "docid")
 TEXT_KEYS = ("text", "contents", "sentence")
 LANGUAGE_KEYS = ("language", "lang")
 USUAL_KEYS = {"text": TEXT_KEYS, "title": ("title",), "id": ID_KEYS, "language": LANGUAGE_KEYS}
-"""What the parts of a passage are called in a record if the user does not say so."""
+"""Default names of the parts of a passage in a record."""
 PARQUET_ROWS = 1024
 """Rows of a Parquet file that are in memory at a time."""
 
@@ -77,8 +77,8 @@ class Passage(NamedTuple):
     file: str = ""
     """The file that it belongs to, as its id does; empty if it has an id of its own."""
     document: str = ""
-    """What it is a part of: the name of a file or the id of a longer passage; its own id if it is
-    whole; empty before it is added to an index."""
+    """The whole that it is a part of: the name of a file or the id of a longer passage; its own id
+    if it is whole; empty before it is added to an index."""
     offset: int = 0
     """Characters of the document's text before it."""
     heading: str = ""

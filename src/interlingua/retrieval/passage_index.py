@@ -106,7 +106,7 @@ class IndexSettings:
     model: str
     """Folder or ``hf:owner/name``."""
     digest: str
-    """Of its weights and settings."""
+    """Digest of its weights and settings."""
     dim: int
     """Width of the vectors."""
     passage_prompt: str = ""
@@ -114,7 +114,8 @@ class IndexSettings:
     question_prompt: str = ""
     """Text in front of questions."""
     map_digest: str = ""
-    """Of the language map next to this file, which is applied to all vectors; empty = none."""
+    """Digest of the language map next to this file, which is applied to all vectors; empty =
+    none."""
     chunk_tokens: int = 0
     """Tokens at most of a passage; longer ones are cut. 0 = none are."""
     chunk_overlap: int = 0

@@ -15,7 +15,7 @@ from interlingua.corpus.segments.sections import joined_headings
 from interlingua.storage.json_text import parse_json
 
 WORDS_WEIGHT = 0.5
-"""Of BM25 against cosines, both from 0 to 1; of 0.25 to 1.5 the best on TyDi GoldP."""
+"""Weight of BM25 against cosines, both from 0 to 1; of 0.25 to 1.5 the best on TyDi GoldP."""
 LINK_KEYS = ("link", "url", "uri", "href", "source")
 """Names of metadata that may hold the web address of a passage."""
 
@@ -94,7 +94,7 @@ def _link(metadata: Mapping[str, Any]) -> str | None:
 
 
 class LanguageShare(NamedTuple):
-    """How much of a ranking is in one language."""
+    """Share of one language in a ranking."""
 
     language: str
     found: float

@@ -58,7 +58,7 @@ LEAST_FUSED = 100
 """Hits of each ranking that fusion reads at least: the worst of them are its scale."""
 _MOST_HITS = 10_000
 MOST_FACTOR = 64
-"""Of hits read to those wanted, where copies of texts take the places of others."""
+"""Maximum factor of hits read to hits requested, if copies of texts take the places of others."""
 REFRESH_SECONDS = 0.5
 """Between two looks at whether another process changed the index."""
 

@@ -36,7 +36,7 @@ SCAN_FOLDER = "scan"
 SCAN_RECORD = "record.json"
 ARRAYS = ("vectors", "rows", "ranks")
 READ_BYTES = 2**23
-"""Of a file at once, while its checksum is computed."""
+"""Bytes of a file read at once, while its checksum is computed."""
 
 
 class ScanHits(NamedTuple):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EVERY_SECONDS = 60.0
 """Between two lines if standard error is no terminal."""
 LABEL_WIDTH = 28
-"""Of labels, so that bars below one another begin in the same place."""
+"""Width of labels, so that bars below one another begin in the same place."""
 BAR_WIDTH = 30
 
 
@@ -124,7 +124,7 @@ class _Within(Progress):
 
 
 class _Shown(Progress):
-    """What bars and lines share: the state, and its words."""
+    """State shared by bars and lines, and its words."""
 
     def __init__(self) -> None:
         self._label = ""
@@ -415,10 +415,10 @@ class TimeLeft:
 
 
 LEAST_SECONDS = 10.0
-"""Of work after the first piece, before its time is estimated."""
+"""Minimum seconds of work after the first piece, before its time is estimated."""
 LEAST_REPORTS = 5
 _LEAST_SHARE = 0.02
-"""Of all work after the first piece."""
+"""Minimum share of all work after the first piece."""
 MOST_REPORTS = 1000
 STEADY = 1.5
 """Ratio of two speeds that are about the same."""

@@ -89,7 +89,7 @@ class BatchRecord:
 
 
 class Batcher:
-    """Embeds the texts of all requests in a separate thread.
+    """A queue and a thread that embed the texts of all requests.
 
     Args:
         embed: called in that thread only.

@@ -26,9 +26,9 @@ from interlingua.serving.settings import ServeSettings
 OPEN_PATHS = frozenset({"/", "/page.js", "/page.css", "/health", "/metrics"})
 """Need no key: the page asks its user for it, and monitoring has none."""
 REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
-"""Of ids that are taken from the client; others could forge lines of the log."""
+"""Pattern of ids that are accepted from the client; others could forge lines of the log."""
 MOST_BODIES = 16
-"""So many bodies of the largest size may be held at a time, by however many requests."""
+"""Number of bodies of the largest size that all requests together may hold at a time."""
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ class TokenizedTexts:
 
     @property
     def tokens(self) -> int:
-        """Of all texts."""
+        """Number of tokens of all texts."""
         return sum(map(len, self.sequences))
 
 
@@ -62,7 +62,7 @@ class ServedModel:
         self.names = (name, *aliases)
         self.dtype = dtype
         self.close_dtypes: set[str] = {dtype}
-        """Those with the same vectors, or such that differ no more than "auto" allows."""
+        """Types with the same vectors, or with differences that "auto" allows."""
         if dtype == "auto":
             self.dtype = automatic_dtype_name(encoder)
             self.close_dtypes = {self.dtype, "auto", "float32"}
@@ -88,7 +88,7 @@ class ServedModel:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Of the weights and the vocabulary; takes a look at all weights."""
+        """Digest of the weights and the vocabulary; reads all weights."""
         return self.encoder.digest()
 
     def prompt_text(self, prompt: str | None) -> str:

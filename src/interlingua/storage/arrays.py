@@ -21,7 +21,7 @@ from interlingua.storage import limits
 from interlingua.storage.files import PathLike
 
 ARCHIVE = b"PK"
-"""How a ``.npz`` file begins."""
+"""First bytes of a ``.npz`` file."""
 
 
 def map_array(path: PathLike) -> np.ndarray[Any, Any]:

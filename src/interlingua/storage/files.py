@@ -28,7 +28,7 @@ T = TypeVar("T")
 PathLike = str | os.PathLike[str]
 COMPRESSIONS = (".gz", ".xz", ".zst")
 LOOKED_AT_BYTES = 4096
-"""Of a file, which tell whether it is plain text."""
+"""Bytes of a file by which plain text is recognized."""
 
 
 def stem_and_suffix(path: PathLike) -> tuple[str, str]:

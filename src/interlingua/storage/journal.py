@@ -24,7 +24,7 @@ from interlingua.storage.files import PathLike, atomic_write
 from interlingua.storage.json_text import as_json, parse_json
 
 _MARK_BYTES = 9
-"""Of the CRC-32 and the space at the beginning of a line."""
+"""Bytes of the CRC-32 and the space at the beginning of a line."""
 
 
 class Journal:

@@ -17,11 +17,12 @@ from typing import IO, Any, TypeVar
 from interlingua.errors import ConfigError, DataError
 
 MAX_LINE_CHARACTERS = 10_000_000
-"""Of a line of text, or of one entry of a list or a translation memory."""
+"""Maximum number of characters of a line of text, or of one entry of a list or a translation
+memory."""
 MAX_DOCUMENT_BYTES = 1 << 28
-"""Of a file that is parsed as a whole: JSON, a gettext catalogue."""
+"""Maximum number of bytes of a file that is parsed as a whole: JSON, a gettext catalogue."""
 MAX_CONFIG_BYTES = 1 << 24
-"""Of a file of settings: TOML, a model's ``config.json``."""
+"""Maximum number of bytes of a file of settings: TOML, a model's ``config.json``."""
 MAX_EXPANSION = 300
 """Times its own size that a compressed file may grow to, beyond ``FREE_EXPANSION_BYTES``; text
 grows 3 to 30 times."""

@@ -27,10 +27,10 @@ from interlingua.storage.files import PathLike
 log = logging.getLogger("interlingua")
 LOCK_FILE = ".interlingua.lock"
 _WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL)
-"""What ``flock`` fails with on file systems that have no locks."""
+"""Errors of ``flock`` on file systems that have no locks."""
 _HOLDER = re.compile(r"process (?P<pid>\d+) on (?P<host>\S+) since [\w:+-]+")
 _BEGINNING = b"process "
-"""Of a lock file that is not empty; a full disk may have cut it."""
+"""First bytes of a lock file that is not empty; a full disk may have cut it."""
 _held: set[int] = set()
 """File descriptors of locks; a child by fork must not keep them, or its parent's lock would outlive
 the parent."""

@@ -52,7 +52,7 @@ class Temporary:
     """
 
     here: ClassVar[set[Path]] = set()
-    """Those of this process that are being written."""
+    """Temporary paths that this process is writing."""
 
     def __init__(self, target: Path, *, folder: bool = False) -> None:
         # Again, until what was made still has its name after it was locked.

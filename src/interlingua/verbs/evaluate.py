@@ -51,9 +51,9 @@ DataFrame = Any
 DATA_VARIABLE = "INTERLINGUA_DATA"
 DEFAULT_SUITE = "standard"
 FRAME_SUITE = "tatoeba"
-"""By default, of translations in memory."""
+"""Default suite of translations in memory."""
 INDEX_TASK = "index"
-"""Of an index that is given in place of a model."""
+"""Task of an index that is passed instead of a model."""
 
 
 class Evaluated(RowList["TaskResult"]):

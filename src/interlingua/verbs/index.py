@@ -67,11 +67,11 @@ class Indexed(NamedTuple):
     """The id was there with another text, title, language or metadata."""
     unchanged: int = 0
     deleted: int = 0
-    """By ``delete``; by ``build`` and ``add``, passages of a file that are not in it any more."""
+    """Passages deleted by ``delete``, or by ``build`` and ``add`` as no longer in their file."""
     info: IndexInfo | None = None
-    """By ``info``, and by ``compact``, after it."""
+    """Result of ``info``, or of ``compact`` after compaction."""
     passages: Iterable[Passage] = ()
-    """By ``list``: read from the disk one after the other, once."""
+    """Result of ``list``: read from the disk one after the other, once."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ class Info(NamedTuple):
     """Properties of the machine and the model."""
 
     lines: list[str]
-    """For people."""
+    """Report for people."""
     executors: dict[str, str]
     """With a model: dtype -> the executor that encodes."""
     dtype: str | None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from interlingua.retrieval.searcher import Ranking
 
 _SHOWN_CHARACTERS = 160
-"""Of a passage, on a terminal's line."""
+"""Characters of a passage on a terminal's line."""
 
 
 @make_command(

@@ -9,7 +9,7 @@ from interlingua.errors import ConfigError
 from interlingua.verbs.serve import ServeOptions, run_serve
 
 _PREFIX = "INTERLINGUA_SERVE_"
-"""Of the environment variables."""
+"""Prefix of the environment variables."""
 
 
 @make_command(ServeOptions, quiet=None, variables=_PREFIX)

@@ -25,7 +25,7 @@ class CodePoints(NamedTuple):
     codes: UInt32[ndarray, " c"]
     """Code points, separators included."""
     starts: Int64[ndarray, " n"]
-    """Where each text starts in ``codes``."""
+    """The start of each text in ``codes``."""
 
     @property
     def spans(self) -> Int64[ndarray, " n"]:

@@ -46,11 +46,13 @@ LOOKED_AT_IN_DOUBT = 20_000
 """Texts that are looked at if the first contradict: sorted files begin with foreign names."""
 LEAST_LETTERS = 20
 LEAST_HAN = 60
-"""In Latin letters' worth, from which Han characters alone are no Japanese and no Korean."""
+"""Length, in Latin letters' worth, from which text of only Han characters is neither Japanese nor
+Korean."""
 _LEAST_SHARE = 0.02
-"""Of the letters, in the script of the language. Names of products and copies may be all others."""
+"""Minimum share of the letters in the script of the language. Names of products and copies may be
+all others."""
 MOST_SHARE = 0.7
-"""Of the letters, in one other script, from which the text contradicts."""
+"""Share of the letters in one other script, from which the text contradicts."""
 HANGUL_SHARE = 0.05
 KANA_SHARE = 0.01
 KANA_IN_CHINESE = 0.2

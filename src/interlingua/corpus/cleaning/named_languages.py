@@ -151,13 +151,13 @@ _LOOKED_AT = 1000
 """Texts that are looked at."""
 LEAST_WORDS = 8
 _LEAST_SHARE = 0.02
-"""Of the letters, in the script of the language."""
+"""Minimum share of the letters in the script of the language."""
 WORD_SHARE = 0.08
-"""Of the words, among the frequent ones of the language."""
+"""Share of the words among the frequent ones of the language."""
 LEAST_OF_BEST = 0.7
-"""Of the share of the language that has the most."""
+"""Minimum fraction of the share of the language that has the most."""
 CLEAR_SHARE = 0.15
-"""Of the words, from which on a text is clearly in a language."""
+"""Share of the words from which on a text is clearly in a language."""
 LEAST_DIFFERENT = 2
 IDENTIFIERS = 0.9
 """Share of texts without two letters in a row, from which on they are numbers."""

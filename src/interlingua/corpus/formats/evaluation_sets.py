@@ -31,7 +31,7 @@ ALIGNED_FILE = re.compile(
 
 
 class PairFile(NamedTuple):
-    """Where the sentence pairs of two languages are; languages as the file's name spells them."""
+    """Location of the sentence pairs of two languages; languages as the file's name spells them."""
 
     source_language: str
     target_language: str

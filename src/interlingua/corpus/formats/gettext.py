@@ -59,7 +59,7 @@ class Message(NamedTuple):
     text: str
     plural: str | None
     translations: Mapping[int, str]
-    """By the number of the form; 0 alone if the entry has no plural."""
+    """Translations by the number of the form; only 0 if the entry has no plural."""
     context: str | None = None
     flags: frozenset[str] = frozenset()
     lines: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class Origin(NamedTuple):
     sides: tuple[tuple[str, str], ...]
     """The texts of all pairs of the entry."""
     header: Message | None
-    """Of the catalogue."""
+    """Header of the catalogue."""
 
 
 class GettextPair(PairWithOrigin):

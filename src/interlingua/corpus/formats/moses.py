@@ -31,7 +31,7 @@ from interlingua.storage.files import PathLike, atomic_write, open_text, open_te
 from interlingua.storage.limits import MAX_MEMBERS, guard_expansion, guard_lines
 
 NAMED_MEMBERS = 10
-"""Of an archive in an error."""
+"""Number of members of an archive that an error names."""
 
 
 class MosesFiles(NamedTuple):

@@ -38,7 +38,7 @@ _NAMES = {
     "source_language": ("source language", "src lang", "source lang"),
     "target_language": ("target language", "tgt lang", "trg lang", "target lang"),
 }
-"""What the columns are called, see ``folded_name``."""
+"""Names of the columns, see ``folded_name``."""
 NON_ENGLISH = "non english"
 """Column of sentence-transformers' parallel sentences, next to one called ``english``."""
 SHOWN = 20

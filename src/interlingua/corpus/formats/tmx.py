@@ -63,7 +63,7 @@ class TmxUnit(NamedTuple):
     variants: tuple[Variant, ...]
     """The texts that are written again: source, target, then others of these languages."""
     header: Element | None
-    """Of the file."""
+    """Header of the file."""
 
 
 class TmxPair(PairWithOrigin):

@@ -20,11 +20,11 @@ from interlingua.storage.limits import FREE_EXPANSION_BYTES, max_expansion
 CellValue = str | float | int
 WriteCells = Callable[[Sequence[CellValue]], None]
 MAX_ROWS = 1_048_576
-"""Of Excel's sheets."""
+"""Maximum number of rows of Excel's sheets."""
 MAX_COLUMNS = 100
-"""That are looked at."""
+"""Maximum number of columns that are read."""
 _MAX_CHARACTERS = 32_767
-"""Of Excel's cells."""
+"""Maximum number of characters of Excel's cells."""
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 

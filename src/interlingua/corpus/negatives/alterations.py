@@ -18,7 +18,7 @@ from interlingua.corpus.negatives.contrasts import Opposites
 
 _Span = tuple[int, int]
 JOINERS = "'\u2019\u200c\u200d"
-"""What stands inside words without being a letter: apostrophes and the joiners of Persian."""
+"""Characters inside words that are not letters: apostrophes and the joiners of Persian."""
 LONGEST_NUMBER = 18
 """Digits in a row that are still taken for a number."""
 SWAPS = 64

@@ -36,9 +36,9 @@ _SPLITS = ("train", "dev", "test")
 _ROWS = 1024
 """Sentences to hold the similarities with all others of at a time."""
 ScorePairs = Callable[[Sequence[str], Sequence[str], str], Float[ndarray, " n"]]
-"""From first sentences, second sentences and their language to scores in [0, 1]."""
+"""Function from first sentences, second sentences and their language to scores in [0, 1]."""
 EmbedSentences = Callable[[Sequence[str], str], Float32[ndarray, "n d"]]
-"""From sentences and their language to one vector of each."""
+"""Function from sentences and their language to one vector of each."""
 
 
 class SilverCandidates(NamedTuple):
@@ -66,7 +66,7 @@ class SilverReport:
     pairs: int
     """Silver pairs written."""
     mean_score: float
-    """Of the silver pairs, 0 to 5."""
+    """Mean score of the silver pairs, 0 to 5."""
 
 
 def make_silver(

@@ -47,7 +47,7 @@ class Exposure(NamedTuple, Generic[Name]):
     available: int
     """Sentence pairs there are."""
     share: float
-    """Of all draws, 0 to 1."""
+    """Share of all draws, 0 to 1."""
     draws: float
     """Sentence pairs drawn (expected)."""
     passes: float

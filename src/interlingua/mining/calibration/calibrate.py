@@ -327,7 +327,7 @@ class LearnedCalibration(NamedTuple):
 
 
 class KnownAnswers(NamedTuple):
-    """Where mined pairs with known answers come from.
+    """Sources of mined pairs with known answers.
 
     Attributes:
         probes: held-out translations that are mixed into the texts.

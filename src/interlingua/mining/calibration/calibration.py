@@ -38,15 +38,15 @@ from interlingua.storage.record import read_record, write_record
 CalibrationShape = Literal["logistic", "isotonic"]
 Basis = Literal["probes", "gold", "labels"]
 PRECISIONS = (*(round(0.5 + 0.01 * step, 2) for step in range(50)), 0.995, 0.999)
-"""For which a calibration says where to cut."""
+"""Precisions for which a calibration has cuts."""
 FOLDS = 5
 _BINS = 10
 MIN_CALIBRATION_PAIRS = 5
-"""Of either answer; from fewer nothing is learned."""
+"""Minimum number of pairs of either answer for learning."""
 _RESAMPLES = 40
 """Curves of resampled pairs that a calibration keeps."""
 MOST_SCORES = 20_000
-"""Of all pairs, by which an interval is measured."""
+"""Maximum number of scores of all pairs by which an interval is measured."""
 LIKENESS_ERROR = 0.015
 MOVED_ERROR = 0.025
 """Added to both ends of an interval of precision: known pairs are never quite like the others. The

@@ -44,15 +44,15 @@ from interlingua.runtime.progress import SILENT, Progress
 
 ApproximateKind = Literal["ivf", "hnsw", "binary", "int8"]
 EFFORTS: Mapping[ApproximateKind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
-"""By default."""
+"""Default efforts."""
 _MEASURED = 1000
 """Vectors of a side to search the neighbors of exactly too."""
 _SPARE = 2
-"""So many times k are found by rounded vectors, for k of them to be the nearest exactly."""
+"""Multiple of k that is retrieved by rounded vectors, so that the k nearest are among them."""
 LEAST_IN_A_CELL = 39
 """Vectors, on the mean, that FAISS wants to learn the middle of a cell from."""
 LINKS = 32
-"""Of a vector in the graph of HNSW."""
+"""Links of a vector in the graph of HNSW."""
 
 
 class CodedVectors:

@@ -36,8 +36,8 @@ FLOAT32_STEP = 2.0**-23
 LOST = 2.0**-63
 """Shorter numbers have squares that float32 rounds to few digits or to nothing."""
 ROUNDINGS = 40
-"""Of a bound, without those of its products: 8, and 32 for what two pieces in bfloat16 leave of a
-term."""
+"""Roundings of a bound, without those of its products: 8, and 32 for what two pieces in bfloat16
+leave of a term."""
 STAGE = 64
 """Coordinates that a stage adds."""
 
@@ -71,7 +71,7 @@ class Frame(NamedTuple):
 
     @property
     def stages(self) -> list[int]:
-        """How many coordinates each stage's bound is made of."""
+        """Number of coordinates in each stage's bound."""
         # Coordinates that are not along axes of falling variance have no first ones that say much.
         if self.axes is None:
             return [len(self.x)]

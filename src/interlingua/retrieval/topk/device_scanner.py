@@ -43,7 +43,7 @@ _TILE_COLUMNS = 65_536
 LEAST_TILE = 1024
 """Rows, and columns, below which a tile is not cut in two."""
 _PAIRS_AT_ONCE = 2**26
-"""Of a tile, to be looked at one by one; a tile with more is cut in two."""
+"""Maximum number of pairs of a tile to examine one by one; a tile with more is cut in two."""
 ELEMENTS_AT_ONCE = 2**26
 """Products in float64 that are held."""
 

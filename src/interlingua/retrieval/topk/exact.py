@@ -51,7 +51,7 @@ they cost more."""
 
 
 _WANTED: ContextVar[str | torch.device | None] = ContextVar("large searches", default=None)
-"""What ``searching_on`` names."""
+"""The device that ``searching_on`` sets."""
 
 
 class Neighbors(NamedTuple):

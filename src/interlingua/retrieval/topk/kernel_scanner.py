@@ -27,7 +27,7 @@ from interlingua.runtime.portions import ceil_div
 ROOM = 31
 _GROUP = 64
 _ALIGNMENT = 64
-"""As in kernels/neighbors.c."""
+"""Alignment in bytes, as in kernels/neighbors.c."""
 _ROWS_AT_ONCE = 1024
 """Their bytes stay in the second-level cache."""
 

@@ -32,12 +32,12 @@ from interlingua.storage.arrays import unit_rows
 TRIED_VECTORS = 4096
 """Vectors of a side in the largest trial."""
 TRIED_NEIGHBORS = 64
-"""Of each vector in a trial, at most."""
+"""Maximum number of neighbors of each vector in a trial."""
 FEWEST_TRIED = 256
 """Vectors of the first trial; its time decides how many can be tried."""
 _TRIAL_SECONDS = 2.0
-"""Of one pass over the tile, at most. Where most vectors are equal, as in a corpus of a few lines
-or of a broken model, no pair can be passed over, and a pass takes a hundred times as long as
+"""Maximum seconds of one pass over the tile. Where most vectors are equal, as in a corpus of a few
+lines or of a broken model, no pair can be passed over, and a pass takes a hundred times as long as
 elsewhere."""
 
 

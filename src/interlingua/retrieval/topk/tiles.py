@@ -61,7 +61,7 @@ SAMPLED = 64
 FEW_NEIGHBORS = 64
 """Up to this k the lists are not what takes most of the memory."""
 TILES_PER_WORKER = 4
-"""So that none waits long for the last one."""
+"""Tiles per worker, so that none waits long for the last one."""
 JOURNAL = "journal.txt"
 LISTS = r"[xy]-\d+\.npz"
 """Names of the files of lists."""

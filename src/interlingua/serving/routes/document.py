@@ -36,7 +36,7 @@ SentencesField = Annotated[
         }
     ),
 ]
-"""At least one is not blank."""
+"""Sentences, of which at least one is not blank."""
 Text = Annotated[StrictStr, WithJsonSchema({"type": "string", "pattern": NOT_BLANK})]
 """A text that is not blank; a blank one is refused where it is tokenized."""
 Texts = Annotated[list[Text], Field(min_length=1, fail_fast=True)]
@@ -45,9 +45,9 @@ ModelName = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "model"
 IndexedLanguage = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "indexed"})]
 Prompt = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "prompt"})]
 ENDS_WITHOUT_WORD = r"(^|[\x00-/:-@\[-`{-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7])$"
-"""Of a prompt that is a text: ``EncodingSettings.prompt_text`` takes one that ends with a letter
-for a wrong name. Programs differ in which classes of Unicode a pattern may name, so those of
-Latin-1 are listed; the server takes all."""
+"""Pattern of the end of a prompt that is a text: ``EncodingSettings.prompt_text`` takes one that
+ends with a letter for a wrong name. Programs differ in which classes of Unicode a pattern may name,
+so those of Latin-1 are listed; the server takes all."""
 
 
 def document_of_model(

@@ -36,9 +36,9 @@ from interlingua.serving.settings import ServeSettings
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 MOST_FIELDS = 100
-"""Of an object in a request."""
+"""Maximum number of fields of an object in a request."""
 MOST_FIELDS_OF_ALL = 100_000
-"""Of all objects in a request together."""
+"""Maximum number of fields of all objects in a request together."""
 INLINE_BYTES = 64 * 1024
 """A larger body is read in a thread; the worst of this size takes 4 ms, a thread 0.1 ms."""
 COUNTED_BYTES = 1 << 18

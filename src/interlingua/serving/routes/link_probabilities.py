@@ -28,9 +28,10 @@ from interlingua.storage.files import PathLike
 from interlingua.storage.locate import hub_name, locate
 
 OWN_FILE = "calibration.json"
-"""In a model's folder; it is read where no other file is named."""
+"""File in a model's folder that is read if no other file is named."""
 LEAST_LINKS = 40
-"""From fewer the share of right ones is not estimated; that of the calibration is taken."""
+"""Minimum number of links for estimating the share of right ones; below it, that of the calibration
+is used."""
 DTYPE = "dtype="
 """Opens the name of a data type in a model's identity."""
 NO_FILE = (
@@ -45,7 +46,7 @@ class LinkProbabilities:
     """Probabilities of the pairs of one request."""
 
     values: list[float | None]
-    """That the pair is a translation, from 0 to 1; none where it is not known."""
+    """Probabilities that the pairs are translations, from 0 to 1; None if unknown."""
     prior: float | None = None
     """Share of right pairs that was expected before the scores were looked at."""
     reason: str | None = None
@@ -84,7 +85,7 @@ class LinkCalibrations:
 
     @property
     def language_pairs(self) -> list[str]:
-        """Such as ``deu_Latn-eng_Latn``; each holds for the other direction too."""
+        """Language pairs such as ``deu_Latn-eng_Latn``; each holds in both directions."""
         return sorted(self._known)
 
     def probabilities(

@@ -24,7 +24,7 @@ from interlingua.serving.routes.json_route import WHOLE_NUMBER, Body, StrictRout
 from interlingua.serving.service import Service
 
 _MOST_HITS = 100
-"""Of a request."""
+"""Maximum number of hits of a request."""
 MAX_QUESTION = 10_000
 """Characters of a question."""
 MAX_CONDITION = 2000

@@ -24,9 +24,9 @@ from interlingua.storage.remote import WILD, expand_pattern, filesystem, is_remo
 from interlingua.verbs.parts.shared_options import BACKEND, STANDARD_INPUT, join_names
 
 MODEL_FILES = ("config.json", "modules.json")
-"""Of a model directory one of these is read first."""
+"""Files of a model directory, one of which is read first."""
 _MAPPED_FILE = "mapped_encoder.json"
-"""Of the folder of the backend ``mapped``."""
+"""File in the folder of the backend ``mapped``."""
 BACKEND_PACKAGES = {
     "sentence-transformers": (
         "sentence_transformers",

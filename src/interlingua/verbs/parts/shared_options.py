@@ -43,7 +43,7 @@ BACKENDS_HELP = f"{', '.join(BACKENDS)}, or package.module:Class."
 
 
 REQUIRED = dataclasses.MISSING
-"""In place of a default."""
+"""Marker of an option without a default."""
 
 
 def output_option(help: str, default: Any = None, **more: Any) -> Any:
@@ -112,7 +112,7 @@ def embedding_function(encoder: Any) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class BadLineOptions(Options):
-    """What becomes of lines that can't be read."""
+    """Handling of unreadable lines."""
 
     on_error: str = option(
         "stop",
@@ -123,7 +123,7 @@ class BadLineOptions(Options):
 
 @dataclass(frozen=True)
 class RayOptions(Options):
-    """Who does the work."""
+    """Workers that do the work."""
 
     ray: str | None = option(
         None,
@@ -137,7 +137,7 @@ class RayOptions(Options):
 
 @dataclass(frozen=True)
 class BackendOptions(Options):
-    """What computes vectors, and where."""
+    """Backend of the model, and its device."""
 
     device: str | None = option(
         None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL
@@ -154,7 +154,7 @@ class BackendOptions(Options):
 
 @dataclass(frozen=True)
 class BatchOptions(BackendOptions):
-    """What computes vectors, of which texts, and how many at a time."""
+    """Backend of the model, its texts, and the batch size."""
 
     prompt: str | None = option(
         None, "Name of a prompt of the model, or text put before every input.", group=MODEL
@@ -184,7 +184,7 @@ class LineOptions(Options):
 
 @dataclass(frozen=True)
 class CacheOptions(Options):
-    """Where vectors are kept."""
+    """Location of cached vectors."""
 
     cache: PathLike | None = option(
         None,
@@ -197,7 +197,7 @@ class CacheOptions(Options):
 
 @dataclass(frozen=True)
 class PairOptions(Options):
-    """Of which languages two texts are."""
+    """Languages of two texts."""
 
     source_language: str | None = option(
         None, "Any code; from the file's name (news.de.txt, dev.zh) by default.", group=INPUT
@@ -209,7 +209,7 @@ class PairOptions(Options):
 
 @dataclass(frozen=True)
 class ColumnOptions(PairOptions):
-    """Of which languages two texts are, and where they stand in tables."""
+    """Languages of two texts, and their columns in tables."""
 
     source_column: str | None = option(
         None,
