@@ -72,7 +72,7 @@ def with_article(noun: str) -> str:
 
 
 def _place(path: str | os.PathLike[str] | None, line: int | None) -> str:
-    """How a message begins, in the form of compilers, which editors turn into a link."""
+    """Return the start of a message in the form of compilers, which editors turn into a link."""
     if path is None:
         return ""
     if line is None:
@@ -85,7 +85,7 @@ class LanguageError(DataError):
 
 
 class DamagedFileError(DataError):
-    """A file is damaged or cut short; what stands before that place could be read."""
+    """A file is damaged or truncated; the part before the damage could be read."""
 
 
 class LanguageAbsentError(DataError):
@@ -124,12 +124,12 @@ class MissingExtraError(InterlinguaError, ImportError):
 
 
 def import_extra(module: str, *, package: str | None = None, extra: str) -> Any:
-    """A module of an optional dependency, imported when it is needed.
+    """Import a module of an optional dependency when it is needed.
 
     Args:
         module: its full name, ``sklearn.linear_model``.
-        package: that has it, as pip calls it; the module's own name by default.
-        extra: the extra of interlingua that brings it.
+        package: that contains it, by its pip name; the module's own name by default.
+        extra: the extra of interlingua that installs it.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -142,11 +142,11 @@ def import_extra(module: str, *, package: str | None = None, extra: str) -> Any:
 
 
 def require_extra(module: str, *, package: str | None = None, extra: str) -> None:
-    """Check that an optional dependency is installed, without the time to import it.
+    """Check that an optional dependency is installed, without importing it.
 
     Args:
         module: its top module, ``sklearn``.
-        package: that has it, as pip calls it; the module's own name by default.
+        package: that contains it, by its pip name; the module's own name by default.
         extra: the extra of interlingua that brings it.
 
     Raises:
@@ -159,7 +159,7 @@ def require_extra(module: str, *, package: str | None = None, extra: str) -> Non
 
 
 def did_you_mean(name: str, known: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
-    """The tail of an error message: the nearest known name, or all of them where none is near."""
+    """Return the end of an error message: the nearest known name, or all names if none is near."""
     near: list[str] = []
     # The comparison takes time by the square of the length, and no name is that long.
     if len(name) <= 100:

@@ -57,9 +57,9 @@ from interlingua.storage.locks import exclusive
 from interlingua.storage.remote import keep_inputs
 
 BITEXT_SUFFIXES = (".csv", ".xlsx", ".xlsm", ".tmx", ".jsonl", ".ndjson")
-"""Of files that hold the linked sentences, and not the links."""
+"""Suffixes of files that hold the linked sentences, and not the links."""
 FEWEST_LINKS = 3
-"""With fewer links their median tells little."""
+"""Minimum number of links for a meaningful median."""
 UNRELATED = 0.1
 """Median score of links. That of 20 sentences and another text's is within 0.1 of 0, of models and
 languages from English-German to English-Telugu; that of translations is 0.29 to 0.95."""
@@ -93,16 +93,16 @@ def read_document_sentences(
     column: str | None = None,
     language: str | None = None,
 ) -> list[str]:
-    """The sentences of a document: lines, a table's column, or plain text that is split.
+    """Read the sentences of a document: lines, a table's column, or plain text that is split.
 
-    Blank lines are among them.
+    Blank lines are included.
 
     Args:
         path: the file.
-        split_as: the language by which plain text is split, empty where it is unknown; None = a
+        split_as: the language by which plain text is split, empty if it is unknown; None = a
             sentence per line.
         column: of a table, see ``sentence_table.read_column``.
-        language: that a table's column may be called by.
+        language: that a table's column may be named after.
 
     Raises:
         DataError: the file is missing, is not UTF-8, or holds nothing but blank lines.
@@ -121,12 +121,12 @@ def read_document_sentences(
 
 
 def sentence_files(links: PathLike) -> tuple[str, str]:
-    """Where the sentences of both documents go, if they were split, next to the file of links."""
+    """Return the files for the sentences of both documents, if split, next to the file of links."""
     return f"{links}.source.txt", f"{links}.target.txt"
 
 
 def write_sentences(links: PathLike, source: Sequence[str], target: Sequence[str]) -> None:
-    """Write the sentences that the numbers of links stand for, a line each."""
+    """Write the sentences that the numbers of links refer to, one per line."""
     for path, sentences in zip(sentence_files(links), (source, target), strict=True):
         with atomic_write(path) as file:
             file.writelines(f"{sentence}\n" for sentence in sentences)
@@ -135,18 +135,18 @@ def write_sentences(links: PathLike, source: Sequence[str], target: Sequence[str
 def pair_languages(
     source: PathLike, target: PathLike, given: tuple[str | None, str | None] = (None, None)
 ) -> tuple[str, str]:
-    """The languages of two documents: those given, else those that both names tell.
+    """Return the languages of two documents: the specified ones, or those that both names indicate.
 
-    A name tells a language only if the other name tells another one: ``to.txt`` alone need not be
-    Tongan. A language that is not known is empty; one that is known is compared with the text.
+    A name indicates a language only if the other name indicates another one: ``to.txt`` need not be
+    Tongan. An unknown language is empty; a known one is compared with the text.
 
     Args:
-        source: path of the one.
-        target: path of the other.
+        source: path of the source.
+        target: path of the target.
         given: in any code.
 
     Raises:
-        DataError: a language is given that is unknown, or a text is in another script.
+        DataError: a specified language is unknown, or a text is in another script.
     """
     named = [find_language(Path(path)) or "" for path in (source, target)]
     if named[0] == named[1] or not all(named):
@@ -169,7 +169,7 @@ def list_document_pairs(
     output: PathLike | None = None,
     gold: PathLike | None = None,
 ) -> list[DocumentPair]:
-    """What is to be aligned: two files, or those of a list.
+    """Return the pairs to align: two files, or those of a list.
 
     Args:
         source: a file.
@@ -179,8 +179,8 @@ def list_document_pairs(
         gold: links that are right; a list names its own.
 
     Raises:
-        ConfigError: neither or both are given, a list without a place for the links, or links under
-            the name of a bitext.
+        ConfigError: neither or both are specified, a list has no folder for the links, or the links
+            have the name of a bitext.
     """
     if list_file is None:
         if source is None or target is None:
@@ -205,7 +205,7 @@ def list_document_pairs(
 
 
 def check_bitext_languages(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> None:
-    """Refuse a bitext of a format with languages where none are known, before the work begins.
+    """Refuse a bitext format with languages if no languages are known, before the work begins.
 
     Args:
         path: of the bitext, if there is to be one.
@@ -240,7 +240,7 @@ def refuse_bitext_name(links: str | None) -> None:
 
 
 def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPair]:
-    """The documents of a list.
+    """Read the documents of a list.
 
     Args:
         path: of the list, ``source TAB target`` in a line, then optionally TAB the file for their
@@ -296,19 +296,19 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
 
 
 def link_line(link: Link) -> str:
-    """``[0, 1]:[2]:0.120000``, as vecalign writes it."""
+    """Format a link as vecalign does: ``[0, 1]:[2]:0.120000``."""
     return f"{list(link.source)}:{list(link.target)}:{link.cost:.6f}\n"
 
 
 def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[Link]:
-    """Links in vecalign's format, with or without a cost.
+    """Read links in vecalign's format, with or without a cost.
 
     Args:
         path: of the file.
-        lengths: sentences of both documents.
+        lengths: number of sentences of both documents.
 
     Raises:
-        DataError: a line is not a link, or names a sentence that is not there.
+        DataError: a line is not a link, or names a sentence that does not exist.
     """
     found = []
     with open_text(path) as lines:
@@ -336,7 +336,7 @@ def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[L
 
 @dataclass(slots=True)
 class AlignReport:
-    """What came of all documents of a run."""
+    """Results of all documents of a run."""
 
     documents: int = 0
     shapes: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -348,7 +348,7 @@ class AlignReport:
     gold: LinkCounts = field(default_factory=LinkCounts)
     encoded: EncodeReport = field(default_factory=EncodeReport)
     links: list[Link] = field(default_factory=list)
-    """Of documents for which no file of links is written."""
+    """Links of documents for which no file of links is written."""
     unlike: list[str] = field(default_factory=list)
     """Documents with links that score as those of unrelated texts do."""
 
@@ -367,7 +367,7 @@ class AlignReport:
         )
 
     def lines(self, *, quiet: bool = False) -> list[str]:
-        """What there is to tell; what went wrong in any case."""
+        """Return the lines of the report; ``quiet`` omits the summary."""
         lines = [f"left out: {reason}" for reason in self.failed]
         lines += [f"warning: {one}" for one in self.unlike]
         if not quiet:
@@ -378,7 +378,7 @@ class AlignReport:
 
     @property
     def gold_lines(self) -> list[str]:
-        """Precision, recall and F1, where there are gold links."""
+        """Precision, recall and F1, if there are gold links."""
         if not self.gold.links:
             return []
         kinds = {"strict": self.gold.strict_scores, "lax": self.gold.lax_scores}
@@ -432,11 +432,11 @@ class Aligner:
         languages: tuple[str | None, str | None] | None = None,
         progress: Progress = SILENT,
     ) -> Alignment:
-        """The links between two documents; a blank line is left alone, whatever stands around it.
+        """Find the links between two documents; a blank line is always left unlinked.
 
         Args:
-            source: a sentence each.
-            target: a sentence each, its translation.
+            source: sentences.
+            target: sentences of its translation.
             languages: of both documents; default: those of the aligner.
             progress: counts the texts that are embedded.
         """
@@ -464,7 +464,7 @@ class Aligner:
         languages: tuple[str | None, str | None] | None = None,
         progress: Progress = SILENT,
     ) -> list[Link]:
-        """The links between two documents with their costs rounded as they are written.
+        """Find the links between two documents, with their costs rounded as they are written.
 
         See ``align``.
         """
@@ -480,14 +480,14 @@ class Aligner:
         journal: AlignJournal | None = None,
         progress: Progress = SILENT,
     ) -> Iterator[TextPair]:
-        """Align documents one after the other, write their links, and give the linked texts.
+        """Align documents one after the other, write their links, and yield the linked texts.
 
         The score of a pair is 1 - cost: 1 for equal vectors, about 0 for unrelated ones.
 
         Args:
             documents: what to align.
             stdout: for links without an output.
-            lenient: note in the report what documents can't be aligned and why, and go on.
+            lenient: record in the report which documents can't be aligned and why, and continue.
             journal: of finished documents; their links are read and not made.
             progress: counts the kilobytes of all documents.
 
@@ -530,7 +530,7 @@ class Aligner:
                     )
 
     def _read(self, pair: DocumentPair, languages: tuple[str, str], side: int) -> list[str]:
-        """The sentences of the source (0) or the target (1)."""
+        """Read the sentences of the source (0) or the target (1)."""
         language = languages[side]
         # An empty language splits as well, by what holds for all.
         split_as = None
@@ -607,7 +607,10 @@ class Aligner:
 
 
 def _size(path: str) -> int:
-    """Bytes of a file; 0 for one that is missing, or a pipe, which is reported when it is read."""
+    """Return the size of a file in bytes.
+
+    It is 0 for a pipe and for a missing file, which is reported when it is read.
+    """
     if not os.path.isfile(path):
         return 0
     return os.path.getsize(path)
@@ -708,24 +711,24 @@ def align_sentences(
 
 
 def join_sentences(sentences: Sequence[str], numbers: Iterable[int]) -> str:
-    """Sentences in a row as one text."""
+    """Join consecutive sentences into one text."""
     return " ".join(sentences[number].strip() for number in numbers)
 
 
 def _filled_lines(document: Sequence[str]) -> list[int]:
-    """Numbers of the lines that are not blank."""
+    """Return the numbers of the lines that are not blank."""
     return [number for number, text in enumerate(document) if text.strip()]
 
 
 def with_blank_lines(
     links: Iterable[Link], filled: Sequence[Sequence[int]], lengths: tuple[int, int]
 ) -> tuple[Link, ...]:
-    """Links between lines in place of sentences, with every blank line alone in its place.
+    """Return links between lines instead of sentences, with every blank line unlinked in its place.
 
     Args:
         links: between sentences.
         filled: the line of each sentence, of either side.
-        lengths: lines of either side.
+        lengths: number of lines of either side.
     """
     blank = [
         deque(sorted(set(range(length)) - set(lines)))
@@ -734,7 +737,7 @@ def with_blank_lines(
     found: list[Link] = []
 
     def leave_alone(source_end: int, target_end: int) -> None:
-        """Add the blank lines that stand before these lines and were not added yet."""
+        """Add the blank lines that precede these lines and were not added yet."""
         while blank[0] and blank[0][0] < source_end:
             found.append(Link((blank[0].popleft(),), (), 0.0))
         while blank[1] and blank[1][0] < target_end:
@@ -841,7 +844,7 @@ def align_documents(
 
 
 class AlignJournal:
-    """Which documents of a list are done, a line each behind that of the settings.
+    """Finished documents of a list, one line each after that of the settings.
 
     A journal of other settings is begun anew.
 
@@ -864,14 +867,14 @@ class AlignJournal:
         self.done: set[tuple[str, ...]] = set(map(tuple, done))
 
     def has(self, pair: DocumentPair) -> bool:
-        """Whether these documents were aligned, and neither they nor their links changed since."""
+        """Return whether these documents were aligned and are unchanged, as are their links."""
         # The digest of three files comes last, as it is what takes time.
         return (
             bool(self.done) and os.path.isfile(pair.output or "") and self._line(pair) in self.done
         )
 
     def add(self, pair: DocumentPair) -> None:
-        """Records documents after their links are on the disk."""
+        """Record documents after their links are on disk."""
         self.journal.add(self._line(pair))
 
     def _line(self, pair: DocumentPair) -> tuple[str, ...]:

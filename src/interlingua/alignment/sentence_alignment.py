@@ -80,7 +80,7 @@ class AlignConfig(CheckedSettings):
     sample: Annotated[int, AtLeast(1)] = 20_000
     """Random pairs of sentences of which the quantile is taken."""
     seed: int = 0
-    """Of their draw."""
+    """Seed of their draw."""
     clear: Annotated[float, Between(0, 1)] = 0.85
     """A link is clear if it costs at most this share of what a neighboring sentence would cost."""
     border: Annotated[float, Between(0, 100)] = 1.0
@@ -88,7 +88,7 @@ class AlignConfig(CheckedSettings):
 
     @property
     def shapes(self) -> tuple[LinkShape, ...]:
-        """Of links with sentences on both sides.
+        """Shapes of links with sentences on both sides.
 
         One to one is first, so that of equal chains the simplest is taken.
         """
@@ -143,10 +143,10 @@ class DocumentLevel(NamedTuple):
 
 
 class SearchBand(NamedTuple):
-    """Which places are visited: on diagonal a those with y from ``first[a]`` on, x = a - y.
+    """Positions to visit: on diagonal a those with y from ``first[a]`` on, x = a - y.
 
     Attributes:
-        first: the smallest y of every diagonal, which may lie outside of the document.
+        first: the smallest y of every diagonal, which may be outside the document.
         width: places on a diagonal.
     """
 
@@ -223,9 +223,9 @@ def _known_shapes(
 
 
 def halve(blocks: BlockVectors) -> BlockVectors:
-    """Sentences two by two: the sums of their vectors less the mean of all, of length 1.
+    """Merge sentences two by two: the sums of their vectors minus the mean of all, of length 1.
 
-    Of the sizes of blocks only the first is used, single sentences.
+    Only the first size of blocks is used, single sentences.
     """
     vectors = blocks[:1]
     n, d = vectors.shape[1:]
@@ -301,10 +301,10 @@ def costs(
 
 
 def skip_cost(source: DocumentLevel, target: DocumentLevel, config: AlignConfig) -> float:
-    """What leaving a sentence alone costs: a quantile of the costs of random pairs of sentences.
+    """Compute the cost of an unlinked sentence: a quantile of the costs of random sentence pairs.
 
-    The cheapest min(n, m) of all n m pairs, as many as may be translations, are not counted: of
-    short documents they are a large share.
+    The cheapest min(n, m) of all n m pairs, the maximum number of translations, are not counted:
+    they are a large share in short documents.
     """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]
@@ -323,19 +323,19 @@ def skip_cost(source: DocumentLevel, target: DocumentLevel, config: AlignConfig)
 
 
 def full_band(n: int, m: int) -> SearchBand:
-    """All places of two documents."""
+    """Return all positions of two documents."""
     # On diagonal a, x = a - y is at most n, so that y begins with a - n.
     return SearchBand(np.maximum(np.arange(n + m + 1) - n, 0), min(n, m) + 1)
 
 
 def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> SearchBand:
-    """Places near a path: straight lines between its points, and so many places to either side.
+    """Return positions near a path: straight lines between its points, ``reach`` to either side.
 
     Args:
         path: points in order, the beginning among them; those beyond the end are moved there.
         n: sentences of the source.
         m: of the target.
-        reach: places.
+        reach: positions.
     """
     # The coarse path may end one sentence beyond an odd number of them.
     inside = [(min(i, n), min(j, m)) for i, j in path] + [(n, m)]
@@ -346,9 +346,9 @@ def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> Sear
 
 
 def path_of(links: tuple[Link, ...]) -> list[tuple[int, int]]:
-    """Where links begin and end.
+    """Return the positions where links begin and end.
 
-    What happens between two links that join sentences says little: a line goes there.
+    The links between two joining links carry little information, so a line connects the two.
     """
     points = [(0, 0)]
     for source, target, _ in links:
@@ -366,17 +366,17 @@ def find_best_path(
     band: SearchBand,
     border: float = 0.0,
 ) -> Alignment:
-    """Dynamic programming over the places of a band, one diagonal at a time.
+    """Find the best path by dynamic programming over the positions of a band, diagonal by diagonal.
 
-    A place (x, y) lies behind the first x and the first y sentences. A link of shape (p, q) leads
+    A position (x, y) follows the first x and the first y sentences. A link of shape (p, q) leads
     there from (x - p, y - q), which is on an earlier diagonal, so a diagonal is computed at once.
 
     Args:
         source: one document.
         target: the other one.
         shapes: of links with sentences on both sides, the smallest first.
-        skip: cost of leaving a sentence alone.
-        band: places to visit.
+        skip: cost of an unlinked sentence.
+        band: positions to visit.
         border: see ``AlignConfig.border``.
     """
     n = source.blocks.shape[1]
@@ -420,9 +420,9 @@ def _prices(
     border: float,
     diagonals: range,
 ) -> Float64[ndarray, "a t w"]:
-    """Cost of the last link of every shape, for the places of some diagonals.
+    """Compute the cost of the last link of every shape, for the positions of some diagonals.
 
-    It is infinite where such a link would begin outside of a document.
+    It is infinite if such a link would begin outside a document.
     """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]
@@ -566,7 +566,7 @@ def doubtful_blocks(
 
 
 def _windows(flags: Bool[ndarray, " n"], size: int) -> Bool[ndarray, "w s"]:
-    """Return all runs of so many flags; none if there are fewer flags."""
+    """Return all windows of a number of flags; none if there are fewer flags."""
     if len(flags) < size:
         return np.zeros((0, size), bool)
     return sliding_window_view(flags, size)
@@ -587,7 +587,7 @@ def _alone(links: Sequence[Link], size: int) -> Bool[ndarray, " l"]:
 def _in_doubt(
     links: Sequence[Link], levels: tuple[DocumentLevel, DocumentLevel], side: int, clear: float
 ) -> Bool[ndarray, " l"]:
-    """Find the links of which the sentences on one side are in doubt."""
+    """Find the links that have doubtful sentences on one side."""
     joining = np.array([bool(link.source and link.target) for link in links])
     # Sentences left alone; of links with sentences on both sides it is found below.
     flags = np.array([bool((link.source, link.target)[side]) for link in links])
@@ -638,7 +638,7 @@ class LinkScores(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinkCounts:
-    """What links have in common with the right ones; counts of several documents add up.
+    """Counts of found links, gold links and right ones; counts of several documents add up.
 
     A link is strictly right if it is among the gold links. It is right in the lax sense also if one
     of its source sentences and one of its target sentences are in one gold link. Gold links that
@@ -678,17 +678,17 @@ class LinkCounts:
 
     @property
     def strict_scores(self) -> LinkScores:
-        """By equal links."""
+        """Scores by equal links."""
         return _scores(self.strict, self.links, self.gold_strict, self.gold)
 
     @property
     def lax_scores(self) -> LinkScores:
-        """By links that overlap on both sides."""
+        """Scores by links that overlap on both sides."""
         return _scores(self.lax, self.links, self.gold_lax, self.gold)
 
 
 def _agreement(links: set[LinkSentences], right: set[LinkSentences]) -> tuple[int, int, int]:
-    """How many links, how many of them are right, and how many overlap with a right one."""
+    """Count the links, the right ones among them, and those that overlap with a right one."""
     # Of each source sentence, the target sentences that are linked with it.
     targets: dict[int, set[int]] = defaultdict(set)
     for source, target in right:
@@ -702,7 +702,7 @@ def _agreement(links: set[LinkSentences], right: set[LinkSentences]) -> tuple[in
 
 
 def _scores(right: int, links: int, found: int, gold: int) -> LinkScores:
-    """Precision, recall and F1; each is 0 where there is nothing to take a share of."""
+    """Compute precision, recall and F1; each is 0 if its denominator is 0."""
     precision = right / max(links, 1)
     recall = found / max(gold, 1)
     f1 = 0.0

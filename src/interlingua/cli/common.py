@@ -11,7 +11,7 @@ from interlingua.storage.files import PathLike
 
 @contextlib.contextmanager
 def resumable(keeps: bool, output: Path, cache: PathLike | None = None) -> Iterator[None]:
-    """Ctrl-C in one line, where vectors are kept: in the cache, or else below the results.
+    """Report Ctrl-C in one line if vectors are kept: in the cache, or else below the results.
 
     Args:
         keeps: whether they are kept.

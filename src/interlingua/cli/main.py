@@ -45,7 +45,7 @@ VERBS = {
 }
 USERS_ERROR = 2
 COMPLETION_VARIABLE = "_INTERLINGUA_COMPLETE"
-"""By which a shell's script tells that it wants the rest of a word; typer's convention."""
+"""Variable by which a shell's script requests a completion; typer's convention."""
 COMPLETION_OPTIONS = ("--install-completion", "--show-completion")
 MAX_MESSAGE_CHARACTERS = 2000
 """A file may put any name or value into an error."""
@@ -63,7 +63,7 @@ REMEDIES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The console script.
+    """Run the console script.
 
     Exits with 0, or with 2 and one line on stderr for every error that the user can correct.
     """
@@ -140,7 +140,7 @@ def _stop_at_sigterm() -> Any:
 
 
 def overview() -> str:
-    """The text of ``interlingua --help``; needs no import of any verb."""
+    """Return the text of ``interlingua --help`` without importing any verb."""
     width = max(map(len, VERBS))
     return "\n".join(
         [

@@ -94,7 +94,7 @@ def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
 
 
 def _range(options: type, name: str) -> dict[str, float]:
-    """The ends of an option's range that belong to it, which ``--help`` shows."""
+    """Return the inclusive ends of an option's range, which ``--help`` shows."""
     bounded = bounds_of(options).get(name)
     rule = bounded and bounded.rule
     if isinstance(rule, Between):
@@ -126,7 +126,7 @@ def _annotation(
 
 
 def _flags(name: str, default: Any, declaration: Declaration) -> list[str]:
-    """The flags of an option; one that is on by default has a second flag, which turns it off."""
+    """Return the flags of an option; one that is on by default has a second flag to turn it off."""
     flags = list(declaration.flags)
     if not flags:
         spelled = name.replace("_", "-")

@@ -26,7 +26,7 @@ num_train_epochs = 3             # or max_steps, or budget_seconds
 
 
 def unfilled(*lines: str) -> str:
-    """Lines that typer shows as they are; it fills other paragraphs anew."""
+    """Return lines that typer shows unchanged; it rewraps other paragraphs."""
     return "\n".join(["\b", *lines])
 
 

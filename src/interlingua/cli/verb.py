@@ -50,9 +50,9 @@ def make_verb_command(verb: str, summary: str) -> Any:
 
 
 def completion(verbs: Mapping[str, str], arguments: Sequence[str]) -> None:
-    """Complete a command line for the shell, or installs that.
+    """Complete a command line for the shell, or install the completion.
 
-    It is the part of typer that needs all verbs at once.
+    This part of typer needs all verbs at once.
     """
     import typer
 
@@ -64,7 +64,7 @@ def completion(verbs: Mapping[str, str], arguments: Sequence[str]) -> None:
 
 
 def reader_has_left() -> None:
-    """End quietly: `head`, say, has seen enough."""
+    """End quietly: the reader of the output, for example `head`, has exited."""
     # What is still in the buffer goes to nowhere, or Python would complain at its end.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)

@@ -23,14 +23,14 @@ MANY = 10**12
 
 
 class Rule(Protocol):
-    """What a value has to fulfil besides its type."""
+    """A requirement on a value besides its type."""
 
     def holds(self, value: Any) -> bool:
         """Return whether a value follows the rule."""
         ...
 
     def describe(self, kind: str) -> str:
-        """Say what is expected, of a kind such as ``a number``."""
+        """Describe the expected value, for a kind such as ``a number``."""
         ...
 
 
@@ -46,7 +46,7 @@ class Between:
         return bool(self.low <= value <= self.high)
 
     def describe(self, kind: str) -> str:
-        """Say the range."""
+        """Describe the range."""
         if self.low == TINY:
             return f"{kind} above 0 and at most {_written(self.high)}"
         if self.high == NEARLY_ONE:
@@ -66,7 +66,7 @@ class AtLeast:
         return bool(value >= self.low and (self.below is None or value < self.below))
 
     def describe(self, kind: str) -> str:
-        """Say the range."""
+        """Describe the range."""
         if self.below is None:
             return f"{kind} of at least {_written(self.low)}"
         return f"{kind} from {_written(self.low)} to below {_written(self.below)}"
@@ -86,7 +86,7 @@ class Above:
         return bool(value > self.low and is_within and (self.below is None or value < self.below))
 
     def describe(self, kind: str) -> str:
-        """Say the range."""
+        """Describe the range."""
         text = f"{kind} above {_written(self.low)}"
         if self.high is not None:
             text += f" and at most {_written(self.high)}"
@@ -106,7 +106,7 @@ class Longest:
         return len(value) <= self.items
 
     def describe(self, kind: str) -> str:
-        """Say the limit."""
+        """Describe the limit."""
         return f"a list of at most {self.items}"
 
 
@@ -121,7 +121,7 @@ class InsideFolder:
         return is_plain and not value.startswith("/") and ".." not in value.split("/")
 
     def describe(self, kind: str) -> str:
-        """Say what the path has to be."""
+        """Describe the required path."""
         return "a path inside of the model folder"
 
 

@@ -67,7 +67,7 @@ class LanguageCode(str):
     region: str | None
     """ISO 3166-1 or UN M.49, ``CH`` of ``de-CH``."""
     name: str
-    """What the language was called where it was found."""
+    """The name of the language where it was found."""
 
     def __new__(cls, code: str, region: str | None = None, name: str = "") -> LanguageCode:
         """Make the code of a tag."""
@@ -82,7 +82,7 @@ class LanguageCode(str):
 
 
 class NamedCode(LanguageCode):
-    """The code of a language that the name of a file or of a column gave.
+    """The code of a language from the name of a file or of a column.
 
     The name may mean something else: ``is`` is Icelandic, and a word.
     """
@@ -111,7 +111,7 @@ def resolve_language(code_or_name: str) -> Language:
 
 
 def parse(code_or_name: str) -> LanguageTag:
-    """Like ``resolve_language``, and tells which region the code named.
+    """Resolve a language as ``resolve_language`` does, and return which region the code named.
 
     Raises:
         DataError: see ``resolve_language``.
@@ -123,10 +123,11 @@ def parse(code_or_name: str) -> LanguageTag:
 
 
 def look_up_language(code_or_name: str) -> LanguageTag | None:
-    """Like ``parse``, or None where nothing is called so, which is found out fast.
+    """Return the result of ``parse``, or None if there is no such language, which is fast.
 
-    In this order: the whole of it in the table, its language with its region (``zh-TW`` is another
-    script than ``zh``), its language alone; then, where it names a script, that language in it.
+    The lookup tries, in this order: the whole code in the table, its language with its region
+    (``zh-TW`` has another script than ``zh``), only its language; then, if it names a script, that
+    language in that script.
     """
     if len(code_or_name) > MAX_NAME_CHARACTERS:
         return None
@@ -157,7 +158,7 @@ def look_up_language(code_or_name: str) -> LanguageTag | None:
 
 
 def find_code(code_or_name: str) -> LanguageCode | None:
-    """The code of the language that is called so, or None where nothing is."""
+    """Return the code of the language with this name, or None if there is none."""
     found = look_up_language(code_or_name)
     if found is None:
         return None
@@ -186,7 +187,7 @@ def as_code(language: str) -> LanguageCode:
 
 
 def region_of(code: str) -> str | None:
-    """Return the region that a code was given with, or None."""
+    """Return the region that the code's tag named, or None."""
     return getattr(code, "region", None)
 
 
@@ -287,10 +288,7 @@ def is_locale(first: str, second: str) -> bool:
 
 
 def find_in_name(part: str) -> LanguageCode | None:
-    """Return the code that a part of a file's name stands for, or None.
-
-    A region must be one where the language is used: ``de_en`` is not the German of a region EN.
-    """
+    """Return the code that a part of a file's name represents, or None."""
     pieces = re.split("[-_]", part)
     if len(pieces) == 2 and len(pieces[0]) in (2, 3) and len(pieces[1]) == 2:
         is_region = pieces[1].isupper() and not pieces[0].isupper()
@@ -307,7 +305,7 @@ def as_named(code: LanguageCode | None) -> NamedCode | None:
 
 
 def _by_region(base: str, region: str | None, script: str | None) -> Language | None:
-    """The language that the table has for a region, unless the code asks for another script."""
+    """Return the table's language for a region, unless the code requests another script."""
     if region is None:
         return None
     language = _index().get(f"{base}-{region.lower()}")
@@ -318,18 +316,18 @@ def _by_region(base: str, region: str | None, script: str | None) -> Language | 
 
 @functools.cache
 def known() -> tuple[Language, ...]:
-    """Every language of the table, by ISO 639-3 code, each language's usual script first."""
+    """Return every language of the table, by ISO 639-3 code, each language's usual script first."""
     return tuple(language for language, _ in _table())
 
 
 @functools.cache
 def scripts() -> frozenset[str]:
-    """The ISO 15924 codes of all scripts in the table."""
+    """Return the ISO 15924 codes of all scripts in the table."""
     return frozenset(language.script for language in known())
 
 
 def _in_script(language: Language, script: str) -> Language:
-    """A language in a script that the table does not have for it."""
+    """Return a language in a script that the table does not have for it."""
     # The name may end with the usual script in parentheses, which it is not written in here.
     name = language.name.partition(" (")[0]
     code = f"{language.iso3}_{script}"
@@ -338,7 +336,7 @@ def _in_script(language: Language, script: str) -> Language:
 
 @functools.cache
 def _table() -> tuple[tuple[Language, tuple[str, ...]], ...]:
-    """The languages with their aliases."""
+    """Return the languages with their aliases."""
     file = importlib.resources.files("interlingua") / "data" / "languages.tsv"
     rows = []
     # The first line names the columns.
@@ -351,7 +349,7 @@ def _table() -> tuple[tuple[Language, tuple[str, ...]], ...]:
 
 @functools.cache
 def _index() -> dict[str, Language]:
-    """Languages by all that they are called; what is put in first stays."""
+    """Return the languages by all of their names; the first entry of a name is kept."""
     index: dict[str, Language] = {}
     # Codes before aliases before names: "ga" is Irish, though a language is named Ga. The usual
     # script of a language stands first in the table, so a bare code means that one.
@@ -368,7 +366,7 @@ def _index() -> dict[str, Language]:
 
 
 def _key(name: str) -> str:
-    """How a code or name stands in the index, whatever its case, dashes and spaces."""
+    """Return the key of a code or name in the index, without case, dashes and spaces."""
     text = unicodedata.normalize("NFKC", name).strip().casefold().replace("_", "-")
     # A locale of the system, pt_BR.UTF-8.
     if text.endswith(("utf-8", "utf8")):

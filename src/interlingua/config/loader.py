@@ -27,14 +27,14 @@ from interlingua.errors import ConfigError, InterlinguaError, did_you_mean
 
 T = TypeVar("T")
 MAX_WHOLE_NUMBER = 2**63 - 1
-"""What torch, numpy and the files of a run hold."""
+"""The largest integer that torch, numpy and the files of a run hold."""
 _SHOWN_CHARACTERS = 100
-"""Of a value in an error."""
+"""Characters of a value in an error."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ValueOrigin:
-    """Where values come from, and how they are read.
+    """The source of values, and how they are read.
 
     Attributes:
         place: the file, option or call that errors name.
@@ -53,7 +53,7 @@ class ValueOrigin:
 
 
 class MisfitError(Exception):
-    """A value that a type does not take.
+    """A value that a type does not accept.
 
     Attributes:
         key: of the value; None if the message is about something else.
@@ -397,7 +397,7 @@ _WORDS: Mapping[Any, str] = {
 
 
 def describe_type(hint: Any, origin: ValueOrigin) -> str:
-    """Say what a type expects, such as ``a whole number from 1 to 1024``."""
+    """Describe what a type expects, such as ``a whole number from 1 to 1024``."""
     if hint in _WORDS:
         words = _WORDS[hint]
         if origin.numbers is not None and hint in (int, float):

@@ -50,7 +50,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Declaration:
-    """What is known of an option besides its name, type and default.
+    """The declaration of an option besides its name, type and default.
 
     Attributes:
         help: one line.
@@ -89,7 +89,7 @@ class Declaration:
 def option(
     default: Any = dataclasses.MISSING, help: str = "", *, group: str = GENERAL, **more: Any
 ) -> Any:
-    """A field of an options dataclass that is given by name.
+    """Declare a field of an options dataclass that is passed by name.
 
     Args:
         default: without one the option is required.
@@ -101,7 +101,7 @@ def option(
 
 
 def argument(help: str, default: Any = dataclasses.MISSING, **more: Any) -> Any:
-    """A positional field of an options dataclass.
+    """Declare a positional field of an options dataclass.
 
     Args:
         help: one line.
@@ -119,7 +119,7 @@ def _field(default: Any, declaration: Declaration) -> Any:
 
 
 def listed(names: Names | None) -> list[str] | None:
-    """Names as a list, or None where there are none given."""
+    """Return names as a list, or None for None."""
     if names is None:
         return None
     if not isinstance(names, str):
@@ -133,13 +133,13 @@ class Options(CheckedSettings):
 
     @classmethod
     def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
-        """The first argument where it was left out, so that ``first`` is the second one.
+        """Return the first argument if it was left out, so that ``first`` is the second one.
 
-        Where the first argument can be left out, the class overrides this; here nothing is.
+        If the first argument can be left out, the class overrides this method; here it cannot.
 
         Args:
             first: the first positional value; None = there is none.
-            given: all that is given by name.
+            given: all values passed by name.
 
         Returns:
             The value to put in front; None = nothing was left out.
@@ -148,12 +148,12 @@ class Options(CheckedSettings):
 
 
 def filled(kind: Callable[..., T], options: Options, **made: Any) -> T:
-    """A dataclass of which each field has the value of the option of its name.
+    """Build a dataclass with the value of the option of the same name in each field.
 
     Args:
-        kind: the dataclass; a field that is not an option and is not made keeps its default.
-        options: of a verb. What the command line reads as a path is a path here.
-        made: values of fields that are not just an option's.
+        kind: the dataclass; a field that is neither an option nor in ``made`` keeps its default.
+        options: of a verb. Options that the command line reads as paths are paths here.
+        made: values of fields that are not simply those of an option.
     """
     given = {field.name: declaration_of(field) for field in dataclasses.fields(options)}
     needed: Any = kind
@@ -177,7 +177,7 @@ def recorded(options: Options) -> dict[str, Any]:
 
 
 def _recorded(value: Any) -> Any:
-    """Return a value as JSON has it."""
+    """Return a value in its JSON form."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, os.PathLike):
@@ -188,13 +188,13 @@ def _recorded(value: Any) -> Any:
 
 
 def declaration_of(field: dataclasses.Field[Any]) -> Declaration:
-    """What ``option`` or ``argument`` was given for a field."""
+    """Return the declaration that ``option`` or ``argument`` made for a field."""
     declaration: Declaration = field.metadata[DECLARATION]
     return declaration
 
 
 def declared(options: type) -> list[tuple[dataclasses.Field[Any], Declaration]]:
-    """The fields of an options dataclass with their declarations.
+    """Return the fields of an options dataclass with their declarations.
 
     Arguments come first, then options by group.
     """
@@ -204,14 +204,14 @@ def declared(options: type) -> list[tuple[dataclasses.Field[Any], Declaration]]:
 
 
 def help_with_unit(declaration: Declaration) -> str:
-    """The help text with the unit."""
+    """Return the help text with the unit."""
     if declaration.unit is None:
         return declaration.help
     return f"{declaration.help} Unit: {declaration.unit}."
 
 
 def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Callable[P, R]:
-    """The Python function of a verb.
+    """Build the Python function of a verb.
 
     Args:
         options: the dataclass, each field of which becomes an argument.
@@ -320,7 +320,7 @@ def _check_model(key: str, value: Any, name: str, usage: str) -> None:
 
 
 def _usage(name: str, fields: Sequence[dataclasses.Field[Any]]) -> str:
-    """How a verb is called: what has no default, and what may be given without its name."""
+    """Return how a verb is called: the required options, and those that may be positional."""
     parts = []
     for field in fields:
         is_required = field.default is dataclasses.MISSING
@@ -383,7 +383,10 @@ def is_frame(value: Any) -> bool:
 
 
 def kinds_of(options: Any, field: dataclasses.Field[Any]) -> list[str]:
-    """The types of an annotation: ``int`` and ``None`` of ``Annotated[int, AtLeast(1)] | None``."""
+    """Return the types of an annotation.
+
+    Those of ``Annotated[int, AtLeast(1)] | None`` are ``int`` and ``None``.
+    """
     kinds = [kind.strip() for kind in _UNION.split(str(field.type))]
     bound = bounds_of(options).get(field.name)
     if bound is None:
@@ -448,7 +451,7 @@ _KIND_WORDS = {
 
 
 def _completed(options: Any, arguments: tuple[Any, ...], given: Mapping[str, Any]) -> Any:
-    """The positional arguments, with the first one put in where it was left out."""
+    """Return the positional arguments, with the first one inserted if it was left out."""
     first = None
     if arguments:
         first = arguments[0]
@@ -462,7 +465,7 @@ def _completed(options: Any, arguments: tuple[Any, ...], given: Mapping[str, Any
 
 
 def _docstring(options: Any, run: Callable[..., Any]) -> str:
-    """The docstring of a verb: that of ``run``, with the options in place of its own arguments."""
+    """Return the docstring of a verb: that of ``run`` with the options instead of its arguments."""
     # The paragraph of Args describes the one options object; what follows it is kept.
     summary, _, rest = inspect.cleandoc(run.__doc__ or "").partition("\n\nArgs:\n")
     after = rest.partition("\n\n")[2]

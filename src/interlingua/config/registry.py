@@ -43,7 +43,7 @@ class Registry(dict[str, str]):
 
     @property
     def names(self) -> list[str]:
-        """Those that are built in, then those of installed packages."""
+        """Built-in names, then those of installed packages."""
         return list(dict.fromkeys([*self, *(entry.name for entry in installed(self.group))]))
 
     def is_place(self, name: str) -> bool:
@@ -55,7 +55,7 @@ class Registry(dict[str, str]):
         return bool(colon) and start not in self.names
 
     def label(self, name: str) -> str:
-        """What options are set under: the name, or of a place the class."""
+        """Return the key that options are set under: the name, or the class of a module path."""
         if self.is_place(name):
             return name.rpartition(":")[2]
         return name
@@ -140,7 +140,7 @@ TASKS = Registry(
 
 
 def _of_mteb(names: str) -> tuple[str, ...]:
-    """Tasks of mteb by its names for them."""
+    """Return tasks of mteb, with ``mteb:`` in front of the names that mteb uses."""
     return tuple(f"mteb:{name}" for name in names.split())
 
 
@@ -180,7 +180,7 @@ SUITES: dict[str, tuple[str, ...]] = {
 DEFAULT_MODEL = "mini"
 """The model where none is named; the package interlingua-mini brings it, see ``storage.locate``."""
 OWN_MODELS = (DEFAULT_MODEL, "nano")
-"""Those that this project ships, each in a package interlingua-NAME of its own."""
+"""Models that this project ships, each in a package interlingua-NAME of its own."""
 MODELS = "interlingua.models"
 """Group of entry points by which packages bring models: ``NAME = "package:function"``, which
 returns a folder."""
@@ -250,14 +250,14 @@ CHECKS = Registry(
 
 
 def installed(group: str) -> list[EntryPoint]:
-    """The entry points of a group; nothing of their packages is imported."""
+    """Return the entry points of a group, without importing their packages."""
     return sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value))
 
 
 def installed_model_entry(name: str) -> EntryPoint | None:
-    """By which a package brings a model of that name.
+    """Return the entry point by which a package provides a model of that name.
 
-    None if none does, or if it is a path, not a name.
+    Return None if no package does, or if the name is a path.
     """
     # A path has no entry point, and needs no look-up in all installed packages.
     if os.path.basename(name) != name:
@@ -266,7 +266,7 @@ def installed_model_entry(name: str) -> EntryPoint | None:
 
 
 def resolve_name(registry: Registry, name: str) -> Any:
-    """Import what ``name`` stands for.
+    """Import the object that ``name`` refers to.
 
     Args:
         registry: one of the tables of this module.
@@ -310,7 +310,7 @@ def resolve_name(registry: Registry, name: str) -> Any:
 
 
 def _installed_place(registry: Registry, name: str) -> str:
-    """Where an installed package has the class of a name."""
+    """Return where an installed package has the class of a name."""
     # A package that is found twice on sys.path gives one place.
     places = {entry.value for entry in installed(registry.group) if entry.name == name}
     if len(places) > 1:
@@ -362,7 +362,7 @@ def import_place(place: str) -> Any:
 
 
 def check_choice(option: str, value: str, choices: Collection[str]) -> None:
-    """Say what an option may be.
+    """Raise an error that lists the valid values of an option, unless the value is valid.
 
     Raises:
         ConfigError: the value is not among the choices.

@@ -21,7 +21,8 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.storage.limits import MAX_CONFIG_BYTES, read_document
 
 MAX_KEY_PARTS = 100
-"""Of a dotted key; Python's parser takes time that grows with their square."""
+"""Maximum number of parts of a dotted key; Python's parser takes time that grows with their
+square."""
 # Possessive quantifiers (++, *+) give nothing back, so that a hostile file can't make the search
 # itself take long.
 _PART = r"(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')"

@@ -9,7 +9,7 @@ from typing import Any
 from interlingua.errors import ConfigError
 
 TRAIN_SECTIONS = ("data", "encoder", "method", "optimizer", "run", "schedule")
-"""Of the files of ``interlingua train``."""
+"""Sections of the files of ``interlingua train``."""
 
 
 def refuse_unread(config: Any, *names: str, reason: str, when: bool) -> None:
@@ -49,7 +49,7 @@ def refuse_without(config: Any, *names: str, needs: str, when: bool) -> None:
 
 
 def _changed(config: Any, names: Sequence[str], when: bool) -> Iterator[str]:
-    """Those of the fields that have another value than their default, if it matters."""
+    """Yield the fields with a value other than their default, if it matters."""
     if not when:
         return
     for field in dataclasses.fields(config):

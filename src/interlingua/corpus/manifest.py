@@ -17,7 +17,7 @@ from interlingua.storage.record import RecordError, holds_record, read_record, w
 
 MANIFEST_FILE = "manifest.json"
 TRIMMED_FOLDER = "backbone"
-"""Of a corpus: the model that goes with its trimmed vocabulary."""
+"""Subfolder of a corpus with the model that goes with its trimmed vocabulary."""
 
 
 _LANGUAGE = r"[a-z]{3}(_[A-Z][a-z]{3})?"
@@ -42,7 +42,7 @@ class SourceFile:
     path: str
     bytes: int
     sha256: str
-    """Of the file as it is on disk; of the two files one after the other for a Moses pair."""
+    """Hash of the file as it is on disk; of the two files one after the other for a Moses pair."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,7 +65,7 @@ class SourceRecord:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class LanguagePairRecord:
-    """What a language pair has in the end."""
+    """Final counts of a language pair."""
 
     source: str
     target: str
@@ -133,9 +133,9 @@ class Manifest:
 
 
 def prompt_of(folder: PathLike) -> str | None:
-    """What was put in front of every text of a prepared corpus.
+    """Return the prompt in front of every text of a prepared corpus.
 
-    None where nothing was, or no manifest says.
+    Return None if there is no prompt, or no manifest records one.
 
     Args:
         folder: the corpus's.

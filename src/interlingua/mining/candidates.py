@@ -50,19 +50,19 @@ class Candidates(NamedTuple):
     y: Int64[ndarray, " n"]
 
     def take(self, kept: NDArray[np.integer] | NDArray[np.bool_]) -> Candidates:
-        """Some of them: row numbers, or a mask."""
+        """Return some of the candidates, by row numbers or a mask."""
         return Candidates(self.scores[kept], self.x[kept], self.y[kept])
 
     @classmethod
     def of_records(cls, pairs: NDArray[np.void]) -> Candidates:
-        """``CANDIDATE`` or ``FOUND`` records as plain arrays."""
+        """Return ``CANDIDATE`` or ``FOUND`` records as plain arrays."""
         return cls(np.array(pairs["score"]), np.array(pairs["x"]), np.array(pairs["y"]))
 
 
 def best_both_ways(
     x: NDArray[np.floating], y: NDArray[np.floating], *, k: int = 4, margin: MarginKind = "ratio"
 ) -> tuple[Candidates, Candidates]:
-    """The best-scored of its k nearest neighbors for every x, and for every y.
+    """Return the best-scored of the k nearest neighbors for every x, and for every y.
 
     Args:
         x: (n, d), rows of length 1, in memory or mapped.
@@ -72,7 +72,7 @@ def best_both_ways(
 
     Returns:
         A pair per row of x in its order, and one per row of y. Of equal scores the nearer neighbor
-        is taken.
+        is chosen.
 
     Raises:
         DataError: a side is empty, widths differ, or a vector is not finite.
@@ -131,9 +131,9 @@ class OneToOneMatcher:
         self.refuses = refuses
 
     def accept(self, xs: Int64[ndarray, " n"], ys: Int64[ndarray, " n"]) -> list[int]:
-        """Which of the pairs are accepted, by their places.
+        """Return the indices of the pairs that are accepted.
 
-        They take their rows now, unless they are refused.
+        An accepted pair takes its two rows immediately, unless it is refused.
         """
         # Most pairs meet a row that an earlier chunk has taken: these go at once, by numpy. Only
         # those that are left are gone through one by one, as a pair may take the row of a later
@@ -156,7 +156,7 @@ class OneToOneMatcher:
 
 
 class CandidatePairs:
-    """The best pair of every text of both sides, and what a retrieval chooses of them.
+    """The best pair of every text of both sides, and the selection that a retrieval makes.
 
     Args:
         pairs: ``CANDIDATE`` records, one of each x and behind them one of each y.
@@ -185,7 +185,7 @@ class CandidatePairs:
         margin: MarginKind,
         means: Mapping[str, Float32[ndarray, " n"]] | None = None,
     ) -> CandidatePairs:
-        """From neighbors in memory; see ``of_blocks``."""
+        """Build candidate pairs from neighbors in memory; see ``of_blocks``."""
         near = {"x": of_x, "y": of_y}
         sizes = {side: len(neighbors.indices) for side, neighbors in near.items()}
         return cls.of_blocks(
@@ -239,7 +239,7 @@ class CandidatePairs:
         return cls(pairs, sizes["x"], hubs)
 
     def retrieved_count(self, retrieval: Retrieval) -> int:
-        """Pairs that a retrieval goes through."""
+        """Return the number of pairs that a retrieval examines."""
         return {"max": self.n + self.m, "backward": self.m}.get(retrieval, self.n)
 
     def retrieved(
@@ -250,7 +250,7 @@ class CandidatePairs:
         ordered: bool = True,
         refuses: Refuses | None = None,
     ) -> Iterator[NDArray[np.void]]:
-        """The pairs of a retrieval, as ``FOUND`` records in chunks, by descending score.
+        """Yield the pairs of a retrieval as ``FOUND`` records in chunks, by descending score.
 
         See ``retrieve``.
 
@@ -278,7 +278,7 @@ class CandidatePairs:
     def _chosen(
         self, places: Int64[ndarray, " p"], retrieval: Retrieval, matcher: OneToOneMatcher
     ) -> NDArray[np.void]:
-        """Those of some pairs that belong to a retrieval."""
+        """Return the pairs that belong to a retrieval."""
         pairs = np.asarray(self.pairs[places])
         if retrieval == "intersection":
             # A forward pair (x, y) stays if the best of y is x: row n + y is the pair of y.
@@ -291,7 +291,7 @@ class CandidatePairs:
         return pairs
 
     def _with_hubs(self, pairs: NDArray[np.void]) -> NDArray[np.void]:
-        """``CANDIDATE`` records as ``FOUND`` ones."""
+        """Convert ``CANDIDATE`` records to ``FOUND`` records."""
         found = np.empty(len(pairs), FOUND)
         for name in CANDIDATE.names or ():
             found[name] = pairs[name]
@@ -341,7 +341,9 @@ def without_partners(neighbors: Neighbors, partners: Int64[ndarray, " n"]) -> Ne
 
 
 def descending(scores: NDArray[np.floating], memory: int) -> Iterator[Int64[ndarray, " p"]]:
-    """Places of scores in parts that fit into memory, the highest first, of equal ones the earlier.
+    """Yield indices of scores in parts that fit into memory, highest first.
+
+    Of equal scores the earlier one comes first.
 
     Args:
         scores: finite, in memory or mapped.

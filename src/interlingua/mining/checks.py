@@ -103,11 +103,11 @@ class Check:
         self.limit = limit
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        """A value for each pair."""
+        """Compute a value for each pair."""
         raise NotImplementedError
 
     def accept(self, scores: Float64[ndarray, " n"]) -> Bool[ndarray, " n"]:
-        """Which values are within the limit."""
+        """Return which values are within the limit."""
         # By negation: a value that is not a number is within any limit.
         if self.is_upper_limit:
             return np.asarray(~(scores >= self.limit))
@@ -208,7 +208,7 @@ class CopiedWords(Check):
 
 
 class NumbersAgree(Check):
-    """The same numbers stand on both sides."""
+    """The same numbers occur on both sides."""
 
     name = "numbers"
     measures = "share of the numbers of both sides that agree; 1 without, 0.5 on one side alone"
@@ -267,7 +267,7 @@ class Hubness(Check):
 
 
 def find_check(name: str) -> type[Check]:
-    """The class of a check: a name of ``registry.CHECKS``, or ``package.module:Class``.
+    """Return the class of a check: a name of ``registry.CHECKS``, or ``package.module:Class``.
 
     Raises:
         ConfigError: there is no such check.
@@ -278,7 +278,7 @@ def find_check(name: str) -> type[Check]:
 
 @dataclass(frozen=True, slots=True)
 class CheckPlan:
-    """What is measured, and what rejects a pair.
+    """Which checks are measured, and which of them reject a pair.
 
     Attributes:
         columns: checks that are measured, each as ``find_check`` takes it.
@@ -290,7 +290,7 @@ class CheckPlan:
 
     @classmethod
     def parse(cls, columns: str, rejecting: str) -> CheckPlan:
-        """From lists with commas.
+        """Parse a plan from comma-separated lists.
 
         Args:
             columns: names, ``all`` for every one that is built in; those that reject are measured
@@ -346,7 +346,7 @@ class Checker:
         self.rejecting = [checks[name] for name in plan.limits]
 
     def measure(self, pairs: Pairs) -> dict[str, Float64[ndarray, " n"]]:
-        """The columns of some pairs.
+        """Compute the columns of some pairs.
 
         A pair that another check rejects makes no later pair a duplicate.
         """
@@ -367,14 +367,14 @@ class Checker:
     def rejected(
         self, columns: Mapping[str, Float64[ndarray, " n"]]
     ) -> dict[str, Bool[ndarray, " n"]]:
-        """Which pairs each check rejects, by its reason."""
+        """Return which pairs each check rejects, by its reason."""
         return {
             check.reason or check.name: ~check.accept(columns[check.name])
             for check in self.rejecting
         }
 
     def refuses(self, sources: Sequence[str], targets: Sequence[str]) -> Bool[ndarray, " n"]:
-        """Which pairs are rejected for what they are, whatever other pairs there are."""
+        """Return which pairs are rejected by themselves, independently of the other pairs."""
         pairs = Pairs(sources, targets, np.zeros(len(sources), np.int64))
         marks = np.zeros(len(sources), bool)
         for check in self.rejecting:
@@ -385,7 +385,7 @@ class Checker:
     def _kept(
         self, columns: Mapping[str, Float64[ndarray, " n"]], size: int
     ) -> Bool[ndarray, " n"]:
-        """Pairs that no check but that of duplicates rejects."""
+        """Return which pairs are rejected by no check except that of duplicates."""
         marks = np.ones(size, bool)
         for check in self.rejecting:
             if not isinstance(check, DuplicateSides):
@@ -396,7 +396,7 @@ class Checker:
 def hubs_of(
     hub_x: NDArray[np.integer], hub_y: NDArray[np.integer], n: int, m: int
 ) -> Float64[ndarray, " pairs"]:
-    """How many texts have a pair's source, or its target, as their nearest; the larger of both.
+    """Count the texts that have a pair's source or target as their nearest; return the larger.
 
     Args:
         hub_x: for each pair's source, the number of targets that have it as their nearest.
@@ -411,7 +411,7 @@ def hubs_of(
 
 
 def length_ratios(sources: Sequence[str], targets: Sequence[str]) -> Float64[ndarray, " n"]:
-    """How much longer the longer side is, in Latin letters' worth.
+    """Compute how much longer the longer side is, in equivalents of Latin letters.
 
     A Chinese character counts as three Latin letters.
     """
@@ -440,10 +440,11 @@ def _letters_and_digits(texts: Sequence[str]) -> Float64[ndarray, " n"]:
 
 
 def copied_share(source: str, target: str) -> float:
-    """Share of the words (3 letters or more) of the side with fewer that stand in the other too.
+    """Compute the share of the shorter side's words that the other side also contains.
 
-    It is 1 for equal texts with a letter: an equal number is a translation. Otherwise it is 0 if a
-    side has two words or fewer.
+    Only words of 3 letters or more count, and the shorter side is the one with fewer of them. The
+    share is 1 for equal texts with a letter: an equal number is a translation. Otherwise it is 0 if
+    a side has two words or fewer.
     """
     if source.casefold() == target.casefold():
         return float(any(map(str.isalpha, source)))
@@ -456,13 +457,13 @@ def copied_share(source: str, target: str) -> float:
 
 
 def number_agreement(source: str, target: str) -> float:
-    """Share of the numbers of both sides that agree, in the digits of any script.
+    """Compute the share of the numbers of both sides that agree, in the digits of any script.
 
-    It is 1 where neither side has a number, and ``ONE_SIDED`` where one side alone has any: the
-    other side may have them in words. Groups of three digits are one number (``1,000``,
-    ``1.000``, ``1 000``); at other signs a number ends, so that ``3.5`` and ``3,5`` agree, and
-    ``12.05.`` and ``05/12`` do. Zeros in front don't count. Of two texts without a letter, such as
-    dates and versions, all numbers have to agree; otherwise it is 0.
+    It is 1 if neither side has a number, and ``ONE_SIDED`` if only one side has any: the other side
+    may spell them out. Groups of three digits are one number (``1,000``, ``1.000``, ``1 000``). A
+    number ends at other signs, so that ``3.5`` and ``3,5`` agree, and ``12.05.`` and ``05/12`` do.
+    Leading zeros are ignored. If both texts have no letter, such as dates and versions, all numbers
+    have to agree; otherwise the share is 0.
     """
     found = [Counter(numbers(text)) for text in (source, target)]
     # Union and intersection of multisets: a number that stands twice has to agree twice.
@@ -477,7 +478,7 @@ def number_agreement(source: str, target: str) -> float:
 
 
 def numbers(text: str) -> list[str]:
-    """The numbers in a text, in ASCII digits."""
+    """Return the numbers in a text, in ASCII digits."""
     if not any(map(str.isdecimal, text)):
         return []
     plain = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)
@@ -486,10 +487,10 @@ def numbers(text: str) -> list[str]:
 
 
 def _script_shares(texts: Sequence[str], language: str) -> Float64[ndarray, " n"]:
-    """Share of each text's letters, in Latin letters' worth, in a script of the language.
+    """Compute the share of each text in a script of the language, in equivalents of Latin letters.
 
-    It is 1 for a text without letters: a number ("2.2.") is in every script, and what there is to
-    say against it the other checks say.
+    It is 1 for a text without letters: a number ("2.2.") is valid in every script, and other checks
+    cover such texts.
     """
     # Script 0 holds what is a letter of none: digits, signs, spaces.
     widths = letter_widths().copy()
@@ -501,7 +502,7 @@ def _script_shares(texts: Sequence[str], language: str) -> Float64[ndarray, " n"
 
 
 def _sums(widths: NDArray[np.floating], texts: Sequence[str]) -> Float64[ndarray, " n"]:
-    """Sum of what each text's characters are worth by their script."""
+    """Sum the widths of each text's characters by their script."""
     if not len(texts):
         return np.zeros(0)
     # All texts at once, a line each: a loop over characters in Python would be far slower.
@@ -513,12 +514,12 @@ def _sums(widths: NDArray[np.floating], texts: Sequence[str]) -> Float64[ndarray
 
 
 def _split(names: str) -> list[str]:
-    """Names between commas; ``none`` is not a name."""
+    """Split names at commas; ``none`` is not a name."""
     return [part.strip() for part in names.split(",") if part.strip() and part.strip() != "none"]
 
 
 def _number(name: str, limit: str) -> float:
-    """The limit of a check."""
+    """Parse the limit of a check."""
     try:
         found = float(limit)
     except ValueError:

@@ -68,7 +68,7 @@ class DocumentMatch:
 
     @classmethod
     def parse(cls, text: str) -> DocumentMatch:
-        """``equal``, ``urls``, or a file's name.
+        """Parse ``equal``, ``urls``, or the name of a file.
 
         Raises:
             ConfigError: it is neither, nor a file.
@@ -89,7 +89,7 @@ def reader(
     strip: bool = True,
     bad: BadLines | None = None,
 ) -> Callable[[], Iterator[Line]]:
-    """The function that reads the lines of a side, with document names that both sides share.
+    """Return a function that reads the lines of a side, with document names that both sides share.
 
     Args:
         paths: see ``read_text_lines``.
@@ -121,7 +121,10 @@ def reader(
 
 
 def language_pattern(language: str) -> re.Pattern[str]:
-    """What a language is called by in URLs: ``de``, ``deu``, ``ger``, ``de-at``, ``german``."""
+    """Return a pattern that matches the names of a language in URLs.
+
+    For German these are, for example, ``de``, ``deu``, ``ger``, ``de-at`` and ``german``.
+    """
     found = resolve_language(language)
     name = found.name.partition(" (")[0].lower()
     codes = {found.iso1, found.iso3, *_OTHER_CODES.get(found.iso3, "").split()} - {None}
@@ -137,9 +140,9 @@ def language_pattern(language: str) -> re.Pattern[str]:
 
 
 def without_language(url: str, pattern: re.Pattern[str]) -> str:
-    """A URL without scheme, ``www``, its language and all that is not a letter or digit.
+    """Remove scheme, ``www``, language and all but letters and digits from a URL.
 
-    ``https://www.example.org/de/seite?lang=de`` and ``http://example.org/seite`` become the same.
+    ``https://www.example.org/de/seite?lang=de`` and ``http://example.org/seite`` become equal.
 
     Args:
         url: any name of a document.
@@ -171,7 +174,7 @@ class _Documents(NamedTuple):
         return cls(keys, np.append(starts, len(filled)), np.asarray(side.text_of_line[filled]))
 
     def texts_of(self, key: int) -> Int64[ndarray, " t"]:
-        """Numbers of the texts of a document, each once."""
+        """Return the numbers of the texts of a document, each once."""
         at = int(np.searchsorted(self.keys, np.uint64(key)))
         return np.unique(self.texts[self.starts[at] : self.starts[at + 1]])
 
@@ -200,11 +203,11 @@ def collect_document_pairs(
     refuses: Refuses | None = None,
     progress: Progress = SILENT,
 ) -> tuple[NDArray[np.void], str]:
-    """The pairs of all matched documents, each pair once with its best score.
+    """Return the pairs of all matched documents, each pair once with its best score.
 
-    The candidates of a text are its k nearest in the matched document; the mean of the margin is
-    over its k nearest among these and a sample of all texts of the other side, for in a short
-    document the k nearest are all there are. Memory holds some 40 bytes per line and 50 per pair.
+    The candidates of a text are its k nearest in the matched document. The mean of the margin is
+    over its k nearest among these and a sample of all texts of the other side, because a short
+    document may hold no more than k texts. Memory holds about 40 bytes per line and 50 per pair.
 
     Args:
         x: the texts of the source.
@@ -215,13 +218,13 @@ def collect_document_pairs(
         k: neighbors.
         margin: which score.
         retrieval: within each pair of documents.
-        background: size of the sample; 0 for the documents alone.
+        background: size of the sample; 0 for only the documents.
         device: see ``search_device``.
         refuses: see ``retrieve``; with ``max``.
         progress: shows how far the work is.
 
     Returns:
-        ``FOUND`` records by descending score, and how many documents matched, in a sentence.
+        ``FOUND`` records by descending score, and a sentence with the number of matched documents.
     """
     sides = _Documents.of(x), _Documents.of(y)
     matches, count = _matches(match, *sides)
@@ -260,7 +263,7 @@ def _pairs_of_group(
     device: str | None,
     refuses: Refuses | None,
 ) -> Iterator[NDArray[np.void]]:
-    """The pairs of some matched documents, document by document."""
+    """Yield the pairs of some matched documents, document by document."""
     # One search in the background for the texts of all documents of the group together.
     xs = np.unique(np.concatenate([own_x for own_x, _ in texts]))
     ys = np.unique(np.concatenate([own_y for _, own_y in texts]))
@@ -287,14 +290,14 @@ def _pairs_of_group(
 def _refuses_within(
     refuses: Refuses | None, own_x: Int64[ndarray, " a"], own_y: Int64[ndarray, " b"]
 ) -> Refuses | None:
-    """The same test, for rows within two documents."""
+    """Return the same test for rows within two documents."""
     if refuses is None:
         return None
     return lambda xs, ys: refuses(own_x[xs], own_y[ys])
 
 
 def _each_once(pairs: NDArray[np.void], n: int, m: int) -> NDArray[np.void]:
-    """Each pair with its best score and with its hubs, by descending score."""
+    """Return each pair with its best score and its hubs, by descending score."""
     # The last key is the first to sort by: by x, then y, then descending score, so that the first
     # of several equal pairs is the best one.
     pairs = pairs[np.lexsort((-pairs["score"], pairs["y"], pairs["x"]))]
@@ -312,7 +315,7 @@ def _each_once(pairs: NDArray[np.void], n: int, m: int) -> NDArray[np.void]:
 def _matches(
     match: DocumentMatch, x: _Documents, y: _Documents
 ) -> tuple[UInt64[ndarray, "p 2"], int]:
-    """Keys of matched documents that are on both sides, and how many matches there are at all."""
+    """Return the keys of matched documents on both sides, and the number of all matches."""
     # Equal names, or URLs that ``reader`` has already made equal.
     if match.path is None:
         both = np.intersect1d(x.keys, y.keys)
@@ -343,7 +346,7 @@ def _matches(
 def _groups(
     matches: UInt64[ndarray, "p 2"], x: _Documents, y: _Documents
 ) -> Iterator[tuple[int, int]]:
-    """Runs of pairs of documents with GROUP lines on a side, or one pair."""
+    """Yield runs of pairs of documents with GROUP lines on a side, or one pair."""
     # Of each pair, the lines of its longer document.
     sizes = np.zeros(len(matches), np.int64)
     for place, side in enumerate((x, y)):
@@ -391,7 +394,7 @@ class _Background(NamedTuple):
     def means(
         self, own: Int64[ndarray, " n"], other: Int64[ndarray, " m"], near: Neighbors, k: int
     ) -> Float32[ndarray, " n"]:
-        """Mean similarity of each text to its k nearest in document and sample.
+        """Compute the mean similarity of each text to its k nearest in document and sample.
 
         Args:
             own: texts of the document.

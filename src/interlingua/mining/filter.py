@@ -93,7 +93,7 @@ class ScoredPairs(NamedTuple):
         cosines: of both sides.
         hubs: how many texts scored with them have one side for their nearest; the larger of the two
             sides. 0 without a window.
-        columns: of each pair what else is known of it.
+        columns: further known values of each pair.
         lines: of each pair, see ``PairRow``.
     """
 
@@ -106,7 +106,7 @@ class ScoredPairs(NamedTuple):
 
 
 class Filter:
-    """Looks at the scored pairs of one run.
+    """A filter of the scored pairs of one run.
 
     Args:
         cut: which are kept.
@@ -163,7 +163,7 @@ class Filter:
         self._has_learned = calibration is None
 
     def learn(self, scores: Float64[ndarray, " n"]) -> None:
-        """Take the share of right pairs and the threshold for a precision from these scores.
+        """Estimate the share of right pairs and the threshold for a precision from these scores.
 
         Without this call those of the first block are taken.
 
@@ -194,7 +194,7 @@ class Filter:
         return np.asarray(np.array(has_texts, bool) & ~self.checker.refuses(sources, targets))
 
     def rows(self, blocks: Iterable[ScoredPairs]) -> Iterator[PairRow]:
-        """All pairs, kept or not, in their order."""
+        """Yield all pairs, kept or not, in their order."""
         for block in blocks:
             self._note_scores(block)
             sources = [pair.source for pair in block.pairs]
@@ -228,7 +228,7 @@ class Filter:
         probabilities: Float64[ndarray, " n"] | None,
         measured: Mapping[str, Float64[ndarray, " n"]],
     ) -> dict[str, NDArray[np.bool_]]:
-        """Which pairs are rejected, by reason."""
+        """Return which pairs are rejected, by reason."""
         rejected: dict[str, NDArray[np.bool_]] = {}
         if probabilities is not None and self.cut.least_probability is not None:
             rejected[IMPROBABLE] = probabilities < self.cut.least_probability
@@ -237,7 +237,7 @@ class Filter:
         return rejected | self.checker.rejected(measured)
 
     def report(self) -> list[str]:
-        """What was kept and what was not, in lines."""
+        """Return lines on the kept and the rejected pairs."""
         lines = [f"{count_of(self.read, 'pairs')} read, {self.kept:,} kept"]
         if self.reasons:
             lines[0] += rejected_in_words(self.reasons)
@@ -259,7 +259,7 @@ class Filter:
         return lines + self._threshold_warning()
 
     def advice(self) -> list[str]:
-        """How a requested precision would be surer, in lines."""
+        """Return lines on how to make a requested precision more certain."""
         if self.calibration is None or self.calibration.basis != "probes":
             return []
         doubt = doubted(self.calibration)
@@ -268,7 +268,7 @@ class Filter:
         return [JUDGE]
 
     def _threshold_warning(self) -> list[str]:
-        """A line where the given threshold cuts much; else none."""
+        """Return a warning line if the threshold removes many pairs, otherwise no line."""
         threshold = self.cut.least_score
         if threshold is None:
             return []
@@ -293,7 +293,7 @@ def _row(
     measured: Mapping[str, Float64[ndarray, " n"]],
     reasons: list[str],
 ) -> PairRow:
-    """One pair of a block with all its columns, in the order in which JSON has them."""
+    """Return one pair of a block with all its columns, in the order of the JSON output."""
     pair = block.pairs[at]._replace(score=float(block.scores[at]))
     columns: dict[str, Any] = {"score": pair.score, "source": pair.source, "target": pair.target}
     if probabilities is not None:
@@ -314,24 +314,26 @@ def _row(
 
 
 def rejected_in_words(reasons: Counter[str]) -> str:
-    """How many pairs each reason rejects, the most frequent first, as the end of a line."""
+    """Format how many pairs each reason rejects, most frequent first, as the end of a line."""
     counts = [f"{reason} {count:,}" for reason, count in reasons.most_common()]
     return f"; rejected (a pair may have several reasons): {', '.join(counts)}"
 
 
 def interval_in_words(interval: tuple[float, float]) -> str:
-    """Between which precisions the true one is expected."""
+    """Format the interval in which the true precision is expected."""
     return f"true precision between {interval[0]:.3f} and {interval[1]:.3f}"
 
 
 def quantile_line(scores: Float64[ndarray, " n"]) -> str:
-    """Where the scores lie, in a line."""
+    """Format the quantiles of the scores as a line."""
     found = zip(QUANTILES, np.quantile(scores, QUANTILES), strict=True)
     return "score quantiles: " + ", ".join(f"{share:.0%} {score:.4f}" for share, score in found)
 
 
 def output_format(path: PathLike | None, format: str | None) -> str:
-    """The format of an output: as given, or by its name; TSV on standard output.
+    """Return the format of an output: the requested one, or that of its name.
+
+    The default on standard output is TSV.
 
     Raises:
         ConfigError: standard output can't have that format, or there is no such format.
@@ -389,10 +391,10 @@ def write_filtered(
 
 
 def check_output(path: PathLike, columns: Sequence[str] | None, checks: CheckPlan) -> str:
-    """The format of a file of mined pairs, if it can be written.
+    """Return the format of a file of mined pairs, if it can be written.
 
     Raises:
-        ConfigError: it is none that is written here, or a column is not there.
+        ConfigError: the format cannot be written, or a column does not exist.
     """
     name = guess_format(path)
     if name not in WRITTEN:
@@ -405,7 +407,7 @@ def check_output(path: PathLike, columns: Sequence[str] | None, checks: CheckPla
 
 @dataclass(slots=True)
 class Written:
-    """What was written of the mined pairs, and what was not.
+    """Counts of the mined pairs that were written and of those that were not.
 
     Attributes:
         pairs: kept.
@@ -515,7 +517,7 @@ def write_mined(
 
 
 def _blocks(mined: Mined, languages: tuple[str, str], progress: Progress) -> Iterator[ScoredPairs]:
-    """The mined pairs with their texts, and where each stands."""
+    """Yield the mined pairs with their texts and their positions."""
     progress.start(len(mined.pairs), "pairs", "writing pairs")
     for start in range(0, len(mined.pairs), _PAIRS_AT_ONCE):
         part = mined.pairs[start : start + _PAIRS_AT_ONCE]
@@ -533,7 +535,7 @@ def _blocks(mined: Mined, languages: tuple[str, str], progress: Progress) -> Ite
 
 
 def rules_in_words(checks: CheckPlan) -> dict[str, str]:
-    """What rejects a pair, by the reason that is given."""
+    """Return the rules that reject a pair, by the reason that is reported."""
     found = {}
     for name, limit in checks.limits.items():
         check = find_check(name)
@@ -575,13 +577,13 @@ class _Sampler:
         self.edge = range(max(0, above - _SHOWN), min(pairs, above + _SHOWN))
 
     def noted(self, rows: Iterable[PairRow]) -> Iterator[PairRow]:
-        """The rows, each looked at as it goes by."""
+        """Yield the rows, and examine each of them in passing."""
         for place, row in enumerate(rows):
             self._note(row, place)
             yield row
 
     def _note(self, row: PairRow, place: int) -> None:
-        """Put a row into each sample that it belongs to."""
+        """Add a row to each sample that it belongs to."""
         written = self.written
         if place in self.judged:
             written.even.append(row)

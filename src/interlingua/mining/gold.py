@@ -37,12 +37,13 @@ class Extraction(NamedTuple):
 def best_threshold(
     scores: Float[ndarray, " n"], right: Bool[ndarray, " n"], *, gold: int
 ) -> Extraction:
-    """Walk down the scores and stop where F1 is best.
+    """Find the threshold of the best F1 among the scores in descending order.
 
-    LASER's ``bucc.py`` and sentence-transformers' ``bucc2018.py`` do the same. The threshold lies
+    LASER's ``bucc.py`` and sentence-transformers' ``bucc2018.py`` do the same. The threshold is
     half-way to the next score; behind the last pair, where LASER's function fails, it is that
     pair's score. Of equal F1 the higher threshold is taken. The walk counts pair by pair: where the
-    two scores around the threshold are equal, ``at_threshold`` extracts more pairs than stand here.
+    two scores around the threshold are equal, ``at_threshold`` extracts more pairs than are counted
+    here.
 
     Args:
         scores: of the candidates, in any order.
@@ -72,7 +73,7 @@ def best_threshold(
 def at_threshold(
     scores: Float[ndarray, " n"], right: Bool[ndarray, " n"], *, gold: int, threshold: float
 ) -> Extraction:
-    """Precision, recall and F1 of the candidates with a score of at least the threshold."""
+    """Compute precision, recall and F1 of the candidates with a score of at least the threshold."""
     is_kept = scores >= threshold
     return _extraction(threshold, int(is_kept.sum()), int(right[is_kept].sum()), gold)
 
@@ -84,7 +85,7 @@ def cross_validated(
     *,
     gold: tuple[int, int],
 ) -> Bool[ndarray, " n"]:
-    """Which candidates are extracted if each half is cut at the best threshold of the other.
+    """Return which candidates are extracted if each half is cut at the best threshold of the other.
 
     Args:
         scores: of the candidates.
@@ -101,7 +102,7 @@ def cross_validated(
 
 
 def _extraction(threshold: float, extracted: int, correct: int, gold: int) -> Extraction:
-    """From counts; F1 = 2 c / (extracted + gold) is 0 where nothing is right."""
+    """Compute the measures from counts; F1 = 2 c / (extracted + gold) is 0 if nothing is right."""
     # Nothing may be extracted at all: there would be a division by zero.
     if not correct:
         return Extraction(threshold, extracted, 0.0, 0.0, 0.0)
@@ -111,7 +112,7 @@ def _extraction(threshold: float, extracted: int, correct: int, gold: int) -> Ex
 
 
 def read_gold(path: Path) -> list[tuple[str, str]]:
-    """Pairs of names or of texts, TAB between them.
+    """Read pairs of names or of texts, separated by TAB.
 
     Raises:
         DataError: a line has another number of columns, or there is none.
@@ -133,7 +134,7 @@ def read_gold(path: Path) -> list[tuple[str, str]]:
 def gold_pairs(
     pairs: Iterable[tuple[str, str]], x: NumberedTexts, y: NumberedTexts
 ) -> tuple[set[tuple[int, int]], int]:
-    """Gold pairs by the numbers of their texts.
+    """Return the gold pairs by the numbers of their texts.
 
     Args:
         pairs: names of lines, or the texts themselves.
@@ -141,7 +142,7 @@ def gold_pairs(
         y: those of the target.
 
     Returns:
-        The pairs, and how many were left out because a side of theirs is not there.
+        The pairs, and how many were left out because one of their sides is missing.
     """
     all_pairs = list(pairs)
     numbers: list[Mapping[str, int]] = []
@@ -163,14 +164,14 @@ def gold_pairs(
 
 
 def numbers_of_texts(side: NumberedTexts, needed: Collection[str]) -> dict[str, int]:
-    """The numbers of those of some texts that are on a side."""
+    """Return the numbers of the needed texts that are on a side."""
     return {text: number for number, text in enumerate(side.texts) if text in needed}
 
 
 def judge_pairs(
     mined: Mined, gold: Sequence[tuple[str, str]], threshold: float | None
 ) -> list[str]:
-    """How good the pairs are where those that are right are known."""
+    """Evaluate the mined pairs against the gold pairs."""
     known, lost = gold_pairs(gold, mined.x, mined.y)
     if not known:
         raise DataError(

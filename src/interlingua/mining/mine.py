@@ -103,7 +103,7 @@ class MinedPairs(RowList[MinedPair]):
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """``2/8`` as numbers.
+    """Parse ``2/8`` into two numbers.
 
     Raises:
         ConfigError: it is not a part of a whole.
@@ -266,7 +266,7 @@ def calibration_for(
 
 
 def shard_state(folder: Path, shard: tuple[int, int]) -> str:
-    """What is to be done after a shard."""
+    """Return what remains to be done after a shard."""
     # A shard has a folder of neighbors once all vectors were there; before, it embedded alone.
     searched = folder.glob(f"neighbors-*/{shard[0]}of{shard[1]}")
     if any(searched):
@@ -281,7 +281,7 @@ def shard_state(folder: Path, shard: tuple[int, int]) -> str:
 
 
 def mining_summary(path: PathLike | None, mined: Mined, written: Written) -> list[str]:
-    """What was written and what was not."""
+    """Return lines on the written and the omitted pairs."""
     lines = [f"{path or 'mined'}: {count_of(written.pairs, 'pairs')} of {len(mined.pairs):,} found"]
     if written.rejected:
         lines[0] += rejected_in_words(written.rejected)

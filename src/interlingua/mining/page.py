@@ -25,7 +25,7 @@ from interlingua.report.tables import Table
 from interlingua.storage.files import PathLike, atomic_write
 
 BARS = 60
-"""Of the histogram of the scores, each 10 units wide in the drawing."""
+"""Number of bars of the histogram of the scores, each 10 units wide in the drawing."""
 _SHOWN_PRECISIONS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Precisions in the table."""
 BASIS = {
@@ -33,7 +33,7 @@ BASIS = {
     "labels": "judged pairs",
     "gold": "known right pairs",
 }
-"""What a calibration was fitted on, in words."""
+"""The basis that a calibration was fitted on, in words."""
 
 
 def write_mining_page(
@@ -92,7 +92,7 @@ def write_mining_page(
 
 
 def format_check_value(name: str, value: float) -> tuple[str, str]:
-    """What a check measures, and its value with its label."""
+    """Return what a check measures, and its value with its label."""
     # Columns of a user's own checks stand among the measured values too.
     if name not in CHECKS:
         return name, f"{name} {value:g}"
@@ -108,9 +108,9 @@ def format_check_value(name: str, value: float) -> tuple[str, str]:
 def histogram_bars(
     scores: Float64[ndarray, " n"], threshold: float | None
 ) -> dict[str, Any] | None:
-    """How many pairs have which score, as the bars of a drawing.
+    """Return the histogram of the scores as the bars of a drawing.
 
-    None where there are no pairs, or where all have the same score.
+    Return None if there are no pairs, or if all have the same score.
     """
     if not len(scores):
         return None

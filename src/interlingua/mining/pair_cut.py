@@ -59,7 +59,7 @@ class PairCut(Options):
 
     @property
     def needs_calibration(self) -> list[str]:
-        """Names of the options that are given and have no meaning without probabilities."""
+        """Names of the options that are set and require probabilities."""
         values = {
             "probability": self.least_probability,
             "precision": self.precision,

@@ -97,7 +97,7 @@ class PairSearch(Options):
 
     @property
     def document_match(self) -> DocumentMatch | None:
-        """How documents are matched, if texts are compared within matched ones alone."""
+        """How documents are matched, if only texts of matched documents are compared."""
         if not self.documents:
             return None
         from interlingua.mining.documents import DocumentMatch
@@ -121,12 +121,12 @@ class PairSearch(Options):
 
     @property
     def search_device(self) -> str:
-        """Where products are made; within documents and among codes those of large searches."""
+        """Device of the products; within documents and among codes, of those of large searches."""
         return "cpu"
 
     @property
     def scoring(self) -> str:
-        """In words, what decides what a score means."""
+        """Description of all settings that determine the meaning of a score."""
         words = f"mine {self.margin} k={self.k} {self.retrieval}"
         if self.documents:
             words += f" within documents and {self.background} others"

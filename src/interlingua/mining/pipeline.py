@@ -108,7 +108,7 @@ RefusesTexts = Callable[[Sequence[str], Sequence[str]], Bool[ndarray, " n"]]
 
 
 class TextFile(NamedTuple):
-    """One side as the user has it.
+    """One side as the user provides it.
 
     Attributes:
         path: the file, or what several are called together.
@@ -119,7 +119,7 @@ class TextFile(NamedTuple):
         extra: the lines of a side in memory.
         held_out: lines that are mixed in behind all others.
         parts: the files that are read one behind the other, if they are several or copies.
-        bad: what becomes of lines that can't be read; by default the first one stops.
+        bad: how to handle unreadable lines; by default the first one is an error.
         column: of a table; see ``with_lines``.
         in_memory: there is no file, and ``extra`` is all of the side.
     """
@@ -148,13 +148,13 @@ class TextFile(NamedTuple):
 def text_side(
     texts: Sequence[str], name: str, language: str | None, encode: Encode | None = None
 ) -> TextFile:
-    """Texts in memory as a side to mine; each is stripped, as the lines of a file are.
+    """Return texts in memory as a side to mine; each is stripped, as the lines of a file are.
 
     Args:
         texts: sentences.
         name: what errors and reports call the side.
         language: any code; without one no check of script or language rejects a pair.
-        encode: gives the vectors of texts.
+        encode: computes the vectors of texts.
 
     Raises:
         ConfigError: it is a single text, a table or a dictionary.
@@ -170,7 +170,7 @@ def text_side(
 
 
 def with_lines(file: TextFile, folder: Path | None) -> TextFile:
-    """The side with a text file in place of each table (CSV, XLSX).
+    """Return the side with a text file in place of each table (CSV, XLSX).
 
     Sentence i is row i of its column.
 
@@ -179,8 +179,8 @@ def with_lines(file: TextFile, folder: Path | None) -> TextFile:
         folder: the work folder; None for a side in memory.
 
     Raises:
-        ConfigError: a column is named of what is not a table, or tables are to be read in another
-            layout.
+        ConfigError: a column is named for a file that is not a table, or tables are to be read in
+            another layout.
         DataError: a table can't be read, or its column is not known.
     """
     for part in file.files:
@@ -197,7 +197,7 @@ def with_lines(file: TextFile, folder: Path | None) -> TextFile:
 
 
 def _as_lines(part: PathLike, file: TextFile, folder: Path) -> PathLike:
-    """A file of lines: a table's column written as one, any other file as it is."""
+    """Return a file of lines: the written column of a table, or any other file unchanged."""
     if not is_table(part):
         return part
     # The digest tells two columns of one table apart, and two tables of one name.
@@ -211,7 +211,7 @@ def _as_lines(part: PathLike, file: TextFile, folder: Path) -> PathLike:
 
 
 class Mined(NamedTuple):
-    """What was found.
+    """Results of mining.
 
     Attributes:
         x: the texts of the source.
@@ -241,15 +241,16 @@ def mine_files(
     refuses: RefusesTexts | None = None,
     progress: Progress = SILENT,
 ) -> Mined | None:
-    """Find and score pairs; all that takes time is resumed.
+    """Find and score pairs; an interrupted run resumes all expensive steps.
 
     Args:
         source: the one side.
         target: the other.
         config: how.
         work: the work folder; None = both sides are in memory, and no file is written.
-        model: what tells the model and how texts are given to it: vectors of another are refused.
-        shard: do one of several parts, ``(2, 8)``, alone.
+        model: the identity of the model and of its input format; vectors of another one are
+            refused.
+        shard: do only one of several parts, ``(2, 8)``.
         workers: who embeds and searches; this process by default.
         refuses: marks pairs to be rejected; in the retrieval ``max`` they take no text from others.
         progress: shows how far the work is.
@@ -377,7 +378,7 @@ def _mix_in(
 ) -> _Embedded:
     """Number and embed both sides with their held-out texts mixed in.
 
-    The texts of a side have the same numbers as without held-out texts, which come behind them.
+    The texts of a side keep the numbers that they have without held-out texts, which follow them.
 
     Args:
         work: the work folder.
@@ -385,7 +386,7 @@ def _mix_in(
         config: how pairs are found.
         model: see ``mine_files``.
         plain: the sides without held-out texts, and their vectors.
-        workers: who embeds.
+        workers: the workers that embed.
         progress: shows how far the work is.
     """
     sides = {}
@@ -420,7 +421,7 @@ def _prefix(files: Mapping[str, TextFile]) -> str:
 
 
 def _few_texts(sides: Mapping[str, NumberedTexts], config: PairSearch) -> list[str]:
-    """A warning where a side has too few texts for a margin; else none."""
+    """Return a warning if a side has too few texts for a margin, otherwise no warning."""
     # Within documents the means are over the background too.
     if config.margin == "absolute" or config.documents:
         return []
@@ -443,7 +444,7 @@ def _search_documents(
     refuses: Refuses | None,
     progress: Progress,
 ) -> tuple[NDArray[np.void], str]:
-    """The pairs within matched documents, and a note."""
+    """Return the pairs within matched documents, and a note."""
     return collect_document_pairs(
         sides["x"],
         sides["y"],
@@ -484,7 +485,7 @@ def _check_parts(
 
 
 def _by_number(sides: Mapping[str, NumberedTexts], refuses: RefusesTexts | None) -> Refuses | None:
-    """The same test, for pairs by the numbers of their texts."""
+    """Return the same test for pairs by the numbers of their texts."""
     if refuses is None:
         return None
     x, y = sides["x"].texts, sides["y"].texts
@@ -498,7 +499,7 @@ def _outlook(
     work: Path,
     workers: Workers | None,
 ) -> dict[str, Expected]:
-    """What the steps to come will take; a small search is tried on vectors of a few texts."""
+    """Estimate the cost of the remaining steps; a small search is tried on vectors of few texts."""
     n, m = len(sides["x"]), len(sides["y"])
     found = {
         f"embedding {name_of(file.path)}": Expected(sum(map(len, sides[side].texts)), None)
@@ -526,7 +527,7 @@ def _outlook(
 def some_vectors(
     file: TextFile, side: NumberedTexts, folder: Path, workers: Workers | None
 ) -> Float32[ndarray, "n d"]:
-    """Vectors of a few texts of a side, from what is there or by the model."""
+    """Return vectors of a few texts of a side, from existing vectors or by the model."""
     if file.vectors:
         first = side.first_lines(0, min(FEW, len(side)))
         return open_vectors(file.vectors, len(side.text_of_line)).scaled(first)
@@ -556,7 +557,7 @@ def one_width(files: Iterable[TextFile], tables: Sequence[NDArray[np.floating]])
 
 
 def _warnings(file: TextFile, vectors: Float32[ndarray, "n d"]) -> list[str]:
-    """What is suspicious in the vectors that a user gave; a model's own are not looked at."""
+    """Return warnings on suspicious user-provided vectors; those of a model are not examined."""
     if not file.vectors or not (zeros := count_zeros(vectors)):
         return []
     return [
@@ -566,7 +567,7 @@ def _warnings(file: TextFile, vectors: Float32[ndarray, "n d"]) -> list[str]:
 
 
 def _note(file: TextFile, side: NumberedTexts) -> str:
-    """What a side holds, in words."""
+    """Describe the contents of a side."""
     note = f"{file.path}: {count_of(len(side.text_of_line), 'lines')}, {len(side):,} texts"
     if file.held_out:
         note += f", {len(file.held_out):,} held-out ones among them"
@@ -711,11 +712,11 @@ def _drop_parts(work: Path, name: str) -> None:
 
 
 def vectors_identity(file: TextFile, model: str, texts: str) -> dict[str, Any]:
-    """Return what decides the vectors of a side: all in a folder have one identity.
+    """Return the identity of a side's vectors, which all vectors in a folder share.
 
     Args:
         file: the side.
-        model: what tells the model and how texts are given to it.
+        model: the identity of the model and of its input format.
         texts: digest of the texts.
     """
     digests = " ".join(map(sha256_file, file.vectors)) or None
@@ -796,7 +797,7 @@ def _retrieve_without(
     refuses: Refuses | None,
     hidden: NDArray[np.void],
 ) -> NDArray[np.void]:
-    """Retrieve again while the two texts of some pairs are hidden from each other.
+    """Retrieve again with the two texts of some pairs hidden from each other.
 
     If a hidden pair was right, each of its texts is paired with what it would have been paired
     with if its translation were not among the texts. So these are wrong pairs of the very texts

@@ -47,8 +47,8 @@ _TRIAL_SECONDS = 8.0
 SAMPLED_TEXTS = 20_000
 """Different texts by which the number of all different texts is estimated, to 1 % of it."""
 LINE_BYTES = 48
-"""Of a line in the work folder, without its text and its name: where it begins and what text it
-is."""
+"""Bytes of a line in the work folder, without its text and its name: where it begins and what text
+it is."""
 
 
 class SideSize(NamedTuple):
@@ -73,7 +73,7 @@ class SideSize(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Estimate:
-    """What is reported before the start.
+    """The estimate that is reported before the start.
 
     Attributes:
         texts: of source and target.
@@ -98,7 +98,7 @@ class Estimate:
     approximate: bool = False
 
     def lines(self) -> list[str]:
-        """For people."""
+        """Return the estimate as lines of text."""
         embedding = self.embedding_seconds / self.at_once
         search = self.search_seconds / self.at_once
         total = embedding + self.pair_seconds
@@ -208,7 +208,7 @@ class DifferentTexts:
         self._share = 1
 
     def add(self, text: str) -> None:
-        """Take note of a text."""
+        """Count a text."""
         key = int.from_bytes(blake2b(text.encode(), digest_size=8).digest())
         if key < 2**64 // self._share:
             self._characters[key] = len(text)
@@ -262,7 +262,7 @@ def _measure(file: TextFile, config: PairSearch, folder: Path | None) -> SideSiz
 
 
 def _trial(file: TextFile, side: SideSize) -> tuple[Float32[ndarray, "n d"], float]:
-    """Vectors of some texts, and how many characters a second the model reads."""
+    """Return vectors of some texts, and the characters per second that the model reads."""
     if file.vectors:
         known = open_vectors(file.vectors, side.lines)
         # Lines at even distances; of a short file each line once.

@@ -76,35 +76,30 @@ class ScoreConfig(CheckedSettings):
     window: defaults.WindowSize = defaults.WINDOW
     """Pairs with the texts among which neighbors are searched."""
     device: str | None = None
-    """Where large windows are searched; see ``search_device``."""
+    """Device on which large windows are searched; see ``search_device``."""
 
     def __post_init__(self) -> None:
         check_choice("margin", self.margin, MARGINS)
 
     def too_few(self, pairs: int) -> bool:
-        """Return whether a margin tells little because so few pairs have met.
-
-        With k pairs or fewer all texts are neighbors of each other, and with a single pair the
-        ratio is always 1. Only among some tens of unrelated texts do the k nearest show which
-        cosine unrelated texts have.
-        """
+        """Return whether a margin is unreliable because so few pairs are compared."""
         return (
             self.margin != "absolute" and min(pairs, self.window) < MIN_PAIRS_PER_NEIGHBOR * self.k
         )
 
     @property
     def scoring(self) -> str:
-        """In words, what decides what a score means."""
+        """Description of all settings that determine the meaning of a score."""
         if self.margin == "absolute":
             return "score absolute"
         return f"score {self.margin} k={self.k} window={self.window}"
 
     @classmethod
     def of_scoring(cls, scoring: str) -> ScoreConfig:
-        """What ``scoring`` describes.
+        """Return the configuration that ``scoring`` describes.
 
         Raises:
-            ConfigError: the scores were made in another way, such as by mining.
+            ConfigError: the scores were computed in another way, such as by mining.
         """
         if scoring == cls(margin="absolute").scoring:
             return cls(margin="absolute")
@@ -121,10 +116,10 @@ class ScoreConfig(CheckedSettings):
 def score_config(
     margin: str, *, k: int, window: int, cosine: bool, device: str | None = None
 ) -> ScoreConfig:
-    """From options; plain cosines only where they are requested.
+    """Build the configuration from options; plain cosines are used only if requested.
 
     Raises:
-        ConfigError: a value can't be.
+        ConfigError: a value is invalid.
     """
     if margin == "absolute" and not cosine:
         raise ConfigError("the absolute margin is the plain cosine; say --cosine if you mean it")
@@ -170,7 +165,7 @@ class _WindowVectors:
         self.rows |= {text: len(self.rows) + row for row, text in enumerate(texts)}
 
     def rows_of(self, texts: Iterable[str]) -> Int64[ndarray, " n"]:
-        """Where the vectors of some texts are."""
+        """Return the rows of the vectors of some texts."""
         return np.array([self.rows[text] for text in texts], np.int64)
 
 
@@ -230,7 +225,7 @@ class BitextScorer:
     def _scored(
         self, pairs: list[TextPair], sides: tuple[_WindowVectors, _WindowVectors]
     ) -> ScoredPairs:
-        """Scores of some pairs among all texts of a window."""
+        """Score some pairs among all texts of a window."""
         # A pair with an empty side scores 0, and its other side is the neighbor of no text.
         has_texts = np.array([bool(pair.source.strip() and pair.target.strip()) for pair in pairs])
         found = ScoredPairs(
@@ -266,7 +261,7 @@ class BitextScorer:
 
 
 def takes_progress(encode: Encode) -> bool:
-    """Return whether it tells of every batch; a portion may take minutes on a slow processor."""
+    """Return whether it reports every batch; a portion may take minutes on a slow processor."""
     try:
         return "show_progress_bar" in inspect.signature(encode).parameters
     except (TypeError, ValueError):
@@ -275,13 +270,13 @@ def takes_progress(encode: Encode) -> bool:
 
 
 def _texts(pairs: Iterable[TextPair]) -> tuple[list[str], list[str]]:
-    """All sources, and all targets."""
+    """Return all sources and all targets."""
     all_pairs = list(pairs)
     return [pair.source for pair in all_pairs], [pair.target for pair in all_pairs]
 
 
 def _one_language_pair(pairs: Iterable[TextPair]) -> Iterator[TextPair]:
-    """The same pairs, as long as they are of the languages of the first."""
+    """Yield the same pairs, and check that all have the languages of the first."""
     first: tuple[str, str] | None = None
     for pair in pairs:
         found = pair.source_language, pair.target_language
@@ -302,7 +297,7 @@ class Stream(NamedTuple):
         languages: of its first pair.
         total: pairs, where they can be counted at once.
         skipped: what the reader leaves out, by reason.
-        bad: what becomes of lines that can't be read.
+        bad: how to handle unreadable lines.
         path: of the file, or ``-``; None = the pairs are in memory.
         read_again: opens the file once more, and notes no bad lines.
     """
@@ -419,7 +414,7 @@ def _report(kept: Filter, stream: Stream, config: ScoreConfig, seconds: float) -
 
 
 def few_pairs(config: ScoreConfig, pairs: int) -> str:
-    """Say that there are too few for a margin, and how many are enough."""
+    """Return a message that there are too few pairs for a margin, with the sufficient number."""
     least = MIN_PAIRS_PER_NEIGHBOR * config.k
     met = min(pairs, config.window)
     return (
@@ -437,7 +432,7 @@ def open_stream(
     columns: tuple[str, str] | None = None,
     bad: BadLines | None = None,
 ) -> Stream:
-    """A bitext to be read once.
+    """Open a bitext that is read once.
 
     Args:
         path: as in ``read_pairs``, or ``-`` for standard input.
@@ -446,7 +441,7 @@ def open_stream(
         source_language: in any code.
         target_language: code of the target's language, or None.
         columns: of the texts in a table, see ``read_pairs``.
-        bad: what becomes of lines that can't be read; by default the first one stops.
+        bad: how to handle unreadable lines; by default the first one is an error.
 
     Raises:
         DataError: it holds no pair, or is missing, broken or misaligned.
@@ -515,16 +510,16 @@ def _first_pair(
 def pair_stream(
     pairs: Iterable[tuple[str, str]], source_language: str | None, target_language: str | None
 ) -> Stream:
-    """Pairs in memory as a bitext to be read once.
+    """Return pairs in memory as a bitext that is read once.
 
     Args:
-        pairs: source and target, as many as there are.
-        source_language: in any code, where the encoder or a check needs it.
+        pairs: source and target, any number of them.
+        source_language: in any code, if the encoder or a check needs it.
         target_language: code of the target's language, or None.
 
     Raises:
         ConfigError: they are a table or a dictionary.
-        DataError: a pair does not hold two texts; when its turn comes.
+        DataError: a pair does not hold two texts; raised when it is read.
     """
     refuse_container(pairs, PAIRS)
     source = _resolved(source_language) or ""
@@ -535,7 +530,7 @@ def pair_stream(
 
 
 def _resolved(code: str | None) -> str | None:
-    """A language's own code for any code of it; None where none is given."""
+    """Return the canonical code for any code of a language, or None for None."""
     if not code:
         return None
     return resolve_language(code).code
@@ -544,7 +539,7 @@ def _resolved(code: str | None) -> str | None:
 def _checked_pairs(
     pairs: Iterable[tuple[str, str]], source: str, target: str
 ) -> Iterator[TextPair]:
-    """Pairs of texts as they are needed, each looked at when its turn comes."""
+    """Yield pairs of texts as they are needed, each checked when it is read."""
     for row, pair in enumerate(pairs):
         # A text of two characters has a length of 2 as well, and is not a pair.
         if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:

@@ -112,13 +112,13 @@ class Strings(Sequence[str]):
         return self._bytes[start : int(self._ends[number])].tobytes().decode("utf-8")
 
     def _start_of(self, number: int) -> int:
-        """The first byte of a string: the end of the one before it."""
+        """Return the first byte of a string: the end of the one before it."""
         if number == 0:
             return 0
         return int(self._ends[number - 1])
 
     def part(self, start: int, stop: int) -> list[str]:
-        """Some that stand one behind the other, in one read."""
+        """Return consecutive strings in one read."""
         if stop <= start:
             return []
         first = self._start_of(start)
@@ -129,31 +129,35 @@ class Strings(Sequence[str]):
 
     @property
     def total_bytes(self) -> int:
-        """Of all of them, in UTF-8."""
+        """Size of all strings in UTF-8."""
         return len(self._bytes)
 
 
 def mapped(path: Path, dtype: np.dtype[np.generic], *, mode: str = "r") -> np.ndarray:
-    """A file of numbers as a memory map; an empty one, which can't be mapped, as an empty array."""
+    """Map a file of numbers into memory.
+
+    An empty file, which can't be mapped, becomes an empty array.
+    """
     if not path.stat().st_size:
         return np.zeros(0, dtype)
     return np.memmap(path, dtype, mode)  # type: ignore[call-overload,no-any-return]
 
 
 def zeros(dtype: Any, size: int, path: Path | None = None) -> np.ndarray:
-    """Return an array of zeros: in memory, or in a new file if a path is given."""
+    """Return an array of zeros: in memory, or in a new file if a path is passed."""
     if path is None:
         return np.zeros(size, dtype)
     return mapped_zeros(path, np.dtype(dtype), size)
 
 
 def mapped_zeros(path: Path, dtype: np.dtype[np.generic], size: int) -> np.ndarray:
-    """A new file of zeros as a memory map, to be filled.
+    """Create a file of zeros as a memory map, to be filled.
 
-    All of it is written first: a map of a file with holes ends the process where the disk is full.
+    The whole file is written first: writing to a map of a sparse file ends the process if the disk
+    is full.
 
     Raises:
-        OSError: there is no room.
+        OSError: the disk is full.
     """
     zeros = np.zeros(min(size, ZEROS), dtype)
     with open(path, "wb") as file:
@@ -185,19 +189,19 @@ def read_text_lines(
     strip: bool = True,
     bad: BadLines | None = None,
 ) -> Iterator[Line]:
-    """The lines of a text file, blank ones too, or of several as if they were one.
+    """Yield the lines of a text file, or of several as if they were one, including blank ones.
 
     Args:
         paths: files, also .gz, .xz or .zst.
-        layout: ``lines``, a text each, called by its number from 1 in all of them; ``ids``, id TAB
-            text; ``documents``, document TAB text or document TAB id TAB text, the document being
-            anything that tells it, such as its URL.
-        strip: take the white space at both ends of a text away.
-        bad: what becomes of lines that can't be read; those that are left out come as blank ones,
-            as vectors that are known go by lines.
+        layout: ``lines``, one text per line, named by its number from 1 over all files; ``ids``, id
+            TAB text; ``documents``, document TAB text or document TAB id TAB text, the document
+            being anything that identifies it, such as its URL.
+        strip: remove the white space at both ends of a text.
+        bad: how to handle unreadable lines; skipped ones are yielded as blank lines, because known
+            vectors are matched by line.
 
     Raises:
-        DataError: a line has no tab, where there must be one.
+        DataError: a line has no tab, but the layout requires one.
     """
     number = 0
     bad = bad or BadLines()
@@ -222,12 +226,12 @@ def read_text_lines(
 
 
 def _parse_line(line: str, layout: TextLayout, number: int, strip: bool) -> Line | None:
-    """Take a line apart; None where it has no tab, and its layout needs one.
+    """Split a line into its parts; None if it has no tab and its layout needs one.
 
     Args:
         line: without its line end.
         layout: see ``read_text_lines``.
-        number: of the line, from 1, which names it where nothing else does.
+        number: of the line, from 1, which names it if nothing else does.
         strip: take the white space at both ends of the text away.
     """
     text = line
@@ -252,7 +256,7 @@ def _parse_line(line: str, layout: TextLayout, number: int, strip: bool) -> Line
 
 
 def _numbered(paths: Sequence[PathLike], bad: BadLines) -> Iterator[tuple[PathLike, int, str]]:
-    """The lines of all files, each with its file and its number there, from 1."""
+    """Yield the lines of all files, each with its file and its number in that file, from 1."""
     for path in paths:
         number = 0
         try:
@@ -277,9 +281,9 @@ def matches_file(name: str) -> Path:
 
 
 def guess_layout(path: PathLike) -> TextLayout:
-    """The layout of a file, by its first lines.
+    """Guess the layout of a file from its first lines.
 
-    It is ``ids`` where each of them is a word without white space, a tab and a text, else
+    It is ``ids`` if each of them is a word without white space, a tab and a text, otherwise
     ``lines``.
 
     Raises:
@@ -325,7 +329,7 @@ class NumberedTexts:
 
     @classmethod
     def load(cls, folder: Path) -> NumberedTexts:
-        """What ``build_side`` wrote."""
+        """Load the result of ``build_side``."""
         return cls(
             Strings(folder, "texts"),
             Strings(folder, "names"),
@@ -339,15 +343,15 @@ class NumberedTexts:
         return len(self.texts)
 
     def origins(self, text: int) -> list[str]:
-        """What the lines of a text are called by."""
+        """Return the names of the lines of a text."""
         return [self.names[int(line)] for line in self.lines_of(text)]
 
     def lines_of(self, text: int) -> Int64[ndarray, " lines"]:
-        """Numbers, from 0, of the lines that a text stands in."""
+        """Return the numbers, from 0, of the lines that hold a text."""
         return self.lines[int(self.starts[text]) : int(self.starts[text + 1])]
 
     def first_lines(self, start: int, stop: int, *, last: bool = False) -> Int64[ndarray, " texts"]:
-        """The first (or the last) line of some texts."""
+        """Return the first (or the last) line of some texts."""
         at = self.starts[start:stop]
         if last:
             at = self.starts[start + 1 : stop + 1] - 1
@@ -402,14 +406,14 @@ def build_side(
     label: str = "reading",
     progress: Progress = SILENT,
 ) -> NumberedTexts:
-    """Read a side twice and lay it down in a folder.
+    """Read a side twice and write its numbered texts to a folder.
 
     Texts are compared by 64-bit keys: ten million differing ones hold two of one key with a
     probability of 3e-6.
 
     Args:
         folder: made if it is missing; no side is in it.
-        read: begins anew with each call.
+        read: starts again with each call.
         path: what errors call it by; the folder by default.
         equal: which lines hold the same text: those that are ``exact``-ly equal, or also those that
             differ in case, punctuation or white space (``folded``), or none (``never``).
@@ -439,7 +443,7 @@ def build_side(
 
 
 def exact_keys(texts: Sequence[str]) -> UInt64[ndarray, " n"]:
-    """64-bit keys of texts, equal for equal texts; BLAKE2b."""
+    """Compute 64-bit BLAKE2b keys of texts; equal texts have equal keys."""
     digests = (hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest() for text in texts)
     return np.frombuffer(b"".join(digests), np.uint64)
 
@@ -451,7 +455,7 @@ def _write_keys(
     keep_blank: bool,
     progress: Progress,
 ) -> int:
-    """Write the names of the lines and the keys of their texts and documents; returns the lines.
+    """Write the names of the lines and the keys of their texts and documents; return the lines.
 
     ``text_of_line`` says at first which lines are blank, by -1, and has 0 for all others.
     """
@@ -482,7 +486,7 @@ def _marks(texts: Sequence[str], keep_blank: bool) -> Int64[ndarray, " n"]:
 
 
 def _keys(texts: Sequence[str], equal: Equal) -> UInt64[ndarray, " n"]:
-    """Keys that are the same for texts that are to be one."""
+    """Compute keys that are equal for texts to be merged."""
     exact = exact_keys(texts)
     if equal != "folded":
         return exact
@@ -557,7 +561,7 @@ def _number_texts(
 def _find_first_lines(
     keys: UInt64[ndarray, " n"], number: Int64[ndarray, " n"], memory: int
 ) -> None:
-    """Put the first line with its key in the place of each filled line."""
+    """Assign to each filled line the first line with its key."""
     # As many keys at once as memory holds: 40 bytes are rows, order and keys of one line, with what
     # sorting takes. Equal keys have equal remainders, so that each part can be sorted for itself.
     parts = max(1, ceil_div(len(keys) * 40, memory))
@@ -593,7 +597,7 @@ class _Grouped(NamedTuple):
 
 
 def _grouped(number: Int64[ndarray, " n"]) -> Iterator[_Grouped]:
-    """All filled lines, a chunk at a time; ``number`` has the text of each line."""
+    """Yield all filled lines, a chunk at a time; ``number`` has the text of each line."""
     for start in range(0, len(number), _CHUNK):
         part = number[start : start + _CHUNK]
         filled = np.flatnonzero(part >= 0)

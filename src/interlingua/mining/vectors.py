@@ -66,7 +66,7 @@ def portion_of(start: int, vectors: Float32[ndarray, "n d"]) -> Portion:
 
 
 def journaled(folder: Path) -> dict[Path, list[Portion]]:
-    """The finished portions of each journal; a line that was cut or changed names none."""
+    """Return the finished portions of each journal; truncated or altered lines are ignored."""
     found: dict[Path, list[Portion]] = {}
     for path in sorted(folder.glob(JOURNALS)):
         found[path] = [Portion(*values) for values in Journal(path).read() if _is_portion(values)]
@@ -79,7 +79,7 @@ def _is_portion(values: Any) -> bool:
 
 
 def header_of(rows: int, width: int) -> bytes:
-    """The header of the file of all vectors."""
+    """Return the header of the file of all vectors."""
     head = io.BytesIO()
     description = {"descr": np.dtype("<f4").str, "fortran_order": False, "shape": (rows, width)}
     np.lib.format.write_array_header_1_0(head, description)
@@ -87,7 +87,7 @@ def header_of(rows: int, width: int) -> bytes:
 
 
 def rewrite(path: Path, header: bytes) -> None:
-    """Put the right header into a file where another is.
+    """Replace the header of a file with the right one.
 
     The vectors behind it are not touched: they have checksums of their own, the header has none.
     """
@@ -100,7 +100,7 @@ def rewrite(path: Path, header: bytes) -> None:
 
 
 def read_crc(path: Path, start: int, rows: int, width: int) -> int | None:
-    """CRC-32 of some vectors of a file; none where they are not all there."""
+    """Compute the CRC-32 of some vectors of a file, or return None if not all of them exist."""
     left = rows * width * 4
     crc = 0
     try:
@@ -249,7 +249,7 @@ def check_identity(folder: Path, identity: Mapping[str, Any]) -> None:
 
 
 def finished(folder: Path) -> set[int]:
-    """First texts of the portions that are on the disk, whoever wrote them."""
+    """Return the first texts of the portions that are on disk, written by any process."""
     return {portion.start for portions in journaled(folder).values() for portion in portions}
 
 
@@ -304,7 +304,7 @@ def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> No
 
 
 def load_vectors(folder: Path) -> Float32[ndarray, "n d"]:
-    """What ``embed_side`` wrote, mapped."""
+    """Map the vectors that ``embed_side`` wrote."""
     vectors: Float32[ndarray, "n d"] = np.load(folder / "vectors.npy", mmap_mode="r")
     return vectors
 
@@ -320,15 +320,15 @@ def embed_texts(
     texts: Sequence[str],
     progress: Progress = SILENT,
 ) -> Float32[ndarray, "n d"]:
-    """Vectors of texts in memory, made a portion at a time.
+    """Compute the vectors of texts in memory, one portion at a time.
 
     Args:
-        encode: gives the vectors of a portion.
+        encode: computes the vectors of a portion.
         texts: at least one.
         progress: counts the texts.
 
     Raises:
-        DataError: a vector is not finite; its text is named.
+        DataError: a vector is not finite; the error names its text.
     """
     parts = []
     for start in range(0, len(texts), PORTION):
@@ -340,7 +340,7 @@ def embed_texts(
 
 
 def no_model(texts: Sequence[str]) -> Float32[ndarray, "n d"]:
-    """Stands for a model where all vectors are given."""
+    """Stand in for a model when all vectors are provided."""
     raise DataError(f"there is no vector of {texts[0][:60]!r}")
 
 
@@ -374,11 +374,11 @@ class KnownVectors:
         return sum(map(len, self.parts))
 
     def rows_of(self, side: NumberedTexts, start: int, stop: int) -> Int64[ndarray, " n"]:
-        """The row of each of some texts; from the table's length on it has none."""
+        """Return the row of each text; rows from the table's length on have no vector."""
         return side.first_lines(start, stop, last=self.last)
 
     def __getitem__(self, rows: NDArray[np.integer]) -> NDArray[np.floating]:
-        """Some rows, by their numbers."""
+        """Return some rows, by their numbers."""
         found = np.empty((len(rows), self.parts[0].shape[1]), np.result_type(*self.parts))
         # The first table that ends behind a row holds it; an empty table ends where it begins.
         which = np.searchsorted(self.ends, rows, side="right")
@@ -390,10 +390,10 @@ class KnownVectors:
         return found
 
     def scaled(self, rows: NDArray[np.integer]) -> Float32[ndarray, "n d"]:
-        """Some rows at length 1; one of zeros stays.
+        """Return some rows scaled to length 1; rows of zeros are unchanged.
 
         Raises:
-            DataError: one is not finite, or longer than float32 tells.
+            DataError: a row is not finite, or its length overflows float32.
         """
         found = unit_rows(self[rows])
         # A row that is not finite or too long comes back as NaN.
@@ -417,10 +417,10 @@ class KnownVectors:
 
 
 def check_known(side: NumberedTexts, known: KnownVectors) -> None:
-    """Look at all known vectors that texts will have in ``embed_side``, before it begins.
+    """Check all known vectors that texts will have in ``embed_side``, before it begins.
 
     Raises:
-        DataError: one is not finite, or longer than float32 tells.
+        DataError: one is not finite, or its length overflows float32.
     """
     has_warned = False
     for start in range(0, len(side), PORTION):
@@ -458,7 +458,7 @@ def _row_name(rows: Int64[ndarray, " n"], at: int) -> str:
 
 
 def open_vectors(paths: Sequence[PathLike], rows: int, *, last: bool = False) -> KnownVectors:
-    """Vectors of a file, mapped: ``.npy``, or LASER's plain float32 numbers.
+    """Map the vectors of a file: ``.npy``, or LASER's plain float32 numbers.
 
     The width of plain numbers follows from the number of rows.
 
@@ -487,7 +487,7 @@ def open_vectors(paths: Sequence[PathLike], rows: int, *, last: bool = False) ->
 
 
 def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
-    """One file; without its number of rows a plain one can't be read."""
+    """Open one file; a plain one can't be read without its number of rows."""
     try:
         with open(path, "rb") as file:
             is_npy = file.read(6) == b"\x93NUMPY"
@@ -518,7 +518,7 @@ def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
 
 
 def _without_vector(side: NumberedTexts, start: int, stop: int, known: KnownVectors) -> list[str]:
-    """The texts of a portion that no vector is known of."""
+    """Return the texts of a portion without a known vector."""
     is_new = known.rows_of(side, start, stop) >= len(known)
     if not is_new.any():
         return []
@@ -526,7 +526,7 @@ def _without_vector(side: NumberedTexts, start: int, stop: int, known: KnownVect
 
 
 def encoded(encode: Encode, texts: Sequence[str]) -> Float32[ndarray, "n d"] | None:
-    """Their vectors, if there are texts; a task of ``Workers``."""
+    """Return the vectors of texts, or None if there are no texts; a task of ``Workers``."""
     if not texts:
         return None
     # What float32 does not hold becomes infinite, and is refused as that later.
@@ -542,7 +542,7 @@ def _vectors(
     known: KnownVectors,
     path: PathLike | None,
 ) -> Float32[ndarray, "n d"]:
-    """All vectors of a portion: those that are known and those that were made, in its order."""
+    """Return all vectors of a portion, known and new, in its order."""
     rows = known.rows_of(side, start, stop)
     is_known = rows < len(known)
     # Each part is a mask of its texts, and their vectors.
@@ -569,7 +569,7 @@ def _vectors(
 
 
 def _write(file: int, vectors: Float32[ndarray, "n d"], start: int, rows: int) -> None:
-    """Put vectors into their place of a .npy file of all rows."""
+    """Write vectors at their position of a .npy file of all rows."""
     width = vectors.shape[1]
     header = header_of(rows, width)
     # Nothing, or less than a header, is in a new file.

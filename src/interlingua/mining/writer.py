@@ -41,11 +41,11 @@ WITH_COLUMNS = ("tsv", "jsonl", *SHEETS)
 ON_STDOUT = ("tsv", "jsonl", "csv")
 Digits = Callable[[float], str]
 SHORT: Digits = "{:.6g}".format
-"""How numbers are written in text, unless all their digits are wanted."""
+"""Format of numbers in text, unless all their digits are requested."""
 
 
 class PairRow(NamedTuple):
-    """A pair as it is written and shown.
+    """A pair in the form in which it is written and shown.
 
     Attributes:
         pair: with its score.
@@ -65,7 +65,7 @@ class PairRow(NamedTuple):
     extra: tuple[str, ...] = ()
 
     def extra_columns(self, format: str) -> tuple[str, ...]:
-        """Return the columns of the input that a file of a format has behind its own.
+        """Return the columns of the input that a file of a format has after its own.
 
         A plain TSV has them only if they were columns or keys there as well.
         """
@@ -74,9 +74,9 @@ class PairRow(NamedTuple):
         return tuple(name for name in self.extra if name not in LANGUAGE_COLUMNS)
 
     def names_of_file(self, format: str) -> tuple[str, ...] | None:
-        """Return the columns that any pair of the input's file may have behind the others.
+        """Return the columns that any pair of the input's file may have after the others.
 
-        None if only the whole file tells.
+        The result is None if only the whole file determines them.
         """
         if not isinstance(self.pair, PairWithOrigin):
             return ()
@@ -99,10 +99,10 @@ class PairRow(NamedTuple):
 
 
 def choose_columns(format: str, columns: Sequence[str] | None) -> Sequence[str]:
-    """The columns of a file: those that are wanted, or else the format's.
+    """Return the columns of a file: the requested ones, or those of the format.
 
-    A spreadsheet has the languages too: a file that goes from hand to hand keeps its content, and
-    not its name.
+    A spreadsheet also has the languages: a file that is passed on keeps its content, but not its
+    name.
     """
     if columns is not None:
         return columns
@@ -112,12 +112,12 @@ def choose_columns(format: str, columns: Sequence[str] | None) -> Sequence[str]:
 
 
 def check_columns(columns: Sequence[str] | None, known: Sequence[str], checks: CheckPlan) -> None:
-    """Refuse a column that will not be there.
+    """Refuse a column that will not exist.
 
     Args:
         columns: that are wanted; None = the format's own.
         known: those that the verb always has.
-        checks: of which each has a column.
+        checks: each of them has a column.
 
     Raises:
         ConfigError: there is no such column, or none is named.
@@ -137,7 +137,7 @@ def check_columns(columns: Sequence[str] | None, known: Sequence[str], checks: C
 
 
 def format_with_columns(path: PathLike, what: str) -> str:
-    """The format of a file that must have columns.
+    """Return the format of a file that must have columns.
 
     Raises:
         ConfigError: its name is of another format.
@@ -188,7 +188,7 @@ def open_rows(
     stdout: TextIO | None = None,
     digits: Digits = SHORT,
 ) -> Iterator[Callable[[PairRow], None]]:
-    """Give what writes one row to a file with columns; see ``write_rows``.
+    """Return a function that writes one row to a file with columns; see ``write_rows``.
 
     Further columns that the input has follow, and then a first line of a TSV names all of them.
 
@@ -309,7 +309,7 @@ class _Table:
             )
 
     def _begin(self, row: PairRow) -> None:
-        """Write the header if the first row tells all columns, or else begin to keep rows."""
+        """Write the header if the first row determines all columns, or else begin to keep rows."""
         if not self.takes_extra:
             self._write_header(())
             return
@@ -335,7 +335,7 @@ class _Table:
 
 
 def _cell(column: str, value: Any, format: str, digits: Digits) -> str | float:
-    """A value of a spreadsheet; texts keep their line ends."""
+    """Return a value of a spreadsheet; texts keep their line ends."""
     if isinstance(value, str):
         return value
     # A workbook knows numbers, and can sort and sum them; CSV has text alone.
@@ -345,7 +345,7 @@ def _cell(column: str, value: Any, format: str, digits: Digits) -> str | float:
 
 
 def format_row(row: PairRow, format: str, columns: Sequence[str], digits: Digits = SHORT) -> str:
-    """A row as TSV, in these columns, or as JSON with all."""
+    """Format a row as TSV with these columns, or as JSON with all of them."""
     if format == "jsonl":
         return json.dumps(row.values, ensure_ascii=False) + "\n"
     values = row.values
@@ -353,7 +353,7 @@ def format_row(row: PairRow, format: str, columns: Sequence[str], digits: Digits
 
 
 def cell_text(column: str, value: Any, digits: Digits = SHORT) -> str:
-    """A value as text on one line; lists of texts are joined, reasons by commas."""
+    """Return a value as text on one line; lists of texts are joined, reasons by commas."""
     if isinstance(value, float):
         return digits(value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):

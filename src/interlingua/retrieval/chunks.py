@@ -38,8 +38,8 @@ class ChunkSettings(NamedTuple):
     """How passages are cut.
 
     Attributes:
-        tokens: of a chunk at most; 0 = passages are not cut.
-        overlap: tokens at most that a chunk shares with the one before it.
+        tokens: maximum number of tokens in a chunk; 0 = passages are not cut.
+        overlap: maximum number of tokens that a chunk shares with the one before it.
     """
 
     tokens: int = TOKENS

@@ -72,7 +72,7 @@ def rankings_with_feedback(
     where: str | None = None,
     exact: bool = False,
 ) -> list[list[Hit]]:
-    """A ranking for every language, found by the question and its best passage.
+    """Return a ranking for every language, found by the question and its best passage.
 
     The language of the best passage is ranked by the question alone, so that it loses nothing.
     Scores are cosines with q', and can be compared between languages.
@@ -103,7 +103,7 @@ def rankings_with_feedback(
 
 
 def _rescored(hits: Sequence[Hit], cosines: Float32[ndarray, " n"]) -> list[Hit]:
-    """Hits with other scores in the same order: each score is below the one before it."""
+    """Return hits with other scores in the same order, each score below the one before it."""
     rescored: list[Hit] = []
     highest = math.inf
     for hit, cosine in zip(hits, cosines.tolist(), strict=True):

@@ -28,24 +28,24 @@ class IndexFile(NamedTuple):
     """A file of passages."""
 
     path: PathLike
-    """As it was given."""
+    """Path as the user wrote it."""
     name: str
-    """What an index calls it; see ``file_name``."""
+    """Name of the file in an index; see ``file_name``."""
 
 
 def file_name(path: PathLike, folder: PathLike) -> str:
-    """What an index calls a file: its path, with slashes.
+    """Return the name of a file in an index: its path, with slashes.
 
-    It is the path from the folder that the index is in, if the file is below that, so that a folder
-    can be moved with its texts and its index. A file elsewhere has its absolute path. Links to
-    folders are followed; a file that is a link keeps its own name.
+    The path is relative to the folder that contains the index if the file is below that folder, so
+    that a folder can be moved with its texts and its index. A file elsewhere has its absolute path.
+    Links to folders are followed; a file that is a link keeps its own name.
 
     Args:
         path: of the file.
         folder: of the index.
 
     Raises:
-        DataError: UTF-8 can't write the path.
+        DataError: the path cannot be written in UTF-8.
     """
     # A file that is a link may point at a name without a language or a suffix: only its folder is
     # resolved.
@@ -58,7 +58,7 @@ def file_name(path: PathLike, folder: PathLike) -> str:
 
 
 def list_index_files(paths: Sequence[PathLike], folder: PathLike) -> list[IndexFile]:
-    """The files to read; none is opened yet.
+    """Return the files to read, without opening them.
 
     Args:
         paths: of the files.
@@ -66,7 +66,7 @@ def list_index_files(paths: Sequence[PathLike], folder: PathLike) -> list[IndexF
 
     Raises:
         ConfigError: there are none.
-        DataError: one is missing, is a folder or a pipe, or is given twice.
+        DataError: one is missing, is a folder or a pipe, or is listed twice.
     """
     if not paths:
         raise ConfigError("no files to read passages from; name some")
@@ -95,7 +95,7 @@ def read_files(
     documents: bool = False,
     columns: PassageColumns = USUAL_COLUMNS,
 ) -> Iterator[Passage]:
-    """The passages of all files; see ``read_passages``."""
+    """Yield the passages of all files; see ``read_passages``."""
     for file in files:
         yield from read_passages(
             file.path, language=language, name=file.name, documents=documents, columns=columns
@@ -138,7 +138,7 @@ def check_index_files(
 
 
 def _twice(name: str, first: PathLike, second: PathLike) -> str:
-    """The message for an id that two passages have."""
+    """Return the message for an id that two passages share."""
     places = f"in {os.fspath(first)}"
     if first != second:
         places += f" and in {os.fspath(second)}"

@@ -69,7 +69,7 @@ class IndexedModel:
 
     @property
     def settings(self) -> IndexSettings:
-        """What an index of this model records."""
+        """Settings that an index of this model records."""
         digest_of_map = ""
         if self.language_map is not None:
             digest_of_map = map_digest(self.language_map)
@@ -111,7 +111,7 @@ class IndexedModel:
         )
 
     def embed_passages(self, passages: Sequence[Passage]) -> Float32[ndarray, "n d"]:
-        """One vector of length 1 for each passage.
+        """Return one vector of length 1 for each passage.
 
         Raises:
             DataError: the model needs a language that a passage lacks.
@@ -143,11 +143,11 @@ class IndexedModel:
             yield rows, [passages[row].embedded_text for row in rows], language
 
     def embed_question(self, question: str, language: str | None = None) -> Float32[ndarray, " d"]:
-        """The vector of a question, of length 1.
+        """Return the vector of a question, of length 1.
 
         Args:
             question: any text.
-            language: its language in any code, where the model needs it.
+            language: its language in any code, if the model needs it.
 
         Raises:
             ConfigError: the model needs the language.
@@ -161,7 +161,7 @@ class IndexedModel:
         return vector
 
     def _prompt_text(self, prompt: str | None, role: Role) -> str:
-        """The text of a prompt that is given by its name or its text; by default the role's."""
+        """Return the text of a prompt, specified by its name or its text; by default the role's."""
         # An index holds the text of a prompt, not its name: it comes back as it was resolved.
         if prompt in self.encoder.settings.prompts.values():
             return cast(str, prompt)
@@ -172,7 +172,7 @@ class IndexedModel:
     def map_vectors(
         self, vectors: Float32[ndarray, "n d"], language: str | None
     ) -> Float32[ndarray, "n d"]:
-        """The encoder's vectors after the language map, if there is one.
+        """Apply the language map, if there is one, to the encoder's vectors.
 
         Args:
             vectors: of length 1.
@@ -188,7 +188,7 @@ class IndexedModel:
     def _embed(
         self, texts: list[str], prompt: str, language: str | None
     ) -> Float32[ndarray, "n d"]:
-        """Vectors of texts of one language, after the map."""
+        """Return the vectors of texts of one language, after the map."""
         # The prompt is put in front here: a text such as "query" would be looked up as a name.
         # A blank text stays blank, and has the zero vector.
         prompted = [text if is_blank(text) else prompt + text for text in texts]
@@ -197,7 +197,7 @@ class IndexedModel:
 
 
 def map_digest(language_map: LanguageMap) -> str:
-    """Hex SHA-256 of a map, as its file holds it: in float32."""
+    """Compute the hex SHA-256 of a map as its file stores it, in float32."""
     found = hashlib.sha256(f"{language_map.method} {' '.join(language_map.languages)}".encode())
     for part in (language_map.weight, language_map.bias, language_map.shifts):
         if part is not None:

@@ -28,7 +28,7 @@ CHECKED_COLUMNS = (*TEXT_COLUMNS, "offset", "metadata", "vector")
 
 
 def table_schema(width: int) -> Any:
-    """Arrow's schema of the table.
+    """Return the Arrow schema of the table.
 
     Args:
         width: of the vectors.
@@ -44,7 +44,7 @@ def table_schema(width: int) -> Any:
 
 
 def table_rows(passages: Sequence[Passage], vectors: Float32[ndarray, "n d"]) -> Any:
-    """Passages with their vectors as a table of Arrow."""
+    """Return passages with their vectors as an Arrow table."""
     import pyarrow
 
     columns: dict[str, Any] = {}
@@ -179,14 +179,14 @@ def refuse_fragment(where: str) -> None:
 
 
 def sql_strings(values: Iterable[str]) -> str:
-    """Strings of SQL, with commas."""
+    """Return strings as SQL literals, separated by commas."""
     # A quote inside of a string is written twice.
     escaped = (value.replace("'", "''") for value in values)
     return ", ".join(f"'{value}'" for value in escaped)
 
 
 def text_digest(text: str) -> int:
-    """A digest of 8 bytes; a signed integer, as Arrow's int64."""
+    """Compute a digest of 8 bytes as a signed integer, for Arrow's int64."""
     # Half of a surrogate pair, which JSON can hold, is not UTF-8; its digest is still needed.
     return _digest(text.encode(errors="surrogatepass"))
 
@@ -197,5 +197,5 @@ def _digest(content: bytes) -> int:
 
 
 def content_key(passage: Passage) -> int:
-    """A digest of all of a passage but its id."""
+    """Compute a digest of all fields of a passage except its id."""
     return text_digest(json.dumps(passage[1:], ensure_ascii=False))

@@ -77,7 +77,7 @@ class MemoryPassages:
 
         Args:
             vector: of the question, of length 1.
-            top: hits at most.
+            top: maximum number of hits.
             languages: codes to search in; () = all.
             where: None.
             exact: nothing, as each search is.
@@ -195,14 +195,15 @@ class Index:
         per_language: int | None = None,
         language: str | None = None,
     ) -> Ranking | list[Ranking]:
-        """Return the passages that answer a question best, in whatever language they are.
+        """Return the passages that best answer a question, in any language.
 
         Args:
             question: one question, or several.
-            top: hits at most.
+            top: maximum number of hits.
             mode: vector, or feedback, see ``interlingua search``.
             languages: search in these only: names with commas, or a list.
-            per_language: begin with so many passages of each language; the other best ones follow.
+            per_language: number of passages of each language to begin with; the other best ones
+                follow.
             language: of the question, where the model needs it.
 
         Returns:
@@ -237,7 +238,7 @@ class Index:
         return rankings
 
     def __len__(self) -> int:
-        """Return the number of passages, of which long ones are cut into chunks."""
+        """Return the number of passages; long ones are cut into chunks."""
         return self._passages.count()
 
     def __repr__(self) -> str:

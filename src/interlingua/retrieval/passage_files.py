@@ -38,7 +38,7 @@ ID_KEYS = ("id", "_id", "docid")
 TEXT_KEYS = ("text", "contents", "sentence")
 LANGUAGE_KEYS = ("language", "lang")
 USUAL_KEYS = {"text": TEXT_KEYS, "title": ("title",), "id": ID_KEYS, "language": LANGUAGE_KEYS}
-"""What the parts of a passage are called in a record if the user does not say so."""
+"""Default names of the parts of a passage in a record."""
 PARQUET_ROWS = 1024
 """Rows of a Parquet file that are in memory at a time."""
 
@@ -77,8 +77,8 @@ class Passage(NamedTuple):
     file: str = ""
     """The file that it belongs to, as its id does; empty if it has an id of its own."""
     document: str = ""
-    """What it is a part of: the name of a file or the id of a longer passage; its own id if it is
-    whole; empty before it is added to an index."""
+    """The whole that it is a part of: the name of a file or the id of a longer passage; its own id
+    if it is whole; empty before it is added to an index."""
     offset: int = 0
     """Characters of the document's text before it."""
     heading: str = ""
@@ -91,7 +91,7 @@ class Passage(NamedTuple):
 
     @property
     def embedded_text(self) -> str:
-        """What the encoder reads: title and headings, if there are any, and the text."""
+        """The text that the encoder reads: title and headings, if there are any, and the text."""
         parts = (self.title, self.heading, self.text)
         return " ".join(part for part in parts if part)
 
@@ -104,12 +104,12 @@ def read_passages(
     documents: bool = False,
     columns: PassageColumns = USUAL_COLUMNS,
 ) -> Iterator[Passage]:
-    """The passages of a file.
+    """Yield the passages of a file.
 
     Args:
         path: ``.jsonl`` or ``.ndjson``, ``.json`` (an array), ``.csv``, ``.xlsx``, ``.parquet``,
-            ``.md`` or ``.html``, a passage a section, or text, a passage a line; all but Parquet
-            and XLSX also .gz, .xz, .zst.
+            ``.md`` or ``.html``, one passage per section, or text, one passage per line; all but
+            Parquet and XLSX also .gz, .xz, .zst.
         language: any code, of passages that name none; by default that in the file's name
             (``de.txt``), if any.
         name: of the file, which the ids of its passages begin with; by default without its folder.
@@ -238,7 +238,7 @@ def _tsv_records(path: PathLike, columns: Sequence[str]) -> Iterator[tuple[int, 
 
 
 def _lines(path: PathLike, name: str, language: str) -> Iterator[Passage]:
-    """A passage of each line that is not blank, numbered with the blank ones."""
+    """Yield a passage for each line that is not blank; blank lines count in the numbering."""
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
             if not is_blank(text := line.strip()):
@@ -268,7 +268,7 @@ def _document_sections(path: PathLike, name: str, language: str) -> Iterator[Pas
 def _parquet_records(
     path: PathLike, columns: Sequence[str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of Parquet, each with its number, from 1."""
+    """Yield the rows of a Parquet file, each with its number, from 1."""
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -297,7 +297,7 @@ def passage_of(
     default_language: str,
     columns: PassageColumns = USUAL_COLUMNS,
 ) -> Passage:
-    """A record as a passage; ``file`` and ``number`` name one without an id.
+    """Convert a record to a passage; ``file`` and ``number`` identify a record without an id.
 
     Raises:
         DataError: it has no text, a field of another type, or two keys of one name.
@@ -395,7 +395,7 @@ def _take_first(fields: dict[str, Any], keys: tuple[str, ...]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value of Parquet as JSON has it: dates in ISO 8601, and no NaN."""
+    """Convert a value of Parquet to its JSON form: dates in ISO 8601, and no NaN."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

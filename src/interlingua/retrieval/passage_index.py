@@ -106,7 +106,7 @@ class IndexSettings:
     model: str
     """Folder or ``hf:owner/name``."""
     digest: str
-    """Of its weights and settings."""
+    """Digest of its weights and settings."""
     dim: int
     """Width of the vectors."""
     passage_prompt: str = ""
@@ -114,7 +114,8 @@ class IndexSettings:
     question_prompt: str = ""
     """Text in front of questions."""
     map_digest: str = ""
-    """Of the language map next to this file, which is applied to all vectors; empty = none."""
+    """Digest of the language map next to this file, which is applied to all vectors; empty =
+    none."""
     chunk_tokens: int = 0
     """Tokens at most of a passage; longer ones are cut. 0 = none are."""
     chunk_overlap: int = 0
@@ -123,7 +124,7 @@ class IndexSettings:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of the passages that were given."""
+    """Counts of the passages that were added."""
 
     added: int
     replaced: int
@@ -134,7 +135,7 @@ class Added:
 
 
 def read_index_settings(folder: PathLike) -> IndexSettings:
-    """The settings of an index; needs no package of the extra ``search``.
+    """Read the settings of an index; this needs no package of the extra ``search``.
 
     Raises:
         ConfigError: there is no index.
@@ -308,7 +309,7 @@ class PassageIndex:
         progress: Progress = SILENT,
         checks_all: bool = True,
     ) -> Added:
-        """Embed the passages that are new or changed, and commits them some thousand at a time.
+        """Embed the passages that are new or changed, and commit them some thousand at a time.
 
         What is left of an earlier state of the files is deleted last, so that a killed run loses
         nothing.
@@ -446,7 +447,7 @@ class PassageIndex:
         return before - self.count()
 
     def _rest_of_files(self, files: Collection[str], seen: Collection[int]) -> list[str]:
-        """Ids of passages that belong to one of the files, but for those just read."""
+        """Return the ids of passages that belong to one of the files, except those just read."""
         if not files:
             return []
         rest: list[str] = []
@@ -459,11 +460,11 @@ class PassageIndex:
         return rest
 
     def _rest_of_documents(self, documents: Collection[int], seen: Collection[int]) -> list[str]:
-        """Return ids of chunks of documents that were given anew and have other chunks now.
+        """Return ids of chunks of documents that were added again and now have other chunks.
 
         Args:
             documents: digests of the ids of records without a file.
-            seen: digests of the ids that were given.
+            seen: digests of the ids that were added.
         """
         if not documents:
             return []
@@ -478,7 +479,7 @@ class PassageIndex:
         return rest
 
     def finish(self, *, approximate: bool = False) -> None:
-        """Bring the indexes of words and of vectors up to date and joins the commits.
+        """Update the indexes of words and of vectors and join the commits.
 
         Args:
             approximate: make an index of vectors (IVF-PQ), which makes ``nearest`` approximate and
@@ -531,12 +532,12 @@ class PassageIndex:
         return {column for index in self._table.list_indices() for column in index.columns}
 
     def count(self) -> int:
-        """Passages in the index."""
+        """Return the number of passages in the index."""
         with lance_reads(self.folder):
             return int(self._table.count_rows())
 
     def languages(self) -> dict[str, int]:
-        """Number of passages by language, largest first."""
+        """Return the number of passages by language, largest first."""
         counts: Counter[str] = Counter()
         with lance_reads(self.folder):
             for batch in self._table.search().select(["language"]).to_batches():
@@ -552,18 +553,18 @@ class PassageIndex:
         where: str | None = None,
         exact: bool = False,
     ) -> list[Hit]:
-        """The passages of largest cosine.
+        """Return the passages of largest cosine.
 
-        Without an index of vectors the question is compared with all of them, by the mapped vectors
-        if there is no condition, else by LanceDB. With one, the vectors of the nearest cells are
-        compared by their codes, and the best of these by their true cosines.
+        Without an index of vectors the question is compared with all of them: by the mapped vectors
+        if there is no condition, otherwise by LanceDB. With an index, the vectors of the nearest
+        cells are compared by their codes, and the best of these by their exact cosines.
 
         Args:
             vector: of the question, of length 1.
-            top: hits at most.
+            top: maximum number of hits.
             languages: codes to search in; () = all.
             where: a condition in SQL, see ``delete``.
-            exact: compare with all vectors, even where there is an index of them.
+            exact: compare with all vectors, even if there is an index of them.
 
         Raises:
             ConfigError: the condition is not valid.
@@ -632,10 +633,10 @@ class PassageIndex:
     def matching(
         self, text: str, top: int, *, languages: Sequence[str] = (), where: str | None = None
     ) -> list[Hit]:
-        """The passages of largest BM25 score for the words of a text; see ``nearest``.
+        """Return the passages of largest BM25 score for the words of a text; see ``nearest``.
 
         Raises:
-            CheckpointError: there is no index of words, as the build was killed before it.
+            CheckpointError: there is no index of words, because the build was killed before it.
         """
         if not self.count():
             return []
@@ -656,7 +657,7 @@ class PassageIndex:
         Args:
             text: the question.
             vector: of the question, of length 1.
-            top: hits at most.
+            top: maximum number of hits.
             languages: see ``nearest``.
             where: see ``nearest``.
         """
@@ -682,7 +683,7 @@ class PassageIndex:
         return self._rows(query, top, languages, where)
 
     def vectors(self, ids: Sequence[str]) -> Float32[ndarray, "n d"]:
-        """The vectors of passages that are in the index, in the order of their ids.
+        """Return the vectors of passages that are in the index, in the order of their ids.
 
         Args:
             ids: each of a passage.
@@ -817,7 +818,7 @@ class PassageIndex:
             upsert.execute(rows)
 
     def _contents(self, ids: Sequence[str] | None = None) -> dict[int, int | None]:
-        """Return a digest of what every passage holds, by a digest of its id; of some ids or all.
+        """Return a digest of every passage's content, by a digest of its id; of some ids or all.
 
         Rows that have the id of a later one are deleted. The digest of a damaged row is None, so
         that its passage is embedded again if it is given.

@@ -15,7 +15,7 @@ from interlingua.corpus.segments.sections import joined_headings
 from interlingua.storage.json_text import parse_json
 
 WORDS_WEIGHT = 0.5
-"""Of BM25 against cosines, both from 0 to 1; of 0.25 to 1.5 the best on TyDi GoldP."""
+"""Weight of BM25 against cosines, both from 0 to 1; of 0.25 to 1.5 the best on TyDi GoldP."""
 LINK_KEYS = ("link", "url", "uri", "href", "source")
 """Names of metadata that may hold the web address of a passage."""
 
@@ -94,7 +94,7 @@ def _link(metadata: Mapping[str, Any]) -> str | None:
 
 
 class LanguageShare(NamedTuple):
-    """How much of a ranking is in one language."""
+    """Share of one language in a ranking."""
 
     language: str
     found: float
@@ -104,7 +104,7 @@ class LanguageShare(NamedTuple):
 
 
 def merged(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:
-    """The best hits of several rankings with comparable scores.
+    """Return the best hits of several rankings with comparable scores.
 
     Of equal scores the smaller id comes first.
     """
@@ -114,13 +114,13 @@ def merged(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:
 
 
 def followed(hits: Sequence[Hit], others: Sequence[Hit], top: int) -> list[Hit]:
-    """The first ``top`` hits of one ranking followed by those that only another ranking has."""
+    """Return the first ``top`` hits of one ranking, then those that only the other ranking has."""
     ids = {hit.id for hit in hits}
     return [*hits, *(hit for hit in others if hit.id not in ids)][:top]
 
 
 def first_of_each_language(hits: Sequence[Hit], most: int) -> list[Hit]:
-    """Hits in their order, at most the first ``most`` of every language."""
+    """Return hits in their order, at most the first ``most`` of every language."""
     counts: Counter[str] = Counter()
     kept = []
     for hit in hits:
@@ -133,7 +133,7 @@ def first_of_each_language(hits: Sequence[Hit], most: int) -> list[Hit]:
 def fused(
     nearest: Sequence[Hit], matching: Sequence[Hit], cosines: Mapping[str, float]
 ) -> list[Hit]:
-    """Join a ranking by vectors and one by words, inside of each language alone.
+    """Join a ranking by vectors and one by words, only inside each language.
 
     Words match passages in the question's language, right or wrong, and few others. In a ranking
     over all languages, such as reciprocal rank fusion, they would push translations of the answer
@@ -178,7 +178,7 @@ def fused(
 
 
 def hit_language_shares(hits: Sequence[Hit], indexed: Mapping[str, int]) -> list[LanguageShare]:
-    """Every language's share of a ranking and of the passages searched, largest first.
+    """Return every language's share of a ranking and of the passages searched, largest first.
 
     Args:
         hits: the ranking.

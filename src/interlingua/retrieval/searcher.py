@@ -58,13 +58,13 @@ LEAST_FUSED = 100
 """Hits of each ranking that fusion reads at least: the worst of them are its scale."""
 _MOST_HITS = 10_000
 MOST_FACTOR = 64
-"""Of hits read to those wanted, where copies of texts take the places of others."""
+"""Maximum factor of hits read to hits requested, if copies of texts take the places of others."""
 REFRESH_SECONDS = 0.5
 """Between two looks at whether another process changed the index."""
 
 
 class Ranking(RowList[Hit]):
-    """What a search found: the hits, best first.
+    """The hits of a search, best first.
 
     Args:
         hits: best first.
@@ -101,7 +101,7 @@ def build_index(
     device: str | None = None,
     progress: Progress = SILENT,
 ) -> Added:
-    """Make an index of the passages in files, or go on with one that was not finished.
+    """Build an index of the passages in files, or resume an unfinished one.
 
     Args:
         model: a model directory, a training run or ``hf:owner/name``.
@@ -205,17 +205,17 @@ def load_index_model(
     dtype: Dtype = "float32",
     device: str | None = None,
 ) -> IndexedModel:
-    """The model that an index was built with.
+    """Load the model that an index was built with.
 
     Args:
-        index: which.
+        index: the index.
         model: where it is now; by default where it was.
         dtype: to compute in.
         device: cpu, cuda, cuda:1.
 
     Raises:
         ConfigError: it is another model.
-        CheckpointError: it is not there any more.
+        CheckpointError: it no longer exists.
     """
     path = model or index.settings.model
     return model_for(index.folder, Encoder.load(path, device=device), path, dtype=dtype)
@@ -224,7 +224,7 @@ def load_index_model(
 def model_for(
     folder: PathLike, encoder: Encoder, path: str, *, dtype: Dtype = "float32"
 ) -> IndexedModel:
-    """An encoder with the prompts and the map of an index.
+    """Return an encoder with the prompts and the map of an index.
 
     Args:
         folder: of the index.
@@ -251,7 +251,7 @@ def model_for(
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """What is searched for, and where; the attributes are as in ``Ranker.rank``."""
+    """The question of a search and its scope; the attributes are as in ``Ranker.rank``."""
 
     index: Searchable
     question: str
@@ -264,7 +264,7 @@ class _Query:
     exact: bool
 
     def ranking(self, mode: str, top: int, per_language: int | None = None) -> list[Hit]:
-        """The best hits, of each language no more than ``per_language``."""
+        """Return the best hits, at most ``per_language`` of each language."""
         if mode != "hybrid":
             return self._of_one_kind(mode, top, per_language)
         depth = min(max(FUSED_DEPTH * top, LEAST_FUSED), _MOST_HITS)
@@ -302,7 +302,10 @@ class _Query:
         return merged([self._nearest(kind, most, [code]) for code in self.languages], top)
 
     def _fused(self, depth: int, per_language: int | None = None) -> list[Hit]:
-        """Rankings by vectors and by words in one; of each language up to ``per_language``."""
+        """Fuse the rankings by vectors and by words.
+
+        The ranking has at most ``per_language`` hits of each language.
+        """
         nearest = self._of_one_kind("vector", depth, per_language)
         cosines = {hit.id: hit.score for hit in nearest}
         groups: list[Sequence[str]] = [self.languages if self.is_restricted else ()]
@@ -356,17 +359,17 @@ class Ranker:
         exact: bool = False,
         language: str | None = None,
     ) -> Ranking:
-        """The passages that answer a question best; see ``rank``.
+        """Return the passages that best answer a question; see ``rank``.
 
         Args:
             question: in any language.
-            top: hits at most.
+            top: maximum number of hits.
             mode: what is compared.
             languages: codes of the languages to search in; () = all.
-            per_language: begin with so many hits of each language.
+            per_language: number of hits of each language to begin with.
             where: a condition in SQL.
             exact: see ``PassageIndex.nearest``.
-            language: of the question, where the model needs it.
+            language: of the question, if the model needs it.
 
         Raises:
             ConfigError: the model needs the language, or see ``rank``.
@@ -388,18 +391,18 @@ class Ranker:
         where: str | None = None,
         exact: bool = False,
     ) -> Ranking:
-        """The passages that answer a question best, given its vector.
+        """Return the passages that best answer a question, from the question's vector.
 
         Args:
             question: its words are read by the modes text and hybrid.
             vector: of length 1; None is for the mode text.
-            top: hits at most.
+            top: maximum number of hits.
             mode: by vectors, by the words of the text (BM25), by both, see ``fused``,
                 or by vectors with feedback, see ``rankings_with_feedback``.
             languages: codes of the languages to search in; () = all.
-            per_language: begin with the best so many hits of each language, so that none fills the
-                ranking; up to ``top``, they are followed by the other hits in the order that they
-                have without this option.
+            per_language: number of best hits of each language to begin with, so that no language
+                fills the ranking; the other hits follow, up to ``top``, in the order that they have
+                without this option.
             where: a condition in SQL, such as ``year = 2024``, see ``with_metadata``.
             exact: see ``PassageIndex.nearest``.
 
@@ -427,7 +430,7 @@ class Ranker:
         return Ranking(hits, hit_language_shares(hits, searched))
 
     def _searched(self, languages: Sequence[str]) -> dict[str, int]:
-        """Number of passages of every language searched."""
+        """Return the number of passages of every language searched."""
         if not languages:
             return self.languages
         codes = [resolve_language(code).code for code in languages]
@@ -456,7 +459,7 @@ class Searcher(Ranker):
         self._refreshing = threading.Lock()
 
     def refresh(self, *, after: float = REFRESH_SECONDS) -> None:
-        """Read the index anew if it was changed since the last look, by whatever process.
+        """Reload the index if any process has changed it since the last check.
 
         Args:
             after: seconds since the last look; within them nothing is done.
@@ -482,5 +485,5 @@ class Searcher(Ranker):
 
 
 def _absolute(model: str) -> str:
-    """A path that means the same from any working directory; a model of a hub as it is."""
+    """Return a path that is valid in any working directory; a hub model's name is unchanged."""
     return str(Path(model).absolute()) if Path(model).exists() else model

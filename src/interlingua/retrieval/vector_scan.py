@@ -36,11 +36,11 @@ SCAN_FOLDER = "scan"
 SCAN_RECORD = "record.json"
 ARRAYS = ("vectors", "rows", "ranks")
 READ_BYTES = 2**23
-"""Of a file at once, while its checksum is computed."""
+"""Bytes of a file read at once, while its checksum is computed."""
 
 
 class ScanHits(NamedTuple):
-    """What a scan found, best first.
+    """The results of a scan, best first.
 
     Attributes:
         positions: of the vectors in the scan.
@@ -86,7 +86,7 @@ class VectorScan:
 
         Args:
             question: of length 1.
-            top: hits at most.
+            top: maximum number of hits.
             languages: codes to search in; () = all.
         """
         # Here, as it imports torch: errors about an index's path and options come before that.

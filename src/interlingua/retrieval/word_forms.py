@@ -37,7 +37,7 @@ HEBREW = "א-ת"
 
 # A pattern begins with the rarest characters, which are found at once, and then looks behind them.
 INSIDE = re.compile(rf"_|[{APOSTROPHES}.:](?<=[^\W\d].)(?=\w)")
-"""What Unicode's rules keep inside of a word; a point in a number is not among it."""
+"""Characters that Unicode's rules keep inside a word; a point in a number is not among it."""
 POSSESSIVE = re.compile(rf"[{APOSTROPHES}](?<=\w.)[sS]\b")
 MARKS = re.compile("[\u0300-\u036f]")
 CYRILLIC_APOSTROPHE = re.compile(rf"[{APOSTROPHES}](?<=[{CYRILLIC}].)(?=[{CYRILLIC}])")

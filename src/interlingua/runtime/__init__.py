@@ -7,7 +7,7 @@ import sys
 
 
 def duration(seconds: float) -> str:
-    """A time in words: ``0.3 s``, ``45 s``, ``12.0 min``, ``3.4 h``, ``2.1 days``."""
+    """Format a time in words: ``0.3 s``, ``45 s``, ``12.0 min``, ``3.4 h``, ``2.1 days``."""
     # A unit is used from two of it on, so 90 seconds stay seconds.
     for unit_seconds, name in ((86_400, "days"), (3600, "h"), (60, "min")):
         if seconds >= 2 * unit_seconds:
@@ -18,7 +18,7 @@ def duration(seconds: float) -> str:
 
 
 def size_text(count: float) -> str:
-    """A number of bytes in words: ``1.5 GiB``."""
+    """Format a number of bytes in words: ``1.5 GiB``."""
     for power, name in ((4, "TiB"), (3, "GiB"), (2, "MiB")):
         if count >= 2 ** (10 * power):
             return f"{count / 2 ** (10 * power):.1f} {name}"
@@ -26,7 +26,7 @@ def size_text(count: float) -> str:
 
 
 def peak_rss_bytes() -> int:
-    """The most memory that this process has had."""
+    """Return the peak memory of this process, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # In bytes on macOS, in KiB on Linux.
     if sys.platform == "darwin":

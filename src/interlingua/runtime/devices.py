@@ -16,12 +16,12 @@ from torch import Tensor
 
 
 def gather_rows(x: Shaped[Tensor, n * d], rows: Int64[Tensor, " m"]) -> Shaped[Tensor, m * d]:
-    """Rows of a tensor on any device, by a list of them on the host."""
+    """Return rows of a tensor on any device, by a list of row numbers on the host."""
     return x.index_select(0, on_device(rows, x.device))
 
 
 def on_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """The tensor on a device, without waiting for a GPU.
+    """Copy the tensor to a device, without waiting for a GPU.
 
     Args:
         tensor: on any device.

@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 def portions(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Lists of ``size`` items, in order.
+    """Yield lists of ``size`` items, in order.
 
-    The last one may be shorter. No more than one is in memory.
+    The last list may be shorter. No more than one is in memory.
     """
     # One iterator for all of them: each islice goes on where the one before stopped.
     remaining = iter(items)
@@ -22,9 +22,9 @@ def portions(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def taken_ahead(items: Iterable[T], count: int) -> Iterator[T]:
-    """The items in order, each when ``count`` of them from it on have been taken.
+    """Yield the items in order, each once ``count`` items from it on have been taken.
 
-    So of tasks that are submitted as they are taken, ``count`` are under way and no more.
+    So if tasks are submitted as they are taken, at most ``count`` run at a time.
     """
     waiting: deque[T] = deque()
     for item in items:
@@ -36,6 +36,6 @@ def taken_ahead(items: Iterable[T], count: int) -> Iterator[T]:
 
 
 def ceil_div(n: int, m: int) -> int:
-    """``n`` / ``m``, rounded up."""
+    """Return ``n`` / ``m``, rounded up."""
     # // rounds down, so the negative is divided and negated again; floats are not exact.
     return -(-n // m)

@@ -32,14 +32,14 @@ def is_first_process(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def is_first_on_machine(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether of the processes on this machine this is the one that reports a common error."""
+    """Return whether this process is the one on this machine that reports a common error."""
     return int(_number_by_launcher(environ, slurm="SLURM_LOCALID")) == 0
 
 
 def _number_by_launcher(environ: Mapping[str, str], *, slurm: str) -> str:
-    """The number of this process from srun's own variable, or else the one on this machine.
+    """Return the number of this process from srun's variable, or else its number on this machine.
 
-    A process that nothing started is the first.
+    A process without a launcher is the first.
     """
     if is_task_of_srun(environ):
         return environ.get(slurm, "0")
@@ -77,7 +77,7 @@ class _LibraryProcess(SpawnProcess):
 
 
 class LibraryContext(SpawnContext):
-    """Start processes for functions of this library alone.
+    """Start processes only for functions of this library.
 
     ``spawn`` imports the caller's script in every new process, to find functions that it defines.
     A script without ``if __name__ == "__main__"`` would start all its work again there. What these
@@ -89,9 +89,10 @@ class LibraryContext(SpawnContext):
 
 @contextlib.contextmanager
 def others_run(arguments: Sequence[str]) -> Iterator[None]:
-    """In this block, processes of a training run a command of ours, not the caller's script.
+    """Start the other processes of a training run with our command, not the caller's script.
 
-    Fabric starts them as this process was started. A script would do all its work again there.
+    Fabric starts them as this process was started. A script would repeat all its work there. The
+    setting holds for the block.
 
     Args:
         arguments: of ``interlingua``.
@@ -105,7 +106,7 @@ def others_run(arguments: Sequence[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def command_in_place_of_script() -> Iterator[None]:
-    """Put the command of ``others_run`` where Fabric looks for the caller's script."""
+    """Replace the caller's script by the command of ``others_run``, for Fabric."""
     command = _COMMAND.get()
     if command is None:
         yield
@@ -124,7 +125,7 @@ def command_in_place_of_script() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _hidden_script() -> Iterator[None]:
-    """Take the script's file from the main module, by which ``spawn`` would find it."""
+    """Hide the script's file in the main module, by which ``spawn`` would find it."""
     with _MAIN_LOCK:
         script = sys.modules["__main__"]
         # A copy: other threads may look names up in it meanwhile.
@@ -140,9 +141,9 @@ def _hidden_script() -> Iterator[None]:
 
 
 def end_with_parent() -> None:
-    """From now on this process ends when the one that started it has ended, even by SIGKILL.
+    """End this process when its parent has ended, even by SIGKILL.
 
-    Without this a process of a pool would wait for tasks forever.
+    Otherwise a process of a pool would wait for tasks forever.
     """
     threading.Thread(target=_wait_for_parent, daemon=True).start()
 

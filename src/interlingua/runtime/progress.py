@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EVERY_SECONDS = 60.0
 """Between two lines if standard error is no terminal."""
 LABEL_WIDTH = 28
-"""Of labels, so that bars below one another begin in the same place."""
+"""Width of labels, so that bars below one another begin in the same place."""
 BAR_WIDTH = 30
 
 
@@ -46,7 +46,7 @@ class Progress:
     def start(
         self, total: float | None = None, unit: str = "", label: str = "", *, done: float = 0
     ) -> None:
-        """Begin a piece of work, or correct the total of the one at work.
+        """Begin a piece of work, or correct the total of the current one.
 
         Args:
             total: how much there is; None = not known.
@@ -59,7 +59,7 @@ class Progress:
         """Count more as done."""
 
     def note(self, text: str) -> None:
-        """Say what the work is at: a file, a language, a loss."""
+        """Set a note on the current work: a file, a language, a loss."""
 
     def within(self, size: float) -> Progress:
         """Return the progress for a part of the work at hand.
@@ -124,7 +124,7 @@ class _Within(Progress):
 
 
 class _Shown(Progress):
-    """What bars and lines share: the state, and its words."""
+    """State shared by bars and lines, and its words."""
 
     def __init__(self) -> None:
         self._label = ""
@@ -320,7 +320,7 @@ def make_progress(quiet: bool = False) -> Progress:
 def progress_of(
     progress: bool | Progress, total: float | None = None, unit: str = "", label: str = ""
 ) -> Iterator[Progress]:
-    """Give the progress that a caller passed, or with True one that is shown while the block runs.
+    """Yield the progress that a caller passed, or with True one that is shown during the block.
 
     Args:
         progress: True, False, or a progress, which the caller starts and stops.
@@ -372,7 +372,7 @@ class TimeLeft:
         self._reports: list[tuple[float, float]] = []
 
     def __call__(self, done: float, total: float | None) -> float | None:
-        """Take note of how much is done, and return the seconds left if they are known.
+        """Record how much is done, and return the seconds left if they are known.
 
         Args:
             done: how much of the work.
@@ -395,7 +395,7 @@ class TimeLeft:
         return left if left > 0 else None
 
     def _measured(self, total: float) -> float | None:
-        """Seconds for a unit; None if too little was measured, or the speed changes."""
+        """Return the seconds per unit; None if too little was measured, or the speed changes."""
         reports = self._reports
         first = reports[0]
         last = reports[-1]
@@ -415,17 +415,17 @@ class TimeLeft:
 
 
 LEAST_SECONDS = 10.0
-"""Of work after the first piece, before its time is estimated."""
+"""Minimum seconds of work after the first piece, before its time is estimated."""
 LEAST_REPORTS = 5
 _LEAST_SHARE = 0.02
-"""Of all work after the first piece."""
+"""Minimum share of all work after the first piece."""
 MOST_REPORTS = 1000
 STEADY = 1.5
 """Ratio of two speeds that are about the same."""
 
 
 def _seconds_each(first: tuple[float, float], last: tuple[float, float]) -> float:
-    """Seconds for a unit of work between two reports."""
+    """Return the seconds per unit of work between two reports."""
     return max(last[0] - first[0], 1e-9) / (last[1] - first[1])
 
 
@@ -451,7 +451,7 @@ class StepsLeft:
         self.to_come = dict(steps)
 
     def __call__(self, what: str, done: float, total: float) -> float | None:
-        """Take note of a step's state, and return the seconds left for all if they are known."""
+        """Record a step's state, and return the seconds left for all if they are known."""
         if what != self.now:
             self.to_come.pop(self.now, None)
             self.now = what
@@ -459,7 +459,7 @@ class StepsLeft:
         return self._left(done, total)
 
     def _left(self, done: float, total: float) -> float | None:
-        """Seconds to the end of the run; None while any of its steps has no estimate."""
+        """Return the seconds to the end of the run; None while any of its steps has no estimate."""
         own = self._own(done, total)
         others = [
             self._seconds(what, step) for what, step in self.to_come.items() if what != self.now
@@ -469,7 +469,7 @@ class StepsLeft:
         return own + sum(seconds for seconds in others if seconds is not None)
 
     def _own(self, done: float, total: float) -> float | None:
-        """Seconds to the end of the step at work."""
+        """Return the seconds to the end of the current step."""
         step = self.to_come.get(self.now)
         left = self.meter(done, total)
         # Seconds per unit of size, for the steps to come of the same kind.
@@ -491,7 +491,7 @@ class StepsLeft:
         return seconds * (1 - done / total)
 
     def _seconds(self, what: str, step: Expected) -> float | None:
-        """Seconds that the whole of a step takes."""
+        """Return the seconds that a whole step takes."""
         each = step.each
         if each is None:
             each = self.speeds.get(_kind(what))
@@ -501,5 +501,5 @@ class StepsLeft:
 
 
 def _kind(what: str) -> str:
-    """The first word of a step's name, as the others say of which file or language it is."""
+    """Return the first word of a step's name; the others name the file or language."""
     return what.partition(" ")[0]

@@ -12,7 +12,7 @@ import numpy as np
 
 
 def stream_key(seed: int, *purpose: str | int) -> int:
-    """128-bit key of a seed and a purpose, e.g. ``stream_key(7, "dropout", step)``.
+    """Compute a 128-bit key of a seed and a purpose, e.g. ``stream_key(7, "dropout", step)``.
 
     The key is a hash, so streams of different purposes are independent and none depends on the
     library's version.
@@ -23,10 +23,10 @@ def stream_key(seed: int, *purpose: str | int) -> int:
 
 
 def generator(seed: int, *purpose: str | int) -> np.random.Generator:
-    """NumPy generator (Philox) of a named stream."""
+    """Return the NumPy generator (Philox) of a named stream."""
     return np.random.Generator(np.random.Philox(key=stream_key(seed, *purpose)))
 
 
 def seed_for(seed: int, *purpose: str | int) -> int:
-    """Seed in [0, 2^63) of a named stream, for generators such as ``torch.manual_seed``."""
+    """Return the seed in [0, 2^63) of a named stream, for example for ``torch.manual_seed``."""
     return stream_key(seed, *purpose) >> 65

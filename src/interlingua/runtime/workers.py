@@ -23,7 +23,7 @@ _Result = TypeVar("_Result")
 
 
 class Workers:
-    """Who does tasks: this process, one after the other; ``OnRay`` is for others.
+    """Executor of tasks: this process, one after the other; ``OnRay`` is for other processes.
 
     Attributes:
         slots: tasks done at once.
@@ -38,21 +38,21 @@ class Workers:
         *,
         encodes: bool = False,
     ) -> Iterator[_Result]:
-        """What a function gives for the arguments of each task, in their order.
+        """Yield the results of a function for the arguments of each task, in their order.
 
-        A few tasks are taken ahead.
+        A few tasks are submitted ahead.
 
         Args:
             function: of a module that all machines have.
             tasks: its arguments.
-            encodes: whether it is a model at work, which a GPU is for.
+            encodes: whether the function runs a model, for which a GPU is used.
         """
         return itertools.starmap(function, tasks)
 
     def share(self, value: Any) -> Any:
-        """A value that goes into several tasks, sent to each machine once.
+        """Share a value that several tasks use, sent to each machine once.
 
-        It has to be an argument of its own, not a part of one.
+        It has to be an argument by itself, not a part of one.
         """
         return value
 
@@ -126,7 +126,7 @@ class OnRay(Workers):
 
 
 def _with_threads(function: Callable[..., _Result], cores: int, *task: Any) -> _Result:
-    """A task as the other machine does it."""
+    """Run a task on a worker's machine with ``cores`` threads."""
     import torch
 
     # Or torch would take a thread for each core of the machine.
@@ -140,7 +140,7 @@ def _with_threads(function: Callable[..., _Result], cores: int, *task: Any) -> _
 
 @contextlib.contextmanager
 def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
-    """Others who do the tasks, as long as the block lasts.
+    """Yield the workers that process the tasks, for the block.
 
     Args:
         address: None for no workers, ``local`` for processes of this machine, ``auto`` for the
@@ -182,7 +182,7 @@ def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
 
 
 def _reason(error: Exception) -> str:
-    """What an error says, in one line."""
+    """Return the message of an error, in one line."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     line = lines[0]
     # A server's traceback comes as text, and says what happened in its last line.

@@ -70,16 +70,16 @@ def make_app(
     calibrations: LinkCalibrations | None = None,
     hosts: Collection[str] | None = None,
 ) -> ASGIApp:
-    """The ASGI application of one process.
+    """Build the ASGI application of one process.
 
     Args:
-        model: what embeds.
+        model: the model that embeds.
         settings: limits and the key.
-        metrics: counters; default: of this process alone.
-        write_line: takes the log's records.
+        metrics: counters; default: of only this process.
+        write_line: writes the log's records.
         searcher: an index of the same model, for /search; None = there is none.
         calibrations: of the same model, for the probabilities of /align; None = there are none.
-        hosts: names that requests may give as their host; None = any.
+        hosts: allowed host names of requests; None = any.
     """
     counters = metrics or ServerMetrics()
     service = Service(model, settings, counters)
@@ -178,5 +178,5 @@ async def _on_http_error(request: Request, error: Any) -> Response:
 
 
 async def _on_failure(request: Request, error: Any) -> Response:
-    """What was not foreseen; the server's log has the traceback, the client one line."""
+    """Handle an unexpected error: log the traceback, and send one line to the client."""
     return error_response(request.url.path, RequestError(500, UNFORESEEN))

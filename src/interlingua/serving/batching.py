@@ -48,7 +48,7 @@ class ClosedError(Exception):
 
 @dataclass(eq=False, slots=True)
 class _Request:
-    """What waits in the queue; equal to itself alone, as two requests may hold the same texts."""
+    """A queued request; equal only to itself, as two requests may hold the same texts."""
 
     sequences: Sequence[list[int]]
     language: str | None
@@ -89,11 +89,11 @@ class BatchRecord:
 
 
 class Batcher:
-    """Embeds the texts of all requests in a thread of its own.
+    """A queue and a thread that embed the texts of all requests.
 
     Args:
         embed: called in that thread only.
-        batch_tokens: of a batch at most, unless a single text is longer.
+        batch_tokens: maximum per batch, unless a single text is longer.
         queue_tokens: that may wait.
         observe: is given every batch, in that thread.
     """
@@ -133,7 +133,7 @@ class Batcher:
         *,
         work: Callable[[], Any] | None = None,
     ) -> Future[Any]:
-        """Put a request in the queue.
+        """Add a request to the queue.
 
         Args:
             sequences: token ids of each text, special tokens included.
@@ -168,7 +168,7 @@ class Batcher:
         return request.future
 
     def close(self, *, drop: bool = False) -> None:
-        """Take no more requests, and return when all that were taken have their vectors.
+        """Accept no more requests, and return when all accepted ones have their vectors.
 
         Args:
             drop: cancel those that still wait, as no client is left.
@@ -185,7 +185,7 @@ class Batcher:
             self._thread.join()
 
     def _run(self) -> None:
-        """The thread's work: batch after batch, until the server is closed and nothing waits."""
+        """Process batch after batch in the thread, until the server is closed and nothing waits."""
         while True:
             with self._changed:
                 while not self._waiting and not self._closed:
@@ -204,7 +204,7 @@ class Batcher:
                 self._embed_batch(batch)
 
     def _take(self) -> list[tuple[_Request, int]]:
-        """The next batch: a request and how many of its texts, for texts of one language."""
+        """Return the next batch: requests and their numbers of texts, for texts of one language."""
         self._drop_cancelled()
         if not self._waiting:
             return []
@@ -279,7 +279,7 @@ class Batcher:
                 request.answer(request.blocks[0] if is_one else np.concatenate(request.blocks))
 
     def _fail(self, batch: list[tuple[_Request, int]], error: Exception) -> None:
-        """Give all requests of a batch its error; what still waits of them is dropped."""
+        """Set the error of all requests of a batch; their remaining texts are dropped."""
         with self._changed:
             for request, count in batch:
                 if request in self._waiting:

@@ -26,14 +26,14 @@ from interlingua.serving.settings import ServeSettings
 OPEN_PATHS = frozenset({"/", "/page.js", "/page.css", "/health", "/metrics"})
 """Need no key: the page asks its user for it, and monitoring has none."""
 REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
-"""Of ids that are taken from the client; others could forge lines of the log."""
+"""Pattern of ids that are accepted from the client; others could forge lines of the log."""
 MOST_BODIES = 16
-"""So many bodies of the largest size may be held at a time, by however many requests."""
+"""Number of bodies of the largest size that all requests together may hold at a time."""
 
 
 @dataclass(slots=True)
 class _Body:
-    """What has come of a request's body."""
+    """The received part of a request's body."""
 
     chunks: list[bytes] = field(default_factory=list)
     size: int = 0
@@ -116,7 +116,7 @@ class Guards:
             self._record(scope, status or 500, time.perf_counter() - started, request_id, details)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the application answer within the time of a request."""
+        """Run the application within the time limit of a request."""
         seconds = self.settings.request_seconds
         try:
             async with asyncio.timeout(seconds) as limit:
@@ -221,9 +221,9 @@ def late_request(seconds: float) -> RequestError:
 
 
 def _key_forms(key: str | None) -> list[bytes]:
-    """The bytes of a key in a header: clients write one beyond ASCII in UTF-8 or in Latin-1.
+    """Return the bytes of a key in a header: clients encode non-ASCII as UTF-8 or Latin-1.
 
-    None without a key.
+    Without a key the list is empty.
     """
     if key is None:
         return []
@@ -247,7 +247,7 @@ def _request_id(headers: dict[str, str]) -> str:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """What the application receives: the body at once, then that the client has left."""
+    """Return a receiver for the application: the whole body first, then what follows it."""
     is_sent = False
 
     async def receive_again() -> Message:

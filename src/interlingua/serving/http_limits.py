@@ -32,9 +32,9 @@ class LimitedHttp(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._header_bytes = 0
-        """Of the line and the headers of the request that is read."""
+        """Bytes of the line and the headers of the request that is read."""
         self._idle_bytes = 0
-        """That have come since a request's headers were complete or a part of its body came."""
+        """Bytes received since a request's headers were complete or a part of its body came."""
         self._is_too_large = False
         self._header_timer: asyncio.TimerHandle | None = None
 

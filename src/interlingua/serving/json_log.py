@@ -12,25 +12,25 @@ from typing import Any
 
 WriteLine = Callable[[dict[str, Any]], None]
 LOGGERS = ("uvicorn", "asyncio")
-"""Of the libraries that report what is wrong with a connection or a task."""
+"""Loggers of the libraries that report what is wrong with a connection or a task."""
 
 
 def write_json_line(record: dict[str, Any]) -> None:
-    """A line of the log on standard error.
+    """Write a line of the log to standard error.
 
-    If its reader has gone, requests are answered without it.
+    If its reader has gone, requests are answered without the log.
     """
     with contextlib.suppress(OSError, ValueError):
         print(json.dumps(record, ensure_ascii=False), file=sys.stderr, flush=True)
 
 
 def now() -> str:
-    """The time of a line."""
+    """Return the current time for a line."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def write_message(level: str, message: str) -> None:
-    """A line that belongs to no request."""
+    """Write a line that belongs to no request."""
     write_json_line({"time": now(), "level": level, "message": message})
 
 
@@ -46,7 +46,7 @@ class JsonHandler(logging.Handler):
 
 
 def log_libraries_as_json() -> None:
-    """Let the libraries of the server write to its log."""
+    """Redirect the libraries of the server to its log."""
     for name in LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers = [JsonHandler()]

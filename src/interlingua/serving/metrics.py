@@ -74,7 +74,7 @@ class ServerMetrics:
         self.batch_seconds.observe(batch.seconds)
 
     def text(self) -> bytes:
-        """The page that Prometheus reads."""
+        """Return the page that Prometheus reads."""
         if self._registry is not None:
             return generate_latest(self._registry)
         # Sums over the files of all processes, also of those that have ended.

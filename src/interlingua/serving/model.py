@@ -30,7 +30,7 @@ class TokenizedTexts:
 
     @property
     def tokens(self) -> int:
-        """Of all texts."""
+        """Number of tokens of all texts."""
         return sum(map(len, self.sequences))
 
 
@@ -62,7 +62,7 @@ class ServedModel:
         self.names = (name, *aliases)
         self.dtype = dtype
         self.close_dtypes: set[str] = {dtype}
-        """Those with the same vectors, or such that differ no more than "auto" allows."""
+        """Types with the same vectors, or with differences that "auto" allows."""
         if dtype == "auto":
             self.dtype = automatic_dtype_name(encoder)
             self.close_dtypes = {self.dtype, "auto", "float32"}
@@ -88,11 +88,11 @@ class ServedModel:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Of the weights and the vocabulary; takes a look at all weights."""
+        """Digest of the weights and the vocabulary; reads all weights."""
         return self.encoder.digest()
 
     def prompt_text(self, prompt: str | None) -> str:
-        """The text that is put before each text of a request.
+        """Return the text that is put before each text of a request.
 
         Args:
             prompt: see ``tokenize``.
@@ -112,14 +112,14 @@ class ServedModel:
         language: str | None = None,
         auto_truncate: bool = True,
     ) -> TokenizedTexts:
-        """Token ids of texts.
+        """Return the token ids of texts.
 
         Args:
             texts: of a request.
             prompt: name of one of the model's prompts, or a text to put in front; None = the
                 server's.
             language: code of their language, see ``language_code``.
-            auto_truncate: cut texts that are too long, or refuse them.
+            auto_truncate: cut texts that are too long; otherwise refuse them.
 
         Raises:
             DataError: a text is not valid Unicode, or too long and not to be cut.
@@ -135,7 +135,7 @@ class ServedModel:
     def wrap_tokens(
         self, sequences: Sequence[Sequence[int]], *, auto_truncate: bool = True
     ) -> TokenizedTexts:
-        """Token ids that a client sent, with the special tokens around them.
+        """Add the special tokens around the token ids that a client sent.
 
         Args:
             sequences: ids of the model's own vocabulary.
@@ -175,14 +175,14 @@ class ServedModel:
         return TokenizedTexts(sequences, len(too_long))
 
     def embed(self, sequences: list[list[int]], language: str | None) -> Float32[ndarray, "n d"]:
-        """Vectors as pooling gives them, before ``shape_vectors``; see ``batching.EmbedTokens``."""
+        """Return pooled vectors, before ``shape_vectors``; see ``batching.EmbedTokens``."""
         # Neither cut nor scaled: texts of a batch belong to requests of several formats.
         return encode_tokens(
             self.encoder, sequences, normalize=False, dtype=self.dtype, language=language
         )
 
     def vector_format(self, *, dim: int | None = None, normalize: bool = True) -> VectorFormat:
-        """What is done to vectors before they are sent.
+        """Return how vectors are transformed before they are sent.
 
         Args:
             dim: dimensions to keep, the first ones.
@@ -201,7 +201,7 @@ class ServedModel:
 
 
 def refuse_blank(texts: Sequence[str], what: str = "input") -> None:
-    """Refuse a text without a visible character, which no vector can stand for.
+    """Refuse a text without a visible character, which no vector can represent.
 
     Args:
         texts: of a request.
@@ -219,7 +219,7 @@ def refuse_blank(texts: Sequence[str], what: str = "input") -> None:
 
 
 def shape_vectors(vectors: Float32[ndarray, "n d"], form: VectorFormat) -> Float32[ndarray, "n w"]:
-    """Vectors of ``ServedModel.embed`` in the format of a request."""
+    """Convert vectors of ``ServedModel.embed`` to the format of a request."""
     if not form.normalize or form.cuts:
         return form.cut(vectors)
     # The usual case without the copies of the general one.
@@ -227,7 +227,7 @@ def shape_vectors(vectors: Float32[ndarray, "n d"], form: VectorFormat) -> Float
 
 
 def language_code(language: str | None) -> str | None:
-    """The code of a language named in any way; None stays None.
+    """Return the code of a language named in any way; None stays None.
 
     Raises:
         ConfigError: it is unknown.

@@ -92,12 +92,12 @@ def served_model(
 def calibrations_for(
     model: ServedModel, path: str, calibration: PathLike | None = None
 ) -> LinkCalibrations | None:
-    """The calibrations that give links their probabilities.
+    """Load the calibrations that provide the probabilities of links.
 
     Args:
         model: that is served.
-        path: where it was read from; ``calibration.json`` in that folder is read where no file is
-            named. Where it does not fit the model, a line says so, and links have no probabilities.
+        path: where it was read from; ``calibration.json`` in that folder is read if no file is
+            named. If it does not fit the model, a line reports it, and links have no probabilities.
         calibration: a file, which must fit.
 
     Raises:
@@ -128,7 +128,7 @@ def serve_forever(
     index: PathLike | None = None,
     calibrations: LinkCalibrations | None = None,
 ) -> None:
-    """Answers requests until SIGTERM or Ctrl-C; what was accepted is finished first.
+    """Answer requests until SIGTERM or Ctrl-C; accepted requests are finished first.
 
     Args:
         model: the encoder; warmed up before the first request is accepted.
@@ -136,13 +136,13 @@ def serve_forever(
         host: address to listen on.
         port: to listen on; 0 = any free one, which is printed.
         workers: processes, each with its share of the threads. They are forked after the weights
-            are laid out, and so share their memory.
+            are prepared, and so share their memory.
         index: folder of an index of the same model, which /search reads.
-        calibrations: give the links of /align their probabilities.
+        calibrations: provide the probabilities of the links of /align.
 
     Raises:
         InterlinguaError: the address is in use or not this machine's.
-        ConfigError: several processes are wanted where there is no fork, or on a GPU.
+        ConfigError: several processes are requested without fork, or on a GPU.
     """
     if workers > 1 and not hasattr(os, "fork"):
         raise ConfigError("several workers need fork, which this system lacks; use one")
@@ -182,7 +182,7 @@ def serve_forever(
 
 
 def _indexed_model(model: ServedModel, index: PathLike) -> IndexedModel:
-    """The model as the index needs it, before any process is forked."""
+    """Return the model with the settings of the index, before any process is forked."""
     from interlingua.retrieval.searcher import model_for
 
     require_extra("lancedb", extra="search")
@@ -201,7 +201,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _warm_up(model: ServedModel) -> None:
-    """Lay the weights out for inference, which takes seconds that no request shall wait for."""
+    """Prepare the weights for inference, which takes seconds that would delay a request."""
     if model.takes_any_language:
         model.embed(model.wrap_tokens([[0]]).sequences, None)
     else:
@@ -266,7 +266,7 @@ def _run(
 
 
 def _end_after(seconds: float) -> None:
-    """Let the system end this process after a time.
+    """Make the system end this process after a time.
 
     Its timer needs neither the event loop nor a thread, of which any may be at work without an end.
     """
@@ -276,16 +276,16 @@ def _end_after(seconds: float) -> None:
 
 
 def _forget(worker: int, metrics_folder: str) -> None:
-    """Take what a worker that ended had in its queue out of the sum over all workers.
+    """Subtract the queue of a worker that ended from the sum over all workers.
 
-    What it counted stays.
+    Its other counts stay.
     """
     for path in Path(metrics_folder).glob(f"gauge_live*_{worker}.db"):
         path.unlink()
 
 
 def _supervise(work: Callable[[], None], count: int, forget: Callable[[int], None]) -> None:
-    """Keep so many processes at work, until a signal to stop, which they get too.
+    """Keep a number of processes running until a signal to stop, which is passed on to them.
 
     Args:
         work: of each process.

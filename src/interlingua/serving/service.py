@@ -39,7 +39,7 @@ _Result = TypeVar("_Result")
 
 
 class Service:
-    """What the routes share.
+    """State that the routes share.
 
     Args:
         model: the encoder.
@@ -74,11 +74,11 @@ class Service:
         normalize: bool = True,
         counted: bool = True,
     ) -> tuple[_Vectors, TokenizedTexts]:
-        """Vectors of texts.
+        """Return vectors of texts.
 
         Args:
             request: its client may leave.
-            texts: of a request, or made of them.
+            texts: of a request, or derived from them.
             prompt: see ``ServedModel.tokenize``.
             language: in any code.
             auto_truncate: None = the server's setting.
@@ -128,7 +128,7 @@ class Service:
         dim: int | None = None,
         normalize: bool = True,
     ) -> _Vectors:
-        """Vectors of token ids; see ``embed_texts``."""
+        """Return vectors of token ids; see ``embed_texts``."""
         # Before the texts are queued: a number of dimensions that is wrong costs no batch.
         with mistakes_of_client():
             form = self.model.vector_format(dim=dim, normalize=normalize)
@@ -141,11 +141,11 @@ class Service:
     async def with_encoder(
         self, request: Request, tokenized: TokenizedTexts, work: Callable[[], _Result]
     ) -> _Result:
-        """What only the encoder's thread may do; it waits in the queue as texts do.
+        """Run work that is reserved for the encoder's thread; it waits in the queue as texts do.
 
         Args:
             request: its client may leave.
-            tokenized: what it is done with.
+            tokenized: the input of the work.
             work: to call.
         """
         return await self._result(
@@ -153,13 +153,13 @@ class Service:
         )
 
     async def in_list_thread(self, work: Callable[[], _Result]) -> _Result:
-        """Work on two lists of texts, in a thread of its own, which may wait for the queue itself.
+        """Run work on two lists of texts in a separate thread, which may wait for the queue.
 
         Args:
             work: to call.
 
         Raises:
-            RequestError: so many such requests are at work already, or the work found a mistake in
+            RequestError: too many such requests are running already, or the work found a mistake in
                 its request.
         """
         loop = asyncio.get_running_loop()
@@ -211,7 +211,7 @@ class Service:
     async def _result(
         self, request: Request, tokenized: TokenizedTexts, submit: Callable[[], Future[_Result]]
     ) -> _Result:
-        """Put a request in the queue and wait for it as long as its client does."""
+        """Queue a request and wait for it as long as its client does."""
         refuse_tokens(tokenized.tokens, self.settings)
         self._note(request, tokenized)
         try:
@@ -241,7 +241,7 @@ class Service:
                 waiting.cancel()
 
     def _note(self, request: Request, tokenized: TokenizedTexts) -> None:
-        """Add texts to what the log and the header say of a request."""
+        """Add texts to the request's values in the log and the header."""
         # Some requests embed several times, as /align does.
         log = request.state.log
         log["texts"] = log.get("texts", 0) + len(tokenized.sequences)
@@ -252,7 +252,7 @@ class Service:
 
 
 def refuse_not_finite(numbers: Float32[ndarray, "n m"]) -> None:
-    """Keep NaN and infinity, which JSON has no words for, out of replies.
+    """Keep NaN and infinity, which JSON cannot represent, out of replies.
 
     Args:
         numbers: what was computed for a request.

@@ -21,14 +21,14 @@ from interlingua.storage import limits
 from interlingua.storage.files import PathLike
 
 ARCHIVE = b"PK"
-"""How a ``.npz`` file begins."""
+"""First bytes of a ``.npz`` file."""
 
 
 def map_array(path: PathLike) -> np.ndarray[Any, Any]:
-    """The array of a ``.npy`` file, which stays on the disk.
+    """Map the array of a ``.npy`` file, which stays on disk.
 
     Raises:
-        DataError: it is missing, or no array that can be mapped.
+        DataError: it is missing, or not an array that can be mapped.
     """
     try:
         # numpy opens an archive whatever mmap_mode says, and leaves a damaged one open.
@@ -50,7 +50,7 @@ def map_array(path: PathLike) -> np.ndarray[Any, Any]:
 
 
 def arrays_of(path: PathLike) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
-    """Name and content of each array of a ``.npz`` file.
+    """Yield name and content of each array of a ``.npz`` file.
 
     Raises:
         DataError: it is missing, damaged, or grows beyond the limits when it is unpacked.
@@ -90,7 +90,7 @@ def _check_members(path: PathLike) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """An error on one line, cut, as it may quote the file."""
+    """Return an error on one line, truncated because it may quote the file."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 
@@ -99,13 +99,13 @@ SMALLEST_LENGTH = 1e-12
 
 
 def normalize_rows(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
-    """A copy with rows of length 1, so that inner products are cosines; a row of zeros stays."""
+    """Return a copy with rows of length 1, for cosines by inner products; rows of zeros stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, SMALLEST_LENGTH), dtype=np.float32)
 
 
 def row_cosines(x: NDArray[np.floating], y: NDArray[np.floating]) -> Float64[ndarray, " n"]:
-    """The cosine of each pair of rows, in float64; 0 where one is of zeros.
+    """Compute the cosine of each pair of rows, in float64; 0 if a row is zero.
 
     The vectors may have any length.
     """
@@ -116,10 +116,10 @@ def row_cosines(x: NDArray[np.floating], y: NDArray[np.floating]) -> Float64[nda
 
 
 def unit_rows(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
-    """A copy with rows of length 1, of vectors from elsewhere, which may hold anything.
+    """Return a copy of external vectors, which may hold any values, with rows of length 1.
 
     A row that is not finite or too long for float32 becomes NaN; a row of zeros stays. The lengths
-    are taken in float64, in which no square of a float32 is too large.
+    are computed in float64, in which no square of a float32 is too large.
     """
     # numpy warns of some of the bit patterns that mean NaN when it converts them.
     with np.errstate(over="ignore", invalid="ignore"):

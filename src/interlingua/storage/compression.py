@@ -10,7 +10,7 @@ from interlingua.errors import import_extra
 
 
 def zstandard_library() -> Any:
-    """The package ``zstandard``.
+    """Return the package ``zstandard``.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -31,7 +31,7 @@ class ZstandardReader(io.RawIOBase):
         self._ready = memoryview(b"")
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -56,7 +56,7 @@ class ZstandardReader(io.RawIOBase):
         return count
 
     def _next_packed(self) -> bytes:
-        """What was read behind the end of a frame, or else the next bytes of the file."""
+        """Return the bytes read after the end of a frame, otherwise the next bytes of the file."""
         if self._frame is not None and self._frame.eof:
             rest: bytes = self._frame.unused_data
             if rest:

@@ -19,9 +19,9 @@ GIVE_TEXT = "give text"
 MOST_CONTROLS = 0.1
 """Share of control characters from which on a file is binary."""
 LEAST_LINES = 3
-"""Of source code, unless its beginning tells."""
+"""Minimum number of lines of source code, unless its beginning identifies it."""
 LEAST_KINDS = 2
-"""Of statements, as one alone may be a habit of a text."""
+"""Minimum number of kinds of statements, as a single one may occur in a text."""
 SHARE_OF_CODE = 0.7
 LONGEST_LINE = 500
 """Characters of a statement; longer lines are text."""
@@ -29,7 +29,7 @@ SHARE_OF_SETTINGS = 0.9
 
 
 class ContentKind(NamedTuple):
-    """What a file is, and what to do about it."""
+    """The kind of a file, and how to handle it."""
 
     name: str
     remedy: str
@@ -71,7 +71,7 @@ ZIPPED = (
     (b"application/vnd.oasis.opendocument", "an OpenDocument file (.odt)"),
     (b"[Content_Types].xml", "an Office document (.docx, .xlsx, .pptx)"),
 )
-"""What zip archives hold near their beginning."""
+"""Marks of zip archives near their beginning."""
 HTML = ContentKind("HTML", "take its text out, e.g. pandoc -t plain")
 _MARKDOWN = ContentKind("Markdown", "take its text out, e.g. pandoc -t plain")
 JSON = ContentKind(
@@ -118,7 +118,7 @@ MARKUP = (
         ContentKind("a gettext catalogue", "call it .po where pairs are read"),
     ),
 )
-"""How text in a form of its own begins."""
+"""Beginnings of text in a special format."""
 _HEADING = re.compile(rb"^#{1,6} \S[^\n]*\r?\n\s*\r?$", re.MULTILINE)
 """A heading of Markdown with a blank line behind it."""
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")

@@ -28,7 +28,7 @@ T = TypeVar("T")
 PathLike = str | os.PathLike[str]
 COMPRESSIONS = (".gz", ".xz", ".zst")
 LOOKED_AT_BYTES = 4096
-"""Of a file, which tell whether it is plain text."""
+"""Bytes of a file by which plain text is recognized."""
 
 
 def stem_and_suffix(path: PathLike) -> tuple[str, str]:
@@ -207,7 +207,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def _keep_others(old: Path, new: Path, entries: str) -> None:
-    """Give a folder the files of the one that it replaces, but for our own."""
+    """Link the files of the replaced folder into its replacement, except our own."""
     for path in other_entries(old, entries):
         kept = new / path.relative_to(old)
         # What is written now takes the place of a file, or of a folder around it.
@@ -218,7 +218,7 @@ def _keep_others(old: Path, new: Path, entries: str) -> None:
 
 
 def _link(source: PathLike, target: PathLike) -> None:
-    """Give a file a second name, or copy it where the file system has none."""
+    """Link a file to a second name, or copy it if the file system has no links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
@@ -332,7 +332,7 @@ def _head(stream: Any) -> bytes:
 
 
 def tab_rows(path: PathLike) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each line of a text with tabs between them, and the number of the line.
+    """Yield the number of each line of a tab-separated text, and its cells.
 
     Raises:
         DataError: see ``open_text``.
@@ -429,14 +429,14 @@ class Spool(Generic[T]):
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The files of a folder by name; none where there is no such folder."""
+    """Return the files of a folder by name; none if there is no such folder."""
     if not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if path.is_file())
 
 
 def count_lines(path: PathLike) -> int:
-    """Lines of a file, plain or compressed, by their ends."""
+    """Count the lines of a file, plain or compressed, by their ends."""
     # A last line without a line feed counts too; an empty file has none.
     count = 0
     last = b"\n"
@@ -454,13 +454,13 @@ def sync_file(path: PathLike) -> None:
 
 
 def sha256_file(path: PathLike) -> str:
-    """Hex SHA-256 of a file's bytes."""
+    """Compute the hex SHA-256 of a file's bytes."""
     with open_raw(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sha256_tree(folder: PathLike) -> str:
-    """Hex SHA-256 over the relative names and bytes of all files below a folder, sorted."""
+    """Compute the hex SHA-256 over the relative names and bytes of a folder's files, sorted."""
     digest = hashlib.sha256()
     root = Path(folder)
     for file in sorted(path for path in root.rglob("*") if path.is_file()):
@@ -500,7 +500,7 @@ def _line_of_bad_byte(path: PathLike) -> int | None:
 
 
 def usual_mode() -> int:
-    """Who may read and write a new file: what the process's mask says."""
+    """Return the permissions of a new file under the process's umask."""
     return 0o666 & ~_umask()
 
 

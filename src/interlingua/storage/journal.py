@@ -24,7 +24,7 @@ from interlingua.storage.files import PathLike, atomic_write
 from interlingua.storage.json_text import as_json, parse_json
 
 _MARK_BYTES = 9
-"""Of the CRC-32 and the space at the beginning of a line."""
+"""Bytes of the CRC-32 and the space at the beginning of a line."""
 
 
 class Journal:
@@ -80,7 +80,7 @@ class Journal:
         )
 
     def resume(self, head: Mapping[str, Any], *, remedy: str) -> list[Any]:
-        """Begin a journal, or go on in one of the same head; see ``parts``."""
+        """Begin a journal, or resume one of the same head; see ``parts``."""
         parts = self.parts(head, remedy=remedy)
         # Without lines that were cut or changed.
         self.write([head, *parts])

@@ -45,7 +45,7 @@ _FLOATS = json.JSONDecoder(parse_int=_plain_float, parse_float=_plain_float)
 
 
 def parse_json(text: str, decoder: json.JSONDecoder = _DECODER) -> Any:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
     Raises:
         ValueError: it is not JSON, nested too deeply, or holds a number or a text that can't be
@@ -75,7 +75,7 @@ def canonical_json(text: str) -> str:
 
 
 def parse_json_value(text: str, start: int) -> tuple[Any, int]:
-    """The value that begins at a place of a text, and where it ends.
+    """Return the value that begins at a position of a text, and its end.
 
     Raises:
         ValueError: see ``parse_json``.
@@ -124,7 +124,7 @@ def refuse_surrogates(text: str) -> None:
 
 
 def read_json_text(path: str | os.PathLike[str]) -> str:
-    """The text of a plain file, for callers that report its faults themselves.
+    """Read the text of a plain file, for callers that report its faults themselves.
 
     Raises:
         DataError: it is too large, or a device that never ends.
@@ -136,10 +136,10 @@ def read_json_text(path: str | os.PathLike[str]) -> str:
 
 
 def load_json(path: str | os.PathLike[str]) -> Any:
-    """The value of a JSON file, plain or compressed, which is read as a whole.
+    """Read the value of a whole JSON file, plain or compressed.
 
     Raises:
-        DataError: it is missing, too large or no JSON.
+        DataError: it is missing, too large or not JSON.
     """
     with open_bytes(path) as file:
         content = read_document(file, path)
@@ -161,10 +161,10 @@ def load_json(path: str | os.PathLike[str]) -> Any:
 
 
 def json_values(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
-    """The values of a file with one a line, and the number of the line; blank lines are none.
+    """Yield the number of each line of a JSON Lines file, and its value; skip blank lines.
 
     Raises:
-        DataError: a line is no JSON; see also ``files.open_text``.
+        DataError: a line is not JSON; see also ``files.open_text``.
     """
     with open_text(path, is_json=True) as lines:
         for number, line in enumerate(lines, 1):
@@ -180,10 +180,10 @@ def json_values(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
 
 
 def json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """``json_values`` of a file of objects.
+    """Yield the ``json_values`` of a file of objects.
 
     Raises:
-        DataError: a line is no JSON, or no object; see also ``files.open_text``.
+        DataError: a line is not JSON, or not an object; see also ``files.open_text``.
     """
     for number, record in json_values(path):
         if not isinstance(record, dict):
@@ -211,7 +211,7 @@ def _refuse_depth(value: Any) -> None:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts in a value, keys too, level by level, without calling itself."""
+    """Yield all texts in a value, including keys, level by level, without recursion."""
     level = [value]
     while level:
         inner: list[Any] = []

@@ -17,11 +17,12 @@ from typing import IO, Any, TypeVar
 from interlingua.errors import ConfigError, DataError
 
 MAX_LINE_CHARACTERS = 10_000_000
-"""Of a line of text, or of one entry of a list or a translation memory."""
+"""Maximum number of characters of a line of text, or of one entry of a list or a translation
+memory."""
 MAX_DOCUMENT_BYTES = 1 << 28
-"""Of a file that is parsed as a whole: JSON, a gettext catalogue."""
+"""Maximum number of bytes of a file that is parsed as a whole: JSON, a gettext catalogue."""
 MAX_CONFIG_BYTES = 1 << 24
-"""Of a file of settings: TOML, a model's ``config.json``."""
+"""Maximum number of bytes of a file of settings: TOML, a model's ``config.json``."""
 MAX_EXPANSION = 300
 """Times its own size that a compressed file may grow to, beyond ``FREE_EXPANSION_BYTES``; text
 grows 3 to 30 times."""
@@ -38,7 +39,7 @@ T = TypeVar("T")
 
 
 def max_line_characters() -> int:
-    """The limit for lines now.
+    """Return the current limit for lines.
 
     Raises:
         ConfigError: the environment variable holds no positive whole number.
@@ -47,7 +48,7 @@ def max_line_characters() -> int:
 
 
 def max_expansion() -> int:
-    """The limit for the growth of compressed files now.
+    """Return the current limit for the growth of compressed files.
 
     Raises:
         ConfigError: see ``max_line_characters``.
@@ -57,7 +58,7 @@ def max_expansion() -> int:
 
 @contextlib.contextmanager
 def line_limit(characters: int) -> Iterator[None]:
-    """Another limit for lines while a block runs, here and in processes that it starts.
+    """Set another limit for lines for the block, here and in processes that it starts.
 
     The default changes nothing.
     """
@@ -74,9 +75,9 @@ def line_limit(characters: int) -> Iterator[None]:
 
 
 def in_line_limit(items: Iterator[T], characters: int) -> Iterator[T]:
-    """The items of a stream, each of which is read with another limit for lines.
+    """Yield the items of a stream, each of which is read with another limit for lines.
 
-    The limit does not hold between two items, when the code of the caller runs.
+    The limit does not apply between two items, when the code of the caller runs.
     """
     while True:
         with line_limit(characters):
@@ -202,33 +203,33 @@ class _ExpansionGuard(_Guard):
 
 
 def guard_lines(stream: IO[bytes], path: Any) -> io.BufferedReader:
-    """A stream that refuses lines beyond the limit.
+    """Return a stream that refuses lines beyond the limit.
 
     Args:
         stream: of bytes.
-        path: which errors name.
+        path: named in errors.
     """
     return io.BufferedReader(_LineGuard(stream, path), 1 << 16)
 
 
 def guard_expansion(stream: IO[bytes], path: Any, packed_bytes: int) -> io.BufferedReader:
-    """A stream that refuses to give far more than was packed.
+    """Return a stream that refuses to expand far beyond its compressed size.
 
     Args:
         stream: of unpacked bytes.
-        path: which errors name.
+        path: named in errors.
         packed_bytes: of the file, or of the member of an archive.
     """
     return io.BufferedReader(_ExpansionGuard(stream, path, packed_bytes), 1 << 17)
 
 
 def read_document(stream: IO[bytes], path: Any, limit: int | None = None) -> bytes:
-    """All of a stream that is parsed as a whole.
+    """Read the whole of a stream that is parsed at once.
 
     Args:
         stream: of bytes.
-        path: which errors name.
-        limit: bytes at most; default ``MAX_DOCUMENT_BYTES``.
+        path: named in errors.
+        limit: maximum number of bytes; default ``MAX_DOCUMENT_BYTES``.
 
     Raises:
         DataError: it is larger.

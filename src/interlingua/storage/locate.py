@@ -37,12 +37,12 @@ _HUB_FILES = [
 def locate(
     path_or_id: PathLike, *, patterns: Sequence[str] = (*_HUB_FILES, "pytorch_model.bin")
 ) -> Path:
-    """The folder of a model.
+    """Return the folder of a model.
 
-    The model may be given as a path, a training run, an installed model's name or
-    ``hf:owner/name``. A folder comes before an installed model of the same name, and a warning says
-    so. A path that is not there is never looked up on the hub: whoever took the name there would
-    decide what is loaded.
+    The model may be a path, a training run, an installed model's name or ``hf:owner/name``. A
+    folder takes precedence over an installed model of the same name, and a warning reports it. A
+    missing path is never looked up on the hub: the owner of that name there would decide what is
+    loaded.
 
     Args:
         path_or_id: of the model.
@@ -86,7 +86,7 @@ def _warn_of_shadow(name: str, folder: Path, package: str) -> None:
 
 
 def installed_model(name: str) -> Path | None:
-    """The folder of a model that an installed package brings under a name, such as ``mini``.
+    """Return the folder of a model that an installed package provides by name, such as ``mini``.
 
     The result is None if no package does.
 
@@ -111,7 +111,7 @@ def installed_model(name: str) -> Path | None:
 
 
 def _package_of(name: str) -> str | None:
-    """The package that brings a model of that name; nothing of it is imported."""
+    """Return the package that provides a model of that name, without importing it."""
     entry = installed_model_entry(name)
     if entry is None:
         return None
@@ -120,7 +120,7 @@ def _package_of(name: str) -> str | None:
 
 
 def best_of_run(path_or_id: PathLike) -> PathLike:
-    """The best model of a training run, for the folder of one; everything else as it is.
+    """Return the best model of a training run's folder; any other path is unchanged.
 
     Raises:
         CheckpointError: the run has no model yet.
@@ -132,7 +132,7 @@ def best_of_run(path_or_id: PathLike) -> PathLike:
 
 
 def model_of_run(run: Path) -> Path:
-    """The best model of a training run's folder, or its last one where none was evaluated.
+    """Return the best model of a training run's folder, or its last one if none was evaluated.
 
     Raises:
         CheckpointError: there is no model yet.
@@ -146,7 +146,7 @@ def model_of_run(run: Path) -> Path:
 
 
 def hub_name(path_or_id: PathLike) -> str | None:
-    """``owner/name`` of ``hf:owner/name``; None for a path."""
+    """Return ``owner/name`` of ``hf:owner/name``, or None for a path."""
     text = os.fspath(path_or_id)
     if not text.startswith(HUB_PREFIX):
         return None
@@ -154,7 +154,7 @@ def hub_name(path_or_id: PathLike) -> str | None:
 
 
 def hub_hint(path_or_id: PathLike) -> str:
-    """What to write for a model of the hub, if a path that is not there may be meant for one."""
+    """Return a hint on hub models if a missing path may be meant for one."""
     text = os.fspath(path_or_id)
     # A name, or an owner and a name: no path that begins with / or ., and none of three parts.
     may_be_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", text)
@@ -164,7 +164,7 @@ def hub_hint(path_or_id: PathLike) -> str:
 
 
 def hub_snapshot(name: str, patterns: list[str]) -> Path:
-    """The local folder with these files of a model of the hub; one request, without retries.
+    """Return the local folder with these files of a hub model; one request, without retries.
 
     Raises:
         CheckpointError: the hub has no such model or can't be reached.

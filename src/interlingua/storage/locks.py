@@ -27,10 +27,10 @@ from interlingua.storage.files import PathLike
 log = logging.getLogger("interlingua")
 LOCK_FILE = ".interlingua.lock"
 _WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL)
-"""What ``flock`` fails with on file systems that have no locks."""
+"""Errors of ``flock`` on file systems that have no locks."""
 _HOLDER = re.compile(r"process (?P<pid>\d+) on (?P<host>\S+) since [\w:+-]+")
 _BEGINNING = b"process "
-"""Of a lock file that is not empty; a full disk may have cut it."""
+"""First bytes of a lock file that is not empty; a full disk may have cut it."""
 _held: set[int] = set()
 """File descriptors of locks; a child by fork must not keep them, or its parent's lock would outlive
 the parent."""
@@ -49,7 +49,7 @@ def exclusive(
 ) -> Iterator[None]:
     """Keep other runs out of a folder until the block ends.
 
-    On a file system without locks it says so in a warning, and goes on.
+    On a file system without locks it logs a warning and continues.
 
     Args:
         folder: made if it is missing.
@@ -154,7 +154,7 @@ def _write_holder(handle: int, *, shared: bool) -> None:
 
 
 def _holder(handle: int) -> str:
-    """Who holds the lock, as its file tells; of several the last one that lives."""
+    """Return the holder of the lock from its file; of several the last living one."""
     found = list(_HOLDER.finditer(os.pread(handle, 1 << 16, 0).decode(errors="replace")))
     for match in reversed(found):
         # Whether a process of another machine lives can't be seen from here.
@@ -166,7 +166,7 @@ def _holder(handle: int) -> str:
 
 
 def _remove_holder(handle: int) -> None:
-    """Take this process out of the list of those that share the lock."""
+    """Remove this process from the list of those that share the lock."""
     own = f"process {os.getpid()} on {os.uname().nodename} since ".encode()
     lines = os.pread(handle, 1 << 16, 0).splitlines(keepends=True)
     own_line = next((line for line in lines if line.startswith(own)), None)

@@ -38,17 +38,17 @@ def is_remote(path: PathLike) -> bool:
 
 
 def name_of(path: PathLike) -> str:
-    """The last part of a path, here or elsewhere."""
+    """Return the last part of a path, local or remote."""
     return os.fspath(path).rstrip("/").rpartition("/")[2]
 
 
 def expand_pattern(pattern: PathLike) -> list[str]:
-    """The files that a name stands for, in the order of their names.
+    """Return the files that a name matches, sorted by name.
 
-    They are several if it has ``*``, ``?`` or ``[``.
+    They may be several if it has ``*``, ``?`` or ``[``.
 
     Raises:
-        DataError: nothing is called so.
+        DataError: no file matches.
     """
     name = os.fspath(pattern).removeprefix("file://")
     # A file here may have such a mark in its name, as in "news [2024].txt".
@@ -66,14 +66,14 @@ def expand_pattern(pattern: PathLike) -> list[str]:
 
 
 def fetch_file(path: PathLike, folder: Path) -> Path:
-    """A file of this machine with the same bytes: the file itself, or a copy that is made once.
+    """Return a local file with the same bytes: the file itself, or a copy that is made once.
 
     Args:
         path: anywhere.
         folder: for copies; a file that has changed since is fetched again.
 
     Raises:
-        DataError: there is no such file, or it can't be had.
+        DataError: there is no such file, or it can't be fetched.
         MissingExtraError: fsspec needs a package that is not installed.
     """
     name = os.fspath(path).removeprefix("file://")
@@ -100,7 +100,7 @@ def fetch_file(path: PathLike, folder: Path) -> Path:
 
 
 def state(path: PathLike) -> str:
-    """What changes when the file does: made of its size and time, or what the store has for that.
+    """Return a text that changes with the file: its size and time, or the store's equivalent.
 
     Raises:
         DataError: there is no such file, or it can't be reached.
@@ -130,14 +130,14 @@ def exists(path: PathLike) -> bool:
 
 @contextlib.contextmanager
 def destination(path: PathLike, folder: Path) -> Iterator[Path]:
-    """Where to write what is to be at ``path``: there, or in a folder from which it is sent.
+    """Yield where to write the content of ``path``: there, or in a folder from which it is sent.
 
     Args:
         path: anywhere.
-        folder: for what is not sent yet; it is sent when the block ends.
+        folder: for files that are not sent yet; they are sent when the block ends.
 
     Raises:
-        DataError: it can't be sent; what was made is kept in the folder.
+        DataError: it can't be sent; the file is kept in the folder.
     """
     name = os.fspath(path).removeprefix("file://")
     if not is_remote(name):
@@ -153,7 +153,7 @@ def destination(path: PathLike, folder: Path) -> Iterator[Path]:
 
 
 def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:
-    """Refuse to write over what is read, before the work.
+    """Refuse to overwrite inputs, before the work.
 
     Args:
         outputs: names, here or elsewhere; None where nothing is written.
@@ -218,7 +218,7 @@ def check_writable(path: PathLike) -> None:
 
 
 def _place(path: PathLike) -> str:
-    """One text per file, by which two names of the same file are recognized."""
+    """Return one text per file, by which two names of the same file are recognized."""
     name = os.fspath(path).removeprefix("file://")
     if is_remote(name):
         return name
@@ -226,10 +226,10 @@ def _place(path: PathLike) -> str:
 
 
 def filesystem(path: PathLike) -> tuple[Any, str]:
-    """What fsspec reads and writes a path with, and what the path is called there.
+    """Return the fsspec file system of a path, and the name of the path in it.
 
     Raises:
-        DataError: no file system is known by that protocol.
+        DataError: no file system has that protocol.
         MissingExtraError: it needs a package that is not installed.
     """
     import fsspec

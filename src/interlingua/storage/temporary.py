@@ -52,7 +52,7 @@ class Temporary:
     """
 
     here: ClassVar[set[Path]] = set()
-    """Those of this process that are being written."""
+    """Temporary paths that this process is writing."""
 
     def __init__(self, target: Path, *, folder: bool = False) -> None:
         # Again, until what was made still has its name after it was locked.
@@ -112,14 +112,14 @@ def sweep(folder: Path, name: str | None = None) -> None:
 
 
 def _final_name(name: str) -> str:
-    """Return what a temporary name stands for; a folder may be written inside another's block."""
+    """Return the final name of a temporary one; a folder may be written inside another's block."""
     while inner := _NAME.fullmatch(name):
         name = inner["name"]
     return name
 
 
 def replace_directory(source: Path, target: Path) -> None:
-    """Put a finished folder in the place of ``target``; an older one of that name is removed.
+    """Move a finished folder to ``target``; an older one of that name is removed.
 
     Linux exchanges both names in one step, so that at any moment there is a whole folder of that
     name. Where the file system can't, the older one steps aside first; if the process is killed in
@@ -190,7 +190,7 @@ def _step_aside(source: Path, target: Path) -> None:
 
 @functools.cache
 def _renameat2() -> Callable[..., int] | None:
-    """The function of the C library, which Python has no name for."""
+    """Return the function of the C library that Python does not expose."""
     if not sys.platform.startswith("linux"):
         return None
     found: Callable[..., int] | None = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
@@ -211,7 +211,7 @@ def _lock(handle: int, name: str | Path) -> bool:
 
 
 def _if_abandoned(path: Path, action: Callable[[Path], None]) -> None:
-    """Do something with a leftover while holding its lock, if no other process holds that."""
+    """Run an action on a leftover while holding its lock, if no other process holds the lock."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
@@ -244,7 +244,7 @@ def _give_back(path: Path, target: Path) -> None:
 
 
 def _last_change(path: Path) -> float:
-    """Seconds since the epoch, of a file or of the newest file in a folder."""
+    """Return the time of a file, or of the newest file in a folder, in seconds since the epoch."""
     times = [path.stat().st_mtime]
     for inner in path.rglob("*"):
         with contextlib.suppress(OSError):
@@ -257,8 +257,8 @@ def _prefix(target: Path) -> str:
 
 
 def _host() -> str:
-    """A short mark of this machine.
+    """Return a short identifier of this machine.
 
-    On a disk that several machines share, only each itself knows which of its processes live.
+    On a disk that several machines share, only each machine knows which of its processes live.
     """
     return f"{zlib.crc32(os.uname().nodename.encode()):08x}"

@@ -93,16 +93,16 @@ class Workspace:
         return self._steps.get(name, {}).get("key")
 
     def digest(self, name: str) -> str:
-        """Return the SHA-256 of what the record says of a step: equal files have equal digests."""
+        """Return the SHA-256 of a step's record: equal files have equal digests."""
         text = json.dumps(self._steps[name].get("files"), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def is_done(self, name: str, key: Any = None) -> bool:
-        """Return whether a step is finished and its files are as they were written.
+        """Return whether a step is finished and its files are unchanged.
 
         Args:
             name: of the step.
-            key: settings of this step alone; with another key it is not finished.
+            key: settings of only this step; with another key it is not finished.
         """
         entry = self._steps.get(name)
         if entry is None or "begun" in entry or entry.get("key") != key:
@@ -130,11 +130,7 @@ class Workspace:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Let one shard at a time into the block, and read what the others have finished.
-
-        It is for steps that all shards share and each of them would make: the first one makes
-        them, the others wait and find them there.
-        """
+        """Admit one shard at a time to the block, and read what the others have finished."""
         # A run that is not a shard has the folder to itself.
         if not self._is_shared:
             yield
@@ -150,7 +146,7 @@ class Workspace:
 
         Args:
             name: of the step.
-            key: settings of this step alone, kept with it.
+            key: settings of only this step, kept with it.
 
         Raises:
             ConfigError: a folder of that name is there that this workspace did not make.

@@ -46,7 +46,7 @@ class Links(RowList["Link"]):
     Args:
         links: numbers of source sentences, of target sentences and the cost of each link.
         report: what came of all documents.
-        documents: how many there were to align.
+        documents: number of documents to align.
         sentences: of the source and of the target, if both are lists.
     """
 

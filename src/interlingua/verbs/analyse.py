@@ -40,7 +40,7 @@ class Analysed(list["list[Analysis]"]):
 
     Args:
         found: of one model, or of two.
-        page: the file, or None where there is no output.
+        page: the file, or None if there is no output.
     """
 
     def __init__(self, found: Iterable[list[Analysis]], page: Path | None) -> None:
@@ -102,7 +102,7 @@ class ModelAnalysis:
 
     @property
     def keeps_vectors(self) -> bool:
-        """Whether a run that is stopped can go on; a change of a function would go unnoticed."""
+        """Whether an interrupted run can resume; a change of a function would go unnoticed."""
         return self.info.identity is not None
 
     def run(self, progress: Progress = SILENT) -> list[Analysis]:
@@ -127,9 +127,9 @@ class ModelAnalysis:
 
 
 def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
-    """The analyses of one model after the other, each loaded when its turn comes.
+    """Yield the analyses of one model after the other, each loaded when it is reached.
 
-    A mistake in the options shows before the first is loaded.
+    An error in the options is raised before the first model is loaded.
     """
     check_encoder_named(options.model, "analyse(model, [other], option=value)")
     check_inputs(options)

@@ -125,7 +125,7 @@ def run_average(
 
 
 def _numbers(option: str, numbers: Numbers | None) -> list[float] | None:
-    """Numbers with commas, as the command line gives them, or a list of Python's."""
+    """Convert comma-separated numbers of the command line, or a list from Python."""
     if numbers is None:
         return None
     if not isinstance(numbers, str):

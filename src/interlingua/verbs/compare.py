@@ -66,12 +66,12 @@ class CompareOptions(Options):
 
     @property
     def of_tables(self) -> dict[str, Any]:
-        """What shapes a table."""
+        """Options that shape a table."""
         return {name: getattr(self, name) for name in ("by", "metric", "only", "join", "costs")}
 
     @property
     def of_both(self) -> dict[str, Any]:
-        """What shapes tables and pages."""
+        """Options that shape tables and pages."""
         return {name: getattr(self, name) for name in ("group", "baseline", "strict")}
 
 
@@ -175,7 +175,7 @@ def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:
 
 
 def _results_and_analyses(paths: list[Path]) -> tuple[list[Path], list[Any]]:
-    """The files and folders that may hold results, and the analyses."""
+    """Return the files and folders that may hold results, and the analyses."""
     from interlingua.analysis.record import read_analyses
     from interlingua.evaluation.results import ANALYSIS_SUFFIX, TABLE_SUFFIX
 

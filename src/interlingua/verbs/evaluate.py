@@ -51,9 +51,9 @@ DataFrame = Any
 DATA_VARIABLE = "INTERLINGUA_DATA"
 DEFAULT_SUITE = "standard"
 FRAME_SUITE = "tatoeba"
-"""By default, of translations in memory."""
+"""Default suite of translations in memory."""
 INDEX_TASK = "index"
-"""Of an index that is given in place of a model."""
+"""Task of an index that is passed instead of a model."""
 
 
 class Evaluated(RowList["TaskResult"]):
@@ -102,7 +102,7 @@ class Evaluated(RowList["TaskResult"]):
 
 
 def data_option(*, is_positional: bool = False) -> Any:
-    """The folder of the data sets."""
+    """Declare the option for the folder of the data sets."""
     return option(
         None,
         "Folder with tatoeba_laser/, sts17/ ..., a data set's own folder, or a prepared corpus.",
@@ -127,7 +127,7 @@ class MeasuredModelOptions(BatchOptions, CacheOptions):
 
 
 def data_folder(data: PathLike | None) -> Path:
-    """The folder of the data sets, as given or from the environment.
+    """Return the folder of the data sets, from the option or from the environment.
 
     Raises:
         DataError: neither names one.
@@ -162,16 +162,16 @@ def check_encoder_named(
 def measured_model(
     model: Model, name: str | None, of_backend: Mapping[str, Any], **choices: Any
 ) -> tuple[Any, ModelInfo]:
-    """An encoder, loaded if it is named, and how results name it.
+    """Return an encoder, loaded if it is named, and its description for results.
 
     Args:
-        model: its name, or an encoder that is loaded already, which can't follow any choice.
-        name: in results; None to have it from the model.
+        model: its name, or a loaded encoder, to which no choice can be applied.
+        name: in results; None to use that of the model.
         of_backend: options of the backend.
-        choices: of ``load_encoder``; those that are not made are None.
+        choices: of ``load_encoder``; unset ones are None.
 
     Raises:
-        ConfigError: it is no encoder, or one that is loaded and a choice is made.
+        ConfigError: it is not an encoder, or a loaded one is combined with a choice.
     """
     from interlingua.encoder.backends.load import load_encoder
     from interlingua.encoder.model_info import describe_encoder
@@ -288,7 +288,7 @@ def with_model_of_index(options: EvaluateOptions) -> EvaluateOptions:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """An evaluation of which the model is loaded and the tasks are built.
+    """An evaluation with a loaded model and its tasks.
 
     Attributes:
         options: as given.
@@ -354,7 +354,7 @@ class Evaluation:
 
     @property
     def keeps_vectors(self) -> bool:
-        """Whether a run that is stopped can go on; a change of a function would go unnoticed."""
+        """Whether an interrupted run can resume; a change of a function would go unnoticed."""
         return self.info.identity is not None
 
     def run(self, progress: Progress = SILENT) -> Evaluated:

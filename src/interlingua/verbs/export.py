@@ -228,7 +228,7 @@ def _text_forms(named: str | None) -> tuple[str, ...] | None:
 
 
 def _text_forms_note(output: Path, kinds: Sequence[str]) -> list[str]:
-    """Say which forms of texts the written model undoes, and which only interlingua does."""
+    """Report which forms of texts the written model undoes, and which only interlingua does."""
     from interlingua.exporters.card import LIBRARY, forms_note
     from interlingua.vocabulary.vocabulary import Vocabulary
 
@@ -250,10 +250,7 @@ _PACKAGES = {
 
 
 def _without_weights(model: str, output: Path, kinds: Sequence[str]) -> list[str]:
-    """Say that a directory of graphs alone is none for sentence-transformers, as it looks like one.
-
-    Its configuration, tokenizer and ``modules.json`` are what our own backends read.
-    """
+    """Warn that sentence-transformers can't load a directory that has only graphs."""
     if "compact" in kinds:
         return []
     return [
@@ -294,7 +291,7 @@ def _verify(
 
 
 def _refuse(options: ExportOptions, kinds: list[str]) -> None:
-    """Options that don't go together."""
+    """Refuse options that exclude each other."""
     if options.static and (kinds or options.verify_only):
         other = "verify-only"
         if not options.verify_only:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def run_extend(options: ExtendSettings, *, progress: bool = False) -> ExtendResult:
     """Teach a model another language from pairs with one that it knows.
 
-    A run that was stopped goes on where it was.
+    An interrupted run resumes where it stopped.
 
     Args:
         options: what to do.

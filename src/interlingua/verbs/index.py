@@ -59,7 +59,7 @@ READING = ("info", "list", "compact")
 
 
 class Indexed(NamedTuple):
-    """What became of an index and its passages."""
+    """Results of building or changing an index."""
 
     folder: Path
     added: int = 0
@@ -67,11 +67,11 @@ class Indexed(NamedTuple):
     """The id was there with another text, title, language or metadata."""
     unchanged: int = 0
     deleted: int = 0
-    """By ``delete``; by ``build`` and ``add``, passages of a file that are not in it any more."""
+    """Passages deleted by ``delete``, or by ``build`` and ``add`` as no longer in their file."""
     info: IndexInfo | None = None
-    """By ``info``, and by ``compact``, after it."""
+    """Result of ``info``, or of ``compact`` after compaction."""
     passages: Iterable[Passage] = ()
-    """By ``list``: read from the disk one after the other, once."""
+    """Result of ``list``: read from the disk one after the other, once."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ def run_index(options: IndexOptions, progress: Progress = SILENT) -> Indexed:
 
 
 def _build_arguments(options: IndexOptions, arguments: list[str]) -> list[str]:
-    """Return the model and the files of ``build``, with the default model where it is left out.
+    """Return the model and the files of ``build``, with the default model if it is left out.
 
     Raises:
         ConfigError: there is no folder to write, or no file of passages.

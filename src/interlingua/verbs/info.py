@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Info(NamedTuple):
-    """What was found out."""
+    """Properties of the machine and the model."""
 
     lines: list[str]
-    """For people."""
+    """Report for people."""
     executors: dict[str, str]
     """With a model: dtype -> the executor that encodes."""
     dtype: str | None
@@ -148,7 +148,7 @@ def _model(encoder: Encoder, name: str) -> Info:
 
 
 def _dtype_name(dtype: object) -> str:
-    """``bfloat16``, as the option spells it."""
+    """Return the name of a data type as the option spells it, for example ``bfloat16``."""
     return str(dtype).removeprefix("torch.")
 
 

@@ -78,7 +78,7 @@ class SearchOptions(Options):
 
 
 def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
-    """Each question with its passages, as soon as they are found.
+    """Yield each question with its passages, as soon as they are found.
 
     Raises:
         ConfigError: a question is empty, or there is none.
@@ -165,7 +165,7 @@ def _rankings_in_memory(
 
 
 def _questions(questions: str | Sequence[str]) -> Iterator[str]:
-    """The questions, checked at once, or the lines of standard input as they come."""
+    """Yield the questions, checked at once, or the lines of standard input as they arrive."""
     if isinstance(questions, str):
         questions = [questions]
     questions = list(checked_texts(questions, "questions"))

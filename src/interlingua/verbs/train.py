@@ -176,7 +176,7 @@ def _config(options: TrainOptions, table: dict[str, Any], overrides: list[str]) 
 
 
 def _output(options: TrainOptions, key: str) -> list[str]:
-    """The override that --output stands for, if it is given."""
+    """Return the override that --output represents, if it is set."""
     if options.output is None:
         return []
     return [f"{key}={options.output}"]
@@ -203,9 +203,10 @@ def _flags(overrides: list[str], output: PathLike | None) -> Iterator[str]:
 
 
 def _evaluator(data: DataConfig) -> Evaluate | None:
-    """What a run is validated on.
+    """Return the function that validates a run.
 
-    Retrieval on the corpus's validation texts and similarity on scored pairs, where there are any.
+    It measures retrieval on the corpus's validation texts and similarity on scored pairs, if there
+    are any.
     """
     from interlingua.corpus.formats.evaluation_sets import pair_files
     from interlingua.corpus.manifest import prompt_of

@@ -28,7 +28,7 @@ def average(options: AverageOptions, quiet: bool) -> None:
 
 
 def _show(result: AverageResult) -> None:
-    """The table of the grid, with a star at the point that was chosen."""
+    """Print the table of the grid, with a star at the chosen point."""
     if not result.grid:
         return
     # All points of the grid have the same sets.

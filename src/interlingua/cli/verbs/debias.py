@@ -30,7 +30,7 @@ def debias(options: DebiasSettings, quiet: bool) -> None:
 
 
 def debias_table(report: DebiasReport) -> str:
-    """The panel before and after, as lines of text."""
+    """Return the panel before and after, as lines of text."""
     from interlingua.analysis.debiasing.debias import panel_values
 
     fitted = report.fitted

@@ -23,7 +23,7 @@ def extend(options: ExtendSettings, quiet: bool) -> None:
 
 
 def extension_table(result: ExtendResult) -> Iterator[str]:
-    """The vocabulary, the new language's sets, the forgetting check, and where the model is."""
+    """Yield lines on the vocabulary, the language's sets, the forgetting check and the model."""
     cut = result.vocabulary
     yield (
         f"vocabulary: {cut.before.characters_per_token:.2f} characters per token,"

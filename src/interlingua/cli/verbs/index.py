@@ -33,7 +33,7 @@ EPILOG = (
     json="info, list: write JSON, a line for each passage.",
 )
 def index(options: IndexOptions, quiet: bool, as_json: bool) -> None:
-    """Passages with their vectors on disk, to be searched by interlingua search."""
+    """Store passages with their vectors on disk, to be searched by interlingua search."""
     with make_progress(quiet or options.action not in ("build", "add")) as progress:
         found = run_index(options, progress)
     line_of = _line

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from interlingua.retrieval.searcher import Ranking
 
 _SHOWN_CHARACTERS = 160
-"""Of a passage, on a terminal's line."""
+"""Characters of a passage on a terminal's line."""
 
 
 @make_command(
@@ -55,7 +55,7 @@ def shortened(title: str, text: str) -> str:
 
 
 def _share_line(shares: list[LanguageShare]) -> str:
-    """The languages of the ranking, next to their shares of the index."""
+    """Return the languages of the ranking, next to their shares of the index."""
     parts = [
         f"{share.language or 'unknown'} {share.found:.0%} ({share.indexed:.0%} of the index)"
         for share in shares

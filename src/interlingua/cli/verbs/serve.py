@@ -9,14 +9,14 @@ from interlingua.errors import ConfigError
 from interlingua.verbs.serve import ServeOptions, run_serve
 
 _PREFIX = "INTERLINGUA_SERVE_"
-"""Of the environment variables."""
+"""Prefix of the environment variables."""
 
 
 @make_command(ServeOptions, quiet=None, variables=_PREFIX)
 def serve(options: ServeOptions, _: bool) -> None:
-    """Answers embedding requests over HTTP.
+    """Answer embedding requests over HTTP.
 
-    The protocols are OpenAI's and text-embeddings-inference's, and there is a page at /.
+    The protocols are those of OpenAI and text-embeddings-inference, and there is a page at /.
     """
     # The parser of options would take it for unset.
     if os.environ.get(f"{_PREFIX}API_KEY") == "":

@@ -41,7 +41,7 @@ _RULES = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class CleanConfig(CheckedSettings):
-    """What cleaning changes and what it drops."""
+    """Changes and rejections of cleaning."""
 
     markup: Markup = "keep"
     """Tags, entities and format placeholders: kept, stripped, or each written as one symbol."""

@@ -25,7 +25,7 @@ class CodePoints(NamedTuple):
     codes: UInt32[ndarray, " c"]
     """Code points, separators included."""
     starts: Int64[ndarray, " n"]
-    """Where each text starts in ``codes``."""
+    """The start of each text in ``codes``."""
 
     @property
     def spans(self) -> Int64[ndarray, " n"]:
@@ -65,7 +65,7 @@ def find_text_bounds(codes: UInt32[ndarray, " c"]) -> CodePoints:
 
 @functools.cache
 def in_categories(prefixes: tuple[str, ...]) -> Bool[ndarray, " planes"]:
-    """Mark the code points of which the Unicode general category starts with a prefix.
+    """Mark the code points with a Unicode general category that starts with a prefix.
 
     Args:
         prefixes: whole categories (``"Sk"``) or their first letters (``"L"``).

@@ -85,7 +85,10 @@ class EvaluationKeys:
         return found
 
     def __len__(self) -> int:
-        """Distinct sentences over all sets (one that is in two sets counts twice)."""
+        """Return the number of distinct sentences over all sets.
+
+        A sentence that is in two sets counts twice.
+        """
         return sum(map(len, self._sets))
 
     def contaminated_keys(self, *sides: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:

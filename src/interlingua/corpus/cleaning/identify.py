@@ -53,9 +53,9 @@ class LanguageCheck:
         self.supported = frozenset(self._identifier.labels)
 
     def is_wrong(self, text: str, language: str) -> bool:
-        """True where another language, no close relative of ``language``, is likely enough.
+        """Return whether another language, not closely related to ``language``, is likely enough.
 
-        Languages (and scripts of a language) the identifier does not know always pass.
+        Languages (and scripts of a language) that the identifier does not know always pass.
         """
         expected = self._label(languages.resolve_language(language))
         if expected is None:

@@ -34,7 +34,7 @@ EMPTY_KEY = np.uint64(0)
 
 
 def text_key(text: str) -> str:
-    """What is left of a text without case, compatibility forms, punctuation and white space.
+    """Return a text without case, compatibility forms, punctuation and white space.
 
     Letters, marks, digits and symbols stay: ``"It's 3 %!"`` and ``"it’s 3"`` share the key
     ``"its3"``.
@@ -43,7 +43,7 @@ def text_key(text: str) -> str:
 
 
 def text_keys(texts: Sequence[str]) -> UInt64[ndarray, " n"]:
-    """64-bit hashes of the `text_key` of every text; `EMPTY_KEY` where the key is empty."""
+    """Compute 64-bit hashes of the `text_key` of every text; `EMPTY_KEY` if the key is empty."""
     codes, starts = points = find_text_bounds(key_codes(texts))
     spans = points.spans
     if not len(starts):
@@ -68,9 +68,9 @@ def combine_keys(
     source_language: str,
     target_language: str,
 ) -> UInt64[ndarray, " n"]:
-    """64-bit keys of pairs, by the text keys of their sides.
+    """Compute 64-bit keys of pairs from the text keys of their sides.
 
-    Equal for the same two sentences in the same two languages, whichever side comes first.
+    Keys are equal for the same two sentences in the same two languages, in either order.
     """
     left = splitmix64(sources ^ language_value(source_language))
     right = splitmix64(targets ^ language_value(target_language))
@@ -79,14 +79,14 @@ def combine_keys(
 
 
 def key_codes(texts: Sequence[str]) -> UInt32[ndarray, " c"]:
-    """Code points of the `text_key` of every text, each key followed by a line feed."""
+    """Return the code points of the `text_key` of every text, each key followed by a line feed."""
     codes = encode_codepoints(join_lines(folded_texts(texts)))
     kept: UInt32[ndarray, " c"] = codes[_counts_in_keys()[codes]]
     return kept
 
 
 def splitmix64(values: UInt64[ndarray, "*s"]) -> UInt64[ndarray, "*s"]:
-    """SplitMix64's output function (Steele et al. 2014).
+    """Compute SplitMix64's output function (Steele et al. 2014).
 
     It is a bijection of 64-bit integers that scatters them: two different ones stay different.
     """
@@ -98,7 +98,7 @@ def splitmix64(values: UInt64[ndarray, "*s"]) -> UInt64[ndarray, "*s"]:
 
 @functools.cache
 def language_value(language: str) -> np.uint64:
-    """What tells the keys of one language from those of another, by its code."""
+    """Return a value of a language code that distinguishes keys from those of other languages."""
     value: np.uint64 = splitmix64(np.array([crc32(language.encode())], np.uint64))[0]
     return value
 

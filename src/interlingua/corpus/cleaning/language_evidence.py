@@ -46,11 +46,13 @@ LOOKED_AT_IN_DOUBT = 20_000
 """Texts that are looked at if the first contradict: sorted files begin with foreign names."""
 LEAST_LETTERS = 20
 LEAST_HAN = 60
-"""In Latin letters' worth, from which Han characters alone are no Japanese and no Korean."""
+"""Length, in Latin letters' worth, from which text of only Han characters is neither Japanese nor
+Korean."""
 _LEAST_SHARE = 0.02
-"""Of the letters, in the script of the language. Names of products and copies may be all others."""
+"""Minimum share of the letters in the script of the language. Names of products and copies may be
+all others."""
 MOST_SHARE = 0.7
-"""Of the letters, in one other script, from which the text contradicts."""
+"""Share of the letters in one other script, from which the text contradicts."""
 HANGUL_SHARE = 0.05
 KANA_SHARE = 0.01
 KANA_IN_CHINESE = 0.2
@@ -80,7 +82,7 @@ def contradicting_script(texts: Sequence[str], code: str) -> str | None:
         code: of the language.
 
     Returns:
-        ISO 15924; None if the texts fit, or are too few to tell.
+        ISO 15924; None if the texts fit, or are too few to decide.
     """
     counts = script_counts(texts)
     total = float(counts.sum())
@@ -236,7 +238,7 @@ def check_words(
     """Compare texts of pairs with languages that were found by words in names.
 
     If both languages were (``is-it.tsv``), the texts must support them; next to another language
-    (``en-it.tsv``) they must not contradict. Copies of the other side tell nothing.
+    (``en-it.tsv``) they must not contradict. Copies of the other side are ignored.
 
     Raises:
         LanguageError: the word is probably no language here.

@@ -34,7 +34,7 @@ RECALL = 0.99
 def shingle_codes(
     texts: Sequence[str], size: int
 ) -> tuple[UInt16[ndarray, " c"], Int64[ndarray, " n"]]:
-    """The `text_key` of every text as 16-bit codes, and where each text starts."""
+    """Return the `text_key` of every text as 16-bit codes, and the start of each text."""
     codes, starts = points = find_text_bounds(key_codes(texts))
     lacking = np.maximum(size - (points.spans - 1), 0)
     if lacking.any():
@@ -75,7 +75,7 @@ def shingle_hashes(
 def band_keys(
     hashes: UInt32[ndarray, " c"], starts: Int64[ndarray, " n"], *, bands: int, rows: int
 ) -> Iterator[UInt32[ndarray, " n"]]:
-    """For each band, a key per text.
+    """Yield a key per text for each band.
 
     Two texts share it with probability J^rows, where J is the Jaccard index of their shingles.
     """
@@ -89,9 +89,9 @@ def band_keys(
 def minima(
     hashes: UInt32[ndarray, " c"], starts: Int64[ndarray, " n"], number: int
 ) -> UInt32[ndarray, " n"]:
-    """MinHash ``number`` of every text.
+    """Compute MinHash ``number`` of every text.
 
-    That is the least of its shingles' hashes after the permutation a h + b mod 2^32, where a is
+    It is the minimum of its shingles' hashes after the permutation a h + b mod 2^32, where a is
     odd.
     """
     (factor,) = _odd_numbers(1, seed=2 * number + 1)
@@ -105,7 +105,7 @@ def jaccard(
     a: tuple[UInt32[ndarray, " c"], Int64[ndarray, " n"]],
     b: tuple[UInt32[ndarray, " d"], Int64[ndarray, " n"]],
 ) -> Float64[ndarray, " n"]:
-    """Exact Jaccard index |A & B| / |A | B| of the shingle sets of n texts and n others."""
+    """Compute the exact Jaccard index |A & B| / |A | B| of n texts' and n others' shingle sets."""
     marked = [_marked(hashes, starts, side) for side, (hashes, starts) in enumerate((a, b))]
     # Sorted by text, then shingle, then side: a shingle that both sides have stands twice in a row.
     shingles = np.sort(np.concatenate(marked))
@@ -124,10 +124,10 @@ def jaccard(
 
 
 def banding(threshold: float, permutations: int) -> tuple[int, int]:
-    """Bands b and rows per band r.
+    """Return the number of bands b and of rows per band r.
 
-    The most rows for which a pair at the threshold t shares a band often enough, with probability
-    1 - (1 - t^r)^b of at least ``RECALL``; more rows mean fewer candidates to verify.
+    r is the largest number for which a pair at the threshold t shares a band with probability 1 -
+    (1 - t^r)^b of at least ``RECALL``. More rows mean fewer candidates to verify.
     """
 
     def shares_a_band(rows: int) -> float:
@@ -142,7 +142,7 @@ def banding(threshold: float, permutations: int) -> tuple[int, int]:
 def _marked(
     hashes: UInt32[ndarray, " c"], starts: Int64[ndarray, " n"], side: int
 ) -> UInt64[ndarray, " c"]:
-    """Text number (31 bits), shingle (32 bits) and side (1 bit) in one integer each."""
+    """Pack text number (31 bits), shingle (32 bits) and side (1 bit) into one integer each."""
     lengths = np.diff(starts, append=len(hashes))
     numbers = np.repeat(np.arange(len(starts), dtype=np.uint64), lengths)
     shingles = hashes.astype(np.uint64)

@@ -151,13 +151,13 @@ _LOOKED_AT = 1000
 """Texts that are looked at."""
 LEAST_WORDS = 8
 _LEAST_SHARE = 0.02
-"""Of the letters, in the script of the language."""
+"""Minimum share of the letters in the script of the language."""
 WORD_SHARE = 0.08
-"""Of the words, among the frequent ones of the language."""
+"""Share of the words among the frequent ones of the language."""
 LEAST_OF_BEST = 0.7
-"""Of the share of the language that has the most."""
+"""Minimum fraction of the share of the language that has the most."""
 CLEAR_SHARE = 0.15
-"""Of the words, from which on a text is clearly in a language."""
+"""Share of the words from which on a text is clearly in a language."""
 LEAST_DIFFERENT = 2
 IDENTIFIERS = 0.9
 """Share of texts without two letters in a row, from which on they are numbers."""
@@ -180,10 +180,7 @@ def frequent_words() -> dict[str, frozenset[str]]:
 
 
 def is_supported(texts: Iterable[str], code: str) -> bool:
-    """Return whether texts are in a language, as far as script and frequent words tell.
-
-    Too few words, and a language without known ones, are no support.
-    """
+    """Return whether texts are in a language, according to script and frequent words."""
     sample = list(islice(texts, _LOOKED_AT))
     language = resolve_language(code)
     if not language.is_latin:
@@ -220,10 +217,7 @@ def _script_share(texts: Sequence[str], code: str) -> float:
 
 
 def _word_shares(texts: Sequence[str], own: str) -> tuple[dict[str, float], int]:
-    """Return the share of frequent words by language, and how many different ones of one's own.
-
-    No shares if there are too few words.
-    """
+    """Return the share of frequent words by language, and the number of different own words."""
     words = Counter(re.findall(r"[^\W\d_]+", " ".join(texts).casefold()))
     total = sum(words.values())
     if total < LEAST_WORDS:

@@ -73,7 +73,7 @@ class NearDuplicates:
             Path(file.name).unlink(missing_ok=True)
 
     def add(self, texts: Sequence[str]) -> None:
-        """Put texts into the index; row numbers go on from those before."""
+        """Add texts to the index; row numbers continue from those before."""
         for first in range(0, len(texts), _BATCH):
             batch = texts[first : first + _BATCH]
             codes, starts = shingle_codes(batch, SHINGLE_CHARACTERS)
@@ -114,9 +114,9 @@ class NearDuplicates:
     def _candidates(
         self, band: int
     ) -> Iterator[tuple[UInt32[ndarray, " k"], UInt32[ndarray, " k"]]]:
-        """Pairs (later row, earlier row) that share the band's key.
+        """Yield pairs (later row, earlier row) that share the band's key.
 
-        In one array each later row is there once at most.
+        Each later row occurs at most once in one array.
         """
         # Rows are split by key, so that each partition can be sorted in memory for itself.
         partitions = ceil_div(self._count, PARTITION_ROWS)
@@ -137,7 +137,7 @@ class NearDuplicates:
             yield rows[places[is_apart]], rows[places[is_apart] - 1]
 
     def _partition(self, band: int, partition: int, partitions: int) -> ndarray:
-        """Key (high half) and row number (low half) of the rows with keys in the partition."""
+        """Return key (high half) and row number (low half) of rows with keys in the partition."""
         parts = [np.zeros(0, np.uint64)]
         for first in range(0, self._count, PARTITION_ROWS):
             count = min(PARTITION_ROWS, self._count - first)
@@ -163,9 +163,9 @@ class NearDuplicates:
     def _read(
         self, rows: UInt32[ndarray, " k"]
     ) -> tuple[UInt16[ndarray, " c"], Int64[ndarray, " k"]]:
-        """Codes of some texts, as `shingle_codes` made them.
+        """Read the codes of some texts, as `shingle_codes` made them.
 
-        Read, not mapped, so that no page stays in memory.
+        They are read, not mapped, so that no page stays in memory.
         """
         texts = []
         for row in rows.tolist():

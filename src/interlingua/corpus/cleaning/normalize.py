@@ -60,7 +60,7 @@ _BREAKING = frozenset(
 
 
 def normalize_texts(texts: Sequence[str], *, markup: Markup = "keep") -> list[str]:
-    """Bring texts to one spelling: markup, quotes, hyphens, dashes, NFC, controls, white space.
+    """Normalize texts: markup, quotes, hyphens, dashes, NFC, controls, white space.
 
     Args:
         texts: any strings; a line break counts as white space.
@@ -73,7 +73,7 @@ def normalize_texts(texts: Sequence[str], *, markup: Markup = "keep") -> list[st
 
 
 def normalize_codes(texts: Sequence[str], *, markup: Markup = "keep") -> CodePoints:
-    """`normalize_texts`, as code points."""
+    """Return the result of `normalize_texts` as code points."""
     joined = replace_markup(join_lines(texts), markup)
     return find_text_bounds(
         _collapse_spaces(encode_codepoints(join_lines(_respell(joined, "NFC"))))
@@ -81,9 +81,9 @@ def normalize_codes(texts: Sequence[str], *, markup: Markup = "keep") -> CodePoi
 
 
 def folded_texts(texts: Sequence[str]) -> list[str]:
-    """One spelling without regard to case, from which the keys of texts are made.
+    """Return one spelling of texts without regard to case, from which their keys are made.
 
-    Spaces are left as they fall, as the keys leave them out.
+    Spaces are not normalized, because the keys omit them.
     """
     return [
         text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text.casefold())
@@ -131,7 +131,7 @@ def _respell(joined: str, form: Literal["NFC", "NFKC"]) -> list[str]:
 
 @functools.cache
 def _spelling() -> UInt32[ndarray, " planes"]:
-    """What every code point is written as; 0 for what is taken out."""
+    """Return the replacement of every code point; 0 for removed ones."""
     table = np.arange(PLANES, dtype=np.uint32)
     table[in_categories(("Cc", "Cs", "Co"))] = 0
     table[in_categories(("Z",))] = _SPACE

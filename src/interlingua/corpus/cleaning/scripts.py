@@ -81,7 +81,7 @@ _SECOND_SCRIPT = {
 
 @functools.cache
 def script_numbers() -> UInt8[ndarray, " planes"]:
-    """The script number of every code point; 0 for what is neither a letter nor a mark."""
+    """Return the script number of every code point; 0 if it is neither a letter nor a mark."""
     numbers = np.zeros(PLANES, np.uint8)
     letters = in_categories(("L", "M"))
     numbers[letters] = OTHER
@@ -110,9 +110,9 @@ def scripts_of(code: str) -> Bool[ndarray, " scripts"]:
 
 @functools.cache
 def letter_widths() -> Float32[ndarray, " scripts"]:
-    """How many Latin letters a character of each script is worth when lengths are compared.
+    """Return how many Latin letters a character of each script counts as in comparisons of length.
 
-    From the lengths of the same sentences in FLORES-200 devtest.
+    The values are from the lengths of the same sentences in FLORES-200 devtest.
     """
     widths = np.ones(OTHER + 1, np.float32)
     for script, width in {"Hani": 3.0, "Kana": 2.0, "Hang": 2.0, "Yiii": 3.0, "Ethi": 1.5}.items():

@@ -24,10 +24,10 @@ _LINE_ENDS = {ord(character): " " for character in "\t\n\r"}
 
 
 class BadLines:
-    """What becomes of them; a context that completes the file of them at its end.
+    """How to handle unreadable lines; a context that completes their file at its end.
 
     Args:
-        on_error: ``stop`` raises the first one's error; ``skip`` goes on without it.
+        on_error: ``stop`` raises the first one's error; ``skip`` continues without it.
         path: file for those that are left out, TAB between file, line, problem and content; made
             when there is one.
 
@@ -67,13 +67,13 @@ class BadLines:
         return "surrogateescape" if self.skips else "strict"
 
     def reject(self, error: DataError, content: str = "") -> None:
-        """Raise the error, or take note of the line; one that is read again counts once."""
+        """Raise the error, or record the line; one that is read again counts once."""
         if not self.skips:
             raise error
         self.leave_out(error, content)
 
     def leave_out(self, error: DataError, content: str = "") -> None:
-        """Take note of an entry that can't be read, in a format where entries stand for themselves.
+        """Record an unreadable entry in a format with independent entries.
 
         Such an entry of TMX or gettext costs itself and never the file, whatever ``on_error`` says.
         """
@@ -89,9 +89,7 @@ class BadLines:
             self._write(error, content)
 
     def damaged(self, error: DamagedFileError, read: str, *, is_empty: bool) -> None:
-        """Raise the error, or take note that a file ends where it is damaged.
-
-        One that is read again counts once.
+        """Raise the error, or record that a file ends where it is damaged.
 
         Args:
             error: what is wrong.
@@ -109,7 +107,7 @@ class BadLines:
             self._write(error, "")
 
     def numbered(self, lines: Iterable[str], path: PathLike) -> Iterator[tuple[int, str]]:
-        """The lines with their numbers from 1, without those that are not UTF-8."""
+        """Yield the lines with their numbers from 1, without those that are not UTF-8."""
         for number, line in enumerate(lines, 1):
             if self.is_text(line, path, number):
                 yield number, line
@@ -127,7 +125,7 @@ class BadLines:
         return True
 
     def lines(self) -> list[str]:
-        """What there is to tell, in lines."""
+        """Return the lines of the report."""
         damages = [f"warning: {damage}" for damage in self.damages]
         if not self.count:
             return damages
@@ -151,7 +149,7 @@ class BadLines:
 
 
 def _with_escapes(text: str) -> str:
-    r"""Bytes that are not UTF-8 as ``\xe4``."""
+    r"""Return a text with bytes that are not UTF-8 written as ``\xe4``."""
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     except UnicodeEncodeError:  # a surrogate of JSON, which stands for no byte

@@ -63,7 +63,7 @@ class TextPair(NamedTuple):
     score: float | None = None
 
     def swapped(self) -> TextPair:
-        """The same pair read the other way."""
+        """Return the same pair with source and target swapped."""
         return TextPair(
             self.target, self.source, self.target_language, self.source_language, self.score
         )
@@ -93,14 +93,14 @@ class PairWithOrigin(TextPair):
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """What the file says of the pair besides texts, languages and score, by name."""
+        """The file's values for the pair besides texts, languages and score, by name."""
         return {}
 
     @property
     def names(self) -> tuple[str, ...] | None:
         """Names of the fields of all pairs of the file, ``score`` too if there are scores.
 
-        None if only the whole file tells.
+        None if only the whole file determines them.
         """
         return None
 
@@ -138,7 +138,7 @@ class PairOfTable(PairWithFields):
 
 
 def pair_fields(pair: TextPair | None) -> Mapping[str, Any]:
-    """Return what a pair's file says of it besides texts, languages and score, by name."""
+    """Return the file's values for a pair besides texts, languages and score, by name."""
     if isinstance(pair, PairWithOrigin):
         return pair.fields
     return {}
@@ -247,7 +247,7 @@ def write_pairs(
 
 
 def guess_format(path: PathLike) -> str:
-    """The format's name, from the file's: by suffix; a folder or ``hf:`` is Hugging Face data.
+    """Guess a format's name from the file's: by suffix; a folder or ``hf:`` is Hugging Face data.
 
     A format of an installed package has the name of its suffix. Moses files have no suffix but a
     language: a prefix (``news``, ``news.de-en``), either file, or both with a comma.
@@ -281,12 +281,10 @@ def guess_format(path: PathLike) -> str:
 
 
 def languages_from_name(path: PathLike) -> tuple[str, str] | None:
-    """The languages in a file's name.
-
-    For example in ``de-en.set.tsv``, ``OpenSubtitles.pt_BR-en.pt_BR`` or ``zho_Hans-eng_Latn.tsv``.
+    """Find the languages in a file's name.
 
     Returns:
-        Two language codes in the name's order, or None where no part of the name is two known codes
+        Two language codes in the name's order, or None if no part of the name is two known codes
         and a hyphen.
     """
     for part in Path(path).name.split("."):
@@ -303,17 +301,17 @@ def languages_from_name(path: PathLike) -> tuple[str, str] | None:
 
 
 def _is_no_pair(first: str, second: str) -> bool:
-    """Whether two parts of a name are a locale (``pt-br``) or two months, not two languages."""
+    """Return whether two parts of a name are a locale (``pt-br``) or months, not two languages."""
     if {first.lower(), second.lower()} <= DATE_WORDS:
         return True
     return languages.is_locale(first, second)
 
 
 def named_languages(path: PathLike, source: str | None, target: str | None) -> tuple[str, str]:
-    """Both languages of a file with content that doesn't name them.
+    """Return both languages of a file with content that doesn't name them.
 
     Raises:
-        DataError: they are neither given nor in the file's name.
+        DataError: they are neither specified nor in the file's name.
     """
     if source and target:
         return source, target
@@ -332,7 +330,7 @@ def named_languages(path: PathLike, source: str | None, target: str | None) -> t
 
 
 def one_language_pair(pairs: Iterable[TextPair], path: PathLike) -> Iterator[TextPair]:
-    """Pass pairs on and refuse a second language pair, which some formats can't hold."""
+    """Yield pairs and refuse a second language pair, which some formats can't hold."""
     first: tuple[str, str] | None = None
     for pair in pairs:
         found = (pair.source_language, pair.target_language)
@@ -346,14 +344,14 @@ def one_language_pair(pairs: Iterable[TextPair], path: PathLike) -> Iterator[Tex
 
 
 def one_line(text: str) -> str:
-    """The text without the characters that end a line or a column."""
+    """Return the text without the characters that end a line or a column."""
     if not _LINE_END.search(text):  # translate takes four times as long
         return text
     return text.translate(_LINE_ENDS)
 
 
 def uncompressed_name(path: PathLike) -> str:
-    """The path without a compression's suffix."""
+    """Return the path without the suffix of a compression."""
     name = os.fspath(path)
     suffix = Path(name).suffix
     if suffix.lower() not in COMPRESSIONS:
@@ -362,7 +360,7 @@ def uncompressed_name(path: PathLike) -> str:
 
 
 def resolved_code(language: str | None) -> str | None:
-    """The code of a language that is given in any spelling; None where none is given.
+    """Return the code of a language in any spelling, or None for None.
 
     Raises:
         DataError: there is no such language.
@@ -373,7 +371,7 @@ def resolved_code(language: str | None) -> str | None:
 
 
 def written_codes(pair: TextPair) -> tuple[str, str]:
-    """The languages of a pair as files that name them have it: ``de`` and ``en``."""
+    """Return the languages of a pair as files name them, for example ``de`` and ``en``."""
     source = languages.resolve_language(pair.source_language)
     target = languages.resolve_language(pair.target_language)
     codes = (source.iso1 or source.iso3, target.iso1 or target.iso3)
@@ -409,7 +407,7 @@ def requested_pair(pair: TextPair, source: str | None, target: str | None) -> Te
 
 
 def peek(pairs: Iterable[TextPair]) -> tuple[TextPair | None, Iterator[TextPair]]:
-    """The first pair, None where there is none, and all pairs with the first among them."""
+    """Return the first pair, or None if there is none, and an iterator over all pairs."""
     iterator = iter(pairs)
     first = next(iterator, None)
     if first is None:
@@ -418,10 +416,10 @@ def peek(pairs: Iterable[TextPair]) -> tuple[TextPair | None, Iterator[TextPair]
 
 
 def with_names(pairs: Iterable[TextPair]) -> tuple[list[str], Iterator[TextPair]]:
-    """Return the names of all that pairs have besides texts and languages, and the pairs.
+    """Return the names of all fields of pairs besides texts and languages, and the pairs.
 
-    A file that names its columns in front has to know them before the first pair. If neither the
-    first pair nor its file tells, all pairs are kept in a temporary file and looked at first.
+    A file with a header needs the names before the first pair. If neither the first pair nor its
+    file determines them, all pairs are first copied to a temporary file and examined.
 
     Returns:
         ``score`` first, if any pair has one, then the fields; and all pairs.
@@ -436,9 +434,9 @@ def with_names(pairs: Iterable[TextPair]) -> tuple[list[str], Iterator[TextPair]
 
 
 def typed_columns(pairs: Iterable[TextPair]) -> tuple[dict[str, type], Iterator[TextPair]]:
-    """Return what pairs have besides texts and languages, with its types, and the pairs.
+    """Return the fields of pairs besides texts and languages, with their types, and the pairs.
 
-    All pairs are kept in a temporary file first, unless they have texts and scores alone.
+    All pairs are first copied to a temporary file, unless they have only texts and scores.
 
     Returns:
         Name -> bool, int, float or str, which any mixture is; and all pairs.
@@ -483,7 +481,7 @@ def _are_two_files(name: str) -> bool:
 
 
 def _languages_behind(name: str) -> set[str]:
-    """The languages of the files that have that name and then a language's."""
+    """Return the languages of the files named by that name and the suffix of a language."""
     prefix = Path(name).name
     files = [file for file in Path(name).parent.glob(f"{glob.escape(prefix)}.*") if file.is_file()]
     endings = [uncompressed_name(file.name).removeprefix(f"{prefix}.") for file in files]
@@ -505,7 +503,7 @@ def _with_warnings(pairs: Iterator[TextPair], path: str, bad: BadLines) -> Itera
 def _until_damage(
     pairs: Iterator[TextPair], path: str, skipped: Counter[str], bad: BadLines
 ) -> Iterator[TextPair]:
-    """The pairs of a file; of a damaged one those before the damage, if bad lines are skipped."""
+    """Yield the pairs of a file, or those before its damage if bad lines are skipped."""
     read = 0
     # The readers raise DamagedFileError where they notice it themselves; the others come from the
     # decompression below them.

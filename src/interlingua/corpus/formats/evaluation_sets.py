@@ -31,7 +31,7 @@ ALIGNED_FILE = re.compile(
 
 
 class PairFile(NamedTuple):
-    """Where the sentence pairs of two languages are; languages as the file's name spells them."""
+    """Location of the sentence pairs of two languages; languages as the file's name spells them."""
 
     source_language: str
     target_language: str
@@ -45,7 +45,7 @@ class PairFile(NamedTuple):
 
 
 def pair_files(folder: Path) -> list[PairFile]:
-    """The pair files of a folder by name, or nothing where it has none."""
+    """Return the pair files of a folder by name, or an empty list if it has none."""
     found = []
     for path in files_in(folder):
         if match := PAIR_FILE.fullmatch(path.name):
@@ -57,7 +57,7 @@ def pair_files(folder: Path) -> list[PairFile]:
 
 
 def aligned_files(folder: Path) -> dict[str, Path]:
-    """The line-aligned files of a folder by language code, or nothing where it has none.
+    """Return the line-aligned files of a folder by language code, or an empty dict if it has none.
 
     Raises:
         DataError: two files are of one language.
@@ -70,7 +70,7 @@ def aligned_files(folder: Path) -> dict[str, Path]:
 
 
 def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:
-    """The two sides of a pair file, line by line.
+    """Read the two sides of a pair file, line by line.
 
     Raises:
         DataError: a file is missing or empty, a line has not two non-empty columns, or the sides
@@ -98,7 +98,7 @@ def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:
 
 
 def read_aligned(paths: Sequence[Path]) -> tuple[list[str], list[str]]:
-    """Two files with lines that translate each other.
+    """Read two files with lines that translate each other.
 
     Raises:
         DataError: a file is missing or empty, a line is blank, or the lengths differ.
@@ -114,10 +114,10 @@ def read_aligned(paths: Sequence[Path]) -> tuple[list[str], list[str]]:
 
 
 def read_evaluation_lines(path: Path) -> list[str]:
-    """The lines of a file, or the sentences of a table.
+    """Read the lines of a file, or the sentences of a table.
 
-    Of a table (CSV, XLSX) these are in the column called by the language of the file's name, or
-    ``text``.
+    The sentences of a table (CSV, XLSX) are in the column named after the language in the file's
+    name, or ``text``.
 
     Raises:
         DataError: the file is missing or empty, a line is blank, or a table has no such column.
@@ -136,7 +136,7 @@ def read_evaluation_lines(path: Path) -> list[str]:
 
 
 def one_each(files: Iterable[tuple[str, Path]], what: str = "language") -> dict[str, Path]:
-    """The files by language, or by whatever tells them apart.
+    """Return the files by language, or by another distinguishing key.
 
     Raises:
         DataError: two are of one language.

@@ -59,7 +59,7 @@ class Message(NamedTuple):
     text: str
     plural: str | None
     translations: Mapping[int, str]
-    """By the number of the form; 0 alone if the entry has no plural."""
+    """Translations by the number of the form; only 0 if the entry has no plural."""
     context: str | None = None
     flags: frozenset[str] = frozenset()
     lines: tuple[str, ...] = ()
@@ -72,13 +72,13 @@ class Message(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What a pair was read from."""
+    """The source entry of a pair."""
 
     message: Message
     sides: tuple[tuple[str, str], ...]
     """The texts of all pairs of the entry."""
     header: Message | None
-    """Of the catalogue."""
+    """Header of the catalogue."""
 
 
 class GettextPair(PairWithOrigin):
@@ -171,7 +171,7 @@ class Gettext:
         return count
 
     def write_empty(self, path: str, head: TextPair) -> None:
-        """Write a catalogue of a header alone, of the languages of a pair."""
+        """Write a catalogue with only a header, for the languages of a pair."""
         self._write(path, _header_of(head), [])
 
     def _write(self, path: str, header: Message | None, entries: list[Message]) -> None:
@@ -243,7 +243,7 @@ def _entries(pairs: Iterable[TextPair]) -> tuple[list[Message], int]:
 
 
 def _entry_of(pair: TextPair) -> int:
-    """Return what tells the pairs of one entry from others."""
+    """Return a key that distinguishes the pairs of one entry from others."""
     if isinstance(pair, GettextPair):
         return id(pair.origin)
     return id(pair)
@@ -276,7 +276,7 @@ def _polib_entry(message: Message) -> Any:
 
 
 def _in_po(message: Message) -> str:
-    """Return an entry as a ``.po`` file has it: as it came, or made anew."""
+    """Return an entry in the form of a ``.po`` file: unchanged, or rebuilt."""
     if message.lines:
         return "\n".join(message.lines)
     return str(_polib_entry(message)).strip("\n")
@@ -326,7 +326,7 @@ def _read_mo(content: bytes, path: str) -> tuple[Message | None, list[Message]]:
 
 
 def _strings(content: bytes, table: tuple[int, ...]) -> list[bytes]:
-    """The strings of a table of lengths and offsets in turn."""
+    """Return the strings of a table of lengths and offsets, in its order."""
     places = zip(table[::2], table[1::2], strict=True)
     return [content[start : start + length] for length, start in places]
 
@@ -421,7 +421,7 @@ def _kind_of(line: str) -> str:
 
 
 def _message(block: list[tuple[int, str]], path: str) -> Message | None:
-    """Return the entry in some lines; None if they are comments alone.
+    """Return the entry in some lines; None if they are only comments.
 
     Raises:
         DataError: they are no entry, with the line.
@@ -505,9 +505,9 @@ def _sides(message: Message, one_and_many: tuple[int, int]) -> list[tuple[str, s
 
 
 def _plural_forms(header: dict[str, str], path: str) -> tuple[int, int]:
-    """Numbers of the forms of one and of many, by the header's rule.
+    """Return the numbers of the forms of one and of many, by the header's rule.
 
-    Where it has none that can be read, the rule of English holds.
+    If it has no readable rule, the rule of English is used.
 
     Raises:
         DataError: the rule divides by zero, or gives a number below 0.
@@ -535,10 +535,10 @@ def _plural_forms(header: dict[str, str], path: str) -> tuple[int, int]:
 
 
 def _check_strings(from_: tuple[int, ...], to: tuple[int, ...], size: int, path: str) -> None:
-    """Look at the tables of a compiled catalogue: length and place of each string.
+    """Check the tables of a compiled catalogue: length and place of each string.
 
     Raises:
-        DataError: a string lies beyond the end, or strings overlap so much that a small file
+        DataError: a string extends beyond the end, or strings overlap so much that a small file
             becomes a large one.
     """
     total = 0
@@ -582,11 +582,11 @@ def _header(text: str) -> dict[str, str]:
 
 
 def _charset(content: bytes, path: str) -> str:
-    """The declared character set, UTF-8 where there is none.
+    """Return the declared character set, or UTF-8 if there is none.
 
     Raises:
-        DataError: it is none in which catalogues are written; Python has others, of which some take
-            minutes to decode.
+        DataError: catalogues are not written in this character set; Python has others, some of
+            which take minutes to decode.
     """
     found = re.search(rb"charset=([A-Za-z0-9_.:-]+)", content[:4096])
     if found is None:

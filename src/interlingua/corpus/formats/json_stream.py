@@ -21,7 +21,7 @@ _DELIMITERS = (",", "]", " ", "\t", "\r", "\n")
 
 
 def json_array_items(path: Path) -> Iterator[tuple[int, Any]]:
-    """The items of the list that a file is, each with the line that it begins in.
+    """Yield the items of a file that is a JSON list, each with the line that it begins in.
 
     Memory holds one item.
 
@@ -72,7 +72,10 @@ class _Window:
         return 1 + self._newlines + self._text.count("\n", 0, self._at)
 
     def next_character(self) -> str:
-        """The next character that is not a space; it stays the next. An error at the file's end."""
+        """Return the next character that is not a space, without consuming it.
+
+        The end of the file is an error.
+        """
         while True:
             while self._at < len(self._text) and self._text[self._at].isspace():
                 self._at += 1
@@ -82,7 +85,7 @@ class _Window:
                 self._fail("it ends in the middle of the list; fetch it again")
 
     def expect(self, character: str, what: str) -> None:
-        """Pass over one character."""
+        """Consume one character, which must be the expected one."""
         if (found := self.next_character()) != character:
             self._fail(f"{found!r}, expected {what}")
         self._at += 1

@@ -79,7 +79,7 @@ class LabeledPair(NamedTuple):
 
 
 class PairLayout(NamedTuple):
-    """Where the label and the sentences are in a table without names of columns.
+    """Positions of the label and the sentences in a table without names of columns.
 
     Attributes:
         label: its column.
@@ -110,7 +110,7 @@ class LabeledRow(NamedTuple):
     label: float | None
     """Class or number as the file has it; None if it has none (``-``, a blank gold line)."""
     language: str | None
-    """As the row names it."""
+    """The language that the row names."""
 
 
 def read_labeled(
@@ -207,7 +207,7 @@ def labeled_rows(
 
 
 def layout_by_name(path: Path) -> PairLayout | None:
-    """Return the layout that the name of a published file tells, or None."""
+    """Return the layout that the name of a published file indicates, or None."""
     name = path.name
     if name.startswith("STS.input."):
         return PairLayout(a=0, b=1, gold=_gold_file(path))

@@ -106,10 +106,7 @@ def read_reviews(path: Path) -> list[tuple[str, float]]:
 
 
 def decoded_bytes(text: str) -> str:
-    """Return the text that a Python literal of bytes stands for, or the text itself.
-
-    Under Python 3 MLDoc's script writes b'...' with escapes instead of the text.
-    """
+    """Return the text that a Python literal of bytes represents, or the text itself."""
     if not _PYTHON_BYTES.fullmatch(text):
         return text
     return str(ast.literal_eval(text).decode("utf-8"))

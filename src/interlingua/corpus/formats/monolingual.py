@@ -26,11 +26,11 @@ _OPTIONS = "--source-language, --target-language or --language"
 
 
 def read_sentences(path: PathLike, *, column: str | None = None) -> Iterator[str]:
-    """The lines of a text file (.gz, .xz or .zst too) that are not blank, or a table's sentences.
+    """Yield the non-blank lines of a text file (.gz, .xz or .zst too), or the sentences of a table.
 
     Args:
         path: a text file, or a table (CSV, XLSX).
-        column: of a table; by default the one called by the language of the file's name, or
+        column: of a table; by default the one named after the language in the file's name, or
             ``text``.
 
     Raises:
@@ -82,7 +82,7 @@ def _tell_words_once(path: str, words: tuple[LanguageCode, ...], option: str) ->
 
 
 def _codes_in_name(path: Path) -> list[LanguageCode]:
-    """Return the languages that the parts of a name may stand for."""
+    """Return the languages that the parts of a name may represent."""
     stem, suffix = stem_and_suffix(path)
     # The parts nearest the end first: in "news.ru.txt" the first part may be called as a language,
     # too. The whole stem comes before its parts.

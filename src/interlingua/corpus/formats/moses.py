@@ -31,7 +31,7 @@ from interlingua.storage.files import PathLike, atomic_write, open_text, open_te
 from interlingua.storage.limits import MAX_MEMBERS, guard_expansion, guard_lines
 
 NAMED_MEMBERS = 10
-"""Of an archive in an error."""
+"""Number of members of an archive that an error names."""
 
 
 class MosesFiles(NamedTuple):
@@ -218,7 +218,7 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
 def _aligned(
     lines: Sequence[Iterable[str]], names: Sequence[str], codes: tuple[str, str], bad: BadLines
 ) -> Iterator[TextPair]:
-    """Pairs two streams of lines, by the names of their files and the codes of their languages.
+    """Yield the pairs of two streams of lines.
 
     Raises:
         DataError: one stream ends before the other, with the line where it does.
@@ -264,7 +264,7 @@ def _member_lines(archive: zipfile.ZipFile, name: str, path: str, errors: str) -
 def _members(
     archive: zipfile.ZipFile, path: str, source_language: str | None, target_language: str | None
 ) -> tuple[tuple[str, str], tuple[str, str]]:
-    """The names of two members, and their languages."""
+    """Return the names of two members, and their languages."""
     sides: dict[str, list[tuple[LanguageCode, str]]] = {}
     for name in archive.namelist():
         prefix, _, suffix = name.rpartition(".")
@@ -339,7 +339,7 @@ def _sides(prefix: Path) -> list[tuple[LanguageCode, Path]]:
 
 
 def _language_of_suffix(path: Path) -> str | None:
-    """Of ``news.de`` and of ``news.de.txt``."""
+    """Return the language of ``news.de`` or of ``news.de.txt``."""
     plain = Path(uncompressed_name(path))
     if plain.suffix.lower() == ".txt":
         plain = plain.with_suffix("")

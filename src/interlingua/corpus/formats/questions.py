@@ -116,10 +116,10 @@ def read_questions(
 
 
 def _in_language_of_file(questions: Iterator[Question], path: Path) -> Iterator[Question]:
-    """Give questions that name no language that of the file, which their texts must fit.
+    """Assign the language of the file, which the texts must fit, to questions that name none.
 
     Raises:
-        DataError: no name tells the language, or the texts are in another script.
+        DataError: no name indicates the language, or the texts are in another script.
     """
     from interlingua.corpus.cleaning.language_evidence import (
         LOOKED_AT,
@@ -390,7 +390,7 @@ def squad_errors(path: Path, keys: str) -> Iterator[None]:
 def first_text(
     record: Any, keys: Sequence[str], place: _Place, *, may_be_blank: bool = False
 ) -> str:
-    """Return the text that an object has under the first of some keys; a number is written out.
+    """Return the text that an object has under the first of some keys; a number is converted.
 
     Args:
         record: the object.
@@ -399,7 +399,7 @@ def first_text(
         may_be_blank: whether null and blank texts are texts.
 
     Raises:
-        DataError: there is none, it is blank, or something else than text.
+        DataError: there is none, it is blank, or not text.
     """
     path, line = place
     if not isinstance(record, dict):
@@ -488,7 +488,7 @@ def _related_file(path: Path, name: str, stems: tuple[str, ...]) -> Path:
 
 
 def _plain_name(name: str) -> str:
-    """Without a compression's ending; the qrels of topics in .tsv are .txt."""
+    """Return a name without a compression's suffix; the qrels of topics in .tsv are .txt."""
     plain = uncompressed_name(name)
     if plain.startswith("qrels"):
         plain = re.sub(r"\.tsv$", ".txt", plain)

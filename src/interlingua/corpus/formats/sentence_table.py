@@ -41,15 +41,14 @@ def read_column(
     language: str | None = None,
     bad: BadLines | None = None,
 ) -> Iterator[str]:
-    """The sentences of a table, a line each; empty rows at its end are none.
+    """Yield the sentences of a table, one per line; empty rows at its end are omitted.
 
     Args:
         path: a file for which ``is_table`` holds.
-        column: name of the column; by default the one called by the language, else one of
-            ``_NAMES``, else the only one.
+        column: name of the column; by default the one named after the language, otherwise one of
+            ``_NAMES``, otherwise the only one.
         language: of the sentences, in any code.
-        bad: what becomes of rows that can't be read; those that are left out come as blank
-            sentences.
+        bad: how to handle unreadable rows; skipped ones are yielded as blank sentences.
 
     Raises:
         DataError: there is no such column, a row has other columns than the first, or the file
@@ -99,10 +98,7 @@ def table_records(
 
 
 def has_sentences(path: PathLike, *, language: str | None = None) -> bool:
-    """Return whether a file is a table of which one column is known to hold the sentences.
-
-    See ``read_column``.
-    """
+    """Return whether a file is a table with a column that is known to hold the sentences."""
     if not is_table(path):
         return False
     _, cells = next(_rows(path, BadLines()), (0, []))
@@ -129,10 +125,10 @@ def refuse_column(column: str | None, path: PathLike) -> None:
 def find_column(
     cells: Sequence[str], path: PathLike, *, column: str | None = None, language: str | None
 ) -> int:
-    """The number of the column with the sentences, by the first row; see ``read_column``.
+    """Return the number of the column with the sentences, by the first row; see ``read_column``.
 
     Raises:
-        DataError: there is none, or several are called so.
+        DataError: there is no such column, or several have this name.
     """
     names = [folded_name(cell) for cell in cells]
     if column is not None:
@@ -158,9 +154,9 @@ def find_column(
 
 
 def _rows(path: PathLike, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
-    """The rows as other programs count them.
+    """Yield the rows as other programs count them.
 
-    Lines without anything in a CSV file are not rows, and neither are empty rows at a sheet's end.
+    Empty lines of a CSV file are not rows, and neither are empty rows at the end of a sheet.
     """
     if stem_and_suffix(path)[1] == ".csv":
         with open_text(path, errors=bad.errors) as lines:

@@ -46,7 +46,7 @@ class Csv:
     Cells in quotes may hold all of these, and line ends.
 
     Args:
-        columns: of the texts, if the first row or their number does not tell.
+        columns: of the texts, if the first row or their number is ambiguous.
     """
 
     def __init__(self, columns: ChosenColumns | None = None) -> None:
@@ -73,10 +73,10 @@ class Csv:
 
 
 class Xlsx:
-    """An Excel workbook, of which the first sheet is read.
+    """An Excel workbook; its first sheet is read.
 
     Args:
-        columns: of the texts, if the first row or their number does not tell.
+        columns: of the texts, if the first row or their number is ambiguous.
     """
 
     def __init__(self, columns: ChosenColumns | None = None) -> None:
@@ -103,7 +103,7 @@ class Xlsx:
 
 @contextlib.contextmanager
 def open_sheet(path: PathLike, format: str) -> Iterator[WriteCells]:
-    """Give what writes one row of cells to a CSV or XLSX file.
+    """Return a function that writes one row of cells to a CSV or XLSX file.
 
     The file appears when it is complete.
     """
@@ -117,7 +117,7 @@ def open_sheet(path: PathLike, format: str) -> Iterator[WriteCells]:
 
 
 def csv_writer(file: TextIO) -> WriteCells:
-    """Give what writes one row of cells as CSV; quotes stand where they are needed."""
+    """Return a function that writes one row of cells as CSV, with quotes only if needed."""
     writer = csv.writer(file, lineterminator="\n")
 
     def write(cells: Sequence[CellValue]) -> None:
@@ -157,7 +157,7 @@ def cell_of(value: Any) -> CellValue:
 
 
 class _Rewindable:
-    """Lines of which those since a mark can be read again."""
+    """Lines that can be read again from a mark on."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines = iter(lines)
@@ -187,10 +187,10 @@ class _Rewindable:
 
 
 def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
-    """The rows with the number of the line that each begins in.
+    """Yield the rows, each with the number of the line that it begins in.
 
-    Of a row with a quotation mark too many or too few one line is rejected; such a row would else
-    swallow those behind.
+    If a row has a quotation mark too many or too few, only one line is rejected. Otherwise such a
+    row would include the following ones.
     """
     head = list(islice(lines, _LOOKED_AT))
     delimiter = _delimiter(head)
@@ -218,7 +218,10 @@ def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[i
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """The one that parts the first lines into equally many cells; of several the one with most."""
+    """Return the delimiter that splits the first lines into equal numbers of cells.
+
+    Of several, it is the one with most cells.
+    """
     best = ","
     most = 1
     for delimiter in _DELIMITERS:

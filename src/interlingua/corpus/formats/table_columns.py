@@ -38,7 +38,7 @@ _NAMES = {
     "source_language": ("source language", "src lang", "source lang"),
     "target_language": ("target language", "tgt lang", "trg lang", "target lang"),
 }
-"""What the columns are called, see ``folded_name``."""
+"""Names of the columns, see ``folded_name``."""
 NON_ENGLISH = "non english"
 """Column of sentence-transformers' parallel sentences, next to one called ``english``."""
 SHOWN = 20
@@ -50,7 +50,7 @@ OPTION = (
 
 
 class TableColumns(NamedTuple):
-    """Which column holds what; -1 where there is none."""
+    """Positions of the columns; -1 if there is none."""
 
     source: int
     target: int
@@ -126,7 +126,7 @@ def has_width(cells: Sequence[str], width: int, path: PathLike, number: int, bad
 
 
 def folded_name(cell: str) -> str:
-    """What a column is called, in small letters, with spaces for ``_`` and ``-``."""
+    """Return the name of a column in lowercase, with spaces for ``_`` and ``-``."""
     return re.sub(r"[\s_-]+", " ", cell.strip().casefold())
 
 
@@ -137,18 +137,18 @@ def find_columns(
     target: str | None = None,
     chosen: ChosenColumns | None = None,
 ) -> TableColumns:
-    """Which column holds what, by the first row.
+    """Find the columns of the texts and of the other fields, by the first row.
 
     Args:
         cells: of the first row.
-        path: which errors name.
-        source: language of the source, where it is known: it decides among columns called by
+        path: named in errors.
+        source: language of the source, if it is known; it decides among columns named after
             languages.
         target: of the target.
         chosen: columns that the user names.
 
     Raises:
-        DataError: it is not a header, and the number of columns does not tell.
+        DataError: the row is not a header, and the number of columns is ambiguous.
     """
     if chosen is not None:
         return _chosen_columns(cells, path, chosen)
@@ -336,7 +336,7 @@ def other_fields(item: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]
 
 
 def score_of_cell(cell: str) -> float:
-    """The score in a cell.
+    """Return the score in a cell.
 
     Raises:
         ValueError: it is not a finite number.
@@ -370,7 +370,7 @@ def _pair(
 
 
 def _cell(cells: Sequence[str], place: int) -> str:
-    """A cell without white space around it; empty where there is no such column."""
+    """Return a cell without surrounding white space; it is empty if there is no such column."""
     if place < 0:
         return ""
     return cells[place].strip()
@@ -381,9 +381,9 @@ def _place(names: Sequence[str], called: Sequence[str]) -> int:
 
 
 def _language(cell: str) -> languages.LanguageCode | None:
-    """The language that a column is called by, or None.
+    """Return the language that a column is named after, or None.
 
-    For example by ``en``, ``English``, or ``en_text`` as in the Thai-English SCB set.
+    Examples are ``en``, ``English``, and ``en_text`` as in the Thai-English SCB set.
     """
     name = re.sub(r"[\s_-]text$", "", cell.strip(), flags=re.IGNORECASE)
     return languages.as_named(languages.find_code(name))

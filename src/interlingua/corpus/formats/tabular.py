@@ -52,7 +52,7 @@ class Tsv:
     in CSV; then, or if the user names columns, there may be any number of them.
 
     Args:
-        columns: of the texts, if the first row or their number does not tell.
+        columns: of the texts, if the first row or their number is ambiguous.
     """
 
     def __init__(self, columns: ChosenColumns | None = None) -> None:
@@ -260,11 +260,11 @@ def pair_of_object(
     target: str | None,
     columns: ChosenColumns | None = None,
 ) -> TextPair:
-    """The pair in a JSON object.
+    """Return the pair in a JSON object.
 
     Args:
         item: with the keys of ``Jsonl``, or with ``translation``.
-        source: source language, where the object names none.
+        source: source language, if the object names none.
         target: target language, as any code.
         columns: keys of the texts, if the user names them.
 
@@ -364,7 +364,7 @@ def _value(item: dict[str, Any], keys: list[str], place: int) -> Any:
 
 
 def _with_fields(pair: TextPair, item: dict[str, Any], used: set[str]) -> TextPair:
-    """Return the pair with the keys of its object that hold something else."""
+    """Return the pair with the other keys of its object as fields."""
     # Without other keys too: those of later objects may have some.
     return PairWithFields.of(pair, {key: value for key, value in item.items() if key not in used})
 
@@ -381,7 +381,9 @@ def _variants_left(texts: dict[str, Any], pair: TextPair) -> dict[str, Any]:
 
 
 def pair_of_translation(item: dict[str, Any], source: str | None, target: str | None) -> TextPair:
-    """The pair in ``{"de": "...", "en": "..."}``, a cell of Hugging Face's ``translation`` columns.
+    """Return the pair in ``{"de": "...", "en": "..."}``, a cell of a ``translation`` column.
+
+    Hugging Face's data sets have such columns.
 
     Raises:
         ValueError: the languages there are not exactly the two requested.

@@ -56,14 +56,14 @@ class Variant(NamedTuple):
 
 
 class TmxUnit(NamedTuple):
-    """What a pair was read from."""
+    """The source unit of a pair."""
 
     element: Element
     """The ``<tu>``."""
     variants: tuple[Variant, ...]
     """The texts that are written again: source, target, then others of these languages."""
     header: Element | None
-    """Of the file."""
+    """Header of the file."""
 
 
 class TmxPair(PairWithOrigin):
@@ -73,9 +73,9 @@ class TmxPair(PairWithOrigin):
 
     @property
     def fields(self) -> dict[str, str | list[str]]:
-        """Return the unit's attributes, notes and properties other than a score.
+        """Attributes, notes and properties of the unit, except a score.
 
-        What is there several times is a list.
+        A key that occurs several times has a list.
         """
         unit = self.origin.element
         found: dict[str, list[str]] = {
@@ -239,7 +239,7 @@ def _kept_unit(pair: TmxPair) -> str:
 def _with_text(variant: Variant, text: str) -> Element:
     """Return the variant's element, with its inline tags, if that is its text.
 
-    Otherwise return a copy with the text alone.
+    Otherwise return a copy with only the text.
     """
     element = variant.element
     segment = element.find("seg")
@@ -309,7 +309,7 @@ def _direct_text(variant: Element) -> str:
 
 
 def _declared_source(unit: Element, header: Element | None) -> str:
-    """What the unit, or else the file's header, names as the language of the sources."""
+    """Return the language of the sources that the unit, or else the file's header, declares."""
     if own := unit.get("srclang"):
         return own
     if header is None:

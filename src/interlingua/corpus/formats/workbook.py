@@ -20,18 +20,18 @@ from interlingua.storage.limits import FREE_EXPANSION_BYTES, max_expansion
 CellValue = str | float | int
 WriteCells = Callable[[Sequence[CellValue]], None]
 MAX_ROWS = 1_048_576
-"""Of Excel's sheets."""
+"""Maximum number of rows of Excel's sheets."""
 MAX_COLUMNS = 100
-"""That are looked at."""
+"""Maximum number of columns that are read."""
 _MAX_CHARACTERS = 32_767
-"""Of Excel's cells."""
+"""Maximum number of characters of Excel's cells."""
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def read_rows(path: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not empty before the first, with their numbers.
+    """Yield the rows, except empty ones before the first, with their numbers.
 
-    Shorter ones are filled with empty cells.
+    Shorter rows are filled with empty cells.
 
     Raises:
         DataError: it is not a workbook, or grows too large.
@@ -88,7 +88,7 @@ def _text_of(cell: Any) -> str:
 
 @contextlib.contextmanager
 def open_writer(path: PathLike) -> Iterator[WriteCells]:
-    """Give what writes one row; the file appears when it is complete.
+    """Return a function that writes one row; the file appears when it is complete.
 
     Raises:
         DataError: a text or the number of rows is beyond what Excel holds.

@@ -43,15 +43,15 @@ def xml_events(
     rejected: Rejected | None = None,
     skipped: Counter[str] | None = None,
 ) -> Iterator[tuple[str, Element]]:
-    """The beginnings and ends of all elements, ``("start", element)`` and ``("end", element)``.
+    """Yield the starts and ends of all elements, ``("start", element)`` and ``("end", element)``.
 
-    Names of elements come without their namespaces.
+    Names of elements have no namespaces.
 
     Args:
         path: the file, plain or compressed.
-        entry: tag of the elements that the file is a list of; one is emptied after its end has been
-            handed out, and none may be longer than a line of text.
-        rejected: gets the entries that can't be read; by default the first one is an error.
+        entry: tag of the elements that the file is a list of; an element is emptied after its end
+            was yielded, and none may be longer than a line of text.
+        rejected: receives the unreadable entries; by default the first one is an error.
         skipped: counts the characters that XML forbids.
 
     Raises:
@@ -156,7 +156,7 @@ class _Reader:
             raise error.problem from None
 
     def _restart(self, outside: list[Element]) -> None:
-        """Begin a new parser inside of the elements that are open."""
+        """Begin a new parser inside the elements that are open."""
         self.parser = _new_parser()
         self.start_line = self.line
         self.open = []
@@ -207,7 +207,7 @@ class _Reader:
             parent.clear()
 
     def _cleaned(self, text: str) -> str:
-        """Return a text without what XML forbids, each of which is counted."""
+        """Remove the characters that XML forbids from a text, and count each of them."""
         if self.line == 1:
             text = _DECLARATION.sub(lambda found: "\n" * found[0].count("\n"), text, count=1)
         text, count = _FORBIDDEN.subn("", text)

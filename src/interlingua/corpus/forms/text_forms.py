@@ -72,7 +72,7 @@ _TURKIC_CASE = str.maketrans({"I": "ı", "İ": "i"})
 
 
 def undo_forms(texts: Sequence[str], forms: Collection[str]) -> list[str]:
-    """Return the texts without the given forms.
+    """Return the texts without these forms.
 
     Args:
         texts: any strings.
@@ -134,7 +134,7 @@ def without_points(text: str) -> str:
 
 
 def in_sentence_case(text: str) -> str:
-    """Write a text in capitals in small letters, but for the first letter of each sentence.
+    """Lowercase a text in capitals, except for the first letter of each sentence.
 
     A text with a small letter, a single word and a row of abbreviations stay as they are, and so
     does a text of which most letters have no case. The length does not change.

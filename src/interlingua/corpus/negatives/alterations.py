@@ -18,7 +18,7 @@ from interlingua.corpus.negatives.contrasts import Opposites
 
 _Span = tuple[int, int]
 JOINERS = "'\u2019\u200c\u200d"
-"""What stands inside words without being a letter: apostrophes and the joiners of Persian."""
+"""Characters inside words that are not letters: apostrophes and the joiners of Persian."""
 LONGEST_NUMBER = 18
 """Digits in a row that are still taken for a number."""
 SWAPS = 64
@@ -41,10 +41,10 @@ _JAPANESE_RUN = re.compile(rf"[{_HAN}]{{2,}}|[{_KATAKANA}]{{2,}}")
 
 
 def other_numbers(text: str, draw: random.Random) -> Iterator[str]:
-    """Another number of as many digits, in the decimal digits of the same script.
+    """Yield texts with another number of as many digits, in the decimal digits of the same script.
 
-    What looks like a year stays in its century and what may be a day of a month stays one. A number
-    that is grown together with a cased letter (``21st``, ``A4``) is left alone unless it has four
+    A number that looks like a year keeps its century, and one that may be a day of a month stays
+    one. A number adjacent to a cased letter (``21st``, ``A4``) is unchanged unless it has four
     digits (``1980s``).
     """
     spans = [span for span in _spans(_DIGITS, text) if _is_number(text, *span)]
@@ -54,7 +54,10 @@ def other_numbers(text: str, draw: random.Random) -> Iterator[str]:
 
 
 def other_phrases(text: str, draw: random.Random, *, opposites: Opposites) -> Iterator[str]:
-    """One phrase of a lexicon put for its opposite; each possible change once, in drawn order."""
+    """Yield texts with one phrase of a lexicon replaced by its opposite.
+
+    Each possible change occurs once, in drawn order.
+    """
     changes: list[tuple[_Span, str]] = []
     for match in opposites.pattern.finditer(text):
         if not opposites.spaced or _is_whole(text, *match.span()):
@@ -67,11 +70,11 @@ def other_phrases(text: str, draw: random.Random, *, opposites: Opposites) -> It
 
 
 def other_order(text: str, draw: random.Random, *, script: str) -> Iterator[str]:
-    """Two words that do not stand side by side have changed places; a sentence's first word stays.
+    """Yield texts with two non-adjacent words swapped; a sentence's first word stays.
 
-    Runs of Han characters between frequent function characters stand in for the words of Chinese,
-    runs of Han and of katakana for those of Japanese. Thai, Lao, Burmese and Tibetan have spaces
-    between phrases, and these change places.
+    For Chinese, runs of Han characters between frequent function characters serve as words; for
+    Japanese, runs of Han and of katakana do. Thai, Lao, Burmese and Tibetan have spaces between
+    phrases, and these are swapped.
     """
     units = word_like(text, script)
     if len(units) < 3:  # no two of them with another one between
@@ -85,7 +88,7 @@ def other_order(text: str, draw: random.Random, *, script: str) -> Iterator[str]
 
 
 def word_like(text: str, script: str) -> list[_Span]:
-    """What ``other_order`` takes for words: where they start and end."""
+    """Return the starts and ends of the spans that ``other_order`` treats as words."""
     if script == "Jpan":
         return _spans(_JAPANESE_RUN, text)
     if script in ("Hans", "Hant"):
@@ -111,7 +114,7 @@ def _spans(pattern: re.Pattern[str], text: str) -> list[_Span]:
 
 
 def _adjacent_characters(text: str, start: int, end: int) -> str:
-    """The characters before and after a span, as many as there are."""
+    """Return the existing characters before and after a span."""
     return text[max(start - 1, 0) : start] + text[end : end + 1]
 
 
@@ -169,12 +172,12 @@ def _put(text: str, start: int, end: int, other: str) -> str:
 
 
 def _capitalized(text: str) -> str:
-    """With a capital first letter; ``str.capitalize`` would write the others small."""
+    """Capitalize the first letter; ``str.capitalize`` would lowercase the others."""
     return text[:1].upper() + text[1:]
 
 
 def _without_punctuation(text: str, start: int, end: int) -> _Span:
-    """A span without the punctuation at its ends."""
+    """Return a span without the punctuation at its ends."""
     while start < end and not in_word(text[start]):
         start += 1
     while end > start and not in_word(text[end - 1]):

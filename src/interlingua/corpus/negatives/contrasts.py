@@ -40,7 +40,7 @@ class Opposites:
 
 @functools.cache
 def contrasts(language: str) -> dict[str, Opposites]:
-    """What the lexicon has for a language (any code), nothing for most: kind -> opposites."""
+    """Return the lexicon's entries for a language (any code), empty for most: kind -> opposites."""
     found = resolve_language(language)
     entries = _lexicon().get(found.code, {})
     spaced = found.script not in UNSPACED
@@ -48,7 +48,7 @@ def contrasts(language: str) -> dict[str, Opposites]:
 
 
 def languages() -> tuple[str, ...]:
-    """The languages of the lexicon."""
+    """Return the languages of the lexicon."""
     return tuple(_lexicon())
 
 
@@ -59,7 +59,7 @@ def _lexicon() -> dict[str, dict[str, str]]:
 
 
 def _opposites(entries: str, spaced: bool) -> Opposites:
-    """The opposites of ``a|b, c>d``: a and b stand for each other, but only d for c."""
+    """Parse ``a|b, c>d``: a and b replace each other, but only d replaces c."""
     table: dict[str, list[str]] = {}
     for entry in entries.split(","):
         phrase = " ".join(entry.split())

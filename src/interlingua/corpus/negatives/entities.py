@@ -30,7 +30,7 @@ _FOREIGN = re.compile(
 
 
 class NameSpan(NamedTuple):
-    """Where a name stands."""
+    """Position of a name."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ class _Word(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """What a name and the one put for it have in common; the ending often shows the case."""
+    """The common properties of a name and its replacement; the ending often shows the case."""
 
     words: int
     acronym: bool
@@ -56,7 +56,7 @@ class _Shape(NamedTuple):
 
 
 class Gazetteer:
-    """The names of a corpus, each of which may be put for another.
+    """The names of a corpus, each of which may replace another.
 
     Args:
         texts: all sentences.
@@ -92,15 +92,15 @@ class Gazetteer:
                     self._names.setdefault(shape, []).append(name)
 
     def find(self, text: str) -> list[NameSpan]:
-        """The names in a text."""
+        """Return the names in a text."""
         if not self._cased:
             return _foreign(text)
         return _runs(text, [word for word in _words(text) if word.text in self._known])
 
     def other_names(self, text: str, draw: random.Random) -> Iterator[str]:
-        """One name put for another of the corpus.
+        """Yield texts with one name replaced by another of the corpus.
 
-        The other has as many words and, where there are enough such names, the same ending.
+        The other has as many words and, if there are enough such names, the same ending.
         """
         found = self.find(text)
         own_names = {name.text for name in found}
@@ -122,7 +122,7 @@ class Gazetteer:
 
 
 def _shapes(name: str) -> tuple[_Shape, _Shape]:
-    """The shape of a name with the ending and without."""
+    """Return the shape of a name with the ending and without."""
     is_acronym = name.isupper() and len(name) > 1
     script = ""
     if name[0] >= "\u30a1":  # katakana, or the Han characters of a title

@@ -30,7 +30,7 @@ _PORTION = 512
 
 
 class Altered(NamedTuple):
-    """A sentence that is nearly another one, and means something else.
+    """A sentence that nearly equals another one, but has another meaning.
 
     Attributes:
         text: one line.
@@ -51,23 +51,23 @@ def hard_negatives(
     per_sentence: int = 5,
     seed: int = 1,
 ) -> Iterator[Altered]:
-    """Altered forms of the sentences of a corpus, sentence by sentence.
+    """Yield altered forms of the sentences of a corpus, sentence by sentence.
 
-    No negative has the ``text_key`` of any sentence of the corpus or of another negative. What is
-    drawn for a sentence depends on the seed, the kind and the sentence alone, and its names on the
-    corpus; memory holds a key for each sentence and negative, and the names.
+    No negative has the ``text_key`` of any sentence of the corpus or of another negative. The draws
+    for a sentence depend only on the seed, the kind and the sentence, and its names only on the
+    corpus. Memory holds a key for each sentence and negative, and the names.
 
     Args:
-        texts: a list, or an object that reads its sentences anew each time: they are gone through
-            twice or three times.
+        texts: a list, or an object that reads its sentences again each time: they are iterated two
+            or three times.
         language: theirs, any code.
         kinds: what to alter; negation and antonyms need a language that ``contrasts`` knows.
-        per_sentence: negatives of a sentence per kind, at most.
+        per_sentence: maximum number of negatives of a sentence per kind.
         seed: of all draws.
 
     Raises:
         ConfigError: a kind is unknown, or ``per_sentence`` is not positive.
-        TypeError: ``texts`` can be gone through only once.
+        TypeError: ``texts`` can be iterated only once.
     """
     check_request(kinds, per_sentence)
     if isinstance(texts, Iterator):
@@ -112,10 +112,10 @@ class Alterer:
         self._alterations = _alterations(texts, language, kinds)
 
     def forms(self, text: str, count: int, draw: random.Random) -> list[Altered]:
-        """Different altered forms of a sentence, at most ``count``.
+        """Return different altered forms of a sentence, at most ``count``.
 
-        There is one of each kind before a second of any. What comes depends on the sentence, the
-        names and ``draw`` alone. None has the ``text_key`` of the sentence or of another form.
+        There is one of each kind before a second of any. The forms depend only on the sentence, the
+        names and ``draw``. None has the ``text_key`` of the sentence or of another form.
         """
         # The kinds in drawn order, so that a small count does not always have the same ones.
         order = draw.sample(sorted(self._alterations), len(self._alterations))
@@ -154,7 +154,7 @@ def check_request(kinds: Sequence[str], per_sentence: int) -> None:
 def _alterations(
     texts: Iterable[str], language: str, kinds: Sequence[str]
 ) -> dict[str, Alteration]:
-    """Those that can be done in this language."""
+    """Return the alterations that are possible in this language."""
     script = resolve_language(language).script
     possible: dict[str, Alteration] = {
         "number": other_numbers,
@@ -170,7 +170,7 @@ def _alterations(
 def _drafts(
     texts: Sequence[str], alterations: dict[str, Alteration], seed: int, count: int
 ) -> list[Altered]:
-    """At most ``count`` forms of each sentence and kind, not yet compared with other sentences."""
+    """Return at most ``count`` forms per sentence and kind, not compared with other sentences."""
     drafts = []
     for text in texts:
         for kind, alteration in alterations.items():
@@ -181,9 +181,9 @@ def _drafts(
 
 
 def _forms(alteration: Alteration, text: str, draw: random.Random, count: int) -> list[str]:
-    """The first different forms of a sentence.
+    """Return the first different forms of a sentence.
 
-    Few alterations have many, so the search is short.
+    Few alterations have many forms, so the search is short.
     """
     # Some alterations go on forever and repeat themselves where a sentence has few forms.
     return list(dict.fromkeys(islice(alteration(text, draw), 4 * count)))[:count]

@@ -36,9 +36,9 @@ _SPLITS = ("train", "dev", "test")
 _ROWS = 1024
 """Sentences to hold the similarities with all others of at a time."""
 ScorePairs = Callable[[Sequence[str], Sequence[str], str], Float[ndarray, " n"]]
-"""From first sentences, second sentences and their language to scores in [0, 1]."""
+"""Function from first sentences, second sentences and their language to scores in [0, 1]."""
 EmbedSentences = Callable[[Sequence[str], str], Float32[ndarray, "n d"]]
-"""From sentences and their language to one vector of each."""
+"""Function from sentences and their language to one vector of each."""
 
 
 class SilverCandidates(NamedTuple):
@@ -53,7 +53,7 @@ class SilverCandidates(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SilverReport:
-    """What became of the sentences."""
+    """Counts of the sentences and of their pairs."""
 
     sentences: int
     """Distinct sentences of the gold pairs."""
@@ -66,7 +66,7 @@ class SilverReport:
     pairs: int
     """Silver pairs written."""
     mean_score: float
-    """Of the silver pairs, 0 to 5."""
+    """Mean score of the silver pairs, 0 to 5."""
 
 
 def make_silver(
@@ -139,7 +139,10 @@ def _is_silver(folder: Path) -> bool:
 
 
 def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "n k"]:
-    """For each vector the others of largest cosine, best first; of equals the lower index first."""
+    """Return the other vectors of largest cosine for each vector, best first.
+
+    Of equal cosines the lower index comes first.
+    """
     unit = normalize_rows(vectors)
     k = min(k, len(unit) - 1)
     nearest = np.empty((len(unit), k), dtype=np.int64)
@@ -162,14 +165,14 @@ def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "
 def candidates(
     sentences: Sequence[str], nearest: Int64[ndarray, "n k"], gold: set[frozenset[int]]
 ) -> SilverCandidates:
-    """Each sentence with each of its neighbors, without pairs that people have scored.
+    """Pair each sentence with each of its neighbors, without pairs that people have scored.
 
-    Every unordered pair comes once.
+    Every unordered pair occurs once.
 
     Args:
         sentences: each once.
         nearest: rows of each sentence's neighbors.
-        gold: pairs of text keys, so that a pair that differs in punctuation or case alone is left
+        gold: pairs of text keys, so that a pair that differs only in punctuation or case is left
             out too.
     """
     keys = text_keys(sentences).tolist()
@@ -211,9 +214,9 @@ def _training_pairs(gold: Sequence[Path], languages: tuple[str, str]) -> list[La
 
 
 def _scored_pairs(paths: Sequence[Path], languages: tuple[str, str]) -> set[frozenset[int]]:
-    """The pairs of all splits of files, as text keys.
+    """Return the pairs of all splits of files, as text keys.
 
-    All splits, since a sentence of the training pairs may stand in a test pair too.
+    All splits are read, because a sentence of the training pairs may occur in a test pair too.
     """
     found: set[frozenset[int]] = set()
     for path in paths:
@@ -229,5 +232,5 @@ def _scored_pairs(paths: Sequence[Path], languages: tuple[str, str]) -> set[froz
 
 
 def _line(text: str) -> str:
-    """Without tabs and line ends, which the file's form does not allow."""
+    """Return a text without tabs and line ends, which the file's format does not allow."""
     return " ".join(text.split())

@@ -12,14 +12,15 @@ T = TypeVar("T")
 
 
 def reservoir(items: Iterable[T], size: int, *, seed: int) -> list[T]:
-    """Every item is as likely as any other to be in the sample; Li (1994), algorithm L.
+    """Draw a uniform sample of the items; Li (1994), algorithm L.
 
-    Draws a few numbers for each item that is replaced, none for those that are skipped. Pure in the
-    items and the seed.
+    Every item is equally likely to be in the sample. The function draws a few numbers for each item
+    that is replaced, and none for those that are skipped. The result depends only on the items and
+    the seed.
 
     Args:
         items: read once.
-        size: of the sample, at least 1; all items where there are no more.
+        size: of the sample, at least 1; all items if there are no more.
         seed: of the draw.
     """
     stream = iter(items)

@@ -41,13 +41,13 @@ class Caps(CheckedSettings):
 
 
 class Exposure(NamedTuple, Generic[Name]):
-    """What one language pair gets out of a number of draws."""
+    """The exposure of one language pair in a number of draws."""
 
     name: Name
     available: int
     """Sentence pairs there are."""
     share: float
-    """Of all draws, 0 to 1."""
+    """Share of all draws, 0 to 1."""
     draws: float
     """Sentence pairs drawn (expected)."""
     passes: float
@@ -57,20 +57,20 @@ class Exposure(NamedTuple, Generic[Name]):
 def temperature_weights(
     counts: Mapping[Name, int], temperature: float = 1.0, caps: Caps | None = None
 ) -> dict[Name, float]:
-    r"""Shares p_l proportional to n_l^(1/T), kept within the caps and summing to 1.
+    r"""Compute shares p_l proportional to n_l^(1/T), kept within the caps and summing to 1.
 
-    What a cap takes away goes to the pairs still free, in proportion to their weights (and what a
-    floor gives comes from them): p_l = min(max(c w_l, min_share), max_share), with w_l = n_l^(1/T)
-    and the one c for which the sum is 1.
+    The share that a cap removes goes to the uncapped pairs, in proportion to their weights (and the
+    share that a floor adds is taken from them): p_l = min(max(c w_l, min_share), max_share), with
+    w_l = n_l^(1/T) and the one c for which the sum is 1.
 
     Args:
-        counts: name (of a language pair or a language) -> sentence pairs; names without any get a
-            share of 0.
+        counts: name (of a language pair or a language) -> sentence pairs; names without sentence
+            pairs get a share of 0.
         temperature: T > 0; 1 is proportional, 5 is common, infinity is uniform.
-        caps: limits; none where missing.
+        caps: limits; none if missing.
 
     Raises:
-        ConfigError: the temperature is not positive, nothing is there to draw from, or no shares
+        ConfigError: the temperature is not positive, there is nothing to draw from, or no shares
             satisfy the caps.
     """
     caps = caps or Caps()
@@ -101,7 +101,7 @@ def temperature_weights(
 def exposure_table(
     counts: Mapping[Name, int], shares: Mapping[Name, float], draws: float
 ) -> list[Exposure[Name]]:
-    """What a number of draws by ``shares`` means for every language pair, largest share first."""
+    """Return the exposure of every language pair in ``draws`` draws, largest share first."""
     rows = []
     for name, available in counts.items():
         drawn = draws * shares[name]
@@ -115,13 +115,13 @@ def exposure_table(
 def quotas(
     counts: Mapping[Name, int], total: int, temperature: float, *, held: Mapping[Name, int]
 ) -> dict[Name, int]:
-    """How many of ``total`` draws each name gives; what one holds too few for goes to the others.
+    """Return the number of ``total`` draws for each name; others cover what one cannot supply.
 
     Args:
-        counts: what the weights are made from.
-        total: draws wanted.
+        counts: the weights are computed from these.
+        total: number of draws requested.
         temperature: of ``temperature_weights``.
-        held: what each can give at most.
+        held: maximum number of draws of each.
     """
     weights = temperature_weights(counts, temperature)
     found = dict.fromkeys(counts, 0)

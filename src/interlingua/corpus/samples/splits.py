@@ -34,13 +34,13 @@ def hold_out(
         sources: text keys of the one side.
         targets: text keys of the other side.
         groups: number of the language pair of each row.
-        per_group: rows to hold out of each language pair, at most.
-        max_share: share (0 to 1) of a language pair's rows to hold out, at most.
-        eligible: rows that may be held out (long enough, say); all where missing.
+        per_group: maximum number of rows to hold out of each language pair.
+        max_share: maximum share (0 to 1) of a language pair's rows to hold out.
+        eligible: rows that may be held out (for example, long enough ones); all if missing.
         seed: another seed, another choice.
 
     Returns:
-        A mask over the rows, decided by the arguments alone.
+        A mask over the rows, which depends only on the arguments.
     """
     allowed = (sources != EMPTY_KEY) & (targets != EMPTY_KEY)
     if eligible is not None:
@@ -66,9 +66,9 @@ def hold_out(
 
 
 def _frequencies(*sides: UInt64[ndarray, " n"]) -> UInt32[ndarray, " bins"]:
-    """How many rows have a key, counted by the key's low bits.
+    """Count the rows of each key, by the key's low bits.
 
-    Exact enough to tell the side of the pivot language.
+    The counts are exact enough to find the side of the pivot language.
     """
     counts = np.zeros(FREQUENCY_BINS, np.uint32)
     for keys in sides:
@@ -84,6 +84,6 @@ def _pivots(
     targets: UInt64[ndarray, " m"],
     frequencies: UInt32[ndarray, " bins"],
 ) -> UInt64[ndarray, " m"]:
-    """The more frequent key of each row."""
+    """Return the more frequent key of each row."""
     mask = np.uint64(FREQUENCY_BINS - 1)
     return np.where(frequencies[sources & mask] > frequencies[targets & mask], sources, targets)

@@ -99,7 +99,7 @@ def split(text: str, language: str | None = None) -> list[str]:
 
 
 def split_text(lines: Iterable[str], language: str = "") -> list[str]:
-    """The sentences of a document.
+    """Split a document into sentences.
 
     Args:
         lines: of the text, with or without their ends.
@@ -113,9 +113,9 @@ def split_text(lines: Iterable[str], language: str = "") -> list[str]:
 
 
 def paragraphs(lines: Iterable[str]) -> Iterator[str]:
-    """Paragraphs of a text, a line each, without blank ones.
+    """Yield the paragraphs of a text, one per line, without blank ones.
 
-    See this module's text for how lines are joined.
+    The module docstring describes how lines are joined.
     """
     stripped = [line.strip() for line in lines]
     width = max(map(len, stripped), default=0)
@@ -138,7 +138,7 @@ def paragraphs(lines: Iterable[str]) -> Iterator[str]:
 
 
 def split_paragraph(text: str, language: str = "") -> list[str]:
-    """The sentences of a paragraph; see ``split_text``."""
+    """Split a paragraph into sentences; see ``split_text``."""
     code = language[:3]
     sentences = []
     start = seen = 0

@@ -117,7 +117,7 @@ class Probes(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What is known of mined pairs.
+    """Known answers of mined pairs.
 
     Attributes:
         known: pairs of a probe's two sides, or of one side and one of the texts themselves. A pair
@@ -135,11 +135,11 @@ class Answers(NamedTuple):
 
 
 def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) -> Probes:
-    """Draw pairs and deals out their sides.
+    """Draw pairs and distribute their sides.
 
     Args:
         pairs: translations, read once.
-        limit: pairs to take at most.
+        limit: maximum number of pairs.
         seed: of the draw.
 
     Raises:
@@ -158,7 +158,7 @@ def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) 
     numbers = [np.concatenate([half, np.sort(rest[place::2])]) for place in (0, 1)]
 
     def lines_of(place: int) -> list[Line]:
-        """The drawn texts of one side, each on one line."""
+        """Return the drawn texts of one side, each on one line."""
         return [
             Line(" ".join(drawn[number][place].split()), f"probe:{number}")
             for number in numbers[place].tolist()
@@ -168,13 +168,13 @@ def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) 
 
 
 def answers(pairs: NDArray[np.void], x: NumberedTexts, y: NumberedTexts, probes: Probes) -> Answers:
-    """What the probes tell of mined pairs.
+    """Return for which mined pairs the probes provide an answer, and the answers.
 
     Args:
         pairs: ``FOUND`` records.
         x: the texts of the source, the probes' behind them.
         y: those of the target.
-        probes: as they were put in.
+        probes: the probes that were mixed in.
     """
     sides = (x, probes.source_pairs, pairs["x"]), (y, probes.target_pairs, pairs["y"])
     # The number of each mined pair's probe, of either side.
@@ -198,7 +198,7 @@ def answers(pairs: NDArray[np.void], x: NumberedTexts, y: NumberedTexts, probes:
 def _probe_of_text(
     side: NumberedTexts, numbers: Sequence[int] | NDArray[np.integer]
 ) -> tuple[ndarray, list[tuple[int, int]]]:
-    """Which probe each text is a side of.
+    """Return the probe that each text belongs to.
 
     Returns:
         The number of the probe, -1 for the texts themselves; and of texts that are both, or of two
@@ -234,7 +234,7 @@ class Known(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """A curve, and what else the known pairs allow.
+    """A curve, and further results from the known pairs.
 
     Attributes:
         fit: the curve.
@@ -251,7 +251,7 @@ class Learned(NamedTuple):
     def calibration(
         self, *, languages: tuple[str, str], model: str, scoring: str, basis: Basis
     ) -> Calibration:
-        """A calibration of pairs that are right as often as the known ones."""
+        """Return a calibration of pairs that are right as often as the known ones."""
         scores, right, _ = self.known
         measures = {**self.fit.measures, "separation": separation(scores, right)}
         if self.mixture is not None and self.mixture.is_moved:
@@ -320,14 +320,14 @@ def learn_from_samples(
 
 
 class LearnedCalibration(NamedTuple):
-    """What was learned, and the report in lines."""
+    """A learned calibration, and the report in lines."""
 
     calibration: Calibration
     lines: list[str]
 
 
 class KnownAnswers(NamedTuple):
-    """Where mined pairs with known answers come from.
+    """Sources of mined pairs with known answers.
 
     Attributes:
         probes: held-out translations that are mixed into the texts.
@@ -532,12 +532,12 @@ def hidden_scores(
 
 
 def _texts_of_probes(probes: Probes) -> tuple[list[str], list[str]]:
-    """Held-out texts of both sides."""
+    """Return the held-out texts of both sides."""
     return [line.text for line in probes.source], [line.text for line in probes.target]
 
 
 def _texts_of_sides(mined: Mined, probes: Probes) -> tuple[list[str], list[str]]:
-    """Some texts of both sides, at even distances, without the held-out ones at the end."""
+    """Return texts of both sides, evenly spaced, without the held-out ones at the end."""
     found = []
     for side, held_out in ((mined.x, probes.source), (mined.y, probes.target)):
         count = max(1, len(side) - len(held_out))
@@ -557,7 +557,7 @@ def read_labels(path: Path) -> dict[tuple[str, str], bool]:
 
 
 def report(fit: Fit, found: Calibration, scores: Float64[ndarray, " n"]) -> list[str]:
-    """The curve, its quality and what it expects of some pairs, in lines."""
+    """Return the lines that report the curve, its quality and its expectations for the pairs."""
     measures = found.measures
     compared = fit.compared
     lines = [
@@ -593,7 +593,7 @@ def report(fit: Fit, found: Calibration, scores: Float64[ndarray, " n"]) -> list
 def against_gold(
     found: Calibration, mined: Mined, own: Bool[ndarray, " n"], gold: Sequence[tuple[str, str]]
 ) -> list[str]:
-    """How true the probabilities are where the right pairs are known after all, in lines."""
+    """Return lines that compare the probabilities with the gold pairs."""
     known, _ = gold_pairs(gold, mined.x, mined.y)
     right = is_gold(mined, known)[own]
     scores = mined.pairs["score"][own]
@@ -616,7 +616,7 @@ def against_gold(
 
 
 def _curve(bins: Sequence[Bin]) -> list[str]:
-    """The reliability curve as a table, a bin in a line, under the names of its columns."""
+    """Return the reliability curve as the lines of a table: column names, then one bin per line."""
     rows = [
         f"{one.probability:9.3f}  {one.right:5.3f}  {one.pairs:6,}  {one.lowest:10.4f}"
         for one in bins
@@ -625,7 +625,7 @@ def _curve(bins: Sequence[Bin]) -> list[str]:
 
 
 def _probed(mined: Mined, probes: Probes, answered: Answers) -> Known:
-    """The mined pairs that the probes tell something of."""
+    """Return the mined pairs for which the probes provide an answer."""
     right = answered.right[answered.known]
     both = len(np.intersect1d(probes.source_pairs, probes.target_pairs))
     note = (
@@ -637,7 +637,7 @@ def _probed(mined: Mined, probes: Probes, answered: Answers) -> Known:
 
 
 def _judged(mined: Mined, labels: Mapping[tuple[str, str], bool], path: Path | None) -> Known:
-    """The mined pairs that someone has judged."""
+    """Return the mined pairs that a person has judged."""
     # Numbers of the judged texts, of either side; -1 stands for a text that is not there, and no
     # mined pair holds it.
     texts = [
@@ -657,7 +657,7 @@ def _judged(mined: Mined, labels: Mapping[tuple[str, str], bool], path: Path | N
 
 
 def _golden(mined: Mined, gold: Sequence[tuple[str, str]]) -> Known:
-    """All mined pairs: one that is not among the gold pairs is wrong."""
+    """Return all mined pairs; a pair is wrong if it is not among the gold pairs."""
     known, lost = gold_pairs(gold, mined.x, mined.y)
     right = is_gold(mined, known)
     note = (

@@ -38,15 +38,15 @@ from interlingua.storage.record import read_record, write_record
 CalibrationShape = Literal["logistic", "isotonic"]
 Basis = Literal["probes", "gold", "labels"]
 PRECISIONS = (*(round(0.5 + 0.01 * step, 2) for step in range(50)), 0.995, 0.999)
-"""For which a calibration says where to cut."""
+"""Precisions for which a calibration has cuts."""
 FOLDS = 5
 _BINS = 10
 MIN_CALIBRATION_PAIRS = 5
-"""Of either answer; from fewer nothing is learned."""
+"""Minimum number of pairs of either answer for learning."""
 _RESAMPLES = 40
 """Curves of resampled pairs that a calibration keeps."""
 MOST_SCORES = 20_000
-"""Of all pairs, by which an interval is measured."""
+"""Maximum number of scores of all pairs by which an interval is measured."""
 LIKENESS_ERROR = 0.015
 MOVED_ERROR = 0.025
 """Added to both ends of an interval of precision: known pairs are never quite like the others. The
@@ -65,7 +65,7 @@ class Cut(NamedTuple):
         precision: the requested one, a share of the pairs.
         score: of the last pair; infinite where no pair is good enough.
         pairs: that score as much or more.
-        right: how many of them are expected to be translations.
+        right: expected number of translations among them.
     """
 
     precision: float
@@ -80,7 +80,7 @@ class Bin(NamedTuple):
     Attributes:
         probability: their mean.
         right: the share of them that is right.
-        pairs: how many.
+        pairs: number of pairs.
         lowest: score of the worst.
     """
 
@@ -92,12 +92,12 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Calibration:
-    """What a score is worth, for one language pair, one model and one way of scoring.
+    """The probabilities of scores for one language pair, one model and one way of scoring.
 
     Attributes:
         source_language: a code such as ``zho_Hans``.
         target_language: code of the target's language, or None.
-        model: what tells the model, see ``ModelInfo.identity``.
+        model: the identity of the model, see ``ModelInfo.identity``.
         scoring: how the scores are made, in words; those of other ways mean something else.
         basis: where right and wrong pairs are known from: ``probes``, held-out parallel text among
             the texts that were mined; ``gold``, all pairs that are right; ``labels``, pairs that
@@ -138,7 +138,7 @@ class Calibration:
         return f"{self.source_language}-{self.target_language}"
 
     def log_likelihood_ratios(self, scores: ArrayLike) -> Float64[ndarray, " n"]:
-        """How much likelier a score is for right pairs than for wrong ones, natural logarithm."""
+        """Compute the log likelihood ratio (natural) of right and wrong pairs for each score."""
         at = np.asarray(scores, dtype=np.float64)
         values = np.interp(at, self.scores, self.log_odds)
         # ``np.interp`` is level beyond the points; the logistic curve is a line that goes on.
@@ -151,12 +151,12 @@ class Calibration:
     def probability(
         self, scores: ArrayLike, *, prior: float | None = None
     ) -> Float64[ndarray, " n"]:
-        """Probability that each pair is a translation.
+        """Compute the probability that each pair is a translation.
 
         Args:
-            scores: made as ``scoring`` says.
-            prior: share of right pairs among those that are scored; by default that among the pairs
-                mined then.
+            scores: computed as ``scoring`` specifies.
+            prior: share of right pairs among those that are scored; by default the share among the
+                pairs mined for this calibration.
         """
         if prior is None:
             prior = self.prior
@@ -164,14 +164,14 @@ class Calibration:
         return np.asarray(1 / (1 + np.exp(-log_odds)))
 
     def estimate_prior(self, scores: ArrayLike) -> float:
-        """The share of right pairs among unlabeled ones, by maximum likelihood.
+        """Estimate the share of right pairs among unlabeled ones by maximum likelihood.
 
-        It is what the EM iterations of Saerens, Latinne & Decaestecker (2002), section 2.2, lead
-        to. Here the zero of the derivative, which falls all the way from 0 to 1, is found by
-        halving the interval.
+        The EM iterations of Saerens, Latinne & Decaestecker (2002), section 2.2, converge to it.
+        This function finds it by bisection: the derivative falls monotonically over the shares 0 to
+        1, and its zero is the estimate.
 
         Args:
-            scores: of all pairs, not of those above a threshold alone.
+            scores: of all pairs, not only of those above a threshold.
         """
         # With r the likelihood ratio of a score and p the share, the log likelihood is the sum of
         # log(1 + p (r - 1)), up to a constant; its derivative in p sums (r - 1) / (1 + p (r - 1)).
@@ -187,26 +187,26 @@ class Calibration:
         return (low + high) / 2
 
     def of_pairs(self, scores: Float64[ndarray, " n"]) -> Calibration:
-        """The same with the share of right ones among all these pairs, and where to cut them."""
+        """Return a copy with the share of right pairs among these pairs, and with their cuts."""
         return replace(self, prior=self.estimate_prior(scores)).cut_for(scores)
 
     def cut_for(self, scores: Float64[ndarray, " n"]) -> Calibration:
-        """The same with where to cut these pairs."""
+        """Return a copy with the cuts for these pairs."""
         return replace(self, cuts=expected_cuts(scores, self.probability(scores)))
 
     def with_curve(self, curve: Curve) -> Calibration:
-        """The same with another curve."""
+        """Return a copy with another curve."""
         return replace(
             self, shape=curve.shape, scores=curve.scores, log_odds=curve.log_odds, alternatives=()
         )
 
     def threshold(self, precision: float) -> float:
-        """The score from which on the pairs mined then were expected to be that precise.
+        """Return the score from which on the mined pairs were expected to have this precision.
 
-        It holds for other pairs if the share of right ones among them is ``prior`` too.
+        It holds for other pairs if the share of right ones among them is also ``prior``.
 
         Args:
-            precision: a share of the pairs, 0 to 1; the next higher one that is known is taken.
+            precision: a share of the pairs, 0 to 1; the next higher known one is used.
 
         Raises:
             ConfigError: no such cut is known, or no pair was that good.
@@ -228,7 +228,7 @@ def expected_cuts(
     probabilities: Float64[ndarray, " n"],
     precisions: Sequence[float] = PRECISIONS,
 ) -> tuple[Cut, ...]:
-    """Where to cut a list so that the mean probability of what is kept is as high as requested.
+    """Return the lowest cut at which the mean probability of kept pairs reaches each precision.
 
     Args:
         scores: of the pairs, in any order.
@@ -261,14 +261,14 @@ def load_calibration(
     model: str | None = None,
     scoring: str | None = None,
 ) -> Calibration:
-    """The calibration of a language pair, in that order or, where there is none, turned round.
+    """Read the calibration of a language pair, or the swapped one of the reverse pair.
 
     Args:
         path: a file written by ``save_calibration``.
         source_language: in any code.
         target_language: code of the target's language, or None.
-        model: refuse one of another model.
-        scoring: refuse one of scores that were made in another way.
+        model: refuse a calibration of another model.
+        scoring: refuse a calibration of scores that were computed in another way.
 
     Raises:
         DataError: the file is missing or no calibration.
@@ -291,14 +291,16 @@ def choose_calibration(
     model: str | None = None,
     scoring: str | None = None,
 ) -> Calibration:
-    """The calibration of a language pair among those that were read; see ``load_calibration``.
+    """Return the calibration of a language pair from those that were read.
+
+    See ``load_calibration``.
 
     Args:
-        known: what ``load_calibrations`` gave.
+        known: the result of ``load_calibrations``.
         name: of their file, for messages.
         languages: of source and target, in any code.
-        model: refuse one of another model.
-        scoring: refuse one of scores that were made in another way.
+        model: refuse a calibration of another model.
+        scoring: refuse a calibration of scores that were computed in another way.
 
     Raises:
         ConfigError: there is no such language pair, or it is of another model or scoring.
@@ -323,7 +325,7 @@ def choose_calibration(
 
 
 def load_calibrations(path: PathLike) -> dict[str, Calibration]:
-    """All calibrations in a file, by language pair.
+    """Read all calibrations of a file, by language pair.
 
     Raises:
         DataError: the file is missing or no calibration.
@@ -370,7 +372,7 @@ def _write_all(known: dict[str, Calibration], path: PathLike) -> None:
 
 
 def _to_table(calibration: Calibration) -> dict[str, Any]:
-    """A calibration as JSON has it."""
+    """Return a calibration in its JSON form."""
     table = {each.name: getattr(calibration, each.name) for each in dataclasses.fields(calibration)}
     table["bins"] = [one._asdict() for one in calibration.bins]
     # JSON has no infinity: a cut that no pair reaches is left out.
@@ -380,7 +382,7 @@ def _to_table(calibration: Calibration) -> dict[str, Any]:
 
 
 def _read(table: dict[str, Any]) -> Calibration:
-    """The inverse of ``_to_table``."""
+    """Build a calibration from its JSON form; the inverse of ``_to_table``."""
     # The strict reader of settings knows dataclasses, and no named tuples.
     lists = ("bins", "cuts", "alternatives")
     plain = {key: value for key, value in table.items() if key not in lists}
@@ -394,7 +396,7 @@ def _read(table: dict[str, Any]) -> Calibration:
 def _read_curve(
     shape: CalibrationShape, scores: Sequence[float], log_odds: Sequence[float]
 ) -> Curve:
-    """A curve of JSON's lists."""
+    """Build a curve from lists read from JSON."""
     if len(scores) != len(log_odds) or not scores or shape not in FITS:
         raise ValueError("a curve has a shape, and as many scores as log odds")
     return Curve(shape, tuple(map(float, scores)), tuple(map(float, log_odds)))
@@ -414,7 +416,7 @@ class Curve(NamedTuple):
     log_odds: tuple[float, ...]
 
     def probability(self, scores: Float64[ndarray, " n"]) -> Float64[ndarray, " n"]:
-        """Of being right, with the share of right ones that the fit saw."""
+        """Compute the probability of being right, for the share of right pairs in the fit."""
         values = np.interp(scores, self.scores, self.log_odds)
         if self.shape == "logistic":
             (low, high), (first, last) = self.scores, self.log_odds
@@ -444,7 +446,7 @@ class Fit(NamedTuple):
     def calibration(
         self, *, languages: tuple[str, str], model: str, scoring: str, basis: Basis
     ) -> Calibration:
-        """A ``Calibration`` of pairs that are right as often as those of the fit."""
+        """Return a ``Calibration`` of pairs that are right as often as those of the fit."""
         return Calibration(
             source_language=languages[0],
             target_language=languages[1],
@@ -465,11 +467,11 @@ class Fit(NamedTuple):
 def fit_calibration(
     scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"], *, seed: int = 0
 ) -> Fit:
-    """The better of a logistic and an isotonic curve; both never fall.
+    """Fit a logistic and an isotonic curve, neither of which ever falls, and return the better one.
 
     Each is fitted five times to four fifths of the pairs and predicts the last fifth. The isotonic
-    curve, which bends where it likes, is taken where its log loss on unseen pairs is lower by more
-    than the difference's standard error.
+    curve is more flexible. It is chosen only if its log loss on unseen pairs is lower by more than
+    the standard error of the difference.
 
     Args:
         scores: of pairs with a known answer.
@@ -509,9 +511,10 @@ def fit_calibration(
 
 
 def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> Curve:
-    """Platt (1999): a line in log odds of maximum likelihood, with his softened answers.
+    """Fit a line in log odds by maximum likelihood, with the softened answers of Platt (1999).
 
-    It is found by Newton's method. A line that falls is made level: a higher score is never worse.
+    It is found by Newton's method. A falling line is replaced by a level one: a higher score is
+    never worse.
     """
     # Scores of mean 0 and deviation 1: the two weights are then of one size, whatever the scores.
     middle = float(scores.mean())
@@ -540,7 +543,7 @@ def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
 
 
 def fit_isotonic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> Curve:
-    """The never falling steps of least squares, joined by lines.
+    """Fit the non-decreasing steps of least squares, joined by lines.
 
     They are found by pooling adjacent violators, as in Zadrozny & Elkan (2002). Each step's share
     is (right + 1/2) / (pairs + 1), so that no pair is ever certain.
@@ -577,7 +580,7 @@ FITS: Mapping[CalibrationShape, Callable[[Float64[ndarray, " n"], Bool[ndarray, 
 def measure_calibration(
     guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]
 ) -> dict[str, float]:
-    """How far probabilities are from what happens.
+    """Measure how far probabilities are from the observed answers.
 
     Args:
         guess: probabilities of being right.
@@ -600,9 +603,9 @@ def measure_calibration(
 def reliability(
     guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"], scores: Float64[ndarray, " n"]
 ) -> tuple[Bin, ...]:
-    """Mean probability and share of right pairs in bins of as many pairs each.
+    """Compute the mean probability and the share of right pairs in bins of equal size.
 
-    The bin of the least likely pairs is the first.
+    The first bin holds the least likely pairs.
     """
     return _bins(np.array_split(np.argsort(guess, kind="stable"), _BINS), guess, right, scores)
 
@@ -610,10 +613,9 @@ def reliability(
 def reliability_by_tenths(
     guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"], scores: Float64[ndarray, " n"]
 ) -> tuple[Bin, ...]:
-    """The same for probabilities from 0 to 0.1, from 0.1 to 0.2 and so on.
+    """Compute ``reliability`` for probabilities from 0 to 0.1, from 0.1 to 0.2 and so on.
 
-    Where few pairs are right, nearly all bins of as many pairs each are of junk. A bin that would
-    be empty is left out.
+    If few pairs are right, nearly all bins of equal size hold wrong pairs. Empty bins are left out.
     """
     # A probability of 1 goes into the last bin.
     tenths = np.minimum((10 * guess).astype(np.int64), 9)
@@ -626,7 +628,7 @@ def _bins(
     right: Bool[ndarray, " n"],
     scores: Float64[ndarray, " n"],
 ) -> tuple[Bin, ...]:
-    """The bins of some parts of the pairs, without empty ones."""
+    """Return the bins of some parts of the pairs, without empty ones."""
     bins = []
     for part in parts:
         if len(part):
@@ -637,7 +639,7 @@ def _bins(
 
 
 def _folds(right: Bool[ndarray, " n"], seed: int) -> Int64[ndarray, " n"]:
-    """A fifth for each pair, as many of either answer in each as can be."""
+    """Assign a fifth to each pair, with each answer spread as evenly as possible."""
     folds = np.empty(len(right), np.int64)
     rng = np.random.default_rng(seed)
     for answer in (True, False):
@@ -649,13 +651,13 @@ def _folds(right: Bool[ndarray, " n"], seed: int) -> Int64[ndarray, " n"]:
 def _log_losses(
     guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]
 ) -> Float64[ndarray, " n"]:
-    """Of each pair, in nats; finite where a guess is certain and wrong."""
+    """Compute the log loss of each pair in nats; it is finite even for a certain, wrong guess."""
     clipped = np.clip(guess, 1e-12, 1 - 1e-12)
     return np.asarray(-np.log(np.where(right, clipped, 1 - clipped)))
 
 
 def separation(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> float:
-    """How often a right pair scores more than a wrong one: the area under the ROC curve.
+    """Compute how often a right pair scores more than a wrong one: the area under the ROC curve.
 
     Equal scores count half.
     """
@@ -668,7 +670,7 @@ def separation(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> fl
 
 
 def doubted(calibration: Calibration) -> str:
-    """A warning where held-out pairs tell little of the others; else empty."""
+    """Return a warning if held-out pairs represent the others poorly, otherwise an empty string."""
     if calibration.basis != "probes":
         return ""
     auc = calibration.measures.get("separation", 1.0)
@@ -697,7 +699,7 @@ def resampled_curves(
     moves: Sequence[tuple[float, float]] = ((0.0, 1.0),),
     seed: int = 0,
 ) -> tuple[Curve, ...]:
-    """Fit curves of either shape to known pairs that are drawn anew each time.
+    """Fit curves of either shape to known pairs that are resampled each time.
 
     Args:
         right: scores of known right pairs.
@@ -720,7 +722,7 @@ def resampled_curves(
 
 
 def share_interval(found: Calibration, scores: Float64[ndarray, " m"]) -> tuple[float, float]:
-    """The 95 % bootstrap interval of ``found.estimate_prior(scores)``.
+    """Compute the 95 % bootstrap interval of ``found.estimate_prior(scores)``.
 
     Args:
         found: with its alternatives.
@@ -738,9 +740,9 @@ def precision_interval(
     *,
     prior: float | None = None,
 ) -> tuple[float, float]:
-    """The 95 % interval of the share of right ones among the pairs from a score on.
+    """Compute the 95 % interval of the share of right pairs among those from a score on.
 
-    It is that of resampled known pairs, ``LIKENESS_ERROR`` wider at both ends.
+    It is the interval of resampled known pairs, wider by ``LIKENESS_ERROR`` at both ends.
 
     Args:
         found: with its alternatives.
@@ -767,7 +769,7 @@ def precision_interval(
 
 
 def _even_sample(scores: Float64[ndarray, " n"]) -> Float64[ndarray, " m"]:
-    """At most ``MOST_SCORES`` of the scores, at even distances from the least to the highest."""
+    """Return at most ``MOST_SCORES`` of the scores, evenly spaced from lowest to highest."""
     if len(scores) <= MOST_SCORES:
         return scores
     places = np.linspace(0, len(scores) - 1, MOST_SCORES).round().astype(np.int64)
@@ -775,6 +777,6 @@ def _even_sample(scores: Float64[ndarray, " n"]) -> Float64[ndarray, " m"]:
 
 
 def _interval(values: Sequence[float]) -> tuple[float, float]:
-    """The middle 95 % of some values."""
+    """Return the middle 95 % of some values."""
     low, high = np.quantile(values, [0.025, 0.975]).tolist()
     return low, high

@@ -57,7 +57,7 @@ def differences_of_kind(
 
 
 def _scripts(texts: Sequence[str]) -> Float64[ndarray, " scripts"]:
-    """Share of the letters in each script."""
+    """Compute the share of the letters in each script."""
     numbers = script_numbers()[encode_codepoints(join_lines(texts))]
     # Script 0 holds what is no letter.
     counts = np.bincount(numbers, minlength=OTHER + 1)[1:].astype(np.float64)

@@ -33,7 +33,7 @@ WRONG_KINDS: tuple[WrongKind, ...] = get_args(WrongKind)
 
 
 class MixedStream:
-    """A bitext with right pairs from elsewhere, and with wrong ones made of both.
+    """A bitext mixed with right pairs from elsewhere, and with wrong ones made of both.
 
     Of every so many pairs of the bitext one gets a wrong target, as bitexts are full of: that of
     another line, a part of its own, or a copy of the source. It is left out with its own target,
@@ -101,13 +101,16 @@ class MixedStream:
         return found["own"], found["right"], [found[kind] for kind in WRONG_KINDS]
 
     def measured(self) -> dict[int, float]:
-        """The share of copies in the bitext, which their scores do not tell from right pairs."""
+        """Return the share of copies in the bitext.
+
+        Scores cannot distinguish copies from right pairs.
+        """
         shares = [copied_share(pair.source, pair.target) for pair in self._some]
         is_copy = np.array(shares) >= CopiedWords.default_limit
         return {WRONG_KINDS.index("copy"): float(is_copy.mean()) if shares else 0.0}
 
     def notes(self) -> list[str]:
-        """How many held-out pairs were left out."""
+        """Return a note on the number of held-out pairs that were left out."""
         if not self._in_bitext:
             return []
         return [
@@ -116,14 +119,14 @@ class MixedStream:
         ]
 
     def differences(self, languages: tuple[str, str]) -> list[str]:
-        """Warnings where held-out pairs are of another kind than the bitext's."""
+        """Return warnings if held-out pairs differ in kind from those of the bitext."""
         sides = []
         for pairs in (self.held_out, self._some):
             sides.append(([pair.source for pair in pairs], [pair.target for pair in pairs]))
         return differences_of_kind(languages, sides[0], sides[1])
 
     def _pairs(self, pairs: Iterable[TextPair]) -> Iterator[TextPair]:
-        """All pairs as they are to be scored."""
+        """Yield all pairs in the order of scoring."""
         probes = enumerate(zip(self.held_out, self.similar, strict=True))
         other: TextPair | None = None
         kinds = itertools.cycle(WRONG_KINDS[:3])
@@ -147,7 +150,7 @@ class MixedStream:
                 yield self._as("similar", trusted._replace(target=similar), at)
 
     def _as(self, kind: str, pair: TextPair, number: int = -1) -> TextPair:
-        """The pair, when it is noted of what kind it is."""
+        """Record the kind of the pair and return the pair."""
         self._kinds.append((kind, number))
         return pair
 
@@ -161,7 +164,7 @@ class MixedStream:
             self._some.append(pair)
 
     def _wrong(self, kind: str, pair: TextPair, other: TextPair | None) -> TextPair:
-        """The pair with a wrong target; the pair itself where there is none of that kind."""
+        """Return the pair with a wrong target, or the pair itself if there is none of that kind."""
         target = pair.source
         if kind == "part":
             target = first_part(pair.target, self._draw.uniform(0.2, 0.7))
@@ -173,7 +176,7 @@ class MixedStream:
 
 
 def similar_targets(pairs: Sequence[TextPair], encode: Encode) -> list[str]:
-    """The most similar other target of each pair, as where similar sentences were matched."""
+    """Return the most similar other target of each pair, as if similar sentences were matched."""
     targets = [pair.target.strip() for pair in pairs]
     distinct = list(dict.fromkeys(targets))
     if len(distinct) < 2:
@@ -190,7 +193,7 @@ def similar_targets(pairs: Sequence[TextPair], encode: Encode) -> list[str]:
 
 
 def first_part(text: str, share: float = 0.5) -> str:
-    """The first of the words, or of the characters of a text without spaces."""
+    """Return the first words of a text, or the first characters of a text without spaces."""
     words = text.split()
     if len(words) > 1:
         return " ".join(words[: max(1, int(len(words) * share))])

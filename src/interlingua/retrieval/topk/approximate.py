@@ -44,19 +44,19 @@ from interlingua.runtime.progress import SILENT, Progress
 
 ApproximateKind = Literal["ivf", "hnsw", "binary", "int8"]
 EFFORTS: Mapping[ApproximateKind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
-"""By default."""
+"""Default efforts."""
 _MEASURED = 1000
 """Vectors of a side to search the neighbors of exactly too."""
 _SPARE = 2
-"""So many times k are found by rounded vectors, for k of them to be the nearest exactly."""
+"""Multiple of k that is retrieved by rounded vectors, so that the k nearest are among them."""
 LEAST_IN_A_CELL = 39
 """Vectors, on the mean, that FAISS wants to learn the middle of a cell from."""
 LINKS = 32
-"""Of a vector in the graph of HNSW."""
+"""Links of a vector in the graph of HNSW."""
 
 
 class CodedVectors:
-    """A table of vectors in bytes or bits that reads as what they stand for, some rows at a time.
+    """A table of vectors in bytes or bits, decoded when read, some rows at a time.
 
     Args:
         codes: int8 of the vectors' width, or bits, in memory or mapped; see
@@ -87,12 +87,12 @@ class CodedVectors:
         return len(self.codes)
 
     def __getitem__(self, rows: slice) -> Float32[ndarray, "n d"]:
-        """The vectors that some of the codes stand for."""
+        """Return the vectors that some of the codes represent."""
         return dequantize_vectors(np.asarray(self.codes[rows]), self.shape[1], self.ranges)
 
     @classmethod
     def of(cls, vectors: NDArray[np.floating], precision: VectorPrecision) -> CodedVectors:
-        """The codes of vectors, which are read some at a time.
+        """Encode vectors, which are read in parts.
 
         Args:
             vectors: (n, d), in memory or mapped.
@@ -126,23 +126,22 @@ def rescored_topk(
     ranges: Int8Ranges | None = None,
     device: str | torch.device | None = None,
 ) -> Neighbors:
-    """The k candidates of largest inner product for every query, searched among codes.
+    """Return the k candidates of largest inner product for every query, searched among codes.
 
     Args:
         queries: (n, d).
         candidates: codes of m vectors.
-        vectors: (m, d), the vectors themselves, in memory or mapped; unread where nothing is
+        vectors: (m, d), the vectors themselves, in memory or mapped; not read if nothing is
             rescored.
-        k: neighbors per query; m where there are fewer.
+        k: neighbors per query; m if there are fewer.
         rescore: candidates per query that are ranked by their exact inner products, at least k; 0 =
-            none, and the similarities are those of queries with what the codes stand for.
-        signs: look among bits with the queries' signs alone, which ranks them by their Hamming
-            distance.
+            none, and the similarities are those of queries with the decoded vectors.
+        signs: search bits with only the queries' signs, which ranks them by their Hamming distance.
         ranges: of int8 codes.
         device: for a large search, see ``search_device``.
 
     Raises:
-        DataError: codes or vectors do not go with the queries, or with each other.
+        DataError: codes or vectors do not match the queries, or each other.
     """
     table: Any = candidates
     if not isinstance(candidates, CodedVectors):
@@ -175,14 +174,14 @@ def best_of_found(
     found: Int64[ndarray, "n c"],
     k: int,
 ) -> NeighborLists:
-    """The k of the candidates found that are nearest by their exact inner products.
+    """Return the k candidates found that are nearest by their exact inner products.
 
-    Of equal products the one with the lower index comes first.
+    Of equal products the lower index comes first.
 
     Args:
         queries: one per row of ``found``.
         vectors: of all candidates, in memory or mapped.
-        found: rows of ``vectors`` for each query; -1 where there is none.
+        found: rows of ``vectors`` for each query; -1 if there is none.
         k: neighbors per query.
     """
     lists = NeighborLists.empty(len(queries), min(k, len(vectors)))
@@ -208,7 +207,7 @@ class Approximate:
 
     @classmethod
     def parse(cls, text: str) -> Approximate:
-        """``ivf``, ``hnsw``, ``binary``, ``int8``, ``ivf:64``.
+        """Parse ``ivf``, ``hnsw``, ``binary``, ``int8`` or, for example, ``ivf:64``.
 
         Raises:
             ConfigError: it is none of these.
@@ -232,14 +231,14 @@ class Approximate:
         return self.kind in ("binary", "int8")
 
     def candidates(self, k: int) -> int:
-        """Vectors to find for the k nearest to be among them."""
+        """Return the number of vectors to retrieve so that the k nearest are among them."""
         if self.coded:
             return k * self.effort
         # The effort of FAISS's indexes is another thing, and goes to the index itself.
         return k * _SPARE
 
     def index_bytes(self, size: int, width: int) -> int:
-        """Memory of the index of one side."""
+        """Return the memory of the index of one side, in bytes."""
         if self.kind == "int8":
             return size * width
         if self.kind == "binary":
@@ -327,7 +326,7 @@ def recall(
     found: Iterable[tuple[int, Neighbors]],
     device: str | None = None,
 ) -> float:
-    """Share of the k nearest that are among those found, for some vectors drawn at random.
+    """Measure the share of the k nearest that were found, for some vectors drawn at random.
 
     Args:
         own: the vectors that they are the neighbors of.
@@ -355,7 +354,7 @@ def _search(
     count: int,
     device: str | None,
 ) -> NeighborLists:
-    """The nearest of what the index finds, by exact similarities.
+    """Search the index and rank its results by exact similarities.
 
     Queries for which it finds fewer than k are searched exactly.
     """
@@ -393,9 +392,9 @@ class CodedIndex:
     def search(
         self, queries: Float32[ndarray, "n d"], count: int
     ) -> tuple[Float32[ndarray, "n c"], Int64[ndarray, "n c"]]:
-        """Similarities with what the codes stand for, and the vectors' numbers.
+        """Return similarities with the decoded vectors, and the vectors' numbers.
 
-        They come as an index of FAISS gives them.
+        The format is that of a FAISS index.
         """
         table: Any = self.table
         found = exact_topk(queries, table, k=count, device=self.device)
@@ -403,7 +402,7 @@ class CodedIndex:
 
 
 def _index(vectors: NDArray[np.float32], approximate: Approximate, device: str | None) -> Any:
-    """Of vectors in bits or bytes, or rounded to float16."""
+    """Build an index of vectors as bits or bytes, or rounded to float16."""
     if approximate.kind == "binary" or approximate.kind == "int8":
         return CodedIndex(vectors, approximate.kind, device)
     faiss = import_extra("faiss", package="faiss-cpu", extra="faiss")

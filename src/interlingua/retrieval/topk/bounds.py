@@ -36,8 +36,8 @@ FLOAT32_STEP = 2.0**-23
 LOST = 2.0**-63
 """Shorter numbers have squares that float32 rounds to few digits or to nothing."""
 ROUNDINGS = 40
-"""Of a bound, without those of its products: 8, and 32 for what two pieces in bfloat16 leave of a
-term."""
+"""Roundings of a bound, without those of its products: 8, and 32 for what two pieces in bfloat16
+leave of a term."""
 STAGE = 64
 """Coordinates that a stage adds."""
 
@@ -71,7 +71,7 @@ class Frame(NamedTuple):
 
     @property
     def stages(self) -> list[int]:
-        """How many coordinates each stage's bound is made of."""
+        """Number of coordinates in each stage's bound."""
         # Coordinates that are not along axes of falling variance have no first ones that say much.
         if self.axes is None:
             return [len(self.x)]
@@ -82,13 +82,13 @@ class Scanner(Protocol, Generic[_Prepared]):
     """A way of going through all pairs of two blocks."""
 
     def prepare(self, block: Block, *, of_x: bool) -> _Prepared:
-        """What the products need of a block; worth keeping while it meets several."""
+        """Prepare a block for the products; keep the result while it meets several other blocks."""
         ...
 
     def scan(
         self, x: _Prepared, y: _Prepared, of_x: NeighborLists, of_y: NeighborLists | None
     ) -> None:
-        """Bring the lists of both blocks up to date, those of y only where they are given."""
+        """Update the lists of both blocks, those of y only if they are passed."""
         ...
 
 
@@ -109,7 +109,7 @@ class FrameView(NamedTuple):
 
 
 def view(vectors: Float32[Tensor, "n d"], frame: Frame, *, of_x: bool) -> FrameView:
-    """Look at vectors from a frame, on their device."""
+    """Transform vectors to a frame, on their device."""
     device = vectors.device
     own = on_device(torch.from_numpy(frame.x), device)
     other = on_device(torch.from_numpy(frame.y), device)
@@ -133,12 +133,12 @@ def view(vectors: Float32[Tensor, "n d"], frame: Frame, *, of_x: bool) -> FrameV
 
 @dataclass(frozen=True, slots=True)
 class BlockPrecision:
-    """How well the vectors of a block are known after rounding, at each stage.
+    """The precision of the vectors of a block after rounding, at each stage.
 
     Attributes:
         lengths: of the rounded vectors.
         errors: lengths of what rounding took away, from the coordinates up to each stage.
-        tails: lengths of what lies behind each stage.
+        tails: lengths of the coordinates after each stage.
         sizes: of the terms that are added to their products.
     """
 
@@ -156,14 +156,14 @@ class BlockPrecision:
 
     @classmethod
     def joined(cls, parts: Iterable[tuple[Tensor, ...]]) -> BlockPrecision:
-        """That of several parts as they were measured, brought from their device at once."""
+        """Join the precision of several measured parts, copied from their device at once."""
         return cls(*(torch.cat(of).cpu().numpy() for of in zip(*parts, strict=True)))
 
     @staticmethod
     def measured(
         seen: FrameView, rounded: Float32[Tensor, "n d"], stages: list[int]
     ) -> tuple[Tensor, ...]:
-        """The fields of a part, on its device."""
+        """Return the fields of a part, on its device."""
         rest = seen.rest
         width = rounded.shape[1]
         parts = np.diff([0, *stages]).tolist()
@@ -179,23 +179,23 @@ class BlockPrecision:
 
     @classmethod
     def empty(cls, n: int, stages: int) -> BlockPrecision:
-        """Room for that of n vectors."""
+        """Allocate the precision of n vectors."""
         shapes = (n, (n, stages), (n, stages), n)
         return cls(*(np.empty(shape, np.float32) for shape in shapes))
 
     def put(self, at: slice, other: BlockPrecision) -> None:
-        """Take note of that of some of the vectors."""
+        """Store the precision of some of the vectors."""
         for field in dataclasses.fields(self):
             getattr(self, field.name)[at] = getattr(other, field.name)
 
     def part(self, at: slice) -> BlockPrecision:
-        """That of some of the vectors."""
+        """Return the precision of some of the vectors."""
         return BlockPrecision(
             *(getattr(self, field.name)[at] for field in dataclasses.fields(self))
         )
 
     def slack(self, other: BlockPrecision, width: int, stage: int) -> Float32[ndarray, " n"]:
-        """How far a similarity of each of these with any of the others may be from its bound."""
+        """Compute how far similarities of each vector with the others may be from their bounds."""
         # |u - u^| max |v| + |u^| max |v - v^|; |v| is at most |v^| + |v - v^|.
         other_length = float((other.lengths + other.errors[:, -1]).max())
         rounding = (
@@ -205,7 +205,7 @@ class BlockPrecision:
         return slack
 
     def float_error(self, other: BlockPrecision, width: int) -> Float32[ndarray, " n"]:
-        """How far a bound in float32 may be from the same in real numbers, for each of these."""
+        """Compute how far a bound in float32 may be from its exact value, for each vector."""
         # (d + 40) steps, relative to the product of the lengths and to both terms.
         largest = self.lengths * float(other.lengths.max()) + self.sizes + float(other.sizes.max())
         error: Float32[ndarray, " n"] = (width + ROUNDINGS) * np.float32(FLOAT32_STEP) * largest
@@ -213,7 +213,7 @@ class BlockPrecision:
 
 
 def lengths(vectors: Float32[Tensor, "*n d"]) -> Float32[Tensor, "*n"]:
-    """Of some vectors, at most."""
+    """Compute upper bounds of the lengths of some vectors."""
     # Each coordinate may have lost as much as LOST, where its square is too small for float32.
     lost = LOST * vectors.shape[-1] ** 0.5
     norms: Float32[Tensor, "*n"] = torch.linalg.vector_norm(vectors, dim=-1) + lost
@@ -221,7 +221,7 @@ def lengths(vectors: Float32[Tensor, "*n d"]) -> Float32[Tensor, "*n"]:
 
 
 def _squares(vectors: Float32[Tensor, "n d"], sizes: list[int]) -> Float32[Tensor, "n stages"]:
-    """Sums of squares of the coordinates that each stage adds."""
+    """Sum the squares of the coordinates that each stage adds."""
     sums = [part.square().sum(dim=1) for part in torch.split(vectors, sizes, dim=1)]
     return torch.stack(sums, dim=1)
 
@@ -232,7 +232,7 @@ def dot_float32(
     rows: Int64[ndarray, " p"],
     columns: Int64[ndarray, " p"],
 ) -> Float32[ndarray, " p"]:
-    """Inner products of pairs in float32, added up in any order; much sooner than exact ones."""
+    """Compute inner products of pairs in float32, in any order; much faster than exact products."""
     values = np.empty(len(rows), np.float32)
     left, right = np.empty((2, min(len(rows), _PAIRS_AT_ONCE), x.shape[1]), np.float32)
     for start in range(0, len(rows), _PAIRS_AT_ONCE):
@@ -246,7 +246,7 @@ def dot_float32(
 
 
 def product_error(x: float, y: float, width: int) -> np.float32:
-    """How far such a product may be from the exact one, for vectors of these lengths at most."""
+    """Bound the error of such a product, for vectors of at most these lengths."""
     return np.float32(width + ROUNDINGS) * np.float32(FLOAT32_STEP) * np.float32(x) * np.float32(y)
 
 
@@ -256,9 +256,9 @@ def dot_float64(
     rows: Int64[ndarray, " p"],
     columns: Int64[ndarray, " p"],
 ) -> Float32[ndarray, " p"]:
-    """Inner products of pairs, in float64 and then rounded, some pairs at a time.
+    """Compute inner products of pairs in float64, some pairs at a time, then round them.
 
-    They are added up as the kernel does it, so that both give the same bits.
+    They are added up as in the kernel, so that both produce the same bits.
     """
     values = np.empty(len(rows), np.float32)
     width = x.shape[1]

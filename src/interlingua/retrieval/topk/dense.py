@@ -22,7 +22,7 @@ EDGE = 64
 def padded_block(
     vectors: NDArray[np.floating], start: int, size: int
 ) -> tuple[Float[Tensor, "padded d"], int]:
-    """Rows of ``vectors`` as float32 with zero rows behind them, and how many are not padding.
+    """Return rows of ``vectors`` as float32 padded with zero rows, and the number of real rows.
 
     Zero rows fill the block up to a multiple of EDGE: a matrix product sums a ragged edge in
     another order than the middle, and then equal vectors would have unequal similarities.
@@ -43,7 +43,7 @@ def padded_block(
 
 
 def no_neighbors(n: int) -> Neighbors:
-    """Queries that have no neighbors yet, to merge into."""
+    """Return queries that have no neighbors yet, to merge into."""
     return Neighbors(torch.empty(n, 0), torch.empty(n, 0, dtype=torch.int64))
 
 
@@ -60,10 +60,10 @@ def merge(old: Neighbors, new: Neighbors, *, offset: int, k: int) -> Neighbors:
 
 
 def top_k(similarities: Float[Tensor, "n m"], k: int) -> Neighbors:
-    """The k largest of each row, best first, the lower index first among equals.
+    """Return the k largest of each row, best first, the lower index first among equals.
 
     ``torch.topk`` picks any of several equal values. One more than k shows whether the choice at
-    the edge was open; the few rows where it was are sorted in full.
+    the edge is ambiguous; the few rows for which it is are sorted in full.
     """
     k = min(k, similarities.shape[1])
     values, indices = torch.topk(similarities, min(k + 1, similarities.shape[1]), dim=1)
@@ -78,7 +78,7 @@ def top_k(similarities: Float[Tensor, "n m"], k: int) -> Neighbors:
 
 
 def _by_value_then_index(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-    """Each row by descending value, equal values by index."""
+    """Sort each row by descending value, equal values by index."""
     # By the second key first, then by the first one with a stable sort.
     indices, order = indices.sort(dim=1)
     values, by_value = values.gather(1, order).sort(dim=1, descending=True, stable=True)

@@ -43,7 +43,7 @@ _TILE_COLUMNS = 65_536
 LEAST_TILE = 1024
 """Rows, and columns, below which a tile is not cut in two."""
 _PAIRS_AT_ONCE = 2**26
-"""Of a tile, to be looked at one by one; a tile with more is cut in two."""
+"""Maximum number of pairs of a tile to examine one by one; a tile with more is cut in two."""
 ELEMENTS_AT_ONCE = 2**26
 """Products in float64 that are held."""
 
@@ -113,7 +113,7 @@ class DeviceScanner:
             right.write(of_y)
 
     def _tile(self, left: _DeviceBlock, right: _DeviceBlock, rows: slice, columns: slice) -> None:
-        """Bring the lists up to date with a tile's pairs, or with those of its two halves."""
+        """Update the lists with a tile's pairs, or with those of its two halves."""
         pairs = None
         with contextlib.suppress(TooManyPairsError):
             pairs = self._near(left, right, rows, columns)
@@ -130,10 +130,10 @@ class DeviceScanner:
     def _near(
         self, left: _DeviceBlock, right: _DeviceBlock, rows: slice, columns: slice
     ) -> tuple[Int64[Tensor, " p"], Int64[Tensor, " p"]]:
-        """Pairs with a bound that reaches a list.
+        """Return pairs with a bound that reaches a list.
 
         Raises:
-            TooManyPairsError: they are too many to look at, and the tile can be cut in two.
+            TooManyPairsError: there are too many pairs to examine, and the tile can be cut in two.
         """
         products = torch.mm(left.padded(rows), right.padded(columns).T)
         real = products[: rows.stop - rows.start, : columns.stop - columns.start]
@@ -187,20 +187,20 @@ class _DeviceBlock:
             self.indices = on_device(torch.tensor(lists.indices), device)
 
     def write(self, lists: NeighborLists) -> None:
-        """Bring the lists back to the host."""
+        """Copy the lists back to the host."""
         assert self.values is not None
         assert self.indices is not None
         lists.values[:] = self.values.cpu().numpy()
         lists.indices[:] = self.indices.cpu().numpy()
 
     def padded(self, at: slice) -> Float[Tensor, "padded 4+d"]:
-        """Rounded vectors up to the end of a chunk."""
+        """Return the rounded vectors up to the end of a chunk."""
         return self.block.matrix[at.start : ceil_div(at.stop, CHUNK) * CHUNK]
 
     def bars(
         self, at: slice, tile: Float[Tensor, "n m"], middle: float, padded: int
     ) -> Int[Tensor, " padded"]:
-        """What the bits of a product have to reach, as ``TorchScanner`` has it."""
+        """Return the values that the bits of a product have to reach, as in ``TorchScanner``."""
         dtype = tile.dtype
         limits = torch.iinfo(CODES[dtype])
         codes = torch.full((padded,), limits.max, dtype=CODES[dtype], device=tile.device)
@@ -225,7 +225,7 @@ class _DeviceBlock:
         values: Float32[Tensor, " p"],
         indices: Int64[Tensor, " p"],
     ) -> None:
-        """Take note of pairs, as ``NeighborLists.add`` does.
+        """Add pairs, as ``NeighborLists.add`` does.
 
         Args:
             span: vectors of the tile.
@@ -264,7 +264,7 @@ class _DeviceBlock:
 def _order(
     at: Int64[Tensor, " p"], values: Float32[Tensor, " p"], indices: Int64[Tensor, " p"]
 ) -> Int64[Tensor, " p"]:
-    """The order of pairs: by vector, larger values first, equal ones by index."""
+    """Return the order of pairs: by vector, larger values first, equal ones by index."""
     # Three stable sorts, the last key first.
     order = indices.sort(stable=True).indices
     # Adding 0 makes a negative zero a positive one: the two must be equal here.
@@ -274,14 +274,14 @@ def _order(
 
 
 def _halves(rows: slice, columns: slice) -> list[tuple[slice, slice]]:
-    """A tile cut in two along its longer side."""
+    """Cut a tile in two along its longer side."""
     if rows.stop - rows.start >= columns.stop - columns.start:
         return [(part, columns) for part in _cut(rows)]
     return [(rows, part) for part in _cut(columns)]
 
 
 def _cut(span: slice) -> list[slice]:
-    """Two halves, cut at the end of a chunk, as the second one must begin with a whole one."""
+    """Cut a span in two at the end of a chunk; the second half must begin with a whole chunk."""
     middle = span.start + ceil_div(span.stop - span.start, 2 * CHUNK) * CHUNK
     return [slice(span.start, middle), slice(middle, span.stop)]
 
@@ -292,10 +292,10 @@ def exact_products(
     rows: Int64[Tensor, " p"],
     columns: Int64[Tensor, " p"],
 ) -> Float32[Tensor, " p"]:
-    """Inner products of pairs as ``dot_float64`` computes them, on any device.
+    """Compute inner products of pairs as ``dot_float64`` does, on any device.
 
-    Products of two float32 are exact in float64, so that the order of the additions is all that
-    decides the bits: 16 sums, each of every sixteenth coordinate, then halves upon halves.
+    Products of two float32 are exact in float64, so that only the order of the additions decides
+    the bits: 16 sums, each of every sixteenth coordinate, then halves added repeatedly.
     """
     values = torch.empty(len(rows), dtype=torch.float32, device=x.device)
     width = x.shape[1]

@@ -51,13 +51,13 @@ they cost more."""
 
 
 _WANTED: ContextVar[str | torch.device | None] = ContextVar("large searches", default=None)
-"""What ``searching_on`` names."""
+"""The device that ``searching_on`` sets."""
 
 
 class Neighbors(NamedTuple):
     """The nearest candidates of each query, best first.
 
-    Equal similarities stand in order of their index.
+    Equal similarities are in order of their index.
     """
 
     similarities: Float[Tensor, "n k"]
@@ -73,14 +73,14 @@ def exact_topk(
     columns: int = BLOCK,
     device: str | torch.device | None = None,
 ) -> Neighbors:
-    """The k candidates of largest inner product for every query.
+    """Return the k candidates of largest inner product for every query.
 
     Args:
         queries: (n, d), in memory or mapped; read block by block as float32.
         candidates: (m, d), vectors of the other side.
-        k: neighbors per query; m where there are fewer candidates.
-        rows: queries in a block, at most; blocks are of one size, as nearly as can be.
-        columns: candidates in a block, at most.
+        k: neighbors per query; m if there are fewer candidates.
+        rows: maximum number of queries in a block; blocks have nearly the same size.
+        columns: maximum number of candidates in a block.
         device: for a large search, see ``search_device``.
 
     Raises:
@@ -101,14 +101,14 @@ def mutual_topk(
     columns: int = BLOCK,
     device: str | torch.device | None = None,
 ) -> tuple[Neighbors, Neighbors]:
-    """Nearest neighbors of x in y and of y in x; every similarity is computed once.
+    """Return the nearest neighbors of x in y and of y in x; every similarity is computed once.
 
     Args:
         x: (n, d), in memory or mapped; read block by block as float32.
         y: (m, d), vectors of the target.
-        k: neighbors per vector; fewer where the other side is smaller than k.
-        rows: vectors of x in a block, at most; blocks are of one size, as nearly as can be.
-        columns: vectors of y in a block, at most.
+        k: neighbors per vector; fewer if the other side is smaller than k.
+        rows: maximum number of vectors of x in a block; blocks have nearly the same size.
+        columns: maximum number of vectors of y in a block.
         device: for a large search, see ``search_device``.
 
     Returns:
@@ -131,7 +131,7 @@ def _search(
     device: str | torch.device | None,
     both: bool,
 ) -> tuple[Neighbors, Neighbors]:
-    """The neighbors of x, and those of y; without ``both`` of no vector of y."""
+    """Return the neighbors of x and those of y; without ``both`` the latter are empty."""
     check_sides(x, y, k)
     device = search_device(len(x), len(y), device)
     of_x = NeighborLists.empty(len(x), min(k, len(y)))
@@ -161,24 +161,24 @@ def _search(
 
 
 def balanced_block_size(count: int, most: int) -> int:
-    """The size of as few blocks as can be, of nearly one size, with at most ``most`` in each."""
+    """Return the size of the fewest blocks of nearly one size, with at most ``most`` in each."""
     blocks = ceil_div(count, most)
     return ceil_div(count, blocks)
 
 
 def prepared_bytes(count: int, width: int) -> int:
-    """Memory of vectors made ready, at most: float32, and their rounded copy."""
+    """Return the maximum memory of prepared vectors: float32, and their rounded copy."""
     return 8 * count * width
 
 
 @contextlib.contextmanager
 def searching_on(device: str | torch.device | None) -> Iterator[None]:
-    """In this block large searches that are given no device are on this one.
+    """Run large searches without an explicit device on this one, for the block.
 
-    Tasks know no devices; who runs them may.
+    Tasks do not specify devices; the code that runs them may.
 
     Args:
-        device: None = as outside of the block.
+        device: None = as outside the block.
     """
     token = _WANTED.set(device or _WANTED.get())
     try:
@@ -190,13 +190,13 @@ def searching_on(device: str | torch.device | None) -> Iterator[None]:
 def search_device(
     queries: int, candidates: int, given: str | torch.device | None = None
 ) -> torch.device:
-    """Where to do a search, which finds the same on every device.
+    """Return the device of a search; the result is the same on every device.
 
     Args:
-        queries: how many.
-        candidates: how many.
-        given: the device of a large search; by default that of ``searching_on``, or a GPU where
-            there is one. A small search is on the CPU, as it would be over before a GPU has begun.
+        queries: number of queries.
+        candidates: number of candidates.
+        given: the device of a large search; by default that of ``searching_on``, or a GPU if there
+            is one. A small search runs on the CPU, because it would end before a GPU has started.
     """
     if queries * candidates < LARGE:
         return torch.device("cpu")
@@ -207,7 +207,7 @@ def search_device(
 
 
 def kept_bytes(device: torch.device) -> int:
-    """What blocks of y made ready may take."""
+    """Return the maximum memory of prepared blocks of y, in bytes."""
     if device.type != "cuda":
         return _KEPT_BYTES
     free, _ = torch.cuda.mem_get_info(device)
@@ -217,12 +217,12 @@ def kept_bytes(device: torch.device) -> int:
 def make_scanner(
     frame: Frame, *, device: str | torch.device = "cpu", pairs: int = 0
 ) -> Scanner[Any]:
-    """The fastest scanner on this machine.
+    """Return the fastest scanner on this machine.
 
     Args:
         frame: of both sides.
         device: where the products are made.
-        pairs: how many there will be; for many a trial tells which way is faster.
+        pairs: expected number of pairs; for a large number a trial decides which method is faster.
     """
     if torch.device(device).type == "cpu" and choose_scanner(frame, pairs) == "kernel":
         return CompiledScanner(frame, threads=torch.get_num_threads())
@@ -232,7 +232,7 @@ def make_scanner(
 
 
 def read_block(vectors: NDArray[np.floating], start: int, size: int) -> Block:
-    """Some of the vectors as float32.
+    """Read some of the vectors as float32.
 
     Raises:
         DataError: one is not finite, or too long.
@@ -264,16 +264,16 @@ def make_frame(
     *,
     pairs: int | None = None,
 ) -> Frame:
-    """Means and axes of some vectors of both sides, if they are finite.
+    """Compute the means and axes of some vectors of both sides, if they are finite.
 
     A vector that is not finite is reported later, by its row, when it is read.
 
     Args:
         x: (n, d).
         y: (m, d).
-        rows: of x in a block, at most; no more are read at once.
-        columns: of y in a block, at most.
-        pairs: how many there will be, where these vectors stand for more.
+        rows: maximum number of vectors of x in a block; no more are read at once.
+        columns: maximum number of vectors of y in a block.
+        pairs: expected number of pairs, if these vectors are a sample of more.
     """
     sides = [_spread(side, min(size, SAMPLE)) for side, size in ((x, rows), (y, columns))]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -294,9 +294,9 @@ def make_frame(
 
 
 def _mixing(size: int) -> Float[Tensor, "size size"]:
-    """A random rotation that mixes the axes of a stage.
+    """Return a random rotation that mixes the axes of a stage.
 
-    The step of a byte goes by the largest coordinate of a vector, so none should stand out.
+    The step of a byte depends on the largest coordinate of a vector, so no axis should dominate.
     """
     seeded = torch.Generator().manual_seed(0)
     normal = torch.randn(size, size, generator=seeded, dtype=torch.float64)
@@ -305,14 +305,14 @@ def _mixing(size: int) -> Float[Tensor, "size size"]:
 
 
 def _spread(vectors: NDArray[np.floating], size: int) -> NDArray[np.float32]:
-    """Vectors from all over a side."""
+    """Return vectors from all over a side."""
     step = max(1, len(vectors) // size)
     with np.errstate(over="ignore"):
         return np.asarray(vectors[: step * size : step], dtype=np.float32)
 
 
 def neighbors_of(lists: NeighborLists) -> Neighbors:
-    """Full lists as tensors."""
+    """Convert full lists to tensors."""
     return Neighbors(torch.from_numpy(lists.values), torch.from_numpy(lists.indices))
 
 

@@ -27,7 +27,7 @@ from interlingua.runtime.portions import ceil_div
 ROOM = 31
 _GROUP = 64
 _ALIGNMENT = 64
-"""As in kernels/neighbors.c."""
+"""Alignment in bytes, as in kernels/neighbors.c."""
 _ROWS_AT_ONCE = 1024
 """Their bytes stay in the second-level cache."""
 
@@ -80,7 +80,7 @@ class CompiledScanner:
         return self._prepare_columns(block)
 
     def _prepare_rows(self, block: Block) -> Bytes:
-        """A block of x: signed bytes, row by row, with zero rows behind for a whole tile."""
+        """Prepare a block of x: signed bytes, row by row, padded with zero rows to a whole tile."""
         n, d = block.vectors.shape
         width = self._padded_width(d)
         stages = self.frame.stages
@@ -100,7 +100,7 @@ class CompiledScanner:
         return Bytes(block, width, arrays, precision)
 
     def _prepare_columns(self, block: Block) -> Bytes:
-        """A block of y: bytes + 128 in panels of GROUP columns, and once more column by column."""
+        """Prepare a block of y: bytes + 128 in panels of GROUP columns, and column by column."""
         n, d = block.vectors.shape
         width = self._padded_width(d)
         room = _padded(n)
@@ -135,7 +135,7 @@ class CompiledScanner:
         *,
         of_x: bool,
     ) -> Iterator[tuple[slice, Int8[Tensor, "part d"]]]:
-        """Bytes of a block, a part at a time, with the place of each part.
+        """Yield the bytes of a block, a part at a time, with the position of each part.
 
         Args:
             block: the vectors.
@@ -158,7 +158,7 @@ class CompiledScanner:
             yield at, signed
 
     def _padded_width(self, width: int) -> int:
-        """Up to a multiple of what the kernel multiplies at once."""
+        """Round a width up to a multiple of what the kernel multiplies at once."""
         return ceil_div(width, self.bytes_at_once) * self.bytes_at_once
 
     def scan(self, x: Bytes, y: Bytes, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
@@ -206,16 +206,16 @@ def _scan_rows(
     starts: range,
     stage: Int64[ndarray, " 1"],
 ) -> None:
-    """One thread's rows.
+    """Scan the rows of one thread.
 
     Args:
         x: the rows.
         y: the columns.
         of_x: lists of all rows.
         of_y: this thread's lists of the columns.
-        kth_best: what neighbors of each column have to reach; changed by the kernel.
-        starts: first of each lot of rows.
-        stage: where the last rows stood; changed by the kernel.
+        kth_best: the value that neighbors of each column have to reach; changed by the kernel.
+        starts: first row of each batch.
+        stage: the stage of the last rows; changed by the kernel.
     """
     kernel = library("neighbors")
     assert kernel is not None
@@ -254,26 +254,26 @@ def _scan_rows(
 
 
 def _padded(columns: int) -> int:
-    """Up to whole panels."""
+    """Round a number of columns up to whole panels."""
     return ceil_div(columns, _GROUP) * _GROUP
 
 
 def _pointer(array: ndarray) -> ctypes.c_void_p:
-    """Where an array begins."""
+    """Return the address of an array."""
     # The kernel counts elements from there, and knows of no strides.
     assert array.flags.c_contiguous
     return ctypes.c_void_p(array.ctypes.data)
 
 
 def _room(array: Float32[ndarray, "stages n"], room: int) -> Float32[ndarray, "stages room"]:
-    """With zeros behind, for whole panels."""
+    """Pad an array with zeros to whole panels."""
     wide = np.zeros((len(array), room), np.float32)
     wide[:, : array.shape[1]] = array
     return wide
 
 
 def _panels(signed: Int8[ndarray, "n d"], width: int, together: int) -> UInt8[ndarray, " panels"]:
-    """Bytes + 128, so many of a column side by side, 64 columns in a panel."""
+    """Return bytes + 128 in panels of 64 columns, ``together`` bytes of a column side by side."""
     filled = _padded(len(signed))
     unsigned = np.full((filled, width), 128, np.uint8)
     # Flipping the highest bit of a signed byte adds 128 to it.
@@ -285,7 +285,7 @@ def _panels(signed: Int8[ndarray, "n d"], width: int, together: int) -> UInt8[nd
 
 
 def _aligned(size: int) -> UInt8[ndarray, " size"]:
-    """Room for bytes, where a cache line begins."""
+    """Allocate bytes that begin at a cache line."""
     room = np.empty(size + _ALIGNMENT, np.uint8)
     start = -room.ctypes.data % _ALIGNMENT
     return room[start : start + size]

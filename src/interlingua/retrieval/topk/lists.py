@@ -11,7 +11,7 @@ from numpy import ndarray
 
 @dataclass(frozen=True, slots=True)
 class NeighborLists:
-    """Of each vector its k best neighbors, best first, equal similarities by index.
+    """The k best neighbors of each vector, best first, equal similarities by index.
 
     The order in which pairs come decides nothing, and a pair that comes twice stands there once:
     lists made of parts of the pairs can be joined, and a part can be done again.
@@ -26,16 +26,16 @@ class NeighborLists:
 
     @classmethod
     def empty(cls, n: int, k: int) -> NeighborLists:
-        """NeighborLists without any neighbor."""
+        """Return lists without any neighbor."""
         return cls(np.full((n, k), -np.inf, np.float32), np.full((n, k), -1, np.int64))
 
     @property
     def kth_best(self) -> Float32[ndarray, " n"]:
-        """What the next neighbor of each has to reach."""
+        """The similarity that the next neighbor of each vector has to reach."""
         return self.values[:, -1]
 
     def part(self, start: int, stop: int) -> NeighborLists:
-        """Those of some of the vectors, not copied."""
+        """Return the lists of some of the vectors, without copying."""
         return NeighborLists(self.values[start:stop], self.indices[start:stop])
 
     def add(
@@ -44,7 +44,7 @@ class NeighborLists:
         values: Float32[ndarray, " p"],
         indices: Int64[ndarray, " p"],
     ) -> None:
-        """Take note of pairs.
+        """Add pairs.
 
         Args:
             at: the vector that it is a neighbor of.
@@ -78,7 +78,7 @@ class NeighborLists:
         self.indices[at[is_best], place[is_best]] = indices[is_best]
 
     def join(self, other: NeighborLists) -> None:
-        """Take note of the neighbors in other lists of the same vectors."""
+        """Add the neighbors in other lists of the same vectors."""
         filled = np.flatnonzero((other.indices >= 0).any(axis=1))
         k = other.values.shape[1]
         found = other.indices[filled].ravel()
@@ -91,10 +91,10 @@ class NeighborLists:
 def _order(
     at: Int64[ndarray, " p"], values: Float32[ndarray, " p"], indices: Int64[ndarray, " p"]
 ) -> Int64[ndarray, " p"]:
-    """The order of pairs: by vector, larger values first, equal ones by index.
+    """Return the order of pairs: by vector, larger values first, equal ones by index.
 
-    Vector and value go into one whole number, as sorting by one key is much faster than by three;
-    the few pairs that are equal in both are sorted by index afterwards.
+    Vector and value are combined into one integer, because sorting by one key is much faster than
+    by three. The few pairs that are equal in both are sorted by index afterwards.
     """
     # Adding 0 makes a negative zero a positive one: the two are equal, and their bits are not.
     bits = (values + np.float32(0)).view(np.int32)

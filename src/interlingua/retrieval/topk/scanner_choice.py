@@ -35,7 +35,7 @@ SCANNERS: dict[str, Callable[[Frame], Scanner[Any]]] = {
     "kernel": CompiledScanner,
     "torch": TorchScanner,
 }
-"""By the names that ``INTERLINGUA_EXECUTOR`` has for them; each on one thread of Python."""
+"""Scanners by their names in ``INTERLINGUA_EXECUTOR``; each on one thread of Python."""
 TRIED_PAIRS = 2**30
 """Smallest number of pairs with a trial before the search; so many take some seconds."""
 _ROWS = 1024
@@ -43,7 +43,7 @@ _COLUMNS = 2048
 NEIGHBORS = 4
 """Sizes of the trial's tile: several rounds of it take less than a second."""
 FACT = "neighbors"
-"""How what the rates are remembered by begins, but for the machine."""
+"""Start of the key that the rates are stored under, except for the machine."""
 
 
 def choose_scanner(frame: Frame, pairs: int) -> str:
@@ -122,6 +122,6 @@ def _trial(frame: Frame) -> Trial:
 
 
 def _vectors(rng: np.random.Generator, count: int, width: int) -> Float32[ndarray, "count width"]:
-    """Random vectors of length 1 with coordinates of falling variance."""
+    """Draw random vectors of length 1 with coordinates of decreasing variance."""
     spread = 1 / np.sqrt(1 + np.arange(width, dtype=np.float32) / STAGE)
     return unit_rows(rng.standard_normal((count, width), dtype=np.float32) * spread)

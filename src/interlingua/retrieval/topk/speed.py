@@ -32,17 +32,17 @@ from interlingua.storage.arrays import unit_rows
 TRIED_VECTORS = 4096
 """Vectors of a side in the largest trial."""
 TRIED_NEIGHBORS = 64
-"""Of each vector in a trial, at most."""
+"""Maximum number of neighbors of each vector in a trial."""
 FEWEST_TRIED = 256
 """Vectors of the first trial; its time decides how many can be tried."""
 _TRIAL_SECONDS = 2.0
-"""Of one pass over the tile, at most. Where most vectors are equal, as in a corpus of a few lines
-or of a broken model, no pair can be passed over, and a pass takes a hundred times as long as
+"""Maximum seconds of one pass over the tile. Where most vectors are equal, as in a corpus of a few
+lines or of a broken model, no pair can be passed over, and a pass takes a hundred times as long as
 elsewhere."""
 
 
 class SearchSpeed(NamedTuple):
-    """What the search takes here, in seconds.
+    """The estimated time of the search on this machine, in seconds.
 
     Attributes:
         pair: of a similarity.
@@ -55,7 +55,7 @@ class SearchSpeed(NamedTuple):
     vector: float
 
     def seconds(self, n: int, m: int, k: int, rows: int) -> float:
-        """Of all neighbors both ways."""
+        """Estimate the time of finding all neighbors both ways, in seconds."""
         # Blocks of y are made ready anew for each block of x.
         ready = n + m * ceil_div(n, rows)
         return self.pair * n * m + self.place * _places(n, m, k) + self.vector * ready
@@ -70,7 +70,7 @@ def search_speed(
     *,
     clock: Callable[[], float] = time.perf_counter,
 ) -> SearchSpeed:
-    """Try the search on the vectors of a sample, over and over.
+    """Measure the search repeatedly on the vectors of a sample.
 
     A tile is done with empty lists, and again with lists as good as half-way through: a pair is
     passed over the faster the more a neighbor has to reach.
@@ -148,7 +148,7 @@ class _Trial:
         self.ready = (clock() - start) / (2 * tile)
 
     def pass_seconds(self, *, turn: int) -> float:
-        """Of the tile: with empty lists in turn 0, in turn 1 with lists as of half-way through."""
+        """Measure the seconds of the tile: empty lists in turn 0, half-way lists in turn 1."""
         lists = NeighborLists.empty(self._tile, self._k), NeighborLists.empty(self._tile, self._k)
         if turn:
             for of, bar in zip(lists, self._kth_best, strict=True):
@@ -161,16 +161,16 @@ class _Trial:
 def _kth_best_of(
     known: Sequence[Float32[ndarray, "n d"]], k: int, sizes: tuple[int, int]
 ) -> list[Float32[ndarray, " n"]]:
-    """What neighbors of both sides have to reach when a search is half-way through."""
+    """Return the values that neighbors of both sides have to reach half-way through a search."""
     # The mean of ln t for t from 0 to n is ln n - 1: half-way, by the logarithm, is n / e.
     half_way = max(TRIED_VECTORS, round(min(sizes) / math.e))
     return [_kth_best(known[side], known[1 - side], k, half_way) for side in range(2)]
 
 
 def _places(n: int, m: int, k: int) -> float:
-    """How many vectors find their way into the lists of n and of m others.
+    """Estimate how many vectors enter the lists of n and of m others.
 
-    Of vectors in any order, the i-th is among the k best so far with probability k / i; so k (1 +
+    For vectors in any order, the i-th is among the k best so far with probability k / i; so k (1 +
     ln(m / k)) of m.
     """
     return sum(a * k * (1 + math.log(max(b / k, 1))) for a, b in ((n, m), (m, n)))
@@ -179,10 +179,10 @@ def _places(n: int, m: int, k: int) -> float:
 def _kth_best(
     queries: Float32[ndarray, "n d"], candidates: Float32[ndarray, "m d"], k: int, size: int
 ) -> Float32[ndarray, " n"]:
-    """What the k-th neighbor of each query will reach among so many candidates.
+    """Estimate the similarity of the k-th neighbor of each query among ``size`` candidates.
 
-    The squared distance to it goes by a power of their number, as in a space of some dimension; of
-    which is seen where a quarter of the candidates become all of them.
+    The squared distance to it follows a power of the number of candidates, as in a space of some
+    dimension. The power is estimated from a quarter of the candidates and all of them.
     """
     m = len(candidates)
     part = len(candidates) // 4
@@ -208,5 +208,5 @@ def _kth_best(
 def _with_noise(
     rng: np.random.Generator, vectors: Float32[ndarray, "n d"]
 ) -> Float32[ndarray, "n d"]:
-    """Vectors a little away from others, so that those of one are not equal."""
+    """Add a little noise to vectors, so that copies of one are not equal."""
     return unit_rows(vectors + 1e-3 * rng.standard_normal(vectors.shape).astype(np.float32))

@@ -61,7 +61,7 @@ SAMPLED = 64
 FEW_NEIGHBORS = 64
 """Up to this k the lists are not what takes most of the memory."""
 TILES_PER_WORKER = 4
-"""So that none waits long for the last one."""
+"""Tiles per worker, so that none waits long for the last one."""
 JOURNAL = "journal.txt"
 LISTS = r"[xy]-\d+\.npz"
 """Names of the files of lists."""
@@ -103,14 +103,15 @@ class TilePlan:
         memory: int,
         least_tiles: int = 1,
     ) -> TilePlan:
-        """Large blocks that fit into ``memory`` bytes together with what they are worked on with.
+        """Plan large blocks that fit into ``memory`` bytes together with their working memory.
 
         Args:
             x: (n, d).
             y: (m, d).
             k: neighbors of each.
             memory: bytes.
-            least_tiles: make as many, if blocks of ``_LEAST`` vectors or more do.
+            least_tiles: minimum number of tiles, as far as blocks of ``_LEAST`` vectors or more
+                allow.
 
         Raises:
             ConfigError: not even small blocks fit.
@@ -125,9 +126,9 @@ class TilePlan:
         )
 
     def begun(self, folders: Iterable[Path], memory: int) -> TilePlan:
-        """The plan of the same search if one of the folders holds it, else this one.
+        """Return the plan of the same search if one of the folders holds it, otherwise this one.
 
-        A plan with blocks that do not fit into the memory is passed over.
+        A plan with blocks that do not fit into the memory is skipped.
         """
         for folder in folders:
             # No plan, or none that can be read: whoever begins in that folder says so.
@@ -144,10 +145,10 @@ class TilePlan:
         return self
 
     def tiles(self, shard: tuple[int, int] = (1, 1)) -> Iterator[tuple[int, int]]:
-        """First row and column of every tile of a shard, ``(2, 8)`` the second of eight.
+        """Yield the first row and column of every tile of a shard.
 
-        The columns go to and fro: the block of y that was the last of one row of tiles is the first
-        of the next, and needs not be made ready again.
+        ``(2, 8)`` is the second of eight shards. The columns alternate in direction: the last block
+        of y of one row of tiles is the first of the next, and need not be prepared again.
         """
         number, shards = shard
         # A shard has every so many-th block of x, and all of y.
@@ -159,29 +160,29 @@ class TilePlan:
                 yield i, j
 
     def starts(self, side: Side) -> range:
-        """First vectors of the blocks of a side."""
+        """Return the first vectors of the blocks of a side."""
         if side == "x":
             return range(0, self.n, self.rows)
         return range(0, self.m, self.columns)
 
     def shape(self, side: Side, start: int) -> tuple[int, int]:
-        """Vectors of the block that begins there, and neighbors of each."""
+        """Return the number of vectors in the block at a start, and of neighbors of each."""
         if side == "x":
             return min(self.rows, self.n - start), min(self.k, self.m)
         return min(self.columns, self.m - start), min(self.k, self.n)
 
     def pairs(self, i: int, j: int) -> int:
-        """Of the tile that begins there."""
+        """Return the number of pairs of the tile that begins there."""
         return min(self.rows, self.n - i) * min(self.columns, self.m - j)
 
 
 def block_sizes(
     n: int, m: int, width: int, k: int, memory: int, least_tiles: int = 1
 ) -> tuple[int, int]:
-    """Vectors of x and of y in a block; see ``TilePlan.of``.
+    """Return the number of vectors of x and of y in a block; see ``TilePlan.of``.
 
     Raises:
-        ConfigError: not even small blocks go into the memory.
+        ConfigError: not even small blocks fit into the memory.
     """
     # A text has no more neighbors than there are texts.
     each = bytes_of_a_vector(width, min(k, max(n, m)))
@@ -211,13 +212,13 @@ def block_sizes(
 
 
 def bytes_of_a_vector(width: int, k: int) -> int:
-    """Memory of a vector of a block: float32, its rounded copies while they are made, its lists."""
+    """Return the bytes of a vector of a block: float32, its temporary rounded copies, its lists."""
     # Of a list, a float32 and an int64 per neighbor; three times while pairs are sorted in.
     return 4 * width * 4 + 2 * width + 3 * k * 12
 
 
 def sides_digest(x: NDArray[np.floating], y: NDArray[np.floating]) -> str:
-    """Of the shapes and of vectors all over both sides."""
+    """Compute a digest of the shapes and of vectors all over both sides."""
     sha = hashlib.sha256()
     for side in (x, y):
         at = np.unique(np.linspace(0, len(side) - 1, SAMPLED).astype(np.int64))
@@ -238,22 +239,22 @@ def search_tiles(
     device: str = "cpu",
     progress: Progress = SILENT,
 ) -> TileLists:
-    """Do the tiles that are not done yet; the lists are in the folder, or in memory.
+    """Process the tiles that are not done yet; the lists are in the folder, or in memory.
 
-    A search by workers resumes one by this process and the other way round, with the same bytes.
+    A search by workers resumes one by this process, and the reverse, with the same bytes.
 
     Args:
         x: (n, d), in memory or mapped.
         y: (m, d), vectors of the target.
-        plan: how they are cut.
+        plan: how the sides are cut.
         folder: of lists and journal, created; None = all lists stay in memory.
-        shard: which tiles, ``(2, 8)`` the second of eight parts.
-        workers: who do them, a tile a task; this process by default.
-        device: where the products are made.
+        shard: the tiles to process, ``(2, 8)`` the second of eight parts.
+        workers: process one tile per task; this process by default.
+        device: where the products are computed.
         progress: shows how far the work is.
 
     Raises:
-        ConfigError: the folder holds another plan, or another process is at work there.
+        ConfigError: the folder holds another plan, or another process is using it.
         DataError: a vector is not finite.
     """
     with contextlib.ExitStack() as stack:
@@ -276,9 +277,9 @@ def _search_here(
     lists: TileLists,
     device: str,
 ) -> None:
-    """Do what is left, in this process.
+    """Process the remaining tiles in this process.
 
-    Pairs that are worse than those known from earlier tiles are passed over.
+    Pairs that are worse than those known from earlier tiles are skipped.
     """
     plan = lists.plan
     scanner = make_scanner(frame, device=device, pairs=plan.n * plan.m)
@@ -306,9 +307,9 @@ def _search_on(
     lists: TileLists,
     device: str,
 ) -> None:
-    """Do what is left, a tile a task of the workers.
+    """Process the remaining tiles on the workers, one tile per task.
 
-    The lists that come back are joined with those of earlier tiles.
+    The lists that they return are joined with those of earlier tiles.
     """
     plan = lists.plan
     sides = {"x": (x, plan.rows), "y": (y, plan.columns)}
@@ -365,7 +366,7 @@ class TileLists:
         return self._blocks["x", tile[0]], self._blocks["y", tile[1]]
 
     def write(self, tile: Tile, of_x: NeighborLists, of_y: NeighborLists) -> None:
-        """Keep the lists of both blocks of the tile that was read last.
+        """Store the lists of both blocks of the tile that was read last.
 
         Args:
             tile: which one.
@@ -420,10 +421,10 @@ class TileJournal(TileLists):
         super().__init__(plan, shard, progress, done=self._done.tiles)
 
     def read(self, tile: Tile) -> tuple[NeighborLists, NeighborLists]:
-        """The lists of both blocks so far.
+        """Read the lists of both blocks so far.
 
         Raises:
-            DataError: lists are gone or damaged that the journal says are done.
+            DataError: lists that the journal records as done are missing or damaged.
         """
         for side, start in _blocks(tile):
             shape = self.plan.shape(side, start)
@@ -431,7 +432,7 @@ class TileJournal(TileLists):
         return self._read["x"].lists, self._read["y"].lists
 
     def write(self, tile: Tile, of_x: NeighborLists, of_y: NeighborLists) -> None:
-        """Keep the lists of both blocks of the tile that was read last.
+        """Store the lists of both blocks of the tile that was read last.
 
         Args:
             tile: which one.
@@ -456,7 +457,7 @@ class TileJournal(TileLists):
 def neighbor_blocks(
     plan: TilePlan, folder: PathLike, side: Side
 ) -> Iterator[tuple[int, Neighbors]]:
-    """The neighbors of one side, a block at a time: the number of its first vector, and theirs.
+    """Yield the neighbors of one side block by block: the number of its first vector, and theirs.
 
     Args:
         plan: with all tiles done.
@@ -464,7 +465,7 @@ def neighbor_blocks(
         side: ``x`` or ``y``.
 
     Raises:
-        DataError: some tiles are not done, or lists are gone or damaged.
+        DataError: some tiles are not done, or lists are missing or damaged.
     """
     folder = Path(folder)
     done = read_done(folder, plan)
@@ -509,12 +510,12 @@ def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
 
 
 def _blocks(tile: Tile) -> tuple[tuple[Side, int], tuple[Side, int]]:
-    """Side and first vector of both blocks of a tile."""
+    """Return the side and the first vector of both blocks of a tile."""
     return ("x", tile[0]), ("y", tile[1])
 
 
 def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
-    """Make the folder of a search, or go on in it: the tiles that are done there.
+    """Create the folder of a search, or resume it; return the tiles that are done there.
 
     Raises:
         ConfigError: the folder holds another plan, or there is no such shard.
@@ -551,13 +552,13 @@ class DoneTiles:
             self.add(tile)
 
     def add(self, tile: Tile) -> None:
-        """Take one more."""
+        """Add one tile."""
         self.tiles.add(tile)
         self._partners["x", tile[0]].add(tile[1])
         self._partners["y", tile[1]].add(tile[0])
 
     def partners(self, side: Side, start: int) -> set[int]:
-        """Where the blocks of the other side begin that a block was compared with."""
+        """Return the starts of the other side's blocks that a block was compared with."""
         return self._partners[side, start]
 
 
@@ -576,17 +577,17 @@ class BlockLists(NamedTuple):
 def read_lists(
     folder: Path, side: Side, start: int, shape: tuple[int, int], done: DoneTiles
 ) -> BlockLists:
-    """The lists of a block; empty ones where none of its tiles is done.
+    """Read the lists of a block; they are empty if none of its tiles is done.
 
     Args:
         folder: of the search.
         side: of the block.
         start: its first vector.
         shape: vectors of the block, and neighbors of each.
-        done: what the journal says.
+        done: the tiles that the journal records.
 
     Raises:
-        DataError: the journal says that tiles are done, and their pairs are not there.
+        DataError: the journal records tiles as done, but their pairs are missing.
     """
     path = folder / f"{side}-{start}.npz"
     expected = done.partners(side, start)
@@ -611,7 +612,7 @@ def read_lists(
 
 
 def write_lists(folder: Path, side: Side, start: int, block: BlockLists) -> None:
-    """Put the lists of a block in the place of its earlier ones.
+    """Replace the earlier lists of a block.
 
     They are on the disk when this returns.
     """
@@ -627,12 +628,12 @@ def write_lists(folder: Path, side: Side, start: int, block: BlockLists) -> None
 
 
 def read_done(folder: Path, plan: TilePlan) -> DoneTiles:
-    """The finished tiles of a folder.
+    """Read the finished tiles of a folder.
 
-    A line that was cut or changed names none, so its tile is done again.
+    A truncated or altered line names none, so its tile is processed again.
 
     Raises:
-        ConfigError: they are of another plan.
+        ConfigError: the tiles are of another plan.
     """
     parts = Journal(folder / JOURNAL).parts(dataclasses.asdict(plan), remedy=_REMEDY)
     return DoneTiles((part[0], part[1]) for part in parts if _is_tile(part))
@@ -644,12 +645,12 @@ def _is_tile(part: Any) -> bool:
 
 
 def _block_name(side: Side, start: int) -> str:
-    """What a file says its lists are of, so that a swapped one is noticed."""
+    """Return the name that a file records for its lists, so that a swapped file is detected."""
     return f"{side} {start}"
 
 
 def _lost(path: Path, what: str) -> DataError:
-    """The error of lists that the journal promises and that are not there."""
+    """Return the error for lists that the journal records and that are missing."""
     return DataError(
         f"{what}, though {JOURNAL} says that its tiles are done; remove the folder {path.parent}"
         " and run the same command again, which searches again",
@@ -658,7 +659,7 @@ def _lost(path: Path, what: str) -> DataError:
 
 
 def tiles_for(workers: Workers | None) -> int:
-    """Tiles that keep them busy; for this process alone any number will do."""
+    """Return the number of tiles that keeps the workers busy; any number suits this process."""
     if workers is None:
         return 1
     return workers.slots * TILES_PER_WORKER
@@ -667,7 +668,7 @@ def tiles_for(workers: Workers | None) -> int:
 def tile_lists(
     x: Block, y: Block, frame: Frame, plan: TilePlan, device: str
 ) -> tuple[NeighborLists, NeighborLists]:
-    """The neighbors within a tile."""
+    """Find the neighbors within a tile."""
     scanner = make_scanner(frame, device=device, pairs=plan.n * plan.m)
     found = (
         NeighborLists.empty(len(x.vectors), min(plan.k, plan.m)),

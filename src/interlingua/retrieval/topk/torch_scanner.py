@@ -58,7 +58,7 @@ class Rounded(NamedTuple):
         matrix: both terms of the sum in two pieces each, and behind them the rounded vectors less
             their mean; zero rows fill the last chunk.
         precision: of the rounded vectors.
-        longest: length of the longest vector, at most.
+        longest: upper bound of the length of the longest vector.
     """
 
     block: Block
@@ -68,7 +68,7 @@ class Rounded(NamedTuple):
 
 
 class TorchScanner:
-    """Products in bfloat16 where the processor multiplies that, else in float32.
+    """Products in bfloat16 if the processor multiplies it, otherwise in float32.
 
     Args:
         frame: of both sides.
@@ -103,13 +103,13 @@ class TorchScanner:
     def rounded(
         self, vectors: Float32[Tensor, "n d"], *, of_x: bool
     ) -> tuple[Float[Tensor, "padded 4+d"], BlockPrecision]:
-        """The matrix of ``Rounded``, and how well it holds the vectors.
+        """Return the matrix of ``Rounded``, and its precision.
 
-        The similarity of the means is left out of the products, so that little is rounded away.
+        The similarity of the means is left out of the products, so that little is lost by rounding.
 
         Args:
             vectors: on the device, or still on the host.
-            of_x: which side they are of.
+            of_x: whether they are of x, otherwise of y.
         """
         n, d = vectors.shape
         padded = ceil_div(n, CHUNK) * CHUNK
@@ -206,7 +206,7 @@ class TorchScanner:
         columns: slice,
         stage: int,
     ) -> tuple[Int64[ndarray, " p"], Int64[ndarray, " p"]]:
-        """Pairs of a tile with a bound that reaches a bar."""
+        """Return pairs of a tile with a bound that reaches a bar."""
         left = self._side(x, rows, stage)
         right = self._side(y, columns, stage)
         # The memory of the products is kept from tile to tile, as new pages cost time.
@@ -243,7 +243,7 @@ class TorchScanner:
         of_x: NeighborLists,
         of_y: NeighborLists | None,
     ) -> tuple[Int64[ndarray, " near"], Int64[ndarray, " near"]]:
-        """The pairs with a product in float32 that does not stay below the k-th best of both."""
+        """Return the pairs with a float32 product that is not below the k-th best of both."""
         kth_best = of_x.kth_best[row]
         if of_y is not None:
             kth_best = np.minimum(kth_best, of_y.kth_best[column])
@@ -257,7 +257,7 @@ class TorchScanner:
         return row[is_near], column[is_near]
 
     def _side(self, side: Rounded, at: slice, stage: int) -> Float[Tensor, "padded p"]:
-        """Rounded vectors up to a stage, and as one more coordinate the length of the rest."""
+        """Return rounded vectors up to a stage, and the length of the rest as a last coordinate."""
         padded_stop = ceil_div(at.stop, CHUNK) * CHUNK
         matrix = side.matrix[at.start : padded_stop, : 4 + self.stages[stage]]
         if stage == len(self.stages) - 1:
@@ -276,10 +276,10 @@ class TorchScanner:
         slack: Float32[ndarray, " n"],
         padded: int,
     ) -> Int[Tensor, " padded"]:
-        """What the bits of a product have to reach, for each row.
+        """Return the values that the bits of a product have to reach, for each row.
 
-        Where a list is not full, the tile's own k-th tells. Rounding keeps the order: a similarity
-        that reaches the bar has a rounded product that reaches the rounded bar.
+        If a list is not full, the tile's own k-th value is used. Rounding keeps the order: a
+        similarity that reaches the bar has a rounded product that reaches the rounded bar.
         """
         kth_best = lists.kth_best - np.float32(self.middle) - slack
         unfilled = np.flatnonzero(np.isneginf(lists.kth_best))
@@ -302,7 +302,7 @@ class TorchScanner:
 
 @contextlib.contextmanager
 def sums_in_float32() -> Iterator[None]:
-    """Keep torch from rounding parts of a product's sums to bfloat16, as it may do on a GPU."""
+    """Prevent torch from rounding parts of a product's sums to bfloat16, as it may do on a GPU."""
     before = torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     try:
@@ -321,7 +321,7 @@ def multiplies_bfloat16(device: torch.device) -> bool:
 
 
 def kth_of_chunks(products: Float[Tensor, "n m"], k: int) -> Float[Tensor, " n"]:
-    """A value that at least k products of each row reach; the k-th largest, or a lower one."""
+    """Return a value that at least k products of each row reach: the k-th largest, or lower."""
     # Each chunk's largest is one of the products, so that k of them reach the k-th of these.
     chunks = products.shape[1] // CHUNK
     if chunks >= 2 * k:
@@ -336,10 +336,10 @@ class TooManyPairsError(Exception):
 def hits(
     codes: Int[Tensor, "n m"], kth_best: Int[Tensor, " n"], most: float = math.inf
 ) -> Int[Tensor, " p"]:
-    """Places, row * m + column, that reach their row's bar.
+    """Return positions, row * m + column, that reach their row's bar.
 
     Raises:
-        TooManyPairsError: more than ``most`` would be looked at.
+        TooManyPairsError: more than ``most`` would be examined.
     """
     # Chunks with a largest that reaches it, by their numbers, row by row; then the places in them.
     largest = codes.view(len(codes), -1, CHUNK).amax(dim=2)
@@ -354,7 +354,7 @@ def hits(
 def hits_of_columns(
     codes: Int[Tensor, "n m"], kth_best: Int[Tensor, " m"], most: float = math.inf
 ) -> Int[Tensor, " p"]:
-    """Places, row * m + column, that reach their column's bar; see ``hits``."""
+    """Return positions, row * m + column, that reach their column's bar; see ``hits``."""
     # The same with chunks of 16 rows; the rows are a multiple of that, as they are of CHUNK.
     m = codes.shape[1]
     chunks = codes.view(-1, ROWS_OF_CHUNK, m)

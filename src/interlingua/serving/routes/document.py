@@ -36,7 +36,7 @@ SentencesField = Annotated[
         }
     ),
 ]
-"""At least one is not blank."""
+"""Sentences, of which at least one is not blank."""
 Text = Annotated[StrictStr, WithJsonSchema({"type": "string", "pattern": NOT_BLANK})]
 """A text that is not blank; a blank one is refused where it is tokenized."""
 Texts = Annotated[list[Text], Field(min_length=1, fail_fast=True)]
@@ -45,9 +45,9 @@ ModelName = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "model"
 IndexedLanguage = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "indexed"})]
 Prompt = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "prompt"})]
 ENDS_WITHOUT_WORD = r"(^|[\x00-/:-@\[-`{-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7])$"
-"""Of a prompt that is a text: ``EncodingSettings.prompt_text`` takes one that ends with a letter
-for a wrong name. Programs differ in which classes of Unicode a pattern may name, so those of
-Latin-1 are listed; the server takes all."""
+"""Pattern of the end of a prompt that is a text: ``EncodingSettings.prompt_text`` takes one that
+ends with a letter for a wrong name. Programs differ in which classes of Unicode a pattern may name,
+so those of Latin-1 are listed; the server takes all."""
 
 
 def document_of_model(
@@ -57,13 +57,13 @@ def document_of_model(
     *,
     token_ids: bool = False,
 ) -> dict[str, Any]:
-    """The document with the marked fields of one model.
+    """Return the document with the marked fields of one model.
 
     Args:
-        document: of OpenAPI; it is changed.
+        document: of OpenAPI; it is modified in place.
         model: that is served.
         searched: codes of the languages of the index, if there is one.
-        token_ids: whether the server takes token ids in place of texts.
+        token_ids: whether the server accepts token ids instead of texts.
     """
     names = sorted(model.encoder.settings.prompts)
     prompt: dict[str, Any] = {"type": "string", "pattern": ENDS_WITHOUT_WORD}
@@ -93,7 +93,7 @@ def document_of_model(
 
 
 def _fill(node: Any, values: dict[str, dict[str, Any]]) -> None:
-    """Put the values in the places of their marks."""
+    """Replace the marks by their values."""
     if isinstance(node, dict):
         mark = node.pop(MARK, None)
         if mark is not None:

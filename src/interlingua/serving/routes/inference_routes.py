@@ -67,10 +67,10 @@ class SimilarityRequest(Body):
 
 
 def inference_router(service: Service, documented: dict[int | str, dict[str, Any]]) -> APIRouter:
-    """The routes.
+    """Build the routes for inference.
 
     Args:
-        service: what embeds.
+        service: embeds the texts.
         documented: replies other than 200, for the OpenAPI document.
     """
     router = APIRouter(
@@ -96,7 +96,7 @@ def inference_router(service: Service, documented: dict[int | str, dict[str, Any
 
     @router.post("/similarity")
     async def similarity(request: Request, body: SimilarityRequest) -> Response:
-        """Cosine of one sentence with each of the others."""
+        """Compute the cosine of one sentence with each of the others."""
         parameters = body.parameters or SimilarityParameters()
         sides: dict[str | None, list[str]] = {
             parameters.source_language: [body.inputs.source_sentence]
@@ -122,10 +122,10 @@ def inference_router(service: Service, documented: dict[int | str, dict[str, Any
 def status_router(
     service: Service, searcher: Searcher | None = None, calibrations: LinkCalibrations | None = None
 ) -> APIRouter:
-    """The routes that say what is served and how it is doing.
+    """Build the routes that report the model, the limits and the server's state.
 
     Args:
-        service: what embeds.
+        service: embeds the texts.
         searcher: the index, if there is one.
         calibrations: of links, if there are any.
     """
@@ -135,7 +135,7 @@ def status_router(
 
     @router.get("/info")
     async def info() -> Response:
-        """The model and the limits."""
+        """Return the model and the limits."""
         return json_response(
             {
                 "model_id": model.name,
@@ -163,7 +163,7 @@ def status_router(
 
     @router.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
-        """Counters in Prometheus's format."""
+        """Return counters in Prometheus's format."""
         service.metrics.queue_tokens.set(service.batcher.waiting_tokens)
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 

@@ -36,9 +36,9 @@ from interlingua.serving.settings import ServeSettings
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 MOST_FIELDS = 100
-"""Of an object in a request."""
+"""Maximum number of fields of an object in a request."""
 MOST_FIELDS_OF_ALL = 100_000
-"""Of all objects in a request together."""
+"""Maximum number of fields of all objects in a request together."""
 INLINE_BYTES = 64 * 1024
 """A larger body is read in a thread; the worst of this size takes 4 ms, a thread 0.1 ms."""
 COUNTED_BYTES = 1 << 18
@@ -46,7 +46,7 @@ COUNTED_BYTES = 1 << 18
 
 
 def as_whole_number(value: Any) -> Any:
-    """A float that is a whole number as such; all else as it is."""
+    """Convert a float that is a whole number to an integer; return other values unchanged."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value
@@ -167,7 +167,7 @@ UNFORESEEN = "the server failed on this request; its log says why"
 
 
 def json_response(content: Any, headers: dict[str, str] | None = None) -> Response:
-    """A reply; NumPy arrays become lists of numbers."""
+    """Return a reply; NumPy arrays become lists of numbers."""
     body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
     return Response(body, headers={"content-type": "application/json", **(headers or {})})
 
@@ -225,7 +225,7 @@ def count_values(body: bytes) -> tuple[int, int]:
 
 
 def _read(model: type[BaseModel], body: bytes, limits: ServeSettings) -> BaseModel:
-    """The body of a request, or one line on what is wrong with it."""
+    """Parse the body of a request, or raise a one-line error that names the fault."""
     try:
         with _without_collector():
             content = orjson.loads(body)
@@ -242,7 +242,7 @@ def _read(model: type[BaseModel], body: bytes, limits: ServeSettings) -> BaseMod
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """Keep Python from looking for cycles, of which JSON has none, in millions of new objects."""
+    """Disable Python's search for cycles, which JSON never has, among millions of new objects."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -253,7 +253,7 @@ def _without_collector() -> Iterator[None]:
 
 
 def _refuse_large(content: dict[str, Any], limits: ServeSettings) -> None:
-    """Refuse more items than a request may have, before any of them is looked at.
+    """Refuse more items than a request may have, before any of them is examined.
 
     A validator takes minutes for a list of millions, and nothing else is answered meanwhile.
 
@@ -308,7 +308,7 @@ def refuse_tokens(tokens: int, limits: ServeSettings) -> None:
 
 
 def _first_fault(model: type[BaseModel], error: ValidationError) -> str:
-    """What is wrong with the body, in one line."""
+    """Return the first fault of the body, in one line."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     first = faults[0]
     name = str(first["loc"][0])

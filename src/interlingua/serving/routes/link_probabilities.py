@@ -28,9 +28,10 @@ from interlingua.storage.files import PathLike
 from interlingua.storage.locate import hub_name, locate
 
 OWN_FILE = "calibration.json"
-"""In a model's folder; it is read where no other file is named."""
+"""File in a model's folder that is read if no other file is named."""
 LEAST_LINKS = 40
-"""From fewer the share of right ones is not estimated; that of the calibration is taken."""
+"""Minimum number of links for estimating the share of right ones; below it, that of the calibration
+is used."""
 DTYPE = "dtype="
 """Opens the name of a data type in a model's identity."""
 NO_FILE = (
@@ -42,10 +43,10 @@ NO_LANGUAGES = "name both languages, as a calibration holds for one language pai
 
 @dataclass(frozen=True, slots=True)
 class LinkProbabilities:
-    """What is known of the pairs of one request."""
+    """Probabilities of the pairs of one request."""
 
     values: list[float | None]
-    """That the pair is a translation, from 0 to 1; none where it is not known."""
+    """Probabilities that the pairs are translations, from 0 to 1; None if unknown."""
     prior: float | None = None
     """Share of right pairs that was expected before the scores were looked at."""
     reason: str | None = None
@@ -84,7 +85,7 @@ class LinkCalibrations:
 
     @property
     def language_pairs(self) -> list[str]:
-        """Such as ``deu_Latn-eng_Latn``; each holds for the other direction too."""
+        """Language pairs such as ``deu_Latn-eng_Latn``; each holds in both directions."""
         return sorted(self._known)
 
     def probabilities(
@@ -95,13 +96,13 @@ class LinkCalibrations:
         prompt: str | None,
         encode: Encode,
     ) -> LinkProbabilities:
-        """Scores pairs and looks up what the scores are worth.
+        """Score pairs and convert the scores to probabilities.
 
         Args:
             pairs: linked texts, none of them blank.
             languages: of both sides, in any code.
             prompt: that the texts are embedded with; None = the server's.
-            encode: gives vectors of length 1.
+            encode: computes vectors of length 1.
         """
         source, target = languages
         if source is None or target is None:
@@ -144,7 +145,7 @@ class LinkCalibrations:
 
 
 def own_calibration(model: str) -> Path | None:
-    """The file of calibrations in a model's folder, if there is one.
+    """Return the file of calibrations in a model's folder, or None if there is none.
 
     Args:
         model: a model directory, a training run or ``hf:owner/name``, which has none.
@@ -158,7 +159,7 @@ def own_calibration(model: str) -> Path | None:
 
 
 def without_calibration(pairs: Sequence[tuple[str, str]]) -> LinkProbabilities:
-    """What a server without calibrations knows of pairs."""
+    """Return the result for pairs on a server without calibrations."""
     return _none(pairs, NO_FILE)
 
 
@@ -167,12 +168,12 @@ def _none(pairs: Sequence[tuple[str, str]], reason: str) -> LinkProbabilities:
 
 
 def _digest(calibration: Calibration) -> str:
-    """The first word of a model's identity."""
+    """Return the first word of a model's identity."""
     return calibration.model.partition(" ")[0]
 
 
 def _way(calibration: Calibration) -> tuple[str, str]:
-    """The data type, float32 where none is named, and the prompt in a model's identity."""
+    """Return the data type (default float32) and the prompt in a model's identity."""
     words = calibration.model.partition(" ")[2].strip()
     if not words.startswith(DTYPE):
         return "float32", words

@@ -78,12 +78,12 @@ def ollama_router(service: Service, documented: dict[int | str, dict[str, Any]])
 
     @router.get("/api/tags", include_in_schema=False)
     async def tags() -> Response:
-        """The one model that there is, by each of its names."""
+        """Return the only model, under each of its names."""
         return json_response({"models": list(map(_model, service.model.names))})
 
     @router.get("/api/version", include_in_schema=False)
     async def version() -> Response:
-        """The version of this program."""
+        """Return the version of this program."""
         return json_response({"version": __version__})
 
     return router

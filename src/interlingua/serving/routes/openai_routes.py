@@ -39,7 +39,10 @@ TOKENS_REFUSED = (
 
 
 def _whole_numbers(ids: Any) -> Any:
-    """Floats as whole numbers; looking at types is many times faster than a call for each id."""
+    """Convert floats to whole numbers.
+
+    Checking types first is many times faster than a call for each id.
+    """
     if isinstance(ids, list) and float in set(map(type, ids)):
         return list(map(as_whole_number, ids))
     return ids
@@ -78,10 +81,10 @@ class EmbeddingsRequest(Body):
 
 
 def openai_router(service: Service, documented: dict[int | str, dict[str, Any]]) -> APIRouter:
-    """The routes.
+    """Build the routes of OpenAI's protocol.
 
     Args:
-        service: what embeds.
+        service: embeds the texts.
         documented: replies other than 200, for the OpenAPI document.
     """
     router = APIRouter(route_class=StrictRoute, tags=["OpenAI"], responses=documented)
@@ -130,13 +133,13 @@ def openai_router(service: Service, documented: dict[int | str, dict[str, Any]])
     @router.get("/models", include_in_schema=False)
     @router.get("/v1/models")
     async def models() -> Response:
-        """The one model that there is, by each of its names."""
+        """Return the only model, under each of its names."""
         return json_response({"object": "list", "data": list(map(_model, service.model.names))})
 
     @router.get("/models/{model}", include_in_schema=False)
     @router.get("/v1/models/{model}")
     async def model_by_name(model: ModelName) -> Response:
-        """The model, if it is called so."""
+        """Return the model if it has this name."""
         return json_response(_model(service.check_name(model)))
 
     return router
@@ -156,7 +159,7 @@ def _refuse_blank_input(texts: list[str]) -> None:
 
 
 def _inputs(given: Any) -> tuple[list[str], list[list[int]] | None]:
-    """Texts, or lists of token ids, whichever was sent; None where it was texts."""
+    """Return texts and lists of token ids, whichever was sent; the lists are None for texts."""
     # The first element tells the form of all, as pydantic has checked; no list is empty.
     if isinstance(given, str):
         return [given], None
@@ -168,5 +171,5 @@ def _inputs(given: Any) -> tuple[list[str], list[list[int]] | None]:
 
 
 def _base64(vector: Any) -> str:
-    """The bytes of a vector, in the order of bytes that the protocol has on any machine."""
+    """Encode the bytes of a vector in base64, little-endian on any machine as in the protocol."""
     return base64.b64encode(np.ascontiguousarray(vector, dtype="<f4").tobytes()).decode()

@@ -78,7 +78,7 @@ def rerank_router(service: Service, documented: dict[int | str, dict[str, Any]])
     @router.post("/v2/rerank", include_in_schema=False)
     @router.post("/rerank")
     async def rerank(request: Request, body: RerankRequest) -> Response:
-        """Texts by their cosine with a question, largest first."""
+        """Rank texts by their cosine with a question, largest first."""
         name = service.check_name(body.model)
         given = body.texts if body.documents is None else body.documents
         if given is None or (body.texts is not None and body.documents is not None):

@@ -24,7 +24,7 @@ from interlingua.serving.routes.json_route import WHOLE_NUMBER, Body, StrictRout
 from interlingua.serving.service import Service
 
 _MOST_HITS = 100
-"""Of a request."""
+"""Maximum number of hits of a request."""
 MAX_QUESTION = 10_000
 """Characters of a question."""
 MAX_CONDITION = 2000
@@ -85,10 +85,10 @@ async def from_index(request: Request, read: Callable[[], _Result]) -> _Result:
 def search_router(
     service: Service, searcher: Searcher, documented: dict[int | str, dict[str, Any]]
 ) -> APIRouter:
-    """The routes.
+    """Build the routes for search.
 
     Args:
-        service: what embeds questions.
+        service: embeds questions.
         searcher: the index, of the same model.
         documented: replies other than 200, for the OpenAPI document.
     """
@@ -97,7 +97,7 @@ def search_router(
 
     @router.post("/search")
     async def search(request: Request, body: SearchRequest) -> Response:
-        """The passages that answer a question best, and how much of them is in each language."""
+        """Return the passages that best answer a question, and the share of each language."""
         if is_blank(body.query):
             raise RequestError(422, "the query is blank; send some text")
         vector = None
@@ -141,7 +141,7 @@ def search_router(
 
     @router.get("/index/info")
     async def info(request: Request) -> Response:
-        """What is in the index, and how its vectors were made."""
+        """Return the contents of the index, and how its vectors were computed."""
 
         def described() -> dict[str, Any]:
             searcher.refresh()

@@ -107,18 +107,18 @@ def text_router(
     documented: dict[int | str, dict[str, Any]],
     calibrations: LinkCalibrations | None = None,
 ) -> APIRouter:
-    """The routes.
+    """Build the routes that work on sentences and documents.
 
     Args:
-        service: what embeds.
+        service: embeds the texts.
         documented: replies other than 200, for the OpenAPI document.
-        calibrations: give links their probabilities; None = they have none.
+        calibrations: convert the scores of links to probabilities; None = no probabilities.
     """
     router = APIRouter(route_class=StrictRoute, tags=["bitext"], responses=documented)
 
     @router.post("/mine")
     async def mine_pairs(request: Request, body: MineRequest) -> Response:
-        """Translations among two lists, best first; Artetxe and Schwenk (2019)."""
+        """Find translations among two lists, best first; Artetxe and Schwenk (2019)."""
         _check_counts(service, body.source, body.target)
         embed = _embed_in_queue(service, request, body.prompt)
         pairs = await service.in_list_thread(lambda: _mine(body, embed))
@@ -126,7 +126,7 @@ def text_router(
 
     @router.post("/align")
     async def align_documents(request: Request, body: AlignRequest) -> Response:
-        """Links between two documents' sentences, with probabilities (Thompson and Koehn 2019)."""
+        """Link the sentences of two documents, with probabilities (Thompson and Koehn 2019)."""
         # A list is counted at once; a text is split in the thread, as it may be long.
         _check_lengths(service, body.source, body.target)
         _check_counts(
@@ -154,7 +154,7 @@ def text_router(
 
     @router.post("/tokens")
     async def tokens(request: Request, body: TokensRequest) -> Response:
-        """Cosines between the tokens of two sentences."""
+        """Compute cosines between the tokens of two sentences."""
         texts = body.source, body.target
         truncate = service.settings.auto_truncate
         codes = _codes(body.source_language, body.target_language)
@@ -194,7 +194,7 @@ def _align(
     encode: Callable[..., Float32[ndarray, "n d"]],
     calibrations: LinkCalibrations | None,
 ) -> tuple[tuple[Link, ...], LinkProbabilities]:
-    """As ``interlingua.align`` does it; and what the links are worth."""
+    """Align as ``interlingua.align`` does, and return the links with their probabilities."""
     languages = body.source_language, body.target_language
     config = AlignConfig(max_sentences=body.max_sentences)
     aligner = Aligner(encode, config, source_language=languages[0], target_language=languages[1])
@@ -206,14 +206,14 @@ def _align(
 
 
 def _texts(link: Link, source: list[str], target: list[str]) -> tuple[str, str]:
-    """Both sides of a link, as they are embedded."""
+    """Return both sides of a link, as they are embedded."""
     return join_sentences(source, link.source), join_sentences(target, link.target)
 
 
 def _described(
     links: tuple[Link, ...], source: list[str], target: list[str], probabilities: LinkProbabilities
 ) -> list[dict[str, Any]]:
-    """Links as a client gets them; a sentence that is left alone has no probability."""
+    """Return links in the format for clients; an unlinked sentence has no probability."""
     found = []
     values = iter(probabilities.values)
     for link in links:
@@ -249,7 +249,7 @@ def _sentences(given: str | list[str], code: str | None) -> list[str]:
 
 
 def _codes(source: str | None, target: str | None) -> tuple[str | None, str | None]:
-    """The codes of both languages."""
+    """Return the codes of both languages."""
     with mistakes_of_client():
         return language_code(source), language_code(target)
 
@@ -271,7 +271,7 @@ def _check_lengths(service: Service, *sides: str | list[str]) -> None:
 def _embed_in_queue(
     service: Service, request: Request, prompt: str | None
 ) -> Callable[..., Float32[ndarray, "n d"]]:
-    """What mining and alignment embed with; as with ``encode``, blank texts get the zero vector.
+    """Return a function that embeds for mining and alignment; blank texts get the zero vector.
 
     The texts wait in the common queue, and so does the calling thread.
     """
@@ -306,9 +306,9 @@ def _embed_in_queue(
 def _rows_of_length_1(
     embed: Callable[..., Float32[ndarray, "n d"]],
 ) -> Callable[..., Float32[ndarray, "n d"]]:
-    """As an ``Aligner`` embeds, each text once.
+    """Return a function that embeds as an ``Aligner`` expects, each text once.
 
-    What is cut off of long texts is not reported to a client.
+    Truncation of long texts is not reported to a client.
     """
     known: dict[tuple[str | None, str], Float32[ndarray, " d"]] = {}
 

@@ -18,7 +18,7 @@ from interlingua.serving.model import ServedModel, TokenizedTexts
 
 
 class TokenSpan(NamedTuple):
-    """A token and where its text stands.
+    """A token and the position of its text.
 
     Attributes:
         text: the part of the sentence.
@@ -36,7 +36,7 @@ class SentencePair(NamedTuple):
 
     Attributes:
         tokenized: both.
-        is_text: of each sentence, which tokens stand for a part of it; not the special ones.
+        is_text: of each sentence, which tokens represent a part of it; not the special ones.
         spans: those tokens.
     """
 
@@ -52,13 +52,13 @@ def tokenized_pair(
     *,
     auto_truncate: bool = True,
 ) -> SentencePair:
-    """The tokens of two sentences, and which part of the text each stands for.
+    """Return the tokens of two sentences, and the part of the text that each covers.
 
     Args:
         model: the encoder.
         texts: a sentence and another one.
         languages: their codes, for vocabularies that need them.
-        auto_truncate: cut a sentence that is too long, or refuse it.
+        auto_truncate: cut a sentence that is too long; otherwise refuse it.
 
     Raises:
         ConfigError: the model needs languages.
@@ -88,7 +88,7 @@ def tokenized_pair(
 
 @torch.inference_mode()
 def token_cosines(model: ServedModel, pair: SentencePair) -> Float[Tensor, "s t"]:
-    """Cosines of each source token (row) with each target token (column).
+    """Compute cosines of each source token (row) with each target token (column).
 
     Args:
         model: the encoder.

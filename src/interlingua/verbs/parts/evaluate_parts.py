@@ -28,7 +28,7 @@ _SECONDS = 0.5
 
 
 def check_devices(options: Any) -> None:
-    """Refuse what can't be embedded by several processes, before a model is loaded.
+    """Refuse input that several processes can't embed, before a model is loaded.
 
     Args:
         options: of ``evaluate``.
@@ -62,7 +62,7 @@ def check_devices(options: Any) -> None:
 def embed_parts(options: Any, run: EvaluateFunction, progress: Progress) -> None:
     """Embed the passages of all tasks, a part in each of ``options.devices`` processes.
 
-    A part that was stopped goes on in the next run.
+    An interrupted part resumes in the next run.
 
     Args:
         options: see ``check_devices``; the tasks are embedded in parts, and there is a cache.
@@ -131,7 +131,7 @@ def _wait(processes: Sequence[BaseProcess], messages: Any, progress: Progress) -
 
 
 def _read(messages: Any, progress: Progress) -> None:
-    """Pass on what the processes have sent: how far the first one is, or an error."""
+    """Forward the messages of the processes: the progress of the first one, or an error."""
     with contextlib.suppress(queue.Empty):
         while True:
             problem, *call = messages.get(timeout=0.01)

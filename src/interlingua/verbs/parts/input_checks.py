@@ -24,9 +24,9 @@ from interlingua.storage.remote import WILD, expand_pattern, filesystem, is_remo
 from interlingua.verbs.parts.shared_options import BACKEND, STANDARD_INPUT, join_names
 
 MODEL_FILES = ("config.json", "modules.json")
-"""Of a model directory one of these is read first."""
+"""Files of a model directory, one of which is read first."""
 _MAPPED_FILE = "mapped_encoder.json"
-"""Of the folder of the backend ``mapped``."""
+"""File in the folder of the backend ``mapped``."""
 BACKEND_PACKAGES = {
     "sentence-transformers": (
         "sentence_transformers",
@@ -97,7 +97,7 @@ def _is_in_memory(options: Options) -> bool:
 
 
 def _has_all_vectors(options: Options) -> bool:
-    """Return whether the vectors of both texts are given, so that no model is loaded."""
+    """Return whether the vectors of both texts are provided, so that no model is loaded."""
     # Held-out pairs of a calibration are embedded in any case.
     if getattr(options, "parallel", None) is not None:
         return False
@@ -210,7 +210,7 @@ def check_package_of(path: Any, *, is_written: bool = False) -> None:
 
 
 def check_text_file(name: Any) -> None:
-    """Check the files that a name or pattern stands for; texts in memory pass."""
+    """Check the files that a name or pattern matches; texts in memory pass."""
     if not isinstance(name, str | os.PathLike):
         return
     for part in expand_pattern(name):
@@ -310,7 +310,7 @@ def check_documents(text: Any) -> None:
 def check_document_list(path: PathLike) -> None:
     """Check the documents of a list, ``source TAB target [TAB links [TAB gold]]`` in a line.
 
-    What is wrong with a line otherwise is left to its reader.
+    Other faults of a line are left to its reader.
     """
     check_file(path)
     if os.fspath(path) == STANDARD_INPUT or is_special(path):
@@ -424,7 +424,7 @@ class _StageFile:
 def check_training(table: Mapping[str, Any], path: PathLike) -> None:
     """Check the files, the corpus and the packages that a TOML file of training names.
 
-    What is wrong with the file otherwise is left to its reader.
+    Other faults of the file are left to its reader.
 
     Args:
         table: of the TOML file, with overrides set in it.
@@ -475,7 +475,7 @@ def _check_training_models(named: Mapping[str, Any], where: str) -> None:
 
 
 def _section(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A table of a TOML file; empty if it is missing, or no table."""
+    """Return a table of a TOML file; it is empty if it is missing, or not a table."""
     found = table.get(name)
     if isinstance(found, Mapping):
         return found

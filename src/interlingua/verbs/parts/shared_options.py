@@ -43,16 +43,16 @@ BACKENDS_HELP = f"{', '.join(BACKENDS)}, or package.module:Class."
 
 
 REQUIRED = dataclasses.MISSING
-"""In place of a default."""
+"""Marker of an option without a default."""
 
 
 def output_option(help: str, default: Any = None, **more: Any) -> Any:
-    """The path that a verb writes to; see ``option``."""
+    """Declare the option for the path that a verb writes to; see ``option``."""
     return option(default, help, group=OUTPUT, short="-o", **{"kind": Path, **more})
 
 
 def join_names(names: Names | Mapping[str, float | None]) -> str:
-    """Names with commas, with their limits where they have some: ``length=2.5,script``."""
+    """Join names with commas, with their limits if they have any: ``length=2.5,script``."""
     if isinstance(names, str):
         return names
     if isinstance(names, Mapping):
@@ -62,21 +62,21 @@ def join_names(names: Names | Mapping[str, float | None]) -> str:
 
 
 def as_path(path: PathLike | None) -> Path | None:
-    """The path, or None."""
+    """Convert to a path, or return None for None."""
     if path is None:
         return None
     return Path(path)
 
 
 def as_text(path: PathLike | None) -> str | None:
-    """The path as text, for what may also be a prefix of files or the name of a hub's data."""
+    """Convert a path to text, because it may also be a prefix of files or a hub data set's name."""
     if path is None:
         return None
     return str(path)
 
 
 def overridden(config: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
-    """A copy of a config's table with overrides, ``section.key=value``, in it."""
+    """Return a copy of a config's table with the overrides, ``section.key=value``, applied."""
     # The caller may use the same config for another run.
     table = _copied(config)
     for override in overrides:
@@ -85,17 +85,17 @@ def overridden(config: Mapping[str, Any], overrides: Iterable[str]) -> dict[str,
 
 
 def _copied(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a table and of the tables in it, as overrides are set in them."""
+    """Copy a table and the tables in it, because overrides are set in them."""
     return {
         key: _copied(value) if isinstance(value, Mapping) else value for key, value in table.items()
     }
 
 
 def embedding_function(encoder: Any) -> Callable[..., Any]:
-    """The ``encode`` of an encoder, or the function itself.
+    """Return the ``encode`` of an encoder, or the function itself.
 
     Raises:
-        ConfigError: it is neither.
+        ConfigError: it is neither an encoder nor a function.
     """
     embed: Any = getattr(encoder, "encode", encoder)
     # A text has a method of that name, too.
@@ -112,7 +112,7 @@ def embedding_function(encoder: Any) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class BadLineOptions(Options):
-    """What becomes of lines that can't be read."""
+    """Handling of unreadable lines."""
 
     on_error: str = option(
         "stop",
@@ -123,7 +123,7 @@ class BadLineOptions(Options):
 
 @dataclass(frozen=True)
 class RayOptions(Options):
-    """Who does the work."""
+    """Workers that do the work."""
 
     ray: str | None = option(
         None,
@@ -137,7 +137,7 @@ class RayOptions(Options):
 
 @dataclass(frozen=True)
 class BackendOptions(Options):
-    """What computes vectors, and where."""
+    """Backend of the model, and its device."""
 
     device: str | None = option(
         None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL
@@ -154,7 +154,7 @@ class BackendOptions(Options):
 
 @dataclass(frozen=True)
 class BatchOptions(BackendOptions):
-    """What computes vectors, of which texts, and how many at a time."""
+    """Backend of the model, its texts, and the batch size."""
 
     prompt: str | None = option(
         None, "Name of a prompt of the model, or text put before every input.", group=MODEL
@@ -184,7 +184,7 @@ class LineOptions(Options):
 
 @dataclass(frozen=True)
 class CacheOptions(Options):
-    """Where vectors are kept."""
+    """Location of cached vectors."""
 
     cache: PathLike | None = option(
         None,
@@ -197,7 +197,7 @@ class CacheOptions(Options):
 
 @dataclass(frozen=True)
 class PairOptions(Options):
-    """Of which languages two texts are."""
+    """Languages of two texts."""
 
     source_language: str | None = option(
         None, "Any code; from the file's name (news.de.txt, dev.zh) by default.", group=INPUT
@@ -209,7 +209,7 @@ class PairOptions(Options):
 
 @dataclass(frozen=True)
 class ColumnOptions(PairOptions):
-    """Of which languages two texts are, and where they stand in tables."""
+    """Languages of two texts, and their columns in tables."""
 
     source_column: str | None = option(
         None,
@@ -238,10 +238,10 @@ class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
 
     @classmethod
     def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
-        """The default model where the first argument is what is read, and so no model.
+        """Return the default model if the first argument is the input, and so not a model.
 
-        It is read here or on another machine. Another backend may read its model from a file: there
-        nothing is left out. Texts in memory are no model either.
+        The input is read here or on another machine. Another backend may read its model from a
+        file: in that case nothing is left out. Texts in memory are not a model either.
         """
         if "model" in given or given.get("backend", BACKEND) != BACKEND:
             return None
@@ -271,7 +271,7 @@ def _holds_texts(value: Any) -> bool:
 
 
 def _is_input(name: str) -> bool:
-    """Return whether a name stands for standard input or for files, and so for no model."""
+    """Return whether a name refers to standard input or to files, and so not to a model."""
     if name == STANDARD_INPUT or is_remote(name) or is_file_name(name):
         return True
     # A folder is a model's; an installed model may be called as a prefix of files is.

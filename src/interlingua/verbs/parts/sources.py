@@ -26,17 +26,17 @@ from interlingua.verbs.parts.shared_options import ModelOptions, TwoTextsOptions
 def open_model(
     options: ModelOptions, *, identified: bool = True, elsewhere: bool = False
 ) -> tuple[Callable[..., Any], str]:
-    """What gives vectors of length 1, and a text that identifies it.
+    """Return a function that encodes to unit vectors, and a text that identifies the model.
 
-    The text differs where the model, its prompt or its settings differ.
+    The text differs if the model, its prompt or its settings differ.
 
     Args:
         options: of the verb.
-        identified: False = no digest of the weights is computed.
+        identified: False = do not compute a digest of the weights.
         elsewhere: other processes load the model by its name.
 
     Raises:
-        ConfigError: a choice is unknown or does not go with the model.
+        ConfigError: a choice is unknown or incompatible with the model.
         CheckpointError: there is no such model.
     """
     if isinstance(options.model, str | os.PathLike):
@@ -75,11 +75,11 @@ def open_model(
 
 
 def _by_function(options: ModelOptions) -> Callable[..., Any]:
-    """What embeds with an object that is not our own encoder.
+    """Return a function that embeds with an object that is not our own encoder.
 
-    That is a function as the backend ``function`` uses it, or the ``encode`` of another library's
-    encoder. An encoder is given the prompt and the language by name. A function gets texts with the
-    prompt in front, and the language if it has a parameter for it.
+    The object is a function as the backend ``function`` uses it, or the ``encode`` of another
+    library's encoder. An encoder receives the prompt and the language by name. A function receives
+    texts with the prompt in front, and the language if it has a parameter for it.
     """
     function = embedding_function(options.model)
     is_encoder = function is not options.model
@@ -124,10 +124,10 @@ def two_texts(
     always_load: bool = False,
     elsewhere: bool = False,
 ) -> tuple[TextFile, TextFile, str]:
-    """Both sides with what embeds them, and the model's identity.
+    """Return both sides with their embedding functions, and the model's identity.
 
-    Remote files are fetched into the folder. The model is not loaded where all vectors are given
-    and no model of that name is here.
+    Remote files are fetched into the folder. The model is not loaded if all vectors are provided
+    and no model of that name exists locally.
 
     Args:
         options: of the verb.
@@ -151,7 +151,7 @@ def two_texts(
 
 
 def _side(options: TwoTextsOptions, name: str, folder: Path | None) -> TextFile:
-    """The side called ``source`` or ``target``."""
+    """Return the side called ``source`` or ``target``."""
     texts = getattr(options, name)
     code = getattr(options, f"{name}_language")
     column = getattr(options, f"{name}_column")
