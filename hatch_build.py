@@ -51,7 +51,7 @@ class Kernels(BuildHookInterface):
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Puts the libraries into the wheel: one for this platform, and for every Python."""
+        """Put the libraries into the wheel: one for this platform, and for every Python."""
         if self.target_name != "wheel":
             return
         command = compiler()
@@ -75,14 +75,14 @@ def wheel_tag(command: list[str]) -> str:
 
 
 def compiler() -> list[str] | None:
-    """The command of the compiler, that of ``CC`` where it is set, or None."""
+    """Return the command of the compiler, that of ``CC`` where it is set, or None."""
     if os.environ.get("CC"):
         return shlex.split(os.environ["CC"])
     return next(([name] for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
 
 
 def target(command: list[str]) -> str:
-    """What a compiler says that it compiles for: x86_64-linux-gnu, arm64-apple-darwin23.1.0."""
+    """Ask a compiler what it compiles for: x86_64-linux-gnu, arm64-apple-darwin23.1.0."""
     try:
         answer = subprocess.run(
             [*command, "-dumpmachine"],
@@ -97,13 +97,13 @@ def target(command: list[str]) -> str:
 
 
 def processor(command: list[str]) -> str:
-    """What a compiler compiles for, which is another processor with a cross compiler."""
+    """Return what a compiler compiles for, which is another processor with a cross compiler."""
     name = target(command).partition("-")[0] or platform.machine().lower()
     return SAME_PROCESSOR.get(name, name)
 
 
 def system(command: list[str]) -> str | None:
-    """The system that a compiler compiles for, or None where no library is built."""
+    """Return the system that a compiler compiles for, or None where no library is built."""
     name = target(command)
     if "darwin" in name or "macos" in name:
         return "macOS" if processor(command) == "aarch64" else None
@@ -113,7 +113,7 @@ def system(command: list[str]) -> str | None:
 
 
 def oldest_macos() -> int:
-    """The version that libraries for macOS run on at least: ``MACOSX_DEPLOYMENT_TARGET``'s.
+    """Return the version that libraries for macOS run on at least: ``MACOSX_DEPLOYMENT_TARGET``'s.
 
     Without its minor number, which no wheel's tag has from 11 on.
     """
@@ -122,7 +122,7 @@ def oldest_macos() -> int:
 
 
 def compile_kernel(source: Path) -> list[Path]:
-    """The libraries next to the source now, one for each variant that could be built."""
+    """Return the libraries next to the source now, one for each variant that could be built."""
     command = compiler()
     if command is None or system(command) is None:
         return []

@@ -303,7 +303,7 @@ def mine_files(
 def _embed_in_memory(
     files: Mapping[str, TextFile], config: PairSearch, workers: Workers | None, progress: Progress
 ) -> _Embedded:
-    """Number and embed the texts of two sides in memory."""
+    """Embed the numbered texts of two sides in memory."""
     sides = {}
     vectors = {}
     for name, file in files.items():
@@ -335,7 +335,7 @@ def _embed_in(
     workers: Workers | None,
     progress: Progress,
 ) -> _Embedded | None:
-    """Number and embed the texts of two sides, without held-out ones, in a work folder.
+    """Embed the numbered texts of two sides, without held-out ones, in a work folder.
 
     Returns:
         None if other shards have not embedded their portions yet.
@@ -376,7 +376,7 @@ def _mix_in(
     workers: Workers | None,
     progress: Progress,
 ) -> _Embedded:
-    """Number and embed both sides with their held-out texts mixed in.
+    """Embed the numbered texts of both sides with their held-out texts mixed in.
 
     The texts of a side keep the numbers that they have without held-out texts, which follow them.
 
@@ -655,7 +655,7 @@ def prepare_side(
     *,
     held_out: Sequence[Line] = (),
 ) -> NumberedTexts:
-    """Number the texts of a file in a step of the work folder; see ``build_side``.
+    """Write the numbered texts of a file in a step of the work folder; see ``build_side``.
 
     Args:
         file: the side.

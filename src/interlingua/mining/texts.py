@@ -371,7 +371,7 @@ def number_texts(
     keep_blank: bool = False,
     memory: int = 2**30,
 ) -> NumberedTexts:
-    """Number the texts of a side in memory; no file is written.
+    """Assign numbers to the texts of a side in memory; no file is written.
 
     Args:
         lines: of the side, without documents.
@@ -502,7 +502,7 @@ def _number_texts(
     memory: int,
     folder: Path | None = None,
 ) -> tuple[Int64[ndarray, " texts+1"], Int64[ndarray, " filled"]]:
-    """Number the texts, and list the lines of each.
+    """Assign numbers to the texts, and list the lines of each.
 
     Args:
         number: -1 for blank lines and 0 for all others; gets the number of each line's text.

@@ -58,7 +58,7 @@ class ServeOptions(ServeSettings):
 
 
 def run_serve(options: ServeOptions) -> None:
-    """Answers embedding requests over HTTP, until SIGTERM or Ctrl-C.
+    """Answer embedding requests over HTTP, until SIGTERM or Ctrl-C.
 
     The protocols are OpenAI's and text-embeddings-inference's, and there is a page at /.
 
