@@ -198,7 +198,7 @@ class Device(TorchDispatchMode):
 
     def note(self, kind: str) -> None:
         """Writes down a wait; the trial of a kernel, once in a process, is none of a step's."""
-        if not (place := where()).startswith("encoder/efficient_attention.py"):
+        if not (place := where()).startswith("encoder/modeling/efficient_attention.py"):
             self.waits[kind, place] += 1
 
     def is_pinned(self, tensor: Tensor) -> bool:
@@ -212,9 +212,9 @@ class Device(TorchDispatchMode):
             return tensor
         copied = tensor.clone()
         self.pinned.append(copied)
-        file = where(skipped="devices.py").split(":")[0]
+        file = where(skipped="runtime/devices.py").split(":")[0]
         # the trial of a kernel, once in a process, is none of a step's
-        is_trial = file == "encoder/efficient_attention.py"
+        is_trial = file == "encoder/modeling/efficient_attention.py"
         if threading.current_thread() is threading.main_thread() and not is_trial:
             self.pins[file] += 1
         return copied

@@ -72,7 +72,7 @@ def project(model, tmp_path):  # noqa: F811
     return files, tmp_path / "index"
 
 
-@pytest.mark.parametrize("hook", ["model_of", "check_files"])
+@pytest.mark.parametrize("hook", ["load_index_model", "check_index_files"])
 def test_a_file_that_two_commands_add_at_once_is_there_once(hook, project, processes, monkeypatch):
     files, folder = project
     other = meanwhile(
@@ -93,7 +93,7 @@ def test_rows_that_are_deleted_while_a_model_is_read_are_added_again(
     other = meanwhile(
         monkeypatch,
         searcher,
-        "model_of",
+        "load_index_model",
         lambda: in_a_process(processes, perform, "delete", folder, [[], "1 = 1"]),
     )
     assert add_to_index(folder, files[:1]) == Added(20, 0, 0)
