@@ -125,7 +125,7 @@ def grow_vocabulary(
     Args:
         vocabulary: Unigram, WordPiece or BPE.
         texts: of the new language.
-        pieces: maximum number to add besides unknown characters: those that save most tokens.
+        pieces: maximum number to add besides unknown characters: the pieces that save most tokens.
         min_count: uses in the texts that a piece needs; fewer would not teach it an embedding.
         keep: texts, of other languages, that have to be tokenized as before.
         language: code of the texts, if the vocabulary pre-tokenizes by language.
@@ -216,7 +216,7 @@ def _useful(
 def _harmless(
     vocabulary: Vocabulary, spelled: Vocabulary, found: dict[str, TokenRun], keep: Sequence[str]
 ) -> dict[str, TokenRun]:
-    """Return the pieces without those that change a kept text."""
+    """Leave out the pieces that change the tokens of a kept text."""
     for _ in range(MOST_ROUNDS):
         grown = _grown(vocabulary, spelled, found)
         changed = _changed(vocabulary, grown, keep)

@@ -135,7 +135,7 @@ def write_sentences(links: PathLike, source: Sequence[str], target: Sequence[str
 def pair_languages(
     source: PathLike, target: PathLike, given: tuple[str | None, str | None] = (None, None)
 ) -> tuple[str, str]:
-    """Return the languages of two documents: the specified ones, or those that both names indicate.
+    """Return the languages of two documents, as specified or as indicated by both names.
 
     A name indicates a language only if the other name indicates another one: ``to.txt`` need not be
     Tongan. An unknown language is empty; a known one is compared with the text.

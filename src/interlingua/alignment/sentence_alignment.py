@@ -14,7 +14,7 @@ difference again: a sentence without a translation is then not joined with its n
 Long documents are halved, and halved again, until all chains can be looked at; the path found there
 is the middle of a band at twice the resolution.
 
-Blocks of several sentences need not all be known. ``doubtful_blocks`` finds those that may be
+Blocks of several sentences need not all be known. ``doubtful_blocks`` finds the blocks that may be
 needed for better links than those of fewer sentences, so that most of them are never embedded.
 
 *Differs from the released code*: the means are over all blocks in place of a random sample, at the
@@ -573,7 +573,7 @@ def _windows(flags: Bool[ndarray, " n"], size: int) -> Bool[ndarray, "w s"]:
 
 
 def _alone(links: Sequence[Link], size: int) -> Bool[ndarray, " l"]:
-    """Find runs of more than so many sentences of one side that are left alone."""
+    """Mark links in runs of more than ``size`` sentences of one side without a partner."""
     flags = np.zeros(len(links), bool)
     start = 0
     for is_gap, run in itertools.groupby(links, lambda link: not (link.source and link.target)):
@@ -688,7 +688,7 @@ class LinkCounts:
 
 
 def _agreement(links: set[LinkSentences], right: set[LinkSentences]) -> tuple[int, int, int]:
-    """Count the links, the right ones among them, and those that overlap with a right one."""
+    """Count all links, right links, and links that overlap with a right link."""
     # Of each source sentence, the target sentences that are linked with it.
     targets: dict[int, set[int]] = defaultdict(set)
     for source, target in right:

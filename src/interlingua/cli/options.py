@@ -155,7 +155,7 @@ def _given_values(values: Sequence[Any]) -> list[str]:
 
 
 def _set_positional(found: dict[str, Any], places: Sequence[Any], values: list[str]) -> list[str]:
-    """Set the values of positional parameters, and return those that are too many.
+    """Set the values of positional parameters, and return surplus values.
 
     Args:
         found: what was parsed, by the name of the parameter.

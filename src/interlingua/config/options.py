@@ -320,7 +320,7 @@ def _check_model(key: str, value: Any, name: str, usage: str) -> None:
 
 
 def _usage(name: str, fields: Sequence[dataclasses.Field[Any]]) -> str:
-    """Return how a verb is called: the required options, and those that may be positional."""
+    """Return a call of a verb with its required and its positional options."""
     parts = []
     for field in fields:
         is_required = field.default is dataclasses.MISSING

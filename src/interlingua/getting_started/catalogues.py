@@ -31,7 +31,8 @@ from interlingua.storage.files import atomic_directory, sha256_file
 
 log = logging.getLogger("interlingua")
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
-"""What reading a wheel raises that was cut short or changed in the cache."""
+"""Errors of reading a damaged wheel. ``zipfile`` raises the last two if damaged flags ask for a
+password or an unknown compression."""
 SENTENCE_WORDS = 3
 # Wheels alone: from a source distribution pip would have to run code to learn what is in it.
 PIP_OPTIONS = (

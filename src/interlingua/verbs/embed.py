@@ -43,7 +43,7 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
     normalize_embeddings: bool = option(True, "Scale the vectors to length 1.", group=OUTPUT)
     truncate_dim: Annotated[int, AtLeast(1)] | None = option(
         None,
-        "Keep so many elements of each vector, the first.",
+        "Elements to keep of each vector, counted from its start.",
         group=OUTPUT,
         unit="elements",
     )

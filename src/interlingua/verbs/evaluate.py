@@ -225,7 +225,7 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
     )
     truncate_dim: Annotated[int, AtLeast(1)] | None = option(
         None,
-        "Keep so many elements of each vector, the first.",
+        "Elements to keep of each vector, counted from its start.",
         group=MODEL,
         unit="elements",
     )

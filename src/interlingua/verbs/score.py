@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from interlingua.corpus.formats.bad_lines import BadLines
     from interlingua.encoder.protocol import Encode
     from interlingua.mining.checks import CheckPlan
+    from interlingua.mining.filter import Filter
     from interlingua.mining.score import ScoreConfig, Stream
     from interlingua.mining.writer import PairRow
 
@@ -445,25 +446,9 @@ def write_scored(
         InterlinguaError: it was stopped while it wrote to standard output.
     """
     from interlingua.mining.filter import output_format, write_filtered
-    from interlingua.mining.score import scored_rows
 
-    config, checks = check_score(options)
     lines: list[str] = []
-    calibration = as_path(options.calibration)
-    with (
-        _keeping(options, encode, model) as keeping,
-        scored_rows(
-            stream,
-            keeping,
-            config,
-            options,
-            checks,
-            calibration=calibration,
-            model=model,
-            progress=progress,
-            lines=lines,
-        ) as (kept, rows),
-    ):
+    with _scored(options, stream, encode, model, progress, lines) as (kept, rows):
         try:
             write_filtered(
                 rows,
@@ -495,10 +480,23 @@ def _kept_rows(
     lines: list[str],
 ) -> Iterator[PairRow]:
     """Yield the pairs that are kept; ``lines`` gets the report at the end."""
+    with _scored(options, stream, encode, model, progress, lines) as (_, rows):
+        yield from (row for row in rows if not row.reasons)
+
+
+@contextlib.contextmanager
+def _scored(
+    options: ScoreOptions,
+    stream: Stream,
+    encode: Encode,
+    model: str,
+    progress: Progress,
+    lines: list[str],
+) -> Iterator[tuple[Filter, Iterator[PairRow]]]:
+    """Open the scored pairs: their filter, and all rows; ``lines`` gets the report at the end."""
     from interlingua.mining.score import scored_rows
 
     config, checks = check_score(options)
-    calibration = as_path(options.calibration)
     with (
         _keeping(options, encode, model) as keeping,
         scored_rows(
@@ -507,13 +505,13 @@ def _kept_rows(
             config,
             options,
             checks,
-            calibration=calibration,
+            calibration=as_path(options.calibration),
             model=model,
             progress=progress,
             lines=lines,
-        ) as (_, rows),
+        ) as found,
     ):
-        yield from (row for row in rows if not row.reasons)
+        yield found
 
 
 score = function_of(ScoreOptions, run_score, "score")
