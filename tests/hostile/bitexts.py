@@ -29,6 +29,17 @@ TMX = (
 )
 
 
+XLIFF = (
+    '<?xml version="1.0" encoding="{encoding}"?><xliff version="1.2"><file source-language="en"'
+    ' target-language="de"><body><trans-unit id="1"><source>{inner}</source><target>Katze</target>'
+    "</trans-unit></body></file></xliff>"
+)
+XLIFF_2 = (
+    '<xliff version="2.0" srcLang="en" trgLang="de"><file id="f"><unit id="1"><segment>'
+    "<source>{inner}</source><target>Katze</target></segment></unit></file></xliff>"
+)
+
+
 def po(*, charset: str = "UTF-8", plural: str = "n!=1") -> bytes:
     return PO.format(charset=charset, plural=plural).encode()
 
@@ -43,6 +54,20 @@ def mo(strings: list[tuple[int, int]], body: bytes) -> bytes:
 
 def tmx(*, encoding: str = "UTF-8", inner: str = "cat") -> bytes:
     return TMX.format(encoding=encoding, inner=inner).encode()
+
+
+def xliff(*, encoding: str = "UTF-8", inner: str = "cat") -> bytes:
+    return XLIFF.format(encoding=encoding, inner=inner).encode()
+
+
+def bomb(root: str) -> bytes:
+    """Entities that expand to a hundred million million characters, in an element."""
+    entities = b"".join(
+        f'<!ENTITY {new} "{f"&{old};" * 100}">'.encode()
+        for old, new in zip("abcdefg", "bcdefgh", strict=True)
+    )
+    element = root.format(inner="&h;", encoding="UTF-8").rpartition("?>")[2]
+    return b'<!DOCTYPE t [<!ENTITY a "aaaaaaaaaa">' + entities + b"]>" + element.encode()
 
 
 def workbook() -> bytes:
@@ -157,6 +182,19 @@ FILES: dict[str, bytes] = {
     )
     + b"]><tmx><body><tu>&h;</tu></body></tmx>",
     "not.tmx": b"<html></html>",
+    "utf-7.xlf": xliff(encoding="utf-7"),
+    "deep.xlf": xliff(inner=nested("<g>", "</g>")),
+    "deep-open.xliff": xliff(inner="<g>" * 300),
+    "long.xlf": xliff(inner="x" * LONG),
+    "cut.xlf": xliff()[:-50],
+    "cut-2.xlf": XLIFF_2.format(inner="cat").encode()[:-50],
+    "bytes.xlf": xliff().replace(b"cat", b"c\xff\xfet"),
+    "nul.xlf": b"\0" * 100,
+    "bomb.xlf": bomb(XLIFF),
+    "bomb-2.xliff": bomb(XLIFF_2),
+    "not.xlf": b"<html></html>",
+    "empty.xlf": b"",
+    "language.xlf": xliff().replace(b'"de"', b'"nolanguage"'),
     "encrypted.zip": archive(flag=1),
     "exotic.zip": archive(method=97),
     "wavpack.zip": archive(method=98),

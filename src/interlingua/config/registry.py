@@ -228,6 +228,7 @@ FORMATS = Registry(
         "xlsx": "interlingua.corpus.formats.spreadsheet:Xlsx",
         "tmx": "interlingua.corpus.formats.tmx:Tmx",
         "gettext": "interlingua.corpus.formats.gettext:Gettext",
+        "xliff": "interlingua.corpus.formats.localization.xliff:Xliff",
         "huggingface": "interlingua.corpus.formats.huggingface:HuggingFace",
     },
 )

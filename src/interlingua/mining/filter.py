@@ -21,7 +21,12 @@ from jaxtyping import Float64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.corpus.formats.bitext import TextPair, guess_format, pair_fields
+from interlingua.corpus.formats.bitext import (
+    PairWithOrigin,
+    TextPair,
+    guess_format,
+    pair_fields,
+)
 from interlingua.errors import ConfigError, count_of
 from interlingua.mining.calibration.calibration import (
     PRECISIONS,
@@ -382,10 +387,14 @@ def write_filtered(
         # to theirs while the writer asks for kept ones.
         def kept() -> Iterator[PairRow]:
             for row in rows:
-                if not row.reasons:
-                    yield row
-                elif reject is not None:
+                if row.reasons and reject is not None:
                     reject(row)
+                # A copy of the whole file holds the rejected units in any case, with their scores.
+                pair = row.pair
+                if not row.reasons or (
+                    isinstance(pair, PairWithOrigin) and pair.whole_file == format
+                ):
+                    yield row
 
         write_rows(kept(), path, format=format, columns=columns, languages=languages, stdout=stdout)
 

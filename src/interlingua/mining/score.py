@@ -58,6 +58,7 @@ MIN_PAIRS_PER_NEIGHBOR = 10
 """Pairs per neighbor of k; with fewer, a warning says that margins mean little."""
 _STANDARD_INPUT = "-"
 """Stands for it where a file is named."""
+_NOT_FROM_STANDARD_INPUT = ("moses", "opus", "gettext", "huggingface", "xlsx", "xliff")
 _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P<window>\d+)")
 
 
@@ -446,7 +447,7 @@ def open_stream(
     Raises:
         DataError: it holds no pair, or is missing, broken or misaligned.
     """
-    if path == _STANDARD_INPUT and format in ("moses", "opus", "gettext", "huggingface", "xlsx"):
+    if path == _STANDARD_INPUT and format in _NOT_FROM_STANDARD_INPUT:
         raise ConfigError(
             f"{format} can't come from standard input; give tsv, jsonl, csv or tmx, e.g. paste"
             " a.de a.en | ..."

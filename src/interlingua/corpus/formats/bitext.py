@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self, cast
 
 from interlingua.config import languages, registry
@@ -36,6 +37,10 @@ FORMAT_OF_SUFFIX = {
     ".ndjson": "jsonl",
     ".json": "jsonl",
     ".tmx": "tmx",
+    ".xlf": "xliff",
+    ".xliff": "xliff",
+    ".sdlxliff": "xliff",
+    ".mqxliff": "xliff",
     ".po": "gettext",
     ".mo": "gettext",
     ".zip": "opus",
@@ -83,12 +88,22 @@ class PairWithOrigin(TextPair):
     """
 
     origin: Any
+    whole_file: str | None = None
+    """Format in which a pair is written into a copy of its whole file, rejected or not."""
+    measures: Mapping[str, Any] = MappingProxyType({})
+    """Values that were measured for the pair, by name: probability, cosine, reasons ..."""
 
     @classmethod
     def of(cls, pair: TextPair, origin: Any) -> Self:
         """Return the pair with its origin."""
         found = cls(*pair)
         found.origin = origin
+        return found
+
+    def with_measures(self, measures: Mapping[str, Any]) -> Self:
+        """Return the pair with values that were measured for it."""
+        found = self.of(self, self.origin)
+        found.measures = measures
         return found
 
     @property

@@ -30,6 +30,7 @@ _MAX_DEPTH = 100
 CONTROL_CHARACTERS = "character that XML forbids"
 _DECLARED = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 _DECLARATION = re.compile(r"^\ufeff?\s*<\?xml.*?\?>", re.DOTALL)
+_PREFIX = re.compile(r"\s(xmlns:[\w.-]+)\s*=\s*(\"[^\"<]*\"|'[^'<]*')")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _REFERENCE = re.compile(r"&#(?:x([0-9A-Fa-f]{1,8})|([0-9]{1,10}));")
 Rejected = Callable[[DataError, str], None]
@@ -58,11 +59,27 @@ def xml_events(
         DataError: it is not well-formed XML, has an encoding that is not known, is
             nested too deeply, or an entry is too long.
     """
+    for _, events in xml_pieces(path, entry, rejected=rejected, skipped=skipped):
+        yield from events
+
+
+def xml_pieces(
+    path: PathLike,
+    entry: str,
+    *,
+    rejected: Rejected | None = None,
+    skipped: Counter[str] | None = None,
+) -> Iterator[tuple[bytes, list[tuple[str, Element]]]]:
+    """Yield the pieces of a file with their events, for a writer that keeps all other bytes.
+
+    The pieces together are the file's bytes; those of UTF-16 are UTF-8, without a mark. A piece
+    ends right behind the end of an entry, if it has one. See ``xml_events``.
+    """
     with open_bytes(path) as file:
         reader = _Reader(path, entry, rejected, Counter() if skipped is None else skipped)
         for piece in _pieces(file, entry, path):
-            yield from reader.read(piece)
-        yield from reader.end()
+            yield piece, reader.read(piece)
+        yield b"", reader.end()
 
 
 class _Reader:
@@ -81,12 +98,14 @@ class _Reader:
         """Line of the file in which the parser began."""
         self.parser = _new_parser()
         self.open: list[Element] = []
+        self.prefixes: dict[str, str] = {}
+        """Prefixes of namespaces that were declared outside of entries, with their values."""
         self.begins = re.compile(rf"<(?:[\w.-]+:)?{entry}[\s>/]")
 
     def read(self, piece: bytes) -> list[tuple[str, Element]]:
         """Return the events of a piece: of what is before its entry, and of the entry."""
         if not self.encoding:
-            self.encoding = _encoding_of(piece, self.path)
+            self.encoding = declared_encoding(piece, self.path)
         text = self._cleaned(decoded(piece, self.encoding))
         found = self.begins.search(text)
         begin = len(text) if found is None else found.start()
@@ -98,6 +117,7 @@ class _Reader:
         except _EntryError as error:
             raise error.problem from None
         self.line += before.count("\n")
+        self.prefixes.update(_PREFIX.findall(before))
         outside = list(self.open)
         text = text[begin:]
         while text:
@@ -160,8 +180,10 @@ class _Reader:
         self.parser = _new_parser()
         self.start_line = self.line
         self.open = []
+        # The entries that follow may use prefixes of namespaces.
+        declared = "".join(f" {name}={value}" for name, value in self.prefixes.items())
         for element in outside:
-            self.parser.feed(f"<{element.tag}>")
+            self.parser.feed(f"<{element.tag}{declared}>")
         self.open = [element for _, element in self.parser.read_events()]
 
     def _events(self, text: str | None) -> list[tuple[str, Element]]:
@@ -202,9 +224,11 @@ class _Reader:
     def _closed(self, element: Element) -> None:
         self.open.pop()
         if element.tag == self.entry:
-            # What is before the entry in its parent has been handed out as well.
+            # What is before the entry in its parent has been handed out as well. Attributes of the
+            # parent stay, because its start may still be on its way.
             parent = self.open[-1] if self.open else element
-            parent.clear()
+            del parent[:]
+            parent.text = None
 
     def _cleaned(self, text: str) -> str:
         """Remove the characters that XML forbids from a text, and count each of them."""
@@ -268,13 +292,24 @@ def _wide_decoder(block: bytes) -> codecs.IncrementalDecoder | None:
     """Return a decoder of UTF-16 if the bytes are that, with or without a mark."""
     if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return codecs.getincrementaldecoder("utf-16")("replace")
-    for start, name in ((b"<\0", "utf-16-le"), (b"\0<", "utf-16-be")):
-        if block.startswith(start):
-            return codecs.getincrementaldecoder(name)("replace")
-    return None
+    name = wide_encoding(block)
+    if name is None:
+        return None
+    return codecs.getincrementaldecoder(name)("replace")
 
 
-def _encoding_of(piece: bytes, path: PathLike) -> str:
+def wide_encoding(head: bytes) -> str | None:
+    """Return the name of the UTF-16 that first bytes are in; None if they are in no such."""
+    beginnings = (
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (b"<\0", "utf-16-le"),
+        (b"\0<", "utf-16-be"),
+    )
+    return next((name for start, name in beginnings if head.startswith(start)), None)
+
+
+def declared_encoding(piece: bytes, path: PathLike) -> str:
     """Return the encoding that the first bytes declare; UTF-8 if they can't be what they declare.
 
     Raises:
