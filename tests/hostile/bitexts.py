@@ -113,6 +113,52 @@ def nested(begin: str, end: str, middle: str = "") -> str:
     return begin * DEEP + middle + end * DEEP
 
 
+QT = (
+    "<!DOCTYPE TS><TS version='2.1' language='de'><context><name>A</name><message>"
+    "<source>cat</source><translation>Katze</translation></message></context></TS>"
+)
+SRT = b"1\n00:00:01,000 --> 00:00:02,000\nKatze\n"
+ANDROID = '<resources><string name="a">{inner}</string></resources>'
+TWO_FILES: dict[str, bytes] = {
+    "bytes.de.srt": SRT.replace(b"Katze", b"\xff\xfe"),
+    "nul.de.srt": SRT.replace(b"Katze", b"\0"),
+    "times.de.srt": SRT.replace(b"00:", b"xx:"),
+    "empty.de.vtt": b"WEBVTT\n",
+    "long.de.srt": SRT + b"x" * LONG,
+    "bytes.de.strings": b'"a" = "\xff";',
+    "nul.de.strings": b'"a" = "b\0";',
+    "words.de.strings": b"no entry here",
+    "deep.de.arb": nested('{"a":', "}", "1").encode(),
+    "cut.de.arb": b'{"a": "b',
+    "list.de.arb": b'["a"]',
+    "surrogate.de.arb": b'{"a": "\\ud800"}',
+    "digits.de.arb": f'{{"a": {DIGITS}}}'.encode(),
+    "bytes.de.arb": b'{"a": "\xff"}',
+    "deep.de.xml": ANDROID.format(inner=nested("<b>", "</b>")).encode(),
+    "cut.de.xml": ANDROID.format(inner="Katze").encode()[:-20],
+    "bomb.de.xml": bomb(ANDROID),
+    "bytes.de.xml": ANDROID.format(inner="Katze").encode().replace(b"tze", b"\xff"),
+    "not.de.xml": b"<html></html>",
+}
+"""Files of which a bitext needs two: each must be refused, with a good one in English."""
+GOOD: dict[str, bytes] = {
+    ".srt": SRT,
+    ".vtt": b"WEBVTT\n\n00:01.000 --> 00:02.000\ncat\n",
+    ".strings": b'"a" = "cat";',
+    ".arb": b'{"a": "cat"}',
+    ".xml": ANDROID.format(inner="cat").encode(),
+}
+
+
+def write_two(name: str, folder: Path) -> str:
+    """Write one of the files that need another, and a good one; return both with a comma."""
+    path = folder / name
+    path.write_bytes(TWO_FILES[name])
+    good = folder / f"good.en{path.suffix}"
+    good.write_bytes(GOOD[path.suffix])
+    return f"{path},{good}"
+
+
 NOT_UTF8 = b"# gr\xfcn\n"
 """Else a catalogue is read as what it is, whatever it declares."""
 LONG_LINE = b"a\tb\n" + b"x" * LONG
@@ -194,6 +240,14 @@ FILES: dict[str, bytes] = {
     "bomb-2.xliff": bomb(XLIFF_2),
     "not.xlf": b"<html></html>",
     "empty.xlf": b"",
+    "deep.de.ts": f"<TS language='de'><message><source>{nested('<g>', '</g>')}".encode(),
+    "cut.de.ts": QT.encode()[:-40],
+    "bytes.de.ts": QT.encode().replace(b"Katze", b"\xff\xfe"),
+    "bomb.de.ts": bomb(QT.removeprefix("<!DOCTYPE TS>").replace("cat", "{inner}")),
+    "language.ts": QT.replace("de", "nolanguage").encode(),
+    "alone.de.srt": SRT,
+    "alone.de.strings": b'"a" = "b";',
+    "alone.de.arb": b'{"a": "b"}',
     "language.xlf": xliff().replace(b'"de"', b'"nolanguage"'),
     "encrypted.zip": archive(flag=1),
     "exotic.zip": archive(method=97),

@@ -22,6 +22,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.corpus.formats.bitext import (
+    READ_ONLY,
     PairWithOrigin,
     TextPair,
     guess_format,
@@ -344,7 +345,12 @@ def output_format(path: PathLike | None, format: str | None) -> str:
         ConfigError: standard output can't have that format, or there is no such format.
     """
     if path is not None:
-        return format or guess_format(path)
+        named = format or guess_format(path)
+        if named in READ_ONLY:
+            raise ConfigError(
+                f"{path}: the format {named} is read only; write .tsv, .jsonl, .csv, .xlsx or .tmx"
+            )
+        return named
     found = format or "tsv"
     if found not in ON_STDOUT:
         raise ConfigError(

@@ -202,6 +202,7 @@ READERS: dict[str, Reader] = {
         read_some_pairs,
         [bitexts.xliff(), bitexts.XLIFF_2.encode(), *of_suffix(".xlf"), *of_suffix(".xliff")],
     ),
+    "qt": Reader(".ts", read_some_pairs, [bitexts.QT.encode(), *of_suffix(".ts")]),
     "po": Reader(".po", read_some_pairs, [bitexts.po(), *of_suffix(".po")]),
     "mo": Reader(
         ".mo", read_some_pairs, [bitexts.mo([(0, 44), (3, 44)], b"one"), *of_suffix(".mo")]

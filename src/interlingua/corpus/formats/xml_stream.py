@@ -39,7 +39,7 @@ Rejected = Callable[[DataError, str], None]
 
 def xml_events(
     path: PathLike,
-    entry: str,
+    entry: str | tuple[str, ...],
     *,
     rejected: Rejected | None = None,
     skipped: Counter[str] | None = None,
@@ -50,8 +50,9 @@ def xml_events(
 
     Args:
         path: the file, plain or compressed.
-        entry: tag of the elements that the file is a list of; an element is emptied after its end
-            was yielded, and none may be longer than a line of text.
+        entry: tag of the elements that the file is a list of, or several; what is between an
+            element and the next one is removed from memory, and no element may be longer than a
+            line of text.
         rejected: receives the unreadable entries; by default the first one is an error.
         skipped: counts the characters that XML forbids.
 
@@ -65,7 +66,7 @@ def xml_events(
 
 def xml_pieces(
     path: PathLike,
-    entry: str,
+    entry: str | tuple[str, ...],
     *,
     rejected: Rejected | None = None,
     skipped: Counter[str] | None = None,
@@ -75,9 +76,10 @@ def xml_pieces(
     The pieces together are the file's bytes; those of UTF-16 are UTF-8, without a mark. A piece
     ends right behind the end of an entry, if it has one. See ``xml_events``.
     """
+    entries = (entry,) if isinstance(entry, str) else entry
     with open_bytes(path) as file:
-        reader = _Reader(path, entry, rejected, Counter() if skipped is None else skipped)
-        for piece in _pieces(file, entry, path):
+        reader = _Reader(path, entries, rejected, Counter() if skipped is None else skipped)
+        for piece in _pieces(file, entries, path):
             yield piece, reader.read(piece)
         yield b"", reader.end()
 
@@ -86,10 +88,14 @@ class _Reader:
     """Parses the pieces of a file, each of which ends behind an entry."""
 
     def __init__(
-        self, path: PathLike, entry: str, rejected: Rejected | None, skipped: Counter[str]
+        self,
+        path: PathLike,
+        entries: tuple[str, ...],
+        rejected: Rejected | None,
+        skipped: Counter[str],
     ) -> None:
         self.path = path
-        self.entry = entry
+        self.entries = entries
         self.rejected = rejected
         self.skipped = skipped
         self.encoding = ""
@@ -100,7 +106,7 @@ class _Reader:
         self.open: list[Element] = []
         self.prefixes: dict[str, str] = {}
         """Prefixes of namespaces that were declared outside of entries, with their values."""
-        self.begins = re.compile(rf"<(?:[\w.-]+:)?{entry}[\s>/]")
+        self.begins = re.compile(rf"<(?:[\w.-]+:)?(?:{'|'.join(entries)})[\s>/]")
 
     def read(self, piece: bytes) -> list[tuple[str, Element]]:
         """Return the events of a piece: of what is before its entry, and of the entry."""
@@ -212,8 +218,9 @@ class _Reader:
     def _opened(self, element: Element) -> None:
         if "}" in element.tag:
             element.tag = element.tag.rpartition("}")[2]
-        if element.tag == self.entry and self.entry in [own.tag for own in self.open]:
-            problem = f"<{self.entry}> in <{self.entry}>; the end of one is missing"
+        around = [own.tag for own in self.open if own.tag in self.entries]
+        if element.tag in self.entries and around:
+            problem = f"<{element.tag}> in <{around[0]}>; the end of one is missing"
             raise _EntryError(DamagedFileError(problem, path=self.path, line=self.line))
         self.open.append(element)
         if len(self.open) > _MAX_DEPTH:
@@ -223,7 +230,7 @@ class _Reader:
 
     def _closed(self, element: Element) -> None:
         self.open.pop()
-        if element.tag == self.entry:
+        if element.tag in self.entries:
             # What is before the entry in its parent has been handed out as well. Attributes of the
             # parent stay, because its start may still be on its way.
             parent = self.open[-1] if self.open else element
@@ -262,9 +269,11 @@ def _new_parser() -> Any:
     return ElementTree.XMLPullParser(("start", "end"))
 
 
-def _pieces(file: BinaryIO, entry: str, path: PathLike) -> Iterator[bytes]:
+def _pieces(file: BinaryIO, entries: tuple[str, ...], path: PathLike) -> Iterator[bytes]:
     """Yield the bytes of a file, cut behind the ends of its entries; UTF-16 comes as UTF-8."""
-    ends = re.compile(rb"</(?:[\w.-]+:)?" + entry.encode() + rb"\s*>")
+    names = "|".join(entries).encode()
+    longest = max(map(len, entries))
+    ends = re.compile(rb"</(?:[\w.-]+:)?(?:" + names + rb")\s*>")
     decoder = None
     rest = b""
     is_first = True
@@ -275,7 +284,7 @@ def _pieces(file: BinaryIO, entry: str, path: PathLike) -> Iterator[bytes]:
         if decoder is not None:
             block = decoder.decode(block).encode("utf-8", "surrogatepass")
         # The end of an entry may lie across two blocks.
-        searched = max(0, len(rest) - len(entry) - 40)
+        searched = max(0, len(rest) - longest - 40)
         rest += block
         begin = 0
         for found in ends.finditer(rest, searched):
@@ -283,7 +292,7 @@ def _pieces(file: BinaryIO, entry: str, path: PathLike) -> Iterator[bytes]:
             begin = found.end()
         rest = rest[begin:]
         # An entry without an end would grow as long as the file.
-        refuse_long(len(rest), f"what stands between two ends of <{entry}>", path=path)
+        refuse_long(len(rest), f"what stands between two ends of <{entries[0]}>", path=path)
     if rest:
         yield rest
 
