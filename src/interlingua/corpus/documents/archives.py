@@ -46,7 +46,9 @@ class DocumentArchive(NamedTuple):
         try:
             member = self.archive.getinfo(name)
         except KeyError as error:
-            raise DataError("not there; the document is broken, save it again", path=place) from error
+            raise DataError(
+                "not there; the document is broken, save it again", path=place
+            ) from error
         if member.flag_bits & 1:
             raise DataError("is encrypted; save it without a password", path=self.path)
         with self.archive.open(member) as raw:

@@ -9,10 +9,11 @@ MARKDOWN_SUFFIXES = (".md", ".markdown")
 HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 OFFICE_SUFFIXES = (".docx", ".odt", ".epub", ".pdf")
 CAPTION_SUFFIXES = (".srt", ".vtt")
-CATALOG_SUFFIXES = (".po", ".pot", ".xlf", ".xliff")
+GETTEXT_SUFFIXES = (".po",)
+XLIFF_SUFFIXES = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")
 SECTION_SUFFIXES = (*MARKDOWN_SUFFIXES, *HTML_SUFFIXES, *OFFICE_SUFFIXES, *CAPTION_SUFFIXES)
 """Files that an index reads section by section."""
-DOCUMENT_SUFFIXES = (*TEXT_SUFFIXES, *SECTION_SUFFIXES, *CATALOG_SUFFIXES)
+DOCUMENT_SUFFIXES = (*TEXT_SUFFIXES, *SECTION_SUFFIXES, *GETTEXT_SUFFIXES, *XLIFF_SUFFIXES)
 """Files that ``read_document`` reads."""
 _SAVE_AS_DOCX = "save it as .docx"
 OTHER_DOCUMENTS = {

@@ -26,11 +26,25 @@ from interlingua.errors import DataError
 from interlingua.storage.files import PathLike
 
 _HIDDEN = frozenset(
-    """
-tracked-changes annotation table-of-content alphabetical-index illustration-index table-index
-object-index user-index bibliography ruby-text note-citation sequence-decls variable-decls forms
-event-listeners title desc
-""".split()
+    [
+        "tracked-changes",
+        "annotation",
+        "table-of-content",
+        "alphabetical-index",
+        "illustration-index",
+        "table-index",
+        "object-index",
+        "user-index",
+        "bibliography",
+        "ruby-text",
+        "note-citation",
+        "sequence-decls",
+        "variable-decls",
+        "forms",
+        "event-listeners",
+        "title",
+        "desc",
+    ]
 )
 _SPACES = {"s": " ", "tab": "\t", "line-break": "\n"}
 _APART = frozenset(("note-body", "text-box"))

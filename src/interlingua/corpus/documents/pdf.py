@@ -48,12 +48,16 @@ _UNKNOWN_GLYPH = re.compile(r"\(cid:\d+\)")
 _MOST_UNKNOWN = 0.05
 """Share of the glyphs without a character."""
 _STREAM = re.compile(rb"stream\r?\n")
-_ZLIB_HEADS = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda", b"\x68", b"\x58", b"\x48")
+_PART = 1 << 16
 _RIGHT_TO_LEFT = ("R", "AL")
+_LETTER = r"[^\W\d_\u0590-\u08ff\ufb1d-\ufefc]"
+_TURNED = r"\u0590-\u065f\u066a-\u06ef\u06fa-\u08ff\ufb1d-\ufefc"
 _LEFT_TO_RIGHT = re.compile(
-    r"[^\W\d_\u0590-\u08ff\ufb1d-\ufefc][^\u0590-\u08ff\ufb1d-\ufefc]*[\w%]|\w"
-    r"|\d[\d.,:/%-]*[\d%]"
+    rf"{_LETTER}(?:(?:[^{_TURNED}()]|\([^{_TURNED}()]*\))*(?:{_LETTER}|[\d%]))?"
+    r"|\d(?:[\d.,:/%٫٬-]*[\d%])?"
 )
+"""Words and numbers inside of a right-to-left line; a number behind a word goes with it."""
+_LOOSE_MARK = re.compile(r"\s+(?=[\u064b-\u065f\u0670])")
 _MIRRORED = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
 _PRESENTATION = re.compile(r"[\ufb00-\ufb4f\ufb50-\ufdff\ufe70-\ufefc]+")
 _HYPHENS = "-\u00ad\u2010"
@@ -96,7 +100,9 @@ def read_pdf(path: PathLike, language: str | None = None) -> BlockDocument:
         raise
     except Exception as error:  # of broken files the library raises dozens of kinds
         reason = " ".join(str(error).split())[:100] or type(error).__name__
-        raise DataError(f"can't be read as a PDF ({reason}); print it to a new PDF", path=path) from error
+        raise DataError(
+            f"can't be read as a PDF ({reason}); print it to a new PDF", path=path
+        ) from error
     blocks = _blocks([page for page in _without_headers(pages) if page])
     return BlockDocument(blocks, " ".join(title.split()), declared)
 
@@ -171,7 +177,9 @@ def _in_reading_order(text: str) -> str:
     The letters and numbers of other scripts inside of such a line keep their order.
     """
     if _PRESENTATION.search(text):
-        text = _PRESENTATION.sub(lambda found: unicodedata.normalize("NFKC", found[0][::-1])[::-1], text)
+        text = _PRESENTATION.sub(
+            lambda found: unicodedata.normalize("NFKC", found[0][::-1])[::-1], text
+        )
     kinds = Counter(unicodedata.bidirectional(character) for character in text)
     turned = sum(kinds[kind] for kind in _RIGHT_TO_LEFT)
     if not turned:
@@ -179,10 +187,17 @@ def _in_reading_order(text: str) -> str:
     if turned < kinds["L"]:
         # A few words inside of a left-to-right line.
         return re.sub(
-            r"[\u0590-\u08ff](?:[\u0590-\u08ff ]*[\u0590-\u08ff])?", lambda found: found[0][::-1], text
+            r"[\u0590-\u08ff](?:[\u0590-\u08ff ]*[\u0590-\u08ff])?",
+            lambda found: found[0][::-1],
+            text,
         )
-    turned_line = text[::-1].translate(_MIRRORED)
-    return _LEFT_TO_RIGHT.sub(lambda found: found[0][::-1].translate(_MIRRORED), turned_line)
+    pieces = []
+    end = 0
+    for found in _LEFT_TO_RIGHT.finditer(text):
+        pieces += [text[end : found.start()][::-1].translate(_MIRRORED), found[0]]
+        end = found.end()
+    pieces.append(text[end:][::-1].translate(_MIRRORED))
+    return _LOOSE_MARK.sub("", "".join(reversed(pieces)))
 
 
 def _refuse_without_text(pages: list[list[_Line]], path: PathLike) -> None:
@@ -194,7 +209,9 @@ def _refuse_without_text(pages: list[list[_Line]], path: PathLike) -> None:
     text = "".join(line.text for page in pages for line in page)
     remedy = "recognize its text first, e.g. ocrmypdf --force-ocr in.pdf out.pdf"
     if not text.strip():
-        raise DataError(f"no text layer: its {len(pages):,} pages are pictures; {remedy}", path=path)
+        raise DataError(
+            f"no text layer: its {len(pages):,} pages are pictures; {remedy}", path=path
+        )
     unknown = len(_UNKNOWN_GLYPH.findall(text)) + text.count("\ufffd")
     if unknown > _MOST_UNKNOWN * len(text) / 4:
         raise DataError(f"its fonts do not say which characters they show; {remedy}", path=path)
@@ -208,9 +225,7 @@ def _without_headers(pages: list[list[_Line]]) -> list[list[_Line]]:
     least = max(_LEAST_REPEATS, _REPEATED * len(pages))
     kept = []
     for page in pages:
-        inside = [
-            line for line in page if not _is_at_edge(line) or counts[_edge_key(line)] < least
-        ]
+        inside = [line for line in page if not _is_at_edge(line) or counts[_edge_key(line)] < least]
         kept.append(inside)
     return kept
 
@@ -277,7 +292,7 @@ def _begins(line: _Line, before: _Line, left: float, right: float) -> bool:
     is_short = right - before.right > width and left + width > before.left
     if unicodedata.bidirectional(before.text[0]) in _RIGHT_TO_LEFT:
         is_short = before.left - left > width and before.right > right - width
-    is_ended = before.text[-1] in SENTENCE_ENDS or before.text[-1] in "\"”»:"
+    is_ended = before.text[-1] in SENTENCE_ENDS or before.text[-1] in '"”»:'
     return is_short and is_ended
 
 
@@ -334,30 +349,35 @@ def _refuse_bomb(content: bytes, path: PathLike) -> None:
     most = max(FREE_EXPANSION_BYTES, max_expansion() * len(content))
     size = 0
     for found in _STREAM.finditer(content):
-        size += _unpacked_bytes(content[found.end() : found.end() + (1 << 26)], most, depth=3)
+        size += _unpacked_bytes(memoryview(content)[found.end() :], most - size, depth=3)
         if size > most:
             raise DataError(
                 f"its {len(content):,} bytes grow to more than {most:,}; leave it out", path=path
             )
 
 
-def _unpacked_bytes(data: bytes, most: int, depth: int) -> int:
-    """Return how many bytes a compressed stream may grow to; a stream may be compressed again."""
-    if not data.startswith(_ZLIB_HEADS):
+def _unpacked_bytes(data: memoryview, most: int, depth: int) -> int:
+    """Return how many bytes a compressed stream grows to; a stream may be compressed again."""
+    if len(data) < 2 or data[0] & 15 != 8 or (data[0] << 8 | data[1]) % 31:
         return 0
     unpacker = zlib.decompressobj()
     size = 0
     head = b""
-    try:
-        while data and size <= most:
-            piece = unpacker.decompress(data, 1 << 24)
-            head = head or piece
-            size += len(piece)
-            data = unpacker.unconsumed_tail
-    except zlib.error:
-        return size
-    if depth and head.startswith(_ZLIB_HEADS):
-        size += _unpacked_bytes(head, most, depth - 1)
+    # In small parts: what is behind the end of the stream would be copied.
+    for start in range(0, len(data), _PART):
+        part = bytes(data[start : start + _PART])
+        try:
+            while part and size <= most and not unpacker.eof:
+                piece = unpacker.decompress(part, 1 << 24)
+                part = unpacker.unconsumed_tail
+                head = head or piece
+                size += len(piece)
+        except zlib.error:
+            return size
+        if unpacker.eof or size > most:
+            break
+    if depth and size <= most:
+        size += _unpacked_bytes(memoryview(head), most - size, depth - 1)
     return size
 
 
@@ -370,4 +390,8 @@ def _text_of(value: Any) -> str:
         return ""
     if value.startswith((b"\xfe\xff", b"\xff\xfe")):
         return value.decode("utf-16", "replace")
-    return value.decode("utf-8-sig", "replace") if value.startswith(b"\xef\xbb") else value.decode("latin-1")
+    return (
+        value.decode("utf-8-sig", "replace")
+        if value.startswith(b"\xef\xbb")
+        else value.decode("latin-1")
+    )

@@ -45,6 +45,7 @@ _TEXTS = frozenset((f"{_W}t", _MATH_TEXT))
 _BOX = f"{_W}txbxContent"
 _BODY_LEVEL = 9
 _HEADING_NAME = re.compile(r"heading (\d)")
+_LIST_NAME = re.compile(r"list (?:bullet|number) (\d)")
 _CONTENTS_NAME = re.compile(r"toc \d|toc heading|table of figures")
 _EAST_ASIAN = re.compile(r"[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
 _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufefc]")
@@ -202,7 +203,12 @@ def _own_style(element: Any, inherited: _Style) -> _Style:
     elif name in ("title", "subtitle"):
         style = style._replace(level=1 if name == "title" else 2)
     properties = element.find(f"{_W}pPr")
-    return style if properties is None else _with_properties(style, properties)
+    if properties is not None:
+        style = _with_properties(style, properties)
+    item = _LIST_NAME.fullmatch(name)
+    if item:
+        style = style._replace(list_level=max(style.list_level, int(item[1])))
+    return style
 
 
 def _with_properties(style: _Style, properties: Any) -> _Style:

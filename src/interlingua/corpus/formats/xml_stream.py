@@ -104,7 +104,7 @@ def parse_tree(content: bytes, path: PathLike) -> Element:
         content = decoder.decode(content).encode("utf-8", "surrogatepass")
     if _ENTITIES.search(content[:_HEAD_BYTES]):
         raise DataError("declares entities in its XML; leave it out", path=path)
-    text = decoded(content, _encoding_of(content[:_HEAD_BYTES], path))
+    text = decoded(content, declared_encoding(content[:_HEAD_BYTES], path))
     text = _FORBIDDEN.sub("", _DECLARATION.sub("", text, count=1))
     parser = _new_parser()
     root: Element | None = None
