@@ -51,8 +51,11 @@ def find_documents(
     left_out: list[LeftOut] = []
     candidates: dict[str, Path] = {}
     for path in given:
-        for file in _expanded(path, left_out):
-            candidates.setdefault(os.path.realpath(file), file)
+        # Links come last, so that a file goes by its own name.
+        for file in sorted(_expanded(path, left_out), key=lambda file: (file.is_symlink(), file)):
+            first = candidates.setdefault(os.path.realpath(file), file)
+            if first != file:
+                left_out.append(LeftOut(os.fspath(file), f"the same file as {first}"))
     found = []
     for file in sorted(candidates.values()):
         reason = _reason_against(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -63,6 +64,21 @@ class BlockDocument(NamedTuple):
     title: str = ""
     language: str = ""
     notes: tuple[str, ...] = ()
+
+
+def join_texts(before: str, after: str) -> str:
+    """Return two parts of a text as one: with a space, but not between Chinese or Japanese."""
+    if not before or not after:
+        return before or after
+    if _is_unspaced(before[-1]) and _is_unspaced(after[0]):
+        return before + after
+    return f"{before} {after}"
+
+
+def _is_unspaced(character: str) -> bool:
+    """Return whether a character is of a wide script that has no spaces; Korean has."""
+    is_wide = unicodedata.east_asian_width(character) in "WF"
+    return is_wide and not "\uac00" <= character <= "\ud7a3"
 
 
 def units_of(blocks: Iterable[TextBlock]) -> list[TextUnit]:
