@@ -18,7 +18,7 @@ several wall time: look at that on an idle machine only.
 - sentences/s, tokens/s: medians; tokens are real ones, without padding;
 - roofline: the linear layers' operations for these tokens, over the most that the core can do in
   the engine's dtype, which a loop of C measures (``ceiling.py``); in int8 ours computes attention
-  and its last layers in bfloat16, so that it can't reach 100 %;
+  in bfloat16, in the last layers its projections too, so that it can't reach 100 %;
 - cosine: with float32 of sentence-transformers, mean and lowest; same nearest: share of the texts
   that have the same nearest one among the translations as with float32;
 - stream: 32 texts at a time as they come, unsorted; query: one short text, median of milliseconds;

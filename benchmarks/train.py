@@ -349,15 +349,19 @@ def targets_of(machine: str) -> list[tuple[str, str, str, float]]:
     return found
 
 
-def one(options: Options) -> dict[str, Any]:
-    """What one process measures: seconds of each timed step, memory, losses."""
+def one(options: Options, clock: Callable[[], float] | None = None) -> dict[str, Any]:
+    """Measure in this process: seconds of each timed step, memory, losses.
+
+    Args:
+        options: of the command line.
+        clock: gives seconds; by default processor time with one thread, else wall time.
+    """
     import torch
 
     torch.set_num_threads(options.threads)
-    family, clock = (
-        FAMILIES[options.family],
-        time.process_time if options.threads == 1 else time.perf_counter,
-    )
+    family = FAMILIES[options.family]
+    if clock is None:
+        clock = time.process_time if options.threads == 1 else time.perf_counter
     defaults = {
         "bf16": False,
         "grouped": False,
