@@ -24,6 +24,15 @@ CONTRIBUTING = f"""The order of imports is
 
 `retrieval` and `mining` use an encoder and never training.
 """
+VERSIONS = {
+    f"{SRC}/__init__.py": '__version__ = "1.2.3"\n',
+    "models/mini/src/interlingua_mini/__init__.py": '__version__ = "1.2.3"\n',
+    "models/nano/src/interlingua_nano/__init__.py": '__version__ = "1.2.3"\n',
+    "CHANGELOG.md": "## Unreleased\n\n## 1.2.3 (2026-12-01)\n\n## 1.2.2\n",
+    "CITATION.cff": "cff-version: 1.2.0\nversion: 1.2.3\n",
+    "SECURITY.md": "| 1.2.x | yes |\n| older | no |\n",
+    "pyproject.toml": 'mini = ["interlingua-mini>=1.2"]\nnano = ["interlingua-nano>=1.2"]\n',
+}
 VIOLATIONS = {
     "an import of a later package": (
         "import-order",
@@ -214,6 +223,23 @@ VIOLATIONS = {
             "it, add the reason to LARGE_FILES (tools/rules/repository.py)"
         ],
     ),
+    "another version of a model, and none in the changelog": (
+        "versions",
+        VERSIONS
+        | {
+            "models/mini/src/interlingua_mini/__init__.py": 'x = 1\n__version__ = "1.2.0"\n',
+            "CHANGELOG.md": "# Changelog\n\n## Unreleased\n",
+            "SECURITY.md": "| 1.1.x | yes |\n",
+        },
+        [
+            f"{path}:{line}: versions: version {stated}, {SRC}/__init__.py has 1.2.3"
+            for path, line, stated in (
+                ("CHANGELOG.md", 1, "not found"),
+                ("SECURITY.md", 1, "1.1"),
+                ("models/mini/src/interlingua_mini/__init__.py", 2, "1.2.0"),
+            )
+        ],
+    ),
     "a file that is no Python": (
         "public-names",
         {f"{SRC}/a.py": "x = 1\ndef\n"},
@@ -297,6 +323,7 @@ CLEAN = {
     },
     "outside-paths": {"a.toml": "x = '../other'\n"},
     "large-files": {"docs/a.png": "x" * 1_000_000, "models/mini/a": "x" * 1_000_001},
+    "versions": VERSIONS,
 }
 
 
