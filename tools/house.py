@@ -33,7 +33,7 @@ from tools.rules.definitions import (
     PublicNames,
 )
 from tools.rules.imports import ImportCircle, ImportOrder
-from tools.rules.release import Versions
+from tools.rules.release import OldestVersions, Versions
 from tools.rules.repository import FileSize, OutsidePaths
 from tools.rules.testing import MatchProse, UntestedModules
 from tools.words import Words
@@ -58,6 +58,7 @@ RULES: dict[str, type[Rule]] = {
         OutsidePaths,
         FileSize,
         Versions,
+        OldestVersions,
     )
 }
 

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from tools import house
+from tools.oldest_versions import render_oldest
 from tools.rules import repository
 from tools.rules.base import SourceFile
 from tools.rules.definitions import CHOICE, CLOCK_READERS
@@ -33,6 +34,8 @@ VERSIONS = {
     "SECURITY.md": "| 1.2.x | yes |\n| older | no |\n",
     "pyproject.toml": 'mini = ["interlingua-mini>=1.2"]\nnano = ["interlingua-nano>=1.2"]\n',
 }
+PYPROJECT = '[project]\ndependencies = ["numpy>=1.26"]\n'
+OLDEST = {"pyproject.toml": PYPROJECT, "constraints-oldest.txt": render_oldest(PYPROJECT)}
 VIOLATIONS = {
     "an import of a later package": (
         "import-order",
@@ -240,6 +243,14 @@ VIOLATIONS = {
             )
         ],
     ),
+    "a raised lower bound": (
+        "oldest-versions",
+        OLDEST | {"pyproject.toml": OLDEST["pyproject.toml"].replace("1.26", "2.1")},
+        [
+            "constraints-oldest.txt:1: oldest-versions: differs from pyproject.toml; "
+            "write it with: python tools/oldest_versions.py"
+        ],
+    ),
     "a file that is no Python": (
         "public-names",
         {f"{SRC}/a.py": "x = 1\ndef\n"},
@@ -324,6 +335,7 @@ CLEAN = {
     "outside-paths": {"a.toml": "x = '../other'\n"},
     "large-files": {"docs/a.png": "x" * 1_000_000, "models/mini/a": "x" * 1_000_001},
     "versions": VERSIONS,
+    "oldest-versions": OLDEST,
 }
 
 

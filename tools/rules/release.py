@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tools.oldest_versions import TARGET, render_oldest
 from tools.rules.base import Finding, Rule, SourceFile
 
 SOURCE = "src/interlingua/__init__.py"
@@ -67,6 +68,34 @@ class Versions(Rule):
             if stated != expected:
                 text = f"version {stated or 'not found'}, {SOURCE} has {self._version}"
                 yield Finding(place.path, line, text)
+
+
+class OldestVersions(Rule):
+    """constraints-oldest.txt has the lower bounds of pyproject.toml."""
+
+    name = "oldest-versions"
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def check(self, file: SourceFile) -> Iterator[Finding]:
+        """Store the two files."""
+        if file.path in ("pyproject.toml", TARGET):
+            self._texts[file.path] = file.text
+        yield from ()
+
+    def finish(self) -> Iterator[Finding]:
+        """Compare the two files."""
+        if "pyproject.toml" not in self._texts:
+            return
+        try:
+            expected = render_oldest(self._texts["pyproject.toml"])
+        except ValueError as error:
+            yield Finding("pyproject.toml", 1, str(error))
+            return
+        if self._texts.get(TARGET) != expected:
+            text = "differs from pyproject.toml; write it with: python tools/oldest_versions.py"
+            yield Finding(TARGET, 1, text)
 
 
 def _find(file: SourceFile, pattern: str) -> tuple[int, str | None]:
