@@ -63,7 +63,7 @@ TITLES = {
     "fin": "esim mm ns ts ks n hra rva t.s",
     "est": "nt nn s.t st hr pr ca vt",
     "lvs": "piem t.i t.s sk plkst apm",
-    "lit": "pvz t.y vad žr plg gerb ",
+    "lit": "pvz t.y vad žr plg gerb val angl vok rus lot pranc mln mlrd tūkst ",
     "pol": "np tzn tzw m.in ul al pl os ks im św gen płk mjr inż mgr hab dot por zob red lic",
     "ces": "např tzn tzv tj ul nám sv ing mgr bc judr mudr phdr rndr arch gen plk mj resp popř",
     "slk": "napr tzv t.j tj ul nám sv ing mgr bc judr mudr resp príp",
@@ -115,10 +115,10 @@ NUMBERED = {
     "ita": "pag pagg cap num n tab",
     "ron": "pag cap lit alin tab etj ap et",
     "nld": "blz hfdst afb tab jg",
-    "swe": "s sid kap bd tab",
-    "dan": "s kap bd tab stk jan feb aug sept okt nov dec",
-    "nob": "s kap bd tab",
-    "isl": "bls gr mgr",
+    "swe": "kl s sid kap bd tab",
+    "dan": "kl s kap bd tab stk jan feb aug sept okt nov dec",
+    "nob": "kl s kap bd tab",
+    "isl": "kl bls gr mgr",
     "fin": "s ks luku nro puh",
     "est": "lk ptk joon tab tn",
     "lvs": "lpp att tab",
@@ -186,7 +186,7 @@ WEAK = {
 }
 """Abbreviations that a sentence may end with."""
 UNITS = {
-    "": "km m cm mm kg g",
+    "": "km m cm mm kg g h",
     "eng": "ft lb lbs oz mi hr hrs min sec yr yrs",
     "pol": "r w zł gr tys mln mld",
     "rus": "г гг в вв руб коп тыс млн млрд км м см кг",
@@ -196,7 +196,6 @@ UNITS = {
     "mkd": "г век ден",
     "srp": "г год дин",
     "kaz": "ж жж ғ тг",
-    "lit": "m d",
     "swe": "kr tkr",
     "dan": "kr mio mia",
     "nob": "kr mill mrd",
@@ -207,6 +206,7 @@ UNITS = {
     "slk": "tis mil mld r",
     "lvs": "g",
     "est": "a kr",
+    "lit": "d",
 }
 """Abbreviations after a number, that a sentence ends with if a capital letter follows."""
 STARTERS = {

@@ -57,10 +57,10 @@ ORDINALS = "deu dan nob nno fin ces slk slv hrv bos srp hun pol est lvs tur isl 
 _FOLLOWING = re.compile(rf"[{re.escape(OPENING)} ]*+(\w{{1,30}}+|.)([.)]?)", re.DOTALL)
 """What begins behind a mark: its word, and a stop or a bracket behind that."""
 _ROMAN = re.compile(r"[IVXLC]+")
-_DOTTED = re.compile(r"(?:\w{1,3}\.)+\w{1,3}")
+_DOTTED = re.compile(r"(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}")
 _VOWELS = re.compile(r"[aeiouyаеёиоуыэюяіїєαεηιουω]")
 _THAI_BORDER = (
-    r"(?:ครับ|ค่ะ|คะ|จ้ะ|จ๊ะ)\s+|\s+(?=อย่างไรก็ตาม|อย่างไรก็ดี|นอกจากนี้|นอกจากนั้น|ดังนั้น|เพราะฉะนั้น|ทั้งนี้|ต่อมา"
+    r"(?:ครับ|ค่ะ|คะ|จ้ะ|จ๊ะ)\s++|(?<!\s)\s++(?=อย่างไรก็ตาม|อย่างไรก็ดี|นอกจากนี้|นอกจากนั้น|ดังนั้น|เพราะฉะนั้น|ทั้งนี้|ต่อมา"
     r"|จากนั้น|หลังจากนั้น|ในขณะเดียวกัน|ในทางกลับกัน|ยิ่งไปกว่านั้น|ด้วยเหตุนี้)"
 )
 """A space behind a word of politeness, or before one that links a sentence with the one before."""
@@ -272,8 +272,9 @@ def _word_ends(word: str, previous: str, following: re.Match[str], code: str) ->
         return (begins or is_pronoun) and not is_initial
     if is_numbered:
         return True
-    if _DOTTED.fullmatch(key) or _looks_abbreviated(word):
-        return begins
+    is_ordinal = code in ORDINALS and _ROMAN.fullmatch(word) is not None
+    if is_ordinal or _DOTTED.fullmatch(key) or _looks_abbreviated(word):
+        return begins or previous[-1:].isdigit()
     return True
 
 
@@ -292,13 +293,13 @@ def _ends_of(code: str) -> re.Pattern[str]:
     """Return the pattern of marks that may end a sentence, with what closes behind them."""
     closers = f"[{re.escape(CLOSING)}]"
     # Behind a mark, and before a space, these close too: „so“, **so**, a footnote[1].
-    closing = rf"(?:[{re.escape(CLOSING)}“‘*_]|\[\d{{1,3}}\]|[⁰¹²³⁴-⁹])*+"
-    if code == "fra":
-        # French puts a space before the closing quote.
-        closing = rf"(?:[ \u00a0\u202f]?»|[{re.escape(CLOSING)}*_]|\[\d{{1,3}}\])*+"
+    # French puts a space before the closing quote.
+    closing = (
+        rf"(?:[{re.escape(CLOSING)}“‘«*_]|[ \u00a0\u202f]»(?=\s|$)|\[\d{{1,3}}\]|[⁰¹²³⁴-⁹])*+"
+    )
     latin = re.escape(f".!?…{OWN_ENDS.get(code, '')}")
     own = f"|(?:{_THAI_BORDER})" if code == "tha" else ""
-    own += r"|།+\s+" if code in ("bod", "dzo") else ""
+    own += r"|(?<!།)།++\s+" if code in ("bod", "dzo") else ""
     # A run of marks is tried once: not from each of its marks, and not with fewer of them.
     return re.compile(
         rf"(?P<wide>(?:[{WIDE_ENDS}]++{closers}*+)++)\s*"
