@@ -113,7 +113,8 @@ class AlignOptions(ModelOptions, ColumnOptions):
     )
     gold: PathLike | None = option(
         None,
-        "Right links, [0, 1]:[2] in every line; prints precision, recall and F1.",
+        "Right links, [0, 1]:[2] in every line, or a ladder of hunalign; prints precision, recall"
+        " and F1.",
         group=OUTPUT,
         kind=Path,
         reads="file",
