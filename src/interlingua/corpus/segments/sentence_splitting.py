@@ -113,13 +113,19 @@ def split_text(lines: Iterable[str], language: str = "") -> list[str]:
     return sentences
 
 
-def paragraphs(lines: Iterable[str]) -> Iterator[str]:
+def paragraphs(lines: Iterable[str], width: int | None = None) -> Iterator[str]:
     """Yield the paragraphs of a text, one per line, without blank ones.
 
     The module docstring describes how lines are joined.
+
+    Args:
+        lines: of the text, with or without their ends.
+        width: characters of its longest line; by default all lines are held in memory to find it.
     """
-    stripped = [line.strip() for line in lines]
-    width = max(map(len, stripped), default=0)
+    stripped: Iterable[str] = (line.strip() for line in lines)
+    if width is None:
+        stripped = list(stripped)
+        width = max(map(len, stripped), default=0)
     parts: list[str] = []
     before = ""
     was_item = False
