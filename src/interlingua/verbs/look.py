@@ -51,8 +51,8 @@ class LookOptions(PairOptions, LineOptions):
     """Options of ``look``."""
 
     files: PathLike | Sequence[PathLike] = argument(
-        "Bitexts, texts, tables, questions, folders of them; a.de,a.en or the prefix of Moses files;"
-        " 'part-*.tsv', s3://...",
+        "Bitexts, texts, tables, questions, folders of them; a.de,a.en or the prefix of Moses"
+        " files; 'part-*.tsv', s3://...",
         kind=list[str],
     )
     format: str | None = option(
@@ -64,8 +64,8 @@ class LookOptions(PairOptions, LineOptions):
     target_column: str | None = option(None, "Column of a target in a table.", group=INPUT)
     tests: Sequence[PathLike] | None = option(
         None,
-        "Folder of test sets whose sentences are looked for; may be repeated. By default the"
-        " published sets below $INTERLINGUA_DATA.",
+        "Folder of a test set, to find its sentences in the files; may be repeated. By default"
+        " the published sets below $INTERLINGUA_DATA.",
         group=INPUT,
         kind=list[Path],
     )
@@ -137,7 +137,9 @@ def _paths(options: LookOptions, folder: Path) -> Iterator[str]:
     seen = set[str]()
     for name in _named_files(options):
         for part in _expanded(name):
-            path = str(fetch_file(part, folder)) if is_remote(part) else part
+            path = part
+            if is_remote(part):
+                path = str(fetch_file(part, folder))
             key = _both_files(path, options) or path
             if key not in seen:
                 seen.add(key)
@@ -150,7 +152,8 @@ def _expanded(name: str) -> list[str]:
     """Return the files of a pattern or a folder; any other name alone."""
     from interlingua.storage.remote import WILD, expand_pattern
 
-    check_package_of_bitext(name) if name.startswith("hf:") else None
+    if name.startswith("hf:"):
+        check_package_of_bitext(name)
     if os.path.isdir(name):
         found = sorted(path for path in Path(name).rglob("*") if _is_shown(path, Path(name)))
         return [str(path) for path in found]
@@ -166,7 +169,7 @@ def _is_shown(path: Path, folder: Path) -> bool:
 
 
 def _both_files(path: str, options: LookOptions) -> str | None:
-    """Return both files of a Moses pair with a comma; None if the name is that of another bitext."""
+    """Return both files of a Moses pair with a comma; None if it is another file."""
     from interlingua.corpus.formats.bitext import guess_format
     from interlingua.corpus.formats.moses import moses_files
 
@@ -189,7 +192,9 @@ def _evaluation(options: LookOptions) -> EvaluationKeys | None:
         folders += [options.tests] if is_one else options.tests  # type: ignore[list-item]
     elif os.environ.get(DATA_FOLDER_VARIABLE):
         folders += _published_sets(Path(os.environ[DATA_FOLDER_VARIABLE]))
-    return EvaluationKeys.from_folders(folders) if folders else None
+    if not folders:
+        return None
+    return EvaluationKeys.from_folders(folders)
 
 
 def _published_sets(data: Path) -> list[Path]:

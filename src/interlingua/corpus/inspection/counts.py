@@ -145,7 +145,7 @@ class Order:
             self._ups += sum(map(operator.lt, earlier, later))
             self._downs += sum(map(operator.gt, earlier, later))
         self._values += len(values)
-        self._last = [values[-1]] if len(values) else self._last
+        self._last = list(values[-1:])
 
     def direction(self) -> str | None:
         """Return ``ascending`` or ``descending``; None if the values are in no order."""

@@ -29,8 +29,28 @@ _LEAST_SWAPPED = 5
 _SWAPPED_SHARE = 0.005
 _COLUMN_WORDS = frozenset(
     (
-        *("source", "target", "src", "tgt", "trg", "text", "texts", "sentence", "sentences", "score"),
-        *("sentence1", "sentence2", "translation", "original", "anchor", "positive", "segment", "id"),
+        *(
+            "source",
+            "target",
+            "src",
+            "tgt",
+            "trg",
+            "text",
+            "texts",
+            "sentence",
+            "sentences",
+            "score",
+        ),
+        *(
+            "sentence1",
+            "sentence2",
+            "translation",
+            "original",
+            "anchor",
+            "positive",
+            "segment",
+            "id",
+        ),
         *("lang", "language", "english", "non", "from", "to", "reference", "hypothesis", "string"),
     )
 )
@@ -81,8 +101,7 @@ def _is_column_name(cell: str) -> bool:
     words = re.split(r"[\s_.-]+", name.casefold())
     is_language = find_code(name) is not None
     return is_language or all(
-        word in _COLUMN_WORDS or (find_code(word) is not None and len(words) > 1)
-        for word in words
+        word in _COLUMN_WORDS or (find_code(word) is not None and len(words) > 1) for word in words
     )
 
 
@@ -96,7 +115,7 @@ def misread_faults(sample: Sequence[Sampled]) -> list[Fault]:
     if len(found) < _LEAST_MISREAD:
         return []
     first, charset = found[0]
-    bad = first.source if misread_charset(first.source) else first.target
+    bad = next(text for text in (first.source, first.target) if misread_charset(text))
     how = f"UTF-8 that was read as {charset}; decode the original as UTF-8"
     if charset == "lost":
         how = "characters that a decoder could not read; fetch or decode the original again"
@@ -159,7 +178,7 @@ def language_faults(
 
 def _is_turned(guesses: Sequence[str | None], languages: tuple[str, str]) -> bool:
     """Return whether both sides are in the language of the other one."""
-    names = [None if guess is None else resolve_language(guess).iso3 for guess in guesses]
+    names = [guess and resolve_language(guess).iso3 for guess in guesses]
     own = [resolve_language(code).iso3 for code in languages]
     return own[0] != own[1] and names == own[::-1]
 
@@ -168,12 +187,12 @@ def slip_faults(slips: Sequence[Slip]) -> list[Fault]:
     """Return a fault for each part of a file in which one side is shifted."""
     faults = []
     for slip in slips:
-        lost = "source" if slip.shift < 0 else "target"
+        side, place = ("target", "below") if slip.shift > 0 else ("source", "above")
         lines = count_of(abs(slip.shift), "lines")
         text = (
-            f"about from pair {slip.first:,} on, the translations are {lines}"
-            f" {'below' if slip.shift > 0 else 'above'} their sources: the columns have slipped;"
-            f" look for a {lost} too many, or a missing one on the other side, near there"
+            f"about from pair {slip.first:,} on, the translations are {lines} {place} their"
+            f" sources: the columns have slipped; look for a {side} too many, or one missing on the"
+            " other side, near there"
         )
         faults.append(Fault("shifted", text, slip.last - slip.first + 1, slip.first, slip.last))
     return faults
@@ -181,7 +200,9 @@ def slip_faults(slips: Sequence[Slip]) -> list[Fault]:
 
 def count_fault(kind: str, count: int, total: int, what: str, first: int | None) -> Fault:
     """Return a fault of counted units, with its share in words."""
-    place = "" if first is None else f", the first is number {first:,}"
+    place = ""
+    if first is not None:
+        place = f", the first is number {first:,}"
     return Fault(kind, f"{count:,} ({_share(count, total)}) {what}{place}", count, first)
 
 
@@ -198,11 +219,10 @@ def first_faults(pairs: Sequence[tuple[str, str]]) -> list[Fault]:
     if not pairs:
         return []
     sample = [Sampled(number, *pair) for number, pair in enumerate(pairs, 1)]
-    header = header_fault(pairs[0])
     slips = SlipFinder()
     slips.add([pair[0] for pair in pairs], [pair[1] for pair in pairs])
     return [
-        *([header] if header else []),
+        *filter(None, [header_fault(pairs[0])]),
         *misread_faults(sample),
         *swapped_faults(sample),
         *slip_faults(slips.end()),

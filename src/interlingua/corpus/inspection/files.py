@@ -146,7 +146,7 @@ def _look_of(path: str, opened: Opened, found: StreamCounts) -> FileLook:
         duplicates=found.duplicates,
         copies=found.copies,
         ratio=found.ratios.ratios(),
-        sorted_by_score=found.scores.direction() if found.has_scores else None,
+        sorted_by_score=found.scores.direction(),
         overlap=found.overlap,
         faults=tuple(faults),
         next_command=next_command(path, opened.kind, sides, named=bool(opened.languages)),
@@ -165,7 +165,9 @@ def _sides(found: StreamCounts, named: Sequence[str]) -> tuple[SideLook, ...]:
     sides = []
     samples = ([unit.source for unit in found.sample], [unit.target for unit in found.sample])
     for counts, texts, language in zip(found.sides, samples, named, strict=False):
-        guess = guess_language(texts) if len(found.languages) <= 1 else None
+        guess = None
+        if len(found.languages) <= 1:
+            guess = guess_language(texts)
         scripts = list(script_shares(texts).items())[:_SHOWN_SCRIPTS]
         side = SideLook(
             language=language,
@@ -196,16 +198,13 @@ def _faults(
             faults += swapped_faults(found.sample)
     if found.sample and len(found.languages) <= 1:
         codes = (*named, "", "")[:2]
-        options = _PAIR_OPTIONS if is_bitext else ("--source-language", "")
-        faults += language_faults(found.sample, (codes[0], codes[1]), options)
+        faults += language_faults(found.sample, (codes[0], codes[1]), _PAIR_OPTIONS)
     faults += misread_faults(found.sample)
     faults += _encoding_faults(opened, sides)
     if found.sample and found.sample[0].number == 1:
         first = found.sample[0]
-        cells = [first.source, first.target] if is_bitext else [first.source]
-        header = header_fault(cells)
-        if header is not None:
-            faults.append(header)
+        cells = [first.source, first.target][: len(sides)]
+        faults += filter(None, [header_fault(cells)])
     return [*faults, *_count_faults(opened, found, sides), *_order_faults(found, sides)]
 
 
@@ -222,7 +221,9 @@ def _encoding_faults(opened: Opened, sides: Sequence[SideLook]) -> list[Fault]:
         faults.append(Fault("not UTF-8", text, bad.undecoded))
     if bad.count > bad.undecoded:
         count = bad.count - bad.undecoded
-        text = f"{count_of(count, 'lines')} can't be read, left out here (the first: {bad.first[0]})"
+        text = (
+            f"{count_of(count, 'lines')} can't be read, left out here (the first: {bad.first[0]})"
+        )
         faults.append(Fault("unreadable", text, count))
     faults += [Fault("damaged", damage) for damage in bad.damages]
     return faults
@@ -237,32 +238,30 @@ def _charset(opened: Opened, sides: Sequence[SideLook]) -> str | None:
 def _encoding(opened: Opened, sides: Sequence[SideLook]) -> str:
     if not opened.bad.undecoded:
         return "UTF-8"
-    charset = _charset(opened, sides)
-    return f"UTF-8 and {charset}" if charset else "UTF-8 and another"
+    return f"UTF-8 and {_charset(opened, sides) or 'another'}"
 
 
-def _count_faults(
-    opened: Opened, found: StreamCounts, sides: Sequence[SideLook]
-) -> list[Fault]:
+def _count_faults(opened: Opened, found: StreamCounts, sides: Sequence[SideLook]) -> list[Fault]:
     """Return the faults that were counted: duplicates, copies, empty texts, test sentences."""
     units = found.units
     faults = []
-    duplicates = found.duplicates if opened.kind == "pairs" else sides[0].duplicates
+    duplicates = found.duplicates
+    if opened.kind != "pairs":
+        duplicates = sides[0].duplicates
     if duplicates >= max(1, _REPEATED * units):
         what = f"of the {opened.kind} occurred before; prepare drops them"
         faults.append(count_fault("duplicates", duplicates, units, what, None))
     if found.copies >= max(1, _REPEATED * units):
         what = "of the pairs have the same text on both sides, so they are not translated"
         faults.append(count_fault("copies", found.copies, units, what, found.first_copy))
-    names = ("sources", "targets") if len(sides) > 1 else ("texts",)
-    for name, counts in zip(names, found.sides, strict=True):
+    for name, counts in zip(side_names(sides), found.sides, strict=True):
         if counts.empty:
-            what = f"of the {name} are empty; prepare drops them, score gives them 0"
+            what = f"of the {name}s are empty; prepare drops them, score gives them 0"
             faults.append(count_fault("empty", counts.empty, units, what, counts.first_empty))
     for name, count in found.overlap.items():
         what = (
-            f"of the {opened.kind} hold a sentence of the test set {name}; keep them out of training"
-            " (decontaminate in prepare's file)"
+            f"of the {opened.kind} hold a sentence of the test set {name}; keep them out of"
+            " training (decontaminate in prepare's file)"
         )
         faults.append(count_fault("test sentences", count, units, what, None))
     return faults
@@ -271,17 +270,22 @@ def _count_faults(
 def _order_faults(found: StreamCounts, sides: Sequence[SideLook]) -> list[Fault]:
     """Return a fault for each way in which the file is sorted."""
     orders = []
-    names = ("source", "target") if len(sides) > 1 else ("text",)
-    for name, side in zip(names, sides, strict=True):
+    for name, side in zip(side_names(sides), sides, strict=True):
         orders.append((f"length of the {name}", side.sorted_by_length))
         orders.append((f"alphabet of the {name}", side.sorted_by_alphabet))
-    if found.has_scores:
-        orders.append(("score", found.scores.direction()))
+    orders.append(("score", found.scores.direction()))
     return [
         Fault("sorted", f"sorted by {name}, {order}; take a sample of the whole file, not its head")
         for name, order in orders
         if order is not None
     ]
+
+
+def side_names(sides: Sequence[SideLook]) -> tuple[str, ...]:
+    """Return what the sides of a file are called."""
+    if len(sides) > 1:
+        return ("source", "target")
+    return ("text",)
 
 
 def next_command(path: str, kind: str, sides: Sequence[SideLook], *, named: bool) -> str:

@@ -82,7 +82,9 @@ def guess_language(texts: Sequence[str]) -> str | None:
     if sum(eastern.values()) >= _LEAST_SCRIPT:
         if eastern["Hang"] >= max(eastern["Hani"], eastern["Kana"]):
             return "kor_Hang"
-        return "jpn_Jpan" if eastern["Kana"] > KANA_SHARE else "zho_Hans"
+        if eastern["Kana"] > KANA_SHARE:
+            return "jpn_Jpan"
+        return "zho_Hans"
     script, share = next(iter(shares.items()))
     if share < _LEAST_SCRIPT:
         return None
@@ -91,7 +93,7 @@ def guess_language(texts: Sequence[str]) -> str | None:
     if script in _LETTERS:
         return _by_letters(texts, _LETTERS[script])
     usual = usual_language(script)
-    return None if usual is None else usual.code
+    return usual and usual.code
 
 
 def _by_letters(texts: Iterable[str], letters: dict[str, str]) -> str | None:
@@ -119,13 +121,22 @@ def swapped_pairs(pairs: Sequence[tuple[str, str]]) -> list[bool | None]:
     columns = _columns_of_words(words[: max(len(words) // _PARTS, _LEAST_FIRST)])
     found = [_is_swapped(side, columns) for side in words]
     for _ in range(_ROUNDS):
-        turned = zip(words, found, strict=True)
-        columns = _columns_of_words([side[::-1] if swap else side for side, swap in turned])
+        columns = _columns_of_words(map(_turned, words, found))
         found = [_is_swapped(side, columns) for side in words]
     # Most pairs are right.
     if found.count(True) > found.count(False):
-        return [None if swap is None else not swap for swap in found]
+        opposite = {True: False, False: True, None: None}
+        return [opposite[swap] for swap in found]
     return found
+
+
+def _turned(
+    pair: tuple[frozenset[str], frozenset[str]], is_swapped: bool | None
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return a pair in the direction of most pairs."""
+    if is_swapped:
+        return pair[1], pair[0]
+    return pair
 
 
 def _words(text: str) -> frozenset[str]:
@@ -134,7 +145,7 @@ def _words(text: str) -> frozenset[str]:
     letters = frozenset(filter(str.isalpha, folded))
     if _SPACELESS.search(folded):
         return letters
-    # The blocks of letters tell two scripts apart in texts whose words are met once.
+    # The blocks of letters tell two scripts apart in texts that share no words with others.
     blocks = {f"block {ord(letter) >> 8}" for letter in letters}
     return blocks.union(_WORD.findall(folded))
 
@@ -172,4 +183,6 @@ def _is_swapped(
     wrong = sum(of_other)
     if all(of_other) and wrong > _CLEARLY * right:
         return True
-    return False if right > wrong else None
+    if right > wrong:
+        return False
+    return None

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy import ndarray
 
-BLOCK = 256
+_BLOCK = 256
 """Pairs of a block."""
 MOST_SHIFT = 5
 """Largest k that is tried."""
@@ -62,9 +62,9 @@ class SlipFinder:
     def add(self, sources: Sequence[str], targets: Sequence[str]) -> None:
         """Take the next pairs."""
         self._texts += zip(sources, targets, strict=True)
-        while len(self._texts) >= BLOCK:
-            self._examine(self._texts[:BLOCK])
-            del self._texts[:BLOCK]
+        while len(self._texts) >= _BLOCK:
+            self._examine(self._texts[:_BLOCK])
+            del self._texts[:_BLOCK]
 
     def end(self) -> list[Slip]:
         """Examine the rest, and return all slips in order."""
@@ -72,8 +72,8 @@ class SlipFinder:
             self._examine(self._texts)
         self._texts = []
         # In a long file one block alone may look shifted by chance.
-        if self._read >= _MANY * BLOCK:
-            self.slips = [slip for slip in self.slips if slip.last - slip.first >= BLOCK]
+        if self._read >= _MANY * _BLOCK:
+            self.slips = [slip for slip in self.slips if slip.last - slip.first >= _BLOCK]
         return self.slips
 
     def _examine(self, pairs: list[tuple[str, str]]) -> None:
@@ -116,21 +116,24 @@ def shift_of_lengths(x: Float64[ndarray, " n"], y: Float64[ndarray, " n"]) -> in
     best = max(correlations, key=lambda k: correlations[k])
     if correlations[best] < _CLEAR:
         return None
-    if best != 0 and correlations[best] < own + _ABOVE:
-        return 0 if own >= _CLEAR else None
-    return best
+    if best == 0 or correlations[best] >= own + _ABOVE:
+        return best
+    if own >= _CLEAR:
+        return 0
+    return None
 
 
 def shift_of_numbers(pairs: Sequence[tuple[str, str]]) -> int | None:
     """Return the shift at which most texts hold equal numbers; None if they do not tell."""
-    numbers = [tuple(tuple(sorted(_NUMBER.findall(text))) for text in pair) for pair in pairs]
+    sources = [sorted(_NUMBER.findall(source)) for source, _ in pairs]
+    targets = [sorted(_NUMBER.findall(target)) for _, target in pairs]
     # Few different numbers, such as years, are equal by chance.
-    if len({source for source, _ in numbers if source}) < _LEAST_NUMBERS:
+    if len(set(map(tuple, filter(None, sources)))) < _LEAST_NUMBERS:
         return None
     shares = {}
     for k in _shifts():
-        places = [i for i in range(len(numbers)) if numbers[i][0] and 0 <= i + k < len(numbers)]
-        equal = sum(numbers[i][0] == numbers[i + k][1] for i in places)
+        places = [i for i in range(len(pairs)) if sources[i] and 0 <= i + k < len(pairs)]
+        equal = sum(sources[i] == targets[i + k] for i in places)
         shares[k] = equal / max(len(places), 1)
     best = max(shares, key=lambda k: shares[k])
     if shares[best] < _CLEAR or (best != 0 and shares[best] < shares[0] + _ABOVE):

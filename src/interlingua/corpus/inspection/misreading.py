@@ -1,8 +1,7 @@
 """Text that was decoded in a wrong character set, and bytes that are not UTF-8.
 
-UTF-8 that was read as windows-1252 ("GrÃ¼ÃŸe") goes back into the bytes it came from, which are
-UTF-8. Text that people write is not: its bytes in an old character set are no UTF-8 but by accident,
-and never in several places.
+UTF-8 that was read as windows-1252 ("GrÃ¼ÃŸe") is turned back into its bytes, which are UTF-8. Text
+as people write it is not: its bytes in an old character set are UTF-8 by accident alone.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def misread_charset(text: str) -> str | None:
     if not _SUSPICIOUS.search(text):
         return None
     for charset in _CHARSETS:
-        # Only whole words are tried, as the rest of the text may hold what the set has no place for.
+        # Word by word, as the rest of the text may hold characters that the set lacks.
         words = [word for word in text.split() if _SUSPICIOUS.search(word)]
         if words and all(_is_misread(word, charset) for word in words):
             return charset

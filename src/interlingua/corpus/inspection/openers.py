@@ -21,7 +21,7 @@ from interlingua.corpus.formats.bitext import (
     read_pairs_as_named,
     resolved_code,
 )
-from interlingua.corpus.formats.labeled_pairs import labeled_rows
+from interlingua.corpus.formats.labeled_pairs import LabeledPairKind, labeled_rows
 from interlingua.corpus.formats.monolingual import find_language
 from interlingua.corpus.formats.questions import read_questions
 from interlingua.corpus.formats.sentence_table import has_sentences, is_table, read_column
@@ -33,7 +33,7 @@ Kind = Literal["pairs", "texts", "questions", "passages", "labeled pairs"]
 UNKNOWN = ("eng_Latn", "fra_Latn")
 """Stands for the languages of a file that names none, until its texts tell them."""
 _LOOKED_AT = 200
-"""Lines by which pairs are told from texts."""
+"""Lines that distinguish pairs from texts."""
 _BAD_KEPT = 200
 """Lines that are not UTF-8 of which the bytes are kept."""
 _QUESTION_KEYS = ({"question", "positive_ctxs"}, {"query", "positive_passages"}, {"paragraphs"})
@@ -114,7 +114,7 @@ def open_units(
         return _open_json(path, languages)
     if is_file and is_table(path):
         return _open_table(path, languages)
-    if is_file and suffix in (".tsv", ".txt", ".csv") or not _is_bitext(path):
+    if (is_file and suffix in (".tsv", ".txt")) or not _is_bitext(path):
         return _open_lines(path, languages)
     return open_pairs(path, None, languages)
 
@@ -162,7 +162,9 @@ def open_pairs(
         pairs = stream((source or UNKNOWN[0], target or UNKNOWN[1]))
         first = next(pairs, None)
         is_named = False
-    opened.pairs = pairs if first is None else chain([first], pairs)
+    opened.pairs = pairs
+    if first is not None:
+        opened.pairs = chain([first], pairs)
     if first is not None and is_named:
         opened.languages = (first.source_language, first.target_language)
     elif source and target:
@@ -194,7 +196,9 @@ def _first_object(path: str) -> dict[str, object]:
         return {}  # the reader says what is wrong
     if isinstance(value, list) and value:
         value = value[0]
-    return value if isinstance(value, dict) else {}
+    if not isinstance(value, dict):
+        return {}
+    return value
 
 
 def _texts_of_objects(path: str, key: str) -> Iterator[str]:
@@ -221,7 +225,7 @@ def _open_table(path: str, languages: tuple[str | None, str | None]) -> Opened:
             return _open_labeled(path, error)
     opened = Opened("texts", stem_and_suffix(path)[1].removeprefix("."))
     opened.texts = read_column(path, language=language, bad=opened.bad)
-    opened.languages = (language,) if language else ()
+    opened.languages = tuple(filter(None, [language]))
     return _begun(opened)
 
 
@@ -255,15 +259,19 @@ def _has_ids(rows: Sequence[Sequence[str]]) -> bool:
 
 def _open_texts(path: str, given: str | None, *, with_ids: bool) -> Opened:
     """Open a text of one language, a sentence a line."""
-    opened = Opened("texts", "id TAB text" if with_ids else "text")
+    opened = Opened("texts", "text")
+    if with_ids:
+        opened.format = "id TAB text"
     language = resolved_code(given) or find_language(Path(path))
-    opened.languages = (language,) if language else ()
+    opened.languages = tuple(filter(None, [language]))
 
     def texts() -> Iterator[str]:
         with open_text(path, errors=opened.bad.errors) as lines:
             for _, line in opened.bad.numbered(lines, path):
                 text = line.rstrip("\r\n")
-                yield text.partition("\t")[2] if with_ids else text
+                if with_ids:
+                    text = text.partition("\t")[2]
+                yield text
 
     opened.texts = texts()
     return _begun(opened)
@@ -271,18 +279,21 @@ def _open_texts(path: str, given: str | None, *, with_ids: bool) -> Opened:
 
 def _open_labeled(path: str, error: DataError) -> Opened:
     """Open sentence pairs with labels; raises the error of the bitext if they are none either."""
-    for kind in ("nli", "sts"):
+    kinds: tuple[LabeledPairKind, ...] = ("nli", "sts")
+    for kind in kinds:
         opened = Opened("labeled pairs", kind)
-        opened.texts = (
-            text
-            for row in labeled_rows(Path(path), kind)  # type: ignore[arg-type]
-            for text in (row.a, row.b)
-        )
+        opened.texts = _labeled_texts(path, kind)
         try:
             return _begun(opened)
         except DataError:
             continue
     raise error
+
+
+def _labeled_texts(path: str, kind: LabeledPairKind) -> Iterator[str]:
+    for row in labeled_rows(Path(path), kind):
+        yield row.a
+        yield row.b
 
 
 def _begun(opened: Opened) -> Opened:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlingua.corpus.inspection.counts import Quantiles
-from interlingua.corpus.inspection.files import FileLook, SideLook, languages_in_words
+from interlingua.corpus.inspection.files import FileLook, SideLook, languages_in_words, side_names
 
 
 def look_rows(found: FileLook) -> list[tuple[str, str]]:
@@ -15,14 +15,17 @@ def look_rows(found: FileLook) -> list[tuple[str, str]]:
         rows.append(("further columns", ", ".join(found.columns)))
     rows += _language_rows(found)
     left_out = ", ".join(f"{count:,} {reason}" for reason, count in found.left_out.items())
-    rows.append((found.kind, f"{found.units:,}" + (f" (left out: {left_out})" if left_out else "")))
+    count = f"{found.units:,}"
+    if left_out:
+        count = f"{count} (left out: {left_out})"
+    rows.append((found.kind, count))
     if found.kind == "pairs":
         rows.append(("duplicates", f"{found.duplicates:,} pairs, {_per_side(found, 'duplicates')}"))
         rows.append(("copies", f"{found.copies:,}"))
     else:
         rows.append(("duplicates", _per_side(found, "duplicates")))
     rows.append(("empty", _per_side(found, "empty")))
-    for name, side in zip(_side_names(found), found.sides, strict=True):
+    for name, side in zip(side_names(found.sides), found.sides, strict=True):
         if side.characters is not None:
             rows.append((f"{name} characters", _spread(side.characters)))
     if found.ratio is not None:
@@ -32,10 +35,6 @@ def look_rows(found: FileLook) -> list[tuple[str, str]]:
     return rows
 
 
-def _side_names(found: FileLook) -> tuple[str, ...]:
-    return ("source", "target") if len(found.sides) > 1 else ("text",)
-
-
 def _language_rows(found: FileLook) -> list[tuple[str, str]]:
     if found.language_pairs:
         shown = [f"{codes} {count:,}" for codes, count in list(found.language_pairs.items())[:5]]
@@ -43,7 +42,7 @@ def _language_rows(found: FileLook) -> list[tuple[str, str]]:
             shown.append(f"and {len(found.language_pairs) - len(shown)} more")
         return [("languages", ", ".join(shown))]
     rows = []
-    for name, side in zip(_side_names(found), found.sides, strict=True):
+    for name, side in zip(side_names(found.sides), found.sides, strict=True):
         rows.append((name, f"{languages_in_words(side)}; {_scripts(side)}"))
     return rows
 
@@ -57,7 +56,7 @@ def _scripts(side: SideLook) -> str:
 def _per_side(found: FileLook, count: str) -> str:
     counts = [
         f"{getattr(side, count):,} {name}s"
-        for name, side in zip(_side_names(found), found.sides, strict=True)
+        for name, side in zip(side_names(found.sides), found.sides, strict=True)
     ]
     return ", ".join(counts)
 
@@ -68,7 +67,7 @@ def _spread(found: Quantiles) -> str:
 
 def _orders(found: FileLook) -> list[str]:
     orders = []
-    for name, side in zip(_side_names(found), found.sides, strict=True):
+    for name, side in zip(side_names(found.sides), found.sides, strict=True):
         if side.sorted_by_length:
             orders.append(f"by length of the {name}, {side.sorted_by_length}")
         if side.sorted_by_alphabet:

@@ -21,7 +21,7 @@ from interlingua.errors import DataError
 from interlingua.runtime.portions import portions
 from interlingua.runtime.progress import SILENT, Progress
 
-SAMPLE = 20_000
+_SAMPLE = 20_000
 """Units that languages and character sets are judged by, from all parts of the file."""
 _AT_ONCE = 8192
 _SAMPLED_CHARACTERS = 1000
@@ -57,7 +57,6 @@ class StreamCounts:
     sample: list[Sampled] = field(default_factory=list)
     ratios: RatioCounts = field(default_factory=RatioCounts)
     scores: Order = field(default_factory=lambda: Order(_SORT_OF_SCORES))
-    has_scores: bool = False
     slips: SlipFinder = field(default_factory=SlipFinder)
     failure: DataError | None = None
 
@@ -88,7 +87,7 @@ def count_pairs_of(
                 source, target = pair[0][:_SAMPLED_CHARACTERS], pair[1][:_SAMPLED_CHARACTERS]
                 yield Sampled(number, source, target)
 
-    found.sample = sorted(reservoir(counted(), SAMPLE, seed=0))
+    found.sample = sorted(reservoir(counted(), _SAMPLE, seed=0))
     if evaluation is not None:
         found.overlap = {name: count for name, count in evaluation.counts.items() if count}
     return found
@@ -121,7 +120,6 @@ def _count_portion(
     found.slips.add(sources, targets)
     scores = [pair[4] for pair in portion if pair[4] is not None]
     if len(scores) == len(portion):
-        found.has_scores = True
         found.scores.add(np.array(scores, np.float64))
     if evaluation is not None:
         evaluation.contaminated_keys(source_keys, target_keys)
@@ -148,7 +146,7 @@ def count_texts_of(
             for number, text in enumerate(portion, start + 1):
                 yield Sampled(number, text[:_SAMPLED_CHARACTERS])
 
-    found.sample = sorted(reservoir(counted(), SAMPLE, seed=0))
+    found.sample = sorted(reservoir(counted(), _SAMPLE, seed=0))
     if evaluation is not None:
         found.overlap = {name: count for name, count in evaluation.counts.items() if count}
     return found
