@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from interlingua.config.options import INPUT, argument, function_of, option
 from interlingua.errors import ConfigError, DataError
@@ -37,6 +37,10 @@ class Looks(RowList["FileLook"]):
     next_commands: tuple[str, ...] = ()
     """Commands to go on with that take several of the files."""
 
+    def records(self) -> list[dict[str, Any]]:
+        """Return the reports as they are in JSON, a dictionary for each file."""
+        return [_plain(found) for found in self]
+
     @property
     def lines(self) -> list[str]:
         """The report for people, in lines."""
@@ -44,6 +48,17 @@ class Looks(RowList["FileLook"]):
         for found in self:
             lines += [*look_table(found).text(), ""]
         return [*lines, *[f"next: {command}" for command in self.next_commands]]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with dictionaries in place of named tuples."""
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, tuple):
+        return list(map(_plain, value))
+    return value
 
 
 @dataclass(frozen=True)
@@ -62,7 +77,7 @@ class LookOptions(PairOptions, LineOptions):
         None, "Column of a source in a table, by name or by number from 1.", group=INPUT
     )
     target_column: str | None = option(None, "Column of a target in a table.", group=INPUT)
-    tests: Sequence[PathLike] | None = option(
+    tests: PathLike | Sequence[PathLike] | None = option(
         None,
         "Folder of a test set, to find its sentences in the files; may be repeated. By default"
         " the published sets below $INTERLINGUA_DATA.",
@@ -117,9 +132,13 @@ def _columns(options: LookOptions) -> tuple[str, str] | None:
 
 def _named_files(options: LookOptions) -> list[str]:
     """Return the names that the user gave."""
-    if isinstance(options.files, str | os.PathLike):
-        return [os.fspath(options.files)]
-    return [os.fspath(name) for name in options.files]
+    return list(map(os.fspath, _listed_paths(options.files)))
+
+
+def _listed_paths(paths: PathLike | Sequence[PathLike]) -> list[PathLike]:
+    if isinstance(paths, str | os.PathLike):
+        return [paths]
+    return list(paths)
 
 
 def _paths(options: LookOptions, folder: Path) -> Iterator[str]:
@@ -188,8 +207,7 @@ def _evaluation(options: LookOptions) -> EvaluationKeys | None:
 
     folders: list[PathLike] = []
     if options.tests is not None:
-        is_one = isinstance(options.tests, str | os.PathLike)
-        folders += [options.tests] if is_one else options.tests  # type: ignore[list-item]
+        folders += _listed_paths(options.tests)
     elif os.environ.get(DATA_FOLDER_VARIABLE):
         folders += _published_sets(Path(os.environ[DATA_FOLDER_VARIABLE]))
     if not folders:

@@ -46,9 +46,9 @@ def test_the_place_of_a_fault_is_named(looked, kind, first, last):
 
 def test_counted_faults_have_their_exact_numbers(looked):
     found, faults = looked
-    assert (faults["copies"].count, faults["copies"].first) == (50, 402)
-    assert (faults["empty"].count, faults["empty"].first) == (5, 702)
-    assert faults["duplicates"].count == found.duplicates == 50
+    assert (faults["copies"].units, faults["copies"].first) == (50, 402)
+    assert (faults["empty"].units, faults["empty"].first) == (5, 702)
+    assert faults["duplicates"].units == found.duplicates == 50
     assert found.overlap == {"our-test-set": 12}
     assert found.sides[1].empty == 5
 
@@ -109,7 +109,7 @@ def test_lines_that_are_not_utf_8(pairs, tmp_path):
     path.write_bytes(b"".join(whole))
     found = look_into(str(path), LookSettings())
     umlauts = sum(not line.isascii() for line in lines[100:140])
-    assert [(fault.kind, fault.count) for fault in found.faults] == [("not UTF-8", umlauts)]
+    assert [(fault.kind, fault.units) for fault in found.faults] == [("not UTF-8", umlauts)]
     assert "cp1252" in found.faults[0].text
     assert found.units == 2000 - umlauts
     assert found.left_out == {"unreadable": umlauts}

@@ -64,8 +64,8 @@ class SideCounts:
         lengths: Int64[ndarray, " n"] = np.fromiter(map(len, texts), np.int64, len(texts))
         keys = text_keys(texts)
         # Most texts are not even looked at: only one without a letter or digit may be blank.
-        maybe = np.flatnonzero(keys == EMPTY_KEY)
-        blank = [int(place) for place in maybe if not texts[place].strip()]
+        maybe = np.flatnonzero(keys == EMPTY_KEY).tolist()
+        blank = [place for place in maybe if not texts[place].strip()]
         if blank and not self.first_empty:
             self.first_empty = self.texts + blank[0] + 1
         self.empty += len(blank)
@@ -109,8 +109,10 @@ class RatioCounts:
         if not self._counts.any():
             return None
         steps = _places(self._counts, (0.05, 0.5, 0.95))
-        found = [round(2 ** (step / _RATIO_STEPS - _MOST_DOUBLINGS), 2) for step in steps]
-        return Quantiles(*found, round(self._most, 2))
+        low, median, high = (
+            round(2 ** (step / _RATIO_STEPS - _MOST_DOUBLINGS), 2) for step in steps
+        )
+        return Quantiles(low, median, high, round(self._most, 2))
 
 
 def _places(counts: Int64[ndarray, " n"], shares: Sequence[float]) -> list[int]:
@@ -168,6 +170,6 @@ def copies_of(
 ) -> Bool[ndarray, " n"]:
     """Mark the pairs of one text with letters on both sides, without regard to case and signs."""
     equal = (keys[0] == keys[1]) & (keys[0] != EMPTY_KEY)
-    for place in np.flatnonzero(equal):
+    for place in np.flatnonzero(equal).tolist():
         equal[place] = any(map(str.isalpha, sources[place]))
     return np.asarray(equal)

@@ -13,9 +13,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from interlingua.config.languages import find_code, resolve_language
+from interlingua.config.languages import as_named, find_code, resolve_language
 from interlingua.corpus.cleaning.language_evidence import contradicting_script
-from interlingua.corpus.cleaning.named_languages import is_contradicted
+from interlingua.corpus.cleaning.named_languages import is_contradicted, is_word
 from interlingua.corpus.inspection.languages_found import guess_language, swapped_pairs
 from interlingua.corpus.inspection.misalignment import Slip, SlipFinder
 from interlingua.corpus.inspection.misreading import misread_charset
@@ -75,7 +75,7 @@ class Fault(NamedTuple):
     sentences, language, damaged."""
     text: str
     """One line: what, how many, where, and what to do."""
-    count: int = 0
+    units: int = 0
     """Units that have it; of a sample, those of the sample."""
     first: int | None = None
     """Number of the first such unit, from 1."""
@@ -99,10 +99,16 @@ def _is_column_name(cell: str) -> bool:
     if not name or len(name) > _LONGEST_NAME:
         return False
     words = re.split(r"[\s_.-]+", name.casefold())
-    is_language = find_code(name) is not None
-    return is_language or all(
-        word in _COLUMN_WORDS or (find_code(word) is not None and len(words) > 1) for word in words
-    )
+    if _is_language(name):
+        return True
+    has_word = any(word in _COLUMN_WORDS for word in words)
+    return has_word and all(word in _COLUMN_WORDS or _is_language(word) for word in words)
+
+
+def _is_language(name: str) -> bool:
+    """Return whether a name is a language, and not a word as well."""
+    code = as_named(find_code(name))
+    return code is not None and not is_word(code)
 
 
 def misread_faults(sample: Sequence[Sampled]) -> list[Fault]:

@@ -93,7 +93,9 @@ def guess_language(texts: Sequence[str]) -> str | None:
     if script in _LETTERS:
         return _by_letters(texts, _LETTERS[script])
     usual = usual_language(script)
-    return usual and usual.code
+    if usual is None:
+        return None
+    return usual.code
 
 
 def _by_letters(texts: Iterable[str], letters: dict[str, str]) -> str | None:
@@ -146,7 +148,7 @@ def _words(text: str) -> frozenset[str]:
     if _SPACELESS.search(folded):
         return letters
     # The blocks of letters tell two scripts apart in texts that share no words with others.
-    blocks = {f"block {ord(letter) >> 8}" for letter in letters}
+    blocks = frozenset([f"block {ord(letter) >> 8}" for letter in letters])
     return blocks.union(_WORD.findall(folded))
 
 

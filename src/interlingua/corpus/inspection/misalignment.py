@@ -20,6 +20,8 @@ _BLOCK = 256
 """Pairs of a block."""
 MOST_SHIFT = 5
 """Largest k that is tried."""
+_FAR = 8
+"""A shift at which lengths have nothing to do with each other."""
 LEAST_PAIRS = 48
 """Pairs that a correlation needs."""
 _MANY = 8
@@ -110,6 +112,9 @@ def shift_of_lengths(x: Float64[ndarray, " n"], y: Float64[ndarray, " n"]) -> in
         y: of targets.
     """
     own = _correlation(x, y)
+    # In order of length, neighbors are as long as the translation itself.
+    if _correlation(*_shifted(x, y, _FAR)) > _CLEAR:
+        return None
     if own > 1 - _ABOVE:  # no other can be that much better
         return 0
     correlations = {k: _correlation(*_shifted(x, y, k)) for k in _shifts()}
@@ -148,7 +153,7 @@ def _shifts() -> list[int]:
 
 def _log_lengths(texts: Sequence[str]) -> Float64[ndarray, " n"]:
     lengths: Int64[ndarray, " n"] = np.fromiter(map(len, texts), np.int64, len(texts))
-    return np.log1p(lengths)
+    return np.asarray(np.log1p(lengths))
 
 
 def _shifted(x: ndarray, y: ndarray, shift: int) -> tuple[ndarray, ndarray]:

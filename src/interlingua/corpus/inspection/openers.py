@@ -23,8 +23,15 @@ from interlingua.corpus.formats.bitext import (
 )
 from interlingua.corpus.formats.labeled_pairs import LabeledPairKind, labeled_rows
 from interlingua.corpus.formats.monolingual import find_language
+from interlingua.corpus.formats.moses import moses_files
 from interlingua.corpus.formats.questions import read_questions
-from interlingua.corpus.formats.sentence_table import has_sentences, is_table, read_column
+from interlingua.corpus.formats.sentence_table import (
+    has_sentences,
+    is_table,
+    read_column,
+    table_records,
+)
+from interlingua.corpus.formats.table_columns import header_columns
 from interlingua.errors import DamagedFileError, DataError
 from interlingua.storage.files import open_text, stem_and_suffix
 from interlingua.storage.json_text import json_values
@@ -46,17 +53,20 @@ class CountedBadLines(BadLines):
     Attributes:
         undecoded: lines that are not UTF-8.
         contents: some of these.
+        error: of the first line.
     """
 
     def __init__(self) -> None:
         super().__init__("skip")
         self.undecoded = 0
         self.contents: list[bytes] = []
+        self.error: DataError | None = None
 
     def leave_out(self, error: DataError, content: str = "") -> None:
         """Count a line; a file is read once, so that no line comes twice."""
         self.count += 1
-        if not self.first:
+        if self.error is None:
+            self.error = error
             self.first.append(str(error))
         if content.isascii() or not any("\udc80" <= letter <= "\udcff" for letter in content):
             return
@@ -122,7 +132,8 @@ def open_units(
 def _is_bitext(path: str) -> bool:
     """Return whether the name is that of a bitext; a plain text may have any suffix."""
     try:
-        guess_format(path)
+        if guess_format(path) == "moses" and Path(path).is_file():
+            moses_files(path, None, None)
     except DataError:
         return False
     return True
@@ -152,7 +163,7 @@ def open_pairs(
     pairs = stream((source, target))
     is_named = True
     try:
-        first = next(pairs, None)
+        first = _first_of(pairs, opened)
     except DamagedFileError:
         raise
     except DataError:
@@ -160,7 +171,7 @@ def open_pairs(
         opened.bad = CountedBadLines()
         opened.skipped.clear()
         pairs = stream((source or UNKNOWN[0], target or UNKNOWN[1]))
-        first = next(pairs, None)
+        first = _first_of(pairs, opened)
         is_named = False
     opened.pairs = pairs
     if first is not None:
@@ -170,6 +181,18 @@ def open_pairs(
     elif source and target:
         opened.languages = (source, target)
     return opened
+
+
+def _first_of(pairs: Iterator[TextPair], opened: Opened) -> TextPair | None:
+    """Return the first pair; None in an empty file.
+
+    Raises:
+        DataError: no line is a pair, with the problem of the first line.
+    """
+    first = next(pairs, None)
+    if first is None and opened.bad.error is not None:
+        raise opened.bad.error
+    return first
 
 
 def _open_json(path: str, languages: tuple[str | None, str | None]) -> Opened:
@@ -217,16 +240,25 @@ def _open_questions(path: str) -> Opened:
 
 def _open_table(path: str, languages: tuple[str | None, str | None]) -> Opened:
     """Open a table: pairs if two columns are known, else sentences or labeled pairs."""
-    try:
-        return open_pairs(path, None, languages)
-    except DataError as error:
-        language = languages[0] or find_language(Path(path))
-        if not has_sentences(path, language=language):
+    language = languages[0] or find_language(Path(path))
+    if _has_pair_columns(path) or not has_sentences(path, language=language):
+        try:
+            return open_pairs(path, None, languages)
+        except DataError as error:
             return _open_labeled(path, error)
     opened = Opened("texts", stem_and_suffix(path)[1].removeprefix("."))
     opened.texts = read_column(path, language=language, bad=opened.bad)
     opened.languages = tuple(filter(None, [language]))
     return _begun(opened)
+
+
+def _has_pair_columns(path: str) -> bool:
+    """Return whether the first row of a table names columns of a source and a target."""
+    try:
+        first = next(table_records(path), None)
+    except DataError:
+        return False
+    return first is not None and header_columns(list(first[1])) is not None
 
 
 def _open_lines(path: str, languages: tuple[str | None, str | None]) -> Opened:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from interlingua.errors import DataError
 from interlingua.runtime.portions import portions
 from interlingua.runtime.progress import SILENT, Progress
 
+T = TypeVar("T")
 _SAMPLE = 20_000
 """Units that languages and character sets are judged by, from all parts of the file."""
 _AT_ONCE = 8192
@@ -152,7 +154,7 @@ def count_texts_of(
     return found
 
 
-def _until_failure(items: Iterable[object], found: StreamCounts) -> Iterator[object]:
+def _until_failure(items: Iterable[T], found: StreamCounts) -> Iterator[T]:
     """Yield items up to an error of the file, which is kept; one before the first is raised."""
     count = 0
     try:
