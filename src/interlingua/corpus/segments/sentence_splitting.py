@@ -120,7 +120,8 @@ def paragraphs(lines: Iterable[str], width: int | None = None) -> Iterator[str]:
 
     Args:
         lines: of the text, with or without their ends.
-        width: characters of its longest line; by default all lines are held in memory to find it.
+        width: characters of its longest line, 0 if no line was wrapped; by default all lines are
+            held in memory to find it.
     """
     stripped: Iterable[str] = (line.strip() for line in lines)
     if width is None:
@@ -157,7 +158,7 @@ def _begins_item(line: str, before: str, was_item: bool) -> bool:
 
 def _goes_on(before: str, line: str, width: int) -> bool:
     """Return whether a paragraph goes on from the line ``before`` to the next one."""
-    if width > WRAPPED_AT_MOST or _HEADING.match(before):
+    if not 0 < width <= WRAPPED_AT_MOST or _HEADING.match(before):
         return False
     # A short line of a wrapped text is the last one of its paragraph.
     if len(before) < NEARLY_FULL * width:
@@ -196,7 +197,7 @@ def _ends(text: str, start: int, match: re.Match[str], code: str) -> bool:
     if match["wide"] and match["wide"][-1] in CLOSING and not match["wide"][-1].isspace():
         if _QUOTED.match(text, match.end()):
             return False
-        is_quotation = text[start : start + 1] in "“「『\"‘"
+        is_quotation = text[start : start + 1] in '“「『"‘'
         return not (is_quotation and _SAYS.match(text, match.end()))
     return True
 
@@ -230,8 +231,10 @@ def _may_begin(text: str, place: int, following: re.Match[str]) -> bool:
     # "iPhone", "b) Next", and Dutch "'s Morgens".
     if word[1:2].isupper() or (len(word) == 1 and behind == ")"):
         return True
-    return len(word) == 1 and text[following.start(1) - 1] in "'’" and (
-        text[following.end() + 1 : following.end() + 2].isupper()
+    return (
+        len(word) == 1
+        and text[following.start(1) - 1] in "'’"
+        and (text[following.end() + 1 : following.end() + 2].isupper())
     )
 
 
@@ -300,9 +303,7 @@ def _ends_of(code: str) -> re.Pattern[str]:
     closers = f"[{re.escape(CLOSING)}]"
     # Behind a mark, and before a space, these close too: „so“, **so**, a footnote[1].
     # French puts a space before the closing quote.
-    closing = (
-        rf"(?:[{re.escape(CLOSING)}“‘«*_]|[ \u00a0\u202f]»(?=\s|$)|\[\d{{1,3}}\]|[⁰¹²³⁴-⁹])*+"
-    )
+    closing = rf"(?:[{re.escape(CLOSING)}“‘«*_]|[ \u00a0\u202f]»(?=\s|$)|\[\d{{1,3}}\]|[⁰¹²³⁴-⁹])*+"
     latin = re.escape(f".!?…{OWN_ENDS.get(code, '')}")
     own = f"|(?:{_THAI_BORDER})" if code == "tha" else ""
     own += r"|(?<!།)།++\s+" if code in ("bod", "dzo") else ""
