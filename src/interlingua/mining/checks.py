@@ -113,6 +113,10 @@ class Check:
             return np.asarray(~(scores >= self.limit))
         return np.asarray(~(scores < self.limit))
 
+    def explain(self, source: str, target: str) -> str:
+        """Return what is wrong with a pair in a few words; nothing beyond ``reason`` by default."""
+        return ""
+
 
 class LanguageIdentified(Check):
     """Each side is in its language, as far as an identifier can tell."""
@@ -372,6 +376,27 @@ class Checker:
             check.reason or check.name: ~check.accept(columns[check.name])
             for check in self.rejecting
         }
+
+    def findings(
+        self, columns: Mapping[str, Float64[ndarray, " n"]]
+    ) -> dict[str, Bool[ndarray, " n"]]:
+        """Return which pairs are beyond the limit of each check, rejecting or not, by its name."""
+        return {check.name: ~check.accept(columns[check.name]) for check in self.checks}
+
+    def explain(self, name: str, source: str, target: str) -> str:
+        """Return what a check finds wrong with a pair, in words."""
+        details = self._named(name).explain(source, target)
+        if not details:
+            return self.reason_of(name)
+        return f"{self.reason_of(name)}: {details}"
+
+    def reason_of(self, name: str) -> str:
+        """Return the reason of a check that is measured."""
+        check = self._named(name)
+        return check.reason or check.name
+
+    def _named(self, name: str) -> Check:
+        return next(check for check in self.checks if check.name == name)
 
     def refuses(self, sources: Sequence[str], targets: Sequence[str]) -> Bool[ndarray, " n"]:
         """Return which pairs are rejected by themselves, independently of the other pairs."""

@@ -30,6 +30,8 @@ SKIP_QUANTILE = 0.1
 BAND = 5
 PROBES = 2000
 """Held-out pairs of a calibration."""
+REVIEWED = ("script", "length", "empty", "copied", "numbers")
+"""Checks that are measured for a review sheet unless others are named."""
 CHEAP = tuple(name for name in CHECKS if name != "language")
 """Checks on mined pairs that need no further package; these are measured."""
 DROPPED_OF_PAIR = "script,length,empty,copied,numbers"
