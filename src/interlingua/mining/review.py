@@ -15,8 +15,9 @@ import random
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from interlingua.corpus.formats import workbook
@@ -288,7 +289,7 @@ class Judgments(NamedTuple):
     """
 
     answers: dict[tuple[str, str], bool]
-    places: dict[tuple[str, str], str] = {}
+    places: Mapping[tuple[str, str], str] = MappingProxyType({})
     notes: Sequence[str] = ()
 
     def by_key(self) -> dict[tuple[str, str], bool]:
@@ -357,7 +358,7 @@ def _answered(rows: Iterator[tuple[int, list[str]]], path: Path) -> Judgments:
             )
     source, target, answer = (header.index(name) for name in ("source", "target", "answer"))
     answers: dict[tuple[str, str], bool] = {}
-    places: dict[tuple[str, str], str] = {}
+    places: Mapping[tuple[str, str], str] = MappingProxyType({})
     contradicted: list[str] = []
     blank = unsure = 0
     for number, cells in rows:

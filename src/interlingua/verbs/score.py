@@ -334,7 +334,7 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     columns_of_checks = join_names(options.checks)
     if options.review is not None and not columns_of_checks:
         columns_of_checks = ",".join(defaults.REVIEWED)
-    checks = CheckPlan.parse(columns_of_checks, join_names(options.drop))
+    checks = CheckPlan.parse(columns_of_checks, join_names(options.drop), as_path(options.glossary))
     options.check_cut()
     config = score_config(
         options.margin,
