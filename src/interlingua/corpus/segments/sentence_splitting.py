@@ -52,7 +52,8 @@ ORDINAL_DIGITS = 2
 year."""
 ENUMERATOR_DIGITS = 3
 """Digits of the number of a point in a list at most: ``12. Close the door.``"""
-ORDINALS = "deu dan nob nno fin ces slk slv hrv bos srp hun pol est lvs tur isl ltz fao".split()
+_ORDINAL_CODES = "deu dan nob nno fin ces slk slv hrv bos srp hun pol est lvs tur isl ltz fao"
+ORDINALS = _ORDINAL_CODES.split()
 """Languages that write ordinal numbers with a full stop."""
 _FOLLOWING = re.compile(rf"[{re.escape(OPENING)} ]*+(\w{{1,30}}+|.)([.)]?)", re.DOTALL)
 """What begins behind a mark: its word, and a stop or a bracket behind that."""
