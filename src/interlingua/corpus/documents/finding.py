@@ -78,9 +78,9 @@ def _expanded(path: PathLike, left_out: list[LeftOut]) -> Iterator[Path]:
         fitting = sorted(glob.glob(name, recursive=True))
         if not fitting:
             raise DataError("no file fits this pattern; check the path", path=path)
-        for one in fitting:
-            if os.path.isfile(one):
-                yield Path(one)
+        # A pattern may reach a file by a link to a folder as well.
+        files = {os.path.realpath(one): Path(one) for one in reversed(fitting)}
+        yield from (file for file in files.values() if file.is_file())
     else:
         raise DataError("no such file or folder; check the path", path=path)
 

@@ -13,7 +13,7 @@ PARAGRAPH = "paragraph"
 ITEM = "item"
 CELL = "cell"
 CUE = "cue"
-CODE = "code"
+SOURCE_CODE = "code"
 DEEPEST_HEADING = 6
 LONGEST_HEADING = 300
 """Characters; a longer one is a paragraph, as in HTML with a heading that is not closed."""
