@@ -70,7 +70,7 @@ class LookOptions(PairOptions, LineOptions):
         " files; 'part-*.tsv', s3://...",
         kind=list[str],
     )
-    format: str | None = option(
+    input_format: str | None = option(
         None, "Of a bitext: tsv, csv, jsonl, tmx, ...; by the name by default.", group=INPUT
     )
     source_column: str | None = option(
@@ -107,7 +107,7 @@ def run_look(options: LookOptions, progress: Progress = SILENT) -> Looks:
     from interlingua.corpus.inspection.files import LookSettings, look_into
 
     settings = LookSettings(
-        format=options.format,
+        format=options.input_format,
         languages=(options.source_language, options.target_language),
         columns=_columns(options),
         evaluation=_evaluation(options),
@@ -193,7 +193,7 @@ def _both_files(path: str, options: LookOptions) -> str | None:
     from interlingua.corpus.formats.moses import moses_files
 
     try:
-        if (options.format or guess_format(path)) != "moses":
+        if (options.input_format or guess_format(path)) != "moses":
             return None
         files = moses_files(path, options.source_language, options.target_language)
     except DataError:
