@@ -98,3 +98,19 @@ def test_it_does_without_torch(folder):
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_remote_file_has_its_own_name_in_the_report(folder):
+    fsspec = pytest.importorskip("fsspec")
+    with fsspec.open("memory://corpus/news.de-en.tsv", "w", encoding="utf-8") as file:
+        file.write("".join(f"{a}\t{b}\n" for a, b in PAIRS))
+    (found,) = interlingua.look("memory://corpus/*.tsv")
+    assert (found.path, found.units) == ("memory://corpus/news.de-en.tsv", 120)
+    assert "memory://corpus/news.de-en.tsv" in found.next_command
+
+
+def test_a_format_of_a_package_that_is_missing_is_reported(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    (folder / "sheet.de-en.xlsx").write_bytes(b"PK\x03\x04xl/")
+    found = interlingua.look(["sheet.de-en.xlsx", "news.de-en.tsv"])
+    assert [one.kind for one in found] == ["unreadable", "pairs"]

@@ -16,7 +16,6 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.report.rows import RowList
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
-from interlingua.verbs.parts.input_checks import check_package_of_bitext
 from interlingua.verbs.parts.shared_options import LineOptions, PairOptions
 
 if TYPE_CHECKING:
@@ -114,8 +113,8 @@ def run_look(options: LookOptions, progress: Progress = SILENT) -> Looks:
     )
     found = Looks()
     with tempfile.TemporaryDirectory(prefix="interlingua-look-") as folder:
-        for path in _paths(options, Path(folder)):
-            found.append(look_into(path, settings, progress))
+        for path, name in _paths(options, Path(folder)):
+            found.append(look_into(path, settings, progress, name=name))
     if all(one.error for one in found):
         raise DataError("; ".join(one.error for one in found))
     found.next_commands = tuple(_commands_for_two(options, found))
@@ -141,8 +140,10 @@ def _listed_paths(paths: PathLike | Sequence[PathLike]) -> list[PathLike]:
     return list(paths)
 
 
-def _paths(options: LookOptions, folder: Path) -> Iterator[str]:
-    """Yield the files of all names, each once: patterns, folders and Moses pairs expanded.
+def _paths(options: LookOptions, folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the files of all names, each once, with the names that the report has for them.
+
+    Patterns and folders stand for their files, and a Moses pair is one.
 
     Args:
         options: of the verb.
@@ -156,13 +157,16 @@ def _paths(options: LookOptions, folder: Path) -> Iterator[str]:
     seen = set[str]()
     for name in _named_files(options):
         for part in _expanded(name):
-            path = part
+            key = part
+            if not is_remote(part):
+                key = _both_files(part, options) or part
+            if key in seen:
+                continue
+            seen.add(key)
+            path = key
             if is_remote(part):
                 path = str(fetch_file(part, folder))
-            key = _both_files(path, options) or path
-            if key not in seen:
-                seen.add(key)
-                yield key
+            yield path, key
     if not seen:
         raise ConfigError("no file is named; call interlingua look FILES")
 
@@ -171,8 +175,6 @@ def _expanded(name: str) -> list[str]:
     """Return the files of a pattern or a folder; any other name alone."""
     from interlingua.storage.remote import WILD, expand_pattern
 
-    if name.startswith("hf:"):
-        check_package_of_bitext(name)
     if os.path.isdir(name):
         found = sorted(path for path in Path(name).rglob("*") if _is_shown(path, Path(name)))
         return [str(path) for path in found]

@@ -25,7 +25,7 @@ from interlingua.corpus.inspection.languages_found import guess_language, script
 from interlingua.corpus.inspection.misreading import guess_charset
 from interlingua.corpus.inspection.openers import Opened, open_units
 from interlingua.corpus.inspection.streams import StreamCounts, count_pairs_of, count_texts_of
-from interlingua.errors import DataError, count_of
+from interlingua.errors import InterlinguaError, count_of
 from interlingua.runtime.progress import SILENT, Progress
 
 _REPEATED = 0.01
@@ -93,14 +93,18 @@ class LookSettings:
     evaluation: EvaluationKeys | None = None
 
 
-def look_into(path: str, settings: LookSettings, progress: Progress = SILENT) -> FileLook:
+def look_into(
+    path: str, settings: LookSettings, progress: Progress = SILENT, *, name: str | None = None
+) -> FileLook:
     """Read a file once and report what is in it; one that can't be read is reported, too.
 
     Args:
         path: a file, the prefix of two, both with a comma, or data of a hub.
         settings: how.
         progress: counts the units.
+        name: in the report, if the file is a copy of one elsewhere.
     """
+    name = name or path
     evaluation = settings.evaluation
     if evaluation is not None:
         evaluation.counts = dict.fromkeys(evaluation.names, 0)
@@ -111,15 +115,15 @@ def look_into(path: str, settings: LookSettings, progress: Progress = SILENT) ->
             languages=settings.languages,
             columns=settings.columns,
         )
-        progress.start(None, opened.kind, Path(path).name)
+        progress.start(None, opened.kind, Path(name).name)
         with tempfile.TemporaryDirectory(prefix="interlingua-look-") as folder:
             if opened.kind == "pairs":
                 found = count_pairs_of(opened.pairs, Path(folder), evaluation, progress)
             else:
                 found = count_texts_of(opened.texts, Path(folder), evaluation, progress)
-    except DataError as error:
-        return FileLook(path, "unreadable", error=str(error))
-    return _look_of(path, opened, found)
+    except InterlinguaError as error:
+        return FileLook(name, "unreadable", error=str(error).replace(path, name))
+    return _look_of(name, opened, found)
 
 
 def _look_of(path: str, opened: Opened, found: StreamCounts) -> FileLook:

@@ -33,7 +33,7 @@ from interlingua.corpus.formats.sentence_table import (
 )
 from interlingua.corpus.formats.table_columns import header_columns
 from interlingua.errors import DamagedFileError, DataError
-from interlingua.storage.files import open_text, stem_and_suffix
+from interlingua.storage.files import is_special, open_text, stem_and_suffix
 from interlingua.storage.json_text import json_values
 
 Kind = Literal["pairs", "texts", "questions", "passages", "labeled pairs"]
@@ -54,6 +54,7 @@ class CountedBadLines(BadLines):
         undecoded: lines that are not UTF-8.
         contents: some of these.
         error: of the first line.
+        most: lines after which the file is given up; None = it never is.
     """
 
     def __init__(self) -> None:
@@ -61,6 +62,7 @@ class CountedBadLines(BadLines):
         self.undecoded = 0
         self.contents: list[bytes] = []
         self.error: DataError | None = None
+        self.most: int | None = None
 
     def leave_out(self, error: DataError, content: str = "") -> None:
         """Count a line; a file is read once, so that no line comes twice."""
@@ -68,6 +70,8 @@ class CountedBadLines(BadLines):
         if self.error is None:
             self.error = error
             self.first.append(str(error))
+        if self.most is not None and self.count >= self.most:
+            raise self.error
         if content.isascii() or not any("\udc80" <= letter <= "\udcff" for letter in content):
             return
         self.undecoded += 1
@@ -116,7 +120,7 @@ def open_units(
     Raises:
         DataError: no reader takes it; the first unit is read.
     """
-    if format is not None or columns is not None:
+    if format is not None or columns is not None or _is_read_once(path):
         return open_pairs(path, format, languages, columns)
     suffix = stem_and_suffix(path)[1]
     is_file = Path(path).is_file()
@@ -127,6 +131,11 @@ def open_units(
     if (is_file and suffix in (".tsv", ".txt")) or not _is_bitext(path):
         return _open_lines(path, languages)
     return open_pairs(path, None, languages)
+
+
+def _is_read_once(path: str) -> bool:
+    """Return whether it is standard input or a pipe."""
+    return path == "-" or (not Path(path).is_dir() and is_special(path))
 
 
 def _is_bitext(path: str) -> bool:
@@ -146,8 +155,15 @@ def open_pairs(
     columns: Sequence[str] | None = None,
 ) -> Opened:
     """Open a bitext, also one that does not name its languages; see ``open_units``."""
-    name = format or guess_format(path)
     source, target = map(resolved_code, languages)
+    named: tuple[str | None, str | None] = (source, target)
+    is_once = _is_read_once(path)
+    if is_once:
+        # It can't be tried in several ways, and has no name that tells its format.
+        name = format or "tsv"
+        named = (source or UNKNOWN[0], target or UNKNOWN[1])
+    else:
+        name = format or guess_format(path)
     opened = Opened("pairs", name)
 
     def stream(codes: tuple[str | None, str | None]) -> Iterator[TextPair]:
@@ -160,16 +176,22 @@ def open_pairs(
             skipped=opened.skipped,
         )
 
-    pairs = stream((source, target))
-    is_named = True
+    pairs = stream(named)
+    is_named = not is_once
+    # Without a language no line of JSON is a pair: this is known after a few.
+    if not is_once:
+        opened.bad.most = _LOOKED_AT
     try:
         first = _first_of(pairs, opened)
+        opened.bad.most = None
     except DamagedFileError:
         raise
     except DataError:
         # Its languages may be what is missing; another error comes again.
         opened.bad = CountedBadLines()
         opened.skipped.clear()
+        if is_once:
+            raise
         pairs = stream((source or UNKNOWN[0], target or UNKNOWN[1]))
         first = _first_of(pairs, opened)
         is_named = False
