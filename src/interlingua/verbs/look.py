@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.resources
 import os
 import shlex
@@ -103,7 +104,8 @@ def run_look(options: LookOptions, progress: Progress = SILENT) -> Looks:
         ConfigError: an option is wrong, or no file is named.
         DataError: no file can be read.
     """
-    from interlingua.corpus.inspection.files import LookSettings, look_into
+    from interlingua.corpus.inspection.files import FileLook, LookSettings, look_into
+    from interlingua.storage.remote import fetch_file, is_remote
 
     settings = LookSettings(
         format=options.input_format,
@@ -113,7 +115,14 @@ def run_look(options: LookOptions, progress: Progress = SILENT) -> Looks:
     )
     found = Looks()
     with tempfile.TemporaryDirectory(prefix="interlingua-look-") as folder:
-        for path, name in _paths(options, Path(folder)):
+        for name in _paths(options):
+            path = name
+            if is_remote(name):
+                try:
+                    path = str(fetch_file(name, Path(folder)))
+                except DataError as error:
+                    found.append(FileLook(name, "unreadable", error=str(error)))
+                    continue
             found.append(look_into(path, settings, progress, name=name))
     if all(one.error for one in found):
         raise DataError("; ".join(one.error for one in found))
@@ -131,7 +140,7 @@ def _columns(options: LookOptions) -> tuple[str, str] | None:
 
 def _named_files(options: LookOptions) -> list[str]:
     """Return the names that the user gave."""
-    return list(map(os.fspath, _listed_paths(options.files)))
+    return [os.fspath(path) for path in _listed_paths(options.files)]
 
 
 def _listed_paths(paths: PathLike | Sequence[PathLike]) -> list[PathLike]:
@@ -140,33 +149,26 @@ def _listed_paths(paths: PathLike | Sequence[PathLike]) -> list[PathLike]:
     return list(paths)
 
 
-def _paths(options: LookOptions, folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the files of all names, each once, with the names that the report has for them.
+def _paths(options: LookOptions) -> Iterator[str]:
+    """Yield the files of all names, each once.
 
     Patterns and folders stand for their files, and a Moses pair is one.
-
-    Args:
-        options: of the verb.
-        folder: for copies of remote files.
 
     Raises:
         ConfigError: there is none.
     """
-    from interlingua.storage.remote import fetch_file, is_remote
+    from interlingua.storage.remote import is_remote
 
     seen = set[str]()
     for name in _named_files(options):
         for part in _expanded(name):
+            # Both files of a Moses pair match a pattern, and are looked at once.
             key = part
             if not is_remote(part):
                 key = _both_files(part, options) or part
-            if key in seen:
-                continue
-            seen.add(key)
-            path = key
-            if is_remote(part):
-                path = str(fetch_file(part, folder))
-            yield path, key
+            if key not in seen:
+                seen.add(key)
+                yield key
     if not seen:
         raise ConfigError("no file is named; call interlingua look FILES")
 
@@ -177,9 +179,14 @@ def _expanded(name: str) -> list[str]:
 
     if os.path.isdir(name):
         found = sorted(path for path in Path(name).rglob("*") if _is_shown(path, Path(name)))
+        # A data set of Hugging Face is read as a whole.
+        if any(path.suffix in (".arrow", ".parquet") for path in found):
+            return [name]
         return [str(path) for path in found]
     if any(mark in name for mark in WILD) and not os.path.exists(name):
-        return list(map(str, expand_pattern(name)))
+        # A pattern that matches nothing is reported as a file that is missing.
+        with contextlib.suppress(DataError):
+            return list(map(str, expand_pattern(name)))
     return [name]
 
 
@@ -231,6 +238,7 @@ def _commands_for_two(options: LookOptions, found: Looks) -> Iterator[str]:
     import interlingua
 
     names = _named_files(options)
+    # The verb may come with a later version.
     if len(names) == 2 and all(map(os.path.isdir, names)) and "documents" in interlingua.__all__:
         yield f"interlingua documents {shlex.join(names)} -o memory.tmx"
         return
@@ -241,6 +249,7 @@ def _commands_for_two(options: LookOptions, found: Looks) -> Iterator[str]:
     if len(languages) != 2 or "" in languages:
         return
     both = shlex.join([one.path for one in texts])
+    # Documents have about as many sentences in both languages; corpora need not.
     sizes = sorted(one.units for one in texts)
     if sizes[1] <= min(_ALIGNABLE, 2 * sizes[0]):
         yield f"interlingua align {both} -o links.tsv"

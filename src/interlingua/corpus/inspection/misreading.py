@@ -13,7 +13,7 @@ from interlingua.config.languages import resolve_language
 from interlingua.corpus.formats.charsets import decoded, is_decoded
 
 _SUSPICIOUS = re.compile(
-    "[\u00c2-\u00c5\u00ce-\u00d3\u00d7-\u00db\u00e0-\u00f4\u0402-\u045f]"
+    "[\u00c2-\u00c5\u00ce-\u00d3\u00d7-\u00d9\u00e0-\u00f4\u0402-\u045f]"
     "[\u0080-\u00bf\u0100-\u04ff\u2010-\u2122]"
 )
 """A first byte of UTF-8 and a further one, as windows-1252 or windows-1251 reads them.
