@@ -217,6 +217,14 @@ def likely_latin_language(texts: Iterable[str]) -> str | None:
     return best
 
 
+def word_shares_by_language(text: str) -> dict[str, float]:
+    """Return the share of a text's words that are frequent ones, by language in Latin script.
+
+    Empty if there are too few words.
+    """
+    return _word_shares([text], "")[0]
+
+
 def _script_share(texts: Sequence[str], code: str) -> float:
     """Return the share of the letters in the script of a language."""
     import numpy as np
