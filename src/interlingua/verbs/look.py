@@ -242,7 +242,7 @@ def _commands_for_two(options: LookOptions, found: Looks) -> Iterator[str]:
     if len(names) == 2 and all(map(os.path.isdir, names)) and "documents" in interlingua.__all__:
         yield f"interlingua documents {shlex.join(names)} -o memory.tmx"
         return
-    texts = [one for one in found if one.kind == "texts"]
+    texts = [one for one in found if one.kind in ("texts", "document")]
     if len(texts) != 2 or len(found) != 2:
         return
     languages = {one.sides[0].language or one.sides[0].found_language for one in texts}

@@ -43,6 +43,8 @@ CONTENTS = {
         "labeled pairs",
         "nli",
     ),
+    "page.html": ("<html lang='de'><p>Ein Haus.</p></html>", "document", "html"),
+    "book.md": ("# Ein Titel\n\nEin Haus.\n", "document", "md"),
     "x.de-en.tmx": (
         '<tmx version="1.4"><header srclang="de"/><body><tu><tuv xml:lang="de"><seg>Haus</seg>'
         '</tuv><tuv xml:lang="en"><seg>house</seg></tuv></tu></body></tmx>',

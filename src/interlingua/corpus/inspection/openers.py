@@ -13,6 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
+from interlingua.corpus.documents.kinds import has_sections
+from interlingua.corpus.documents.reading import read_document
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.bitext import (
     TextPair,
@@ -36,7 +38,7 @@ from interlingua.errors import DamagedFileError, DataError
 from interlingua.storage.files import is_special, open_text, stem_and_suffix
 from interlingua.storage.json_text import json_values
 
-Kind = Literal["pairs", "texts", "questions", "passages", "labeled pairs"]
+Kind = Literal["pairs", "texts", "document", "questions", "passages", "labeled pairs"]
 UNKNOWN = ("eng_Latn", "fra_Latn")
 """Stands for the languages of a file that names none, until its texts tell them."""
 _LOOKED_AT = 200
@@ -124,6 +126,8 @@ def open_units(
         return open_pairs(path, format, languages, columns)
     suffix = stem_and_suffix(path)[1]
     is_file = Path(path).is_file()
+    if is_file and has_sections(path):
+        return _open_document(path, languages[0])
     if is_file and suffix in (".json", ".jsonl", ".ndjson"):
         return _open_json(path, languages)
     if is_file and is_table(path):
@@ -250,6 +254,15 @@ def _texts_of_objects(path: str, key: str) -> Iterator[str]:
     for _, value in json_values(path):
         if isinstance(value, dict) and isinstance(value.get(key), str):
             yield value[key]
+
+
+def _open_document(path: str, language: str | None) -> Opened:
+    """Open a document: its headings, paragraphs, list items and cells."""
+    found = read_document(path, language)
+    opened = Opened("document", stem_and_suffix(path)[1].removeprefix("."))
+    opened.texts = (unit.text for unit in found.units)
+    opened.languages = tuple(filter(None, [resolved_code(language) or found.language]))
+    return opened
 
 
 def _open_questions(path: str) -> Opened:
