@@ -23,6 +23,7 @@ from tests.mining.test_score_learning import is_right
 from tests.tiny import tiny_encoder
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+SCORE = DOCS / "how-to" / "score.md"
 METHOD = DOCS / "methods" / "alignment.md"
 
 
@@ -37,6 +38,8 @@ def workplace(tmp_path_factory, word_vocabulary):
         f"{int(is_right(pair))}\t{pair.source}\t{pair.target}\n" for pair in noisy[:120]
     )
     (folder / "judged.tsv").write_text(judged, encoding="utf-8")
+    terms = re.search(r"^de,en\n.*?(?=^```)", SCORE.read_text(encoding="utf-8"), re.M | re.S)[0]
+    (folder / "terms.csv").write_text(terms, encoding="utf-8")
     book = openpyxl.Workbook()
     book.active.append(["source", "target", "answer"])
     for pair in noisy[:120]:
