@@ -57,7 +57,8 @@ ORDINAL_DIGITS = 2
 year."""
 ENUMERATOR_DIGITS = 3
 """Digits of the number of a point in a list at most: ``12. Close the door.``"""
-ORDINALS = "deu dan nob nno fin ces slk slv hrv bos srp hun pol est lvs tur isl ltz fao"
+_ORDINAL_CODES = "deu dan nob nno fin ces slk slv hrv bos srp hun pol est lvs tur isl ltz fao"
+ORDINALS = _ORDINAL_CODES.split()
 """Languages that write ordinal numbers with a full stop."""
 _FOLLOWING = re.compile(rf"[{re.escape(OPENING)} ]*+(\w{{1,30}}+|.)([.)]?)", re.DOTALL)
 """What begins behind a mark: its word, and a stop or a bracket behind that."""
@@ -127,7 +128,8 @@ def paragraphs(lines: Iterable[str], width: int | None = None) -> Iterator[str]:
 
     Args:
         lines: of the text, with or without their ends.
-        width: characters of its longest line; by default all lines are held in memory to find it.
+        width: characters of its longest line, 0 if no line was wrapped; by default all lines are
+            held in memory to find it.
     """
     stripped: Iterable[str] = (line.strip() for line in lines)
     if width is None:
@@ -164,7 +166,7 @@ def _begins_item(line: str, before: str, was_item: bool) -> bool:
 
 def _goes_on(before: str, line: str, width: int) -> bool:
     """Return whether a paragraph goes on from the line ``before`` to the next one."""
-    if width > WRAPPED_AT_MOST or _HEADING.match(before):
+    if not 0 < width <= WRAPPED_AT_MOST or _HEADING.match(before):
         return False
     # A short line of a wrapped text is the last one of its paragraph.
     if len(before) < NEARLY_FULL * width:
@@ -251,7 +253,7 @@ def _number_ends(word: str, previous: str, following: re.Match[str], code: str) 
     # A date in Korean, "2020. 5. 1."
     if code == "kor" and (following[1].isdigit() or previous[:-1].isdigit()):
         return False
-    if code not in ORDINALS.split() or len(word) > ORDINAL_DIGITS:
+    if code not in ORDINALS or len(word) > ORDINAL_DIGITS:
         return True
     # The number of a page or an article is no ordinal: "Art. 7."
     words = words_of_language(code)
@@ -288,7 +290,7 @@ def _word_ends(word: str, previous: str, following: re.Match[str], code: str) ->
         return (begins or is_pronoun) and not is_initial
     if is_numbered:
         return True
-    is_ordinal = code in ORDINALS.split() and _ROMAN.fullmatch(word) is not None
+    is_ordinal = code in ORDINALS and _ROMAN.fullmatch(word) is not None
     if is_ordinal or _DOTTED.fullmatch(key):
         return begins
     if _looks_abbreviated(word):
