@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     import pandas
 
     from interlingua.corpus.formats.bad_lines import BadLines
+    from interlingua.corpus.formats.localization.bitext_folders import Bitexts
     from interlingua.encoder.protocol import Encode
     from interlingua.mining.checks import CheckPlan
     from interlingua.mining.filter import Filter
@@ -82,10 +83,12 @@ class ScoredStream:
     Attributes:
         pairs: the stream of them.
         lines: the report; complete when all pairs have been read.
+        failures: of several bitexts, one line for each that could not be read.
     """
 
     pairs: Iterator[ScoredPair] = field(default_factory=lambda: iter(()))
     lines: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[ScoredPair]:
         return self.pairs
@@ -112,12 +115,13 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
     """Options of ``score``."""
 
     bitext: PathLike | Iterable[tuple[str, str]] = argument(
-        ".tsv, .csv, .xlsx, .tmx, .jsonl ..., the prefix of Moses files or a.de,a.en; - is"
-        " standard input.",
+        ".tsv, .csv, .xlsx, .tmx, .xliff, .po ..., the prefix of Moses files or a.de,a.en; a"
+        " folder or 'lang/*.po'; - is standard input.",
         reads="pairs",
     )
     output: PathLike | None = output_option(
-        "File; its name decides the format; standard output by default."
+        "File; its name decides the format; of several bitexts also a folder; standard output by"
+        " default."
     )
     format: str | None = option(
         None, "Of the output: tsv, jsonl or csv, to a file any format.", group=OUTPUT
@@ -254,8 +258,11 @@ def run_score(
         DataError: a pair does not hold two texts, when its turn comes; a file can't be read.
     """
     check_inputs(options)
-    check_bitext(options.bitext, options.input_format)
     check_packages_of_checks(options.checks, options.drop)
+    bitexts = _several(options)
+    if bitexts is not None:
+        return _score_several(options, bitexts, progress, stdout)
+    check_bitext(options.bitext, options.input_format)
     from interlingua.mining.calibration.calibrate import check_learning, learn_scores
     from interlingua.verbs.parts.sources import open_model
 
@@ -292,6 +299,57 @@ def run_score(
         for row in in_line_limit(rows, options.max_line)
     )
     return found
+
+
+def _several(options: ScoreOptions) -> Bitexts | None:
+    """Return the bitexts of a folder or a pattern; None if there is one."""
+    from interlingua.corpus.formats.localization.bitext_folders import several_bitexts
+
+    file = _file_of(options)
+    if file is None or options.input_format is not None:
+        return None
+    return several_bitexts(file, options.source_language, options.target_language)
+
+
+def _score_several(
+    options: ScoreOptions, bitexts: Bitexts, progress: Progress, stdout: TextIO | None
+) -> ScoredStream:
+    """Score several bitexts; see ``parts.score_files``."""
+    from interlingua.verbs.parts.score_files import SeveralScores, write_all
+    from interlingua.verbs.parts.sources import open_model
+
+    result = ScoredStream()
+    is_identified = options.calibration is not None or options.work is not None
+    several = SeveralScores(
+        options,
+        bitexts,
+        open_bitext=open_bitext,
+        open_model=lambda: open_model(options, identified=is_identified),
+        lines=result.lines,
+        failures=result.failures,
+    )
+    if several.is_folder:
+        check_score(replace(options, bitext=(), output=None, format=None))
+        several.to_folder(
+            lambda one, stream, encode, model: write_scored(
+                one, stream, encode, model, stdout=None, progress=progress
+            )
+        )
+        return result
+    check_score(replace(options, bitext=()))
+    rows = several.rows(
+        lambda one, stream, encode, model, lines: _scored(
+            one, stream, encode, model, progress, lines
+        )
+    )
+    if options.output is not None or stdout is not None:
+        write_all(several, rows, stdout)
+        return result
+    result.pairs = (
+        ScoredPair(row.columns["score"], row.pair.source, row.pair.target, row.columns)
+        for row in in_line_limit(rows, options.max_line)
+    )
+    return result
 
 
 @contextlib.contextmanager

@@ -328,8 +328,10 @@ def _own_scores_2(unit: Element, segments: list[Element]) -> dict[str | None, fl
     found: dict[str | None, float] = {}
     for match in unit.findall("matches/match"):
         if match.get("origin") == ORIGIN and match.get("ref") in numbers:
+            number = numbers[match.get("ref", "")]
             for meta in match.iter("meta"):
-                found |= _score_in_note(numbers[match.get("ref", "")], meta.text or "")
+                if meta.get("type") == "score":
+                    found |= _score_in_note(number, f"score {meta.text}")
     return found
 
 

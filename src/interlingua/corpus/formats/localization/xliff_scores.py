@@ -46,7 +46,13 @@ class MatchValues(NamedTuple):
 
     quality: float | None
     """Percent."""
-    note: str
+    values: tuple[tuple[str, str], ...]
+    """Names and values: score, probability, cosine, reasons of a rejection."""
+
+    @property
+    def note(self) -> str:
+        """All values in a line."""
+        return "; ".join(f"{name} {value}" for name, value in self.values)
 
     def alternative(self, prefix: str, target: str, mark: str | None) -> str:
         """Return the element of 1.2 with a target, which is an element, too."""
@@ -60,11 +66,15 @@ class MatchValues(NamedTuple):
     def candidate(self, prefix: str, texts: tuple[str, str], segment: str) -> str:
         """Return the element of 2.x with a source and a target."""
         quality = "" if self.quality is None else f' matchQuality="{self.quality:.1f}"'
+        metas = "".join(
+            f"<mda:meta type={quoteattr(name)}>{escape(value)}</mda:meta>"
+            for name, value in self.values
+        )
         return (
             f'<mtc:match xmlns:mtc="{_MATCHES}" id="{ORIGIN}-{escape(segment)}"'
             f' ref="#{escape(segment)}" origin="{ORIGIN}"{quality}><mda:metadata'
-            f' xmlns:mda="{_METADATA}"><mda:metaGroup category="{ORIGIN}"><mda:meta'
-            f' type="score">{escape(self.note)}</mda:meta></mda:metaGroup></mda:metadata>'
+            f' xmlns:mda="{_METADATA}"><mda:metaGroup category="{ORIGIN}">{metas}'
+            "</mda:metaGroup></mda:metadata>"
             f"<{prefix}source>{texts[0]}</{prefix}source>"
             f"<{prefix}target>{texts[1]}</{prefix}target></mtc:match>"
         )
@@ -83,13 +93,12 @@ def match_values(score: float | None, measures: Mapping[str, Any]) -> MatchValue
     quality = None
     if share is not None and math.isfinite(share) and share <= 1:
         quality = 100 * max(0.0, float(share))
-    parts = [] if score is None else [f"score {score:.6g}"]
-    parts += [
-        f"{name} {measures[name]:.4g}" for name in ("probability", "cosine") if name in measures
-    ]
+    values = [] if score is None else [("score", f"{score:.6g}")]
+    names = [name for name in ("probability", "cosine") if name in measures]
+    values += [(name, f"{measures[name]:.4g}") for name in names]
     if measures.get("reasons"):
-        parts.append(f"rejected: {', '.join(measures['reasons'])}")
-    return MatchValues(quality, "; ".join(parts))
+        values.append(("rejected", ", ".join(measures["reasons"])))
+    return MatchValues(quality, tuple(values))
 
 
 def copy_with_scores(
