@@ -431,6 +431,8 @@ def open_stream(
     target_language: str | None = None,
     *,
     columns: tuple[str, str] | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
     bad: BadLines | None = None,
 ) -> Stream:
     """Open a bitext that is read once.
@@ -442,6 +444,8 @@ def open_stream(
         source_language: in any code.
         target_language: code of the target's language, or None.
         columns: of the texts in a table, see ``read_pairs``.
+        sheet: of a workbook.
+        header_row: row of a table with the names of the columns.
         bad: how to handle unreadable lines; by default the first one is an error.
 
     Raises:
@@ -463,6 +467,8 @@ def open_stream(
         source_language=source_language,
         target_language=target_language,
         columns=columns,
+        sheet=sheet,
+        header_row=header_row,
         skipped=skipped,
         bad=bad,
     )
@@ -475,13 +481,28 @@ def open_stream(
         bad.__exit__(type(error), error, error.__traceback__)
         raise
     languages = (first.source_language, first.target_language)
-    total = count_pairs(path, format, source_language, target_language, columns)
+    total = count_pairs(
+        path,
+        format,
+        source_language,
+        target_language,
+        columns=columns,
+        sheet=sheet,
+        header_row=header_row,
+    )
 
     def read_again() -> Stream:
         # Bad lines are noted by the stream that is written.
         silent = BadLines("skip" if bad.skips else "stop")
         return open_stream(
-            path, format, source_language, target_language, columns=columns, bad=silent
+            path,
+            format,
+            source_language,
+            target_language,
+            columns=columns,
+            sheet=sheet,
+            header_row=header_row,
+            bad=silent,
         )
 
     whole = itertools.chain([first], pairs)
@@ -559,7 +580,10 @@ def count_pairs(
     format: str | None = None,
     source_language: str | None = None,
     target_language: str | None = None,
+    *,
     columns: tuple[str, str] | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
 ) -> int | None:
     """Count the pairs of a file, which is fast compared with embedding them.
 
@@ -584,6 +608,8 @@ def count_pairs(
             source_language=source_language,
             target_language=target_language,
             columns=columns,
+            sheet=sheet,
+            header_row=header_row,
             bad=BadLines("skip"),
         )
         return sum(map(bool, pairs))

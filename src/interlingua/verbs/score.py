@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
-from interlingua.config import Above
+from interlingua.config import Above, AtLeast
 from interlingua.config.options import (
     FILTERING,
     INPUT,
@@ -134,11 +134,20 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
     )
     source_column: str | None = option(
         None,
-        "Column of the sources in .tsv, .csv, .xlsx or key in .jsonl: a name, or a number from 1.",
+        "Column of the sources in .tsv, .csv, .xlsx, .parquet or key in .jsonl: a name, or a number"
+        " from 1.",
         group=INPUT,
     )
     target_column: str | None = option(
         None, "Column of the targets; both are named or neither.", group=INPUT
+    )
+    sheet: str | None = option(
+        None, "Sheet of .xlsx, by its name or its number from 1; the first by default.", group=INPUT
+    )
+    header_row: Annotated[int, AtLeast(1)] | None = option(
+        None,
+        "Row of .tsv, .csv or .xlsx with the names of the columns, from 1; found by default.",
+        group=INPUT,
     )
     # How a pair is scored.
     k: defaults.NeighborCount = option(
@@ -466,6 +475,8 @@ def open_bitext(options: ScoreOptions) -> Stream:
         options.source_language,
         options.target_language,
         columns=columns,
+        sheet=options.sheet,
+        header_row=options.header_row,
         bad=_bad_lines(options),
     )
 

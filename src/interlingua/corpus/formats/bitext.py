@@ -61,8 +61,10 @@ FORMAT_OF_SUFFIX = {
     ".arrow": "huggingface",
 }
 SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
-_WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl")
+_WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl", "huggingface")
 """Formats of which columns, or keys, may be named."""
+_WITH_ROWS = ("tsv", "csv", "xlsx")
+"""Formats of which the row that names the columns may be given."""
 IN_TWO_FILES = ("moses", "subtitles", "catalog")
 """Formats of which two files, with a comma or by what their names share, are a bitext."""
 READ_ONLY = ("subtitles", "catalog", "qt")
@@ -96,6 +98,16 @@ class ChosenColumns(NamedTuple):
 
     source: str
     target: str
+
+
+class TableChoice(NamedTuple):
+    """What the user says of a table, and None for what is to be found."""
+
+    columns: ChosenColumns | None = None
+    sheet: str | None = None
+    """Name of a workbook's sheet, or its number from 1."""
+    header_row: int | None = None
+    """Number of the row with the names of the columns, from 1."""
 
 
 class PairWithOrigin(TextPair):
@@ -205,6 +217,8 @@ def read_pairs(
     source_language: str | None = None,
     target_language: str | None = None,
     columns: Sequence[str] | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
     skipped: Counter[str] | None = None,
     bad: BadLines | None = None,
 ) -> Iterator[TextPair]:
@@ -219,6 +233,8 @@ def read_pairs(
             file's content or its name (``news.de-en.tsv``) when not given.
         target_language: code of the target's language, or None.
         columns: of the source and the target in a table or in JSON, by name or by number from 1.
+        sheet: of a workbook, by name or by number from 1; the first by default.
+        header_row: number of the row that names the columns of a table; found by default.
         skipped: counts what the reader leaves out, by reason (``"fuzzy"``, ``"untranslated"``,
             ...).
         bad: what becomes of lines that can't be read, and of what stands before the damage in a
@@ -240,7 +256,8 @@ def read_pairs(
         skipped = Counter()
     is_reported = bad is not None
     bad = bad or BadLines()
-    reader = _format(format or guess_format(path), columns)
+    name = format or guess_format(path)
+    reader = _format(name, _table_choice(name, columns, sheet, header_row))
     pairs = reader.read(path, source, target, skipped, bad)
     pairs = _until_damage(pairs, path, skipped, bad)
     if not is_reported:
@@ -643,22 +660,34 @@ def _renamed(
         yield pair
 
 
-def _format(name: str, columns: Sequence[str] | None = None) -> PairFormat:
-    """Return a format by its name.
+def _table_choice(
+    name: str, columns: Sequence[str] | None, sheet: str | None, header_row: int | None
+) -> TableChoice | None:
+    """Return what is said of a table, or None.
 
     Raises:
-        ConfigError: columns are named of a format that has none.
+        ConfigError: a format has no columns, sheets or rows, and one is named.
     """
-    found: Any = registry.resolve_name(registry.FORMATS, name)
-    if columns is None:
-        return cast(PairFormat, found())
-    if name not in _WITH_COLUMNS:
-        raise ConfigError(
-            f"columns {' and '.join(columns)} are named, and the format {name} has none; drop them"
-        )
-    if len(columns) != 2:
+    named = columns and f"columns {' and '.join(columns)} are named"
+    asked = (
+        (named, _WITH_COLUMNS, "none"),
+        (sheet and f"the sheet {sheet!r} is named", ("xlsx",), "no sheets"),
+        (header_row and f"the header row {header_row} is given", _WITH_ROWS, "no such rows"),
+    )
+    for what, formats, has in asked:
+        if what and name not in formats:
+            raise ConfigError(f"{what}, and the format {name} has {has}; drop it")
+    if columns is not None and len(columns) != 2:
         raise ConfigError(f"columns {' and '.join(columns)}: name that of the source and target")
-    return cast(PairFormat, found(ChosenColumns(*columns)))
+    if columns is None and sheet is None and header_row is None:
+        return None
+    return TableChoice(columns and ChosenColumns(*columns), sheet, header_row)
+
+
+def _format(name: str, choice: TableChoice | None = None) -> PairFormat:
+    """Return a format by its name."""
+    found: Any = registry.resolve_name(registry.FORMATS, name)
+    return cast(PairFormat, found() if choice is None else found(choice))
 
 
 @lru_cache(maxsize=4096)

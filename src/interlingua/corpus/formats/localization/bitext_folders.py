@@ -142,13 +142,13 @@ def _bitexts(
             continue
         path: str | None = str(file)
         if name is None or name in IN_TWO_FILES:
-            path = _with_its_source(file, codes)
+            path = with_its_source(file, codes)
         if path is not None:
             found.setdefault(path, Bitext(path, label))
     return list(found.values()), others
 
 
-def _with_its_source(file: Path, codes: tuple[str | None, str | None]) -> str | None:
+def with_its_source(file: Path, codes: tuple[str | None, str | None]) -> str | None:
     """Return a file with that of the source, with a comma; None if it is not a target.
 
     A file that has no other is returned as it is: reading it names what is missing.
