@@ -474,12 +474,7 @@ def open_stream(
     )
     # The first pair is read at once: it tells the languages, and an input that is empty or broken
     # fails before a model is at work.
-    try:
-        first = _first_pair(pairs, path, skipped, bad)
-    except BaseException as error:
-        # Entries that were left out may have begun a file, which is not to stay.
-        bad.__exit__(type(error), error, error.__traceback__)
-        raise
+    first = _first_pair_or_close(pairs, path, skipped, bad)
     languages = (first.source_language, first.target_language)
     total = count_pairs(
         path,
@@ -507,6 +502,18 @@ def open_stream(
 
     whole = itertools.chain([first], pairs)
     return Stream(whole, languages, total, skipped, bad, path, read_again)
+
+
+def _first_pair_or_close(
+    pairs: Iterator[TextPair], path: str, skipped: Counter[str], bad: BadLines
+) -> TextPair:
+    """Return the first pair; if there is none, no file of bad lines stays."""
+    try:
+        return _first_pair(pairs, path, skipped, bad)
+    except BaseException as error:
+        # Entries that were left out may have begun a file, which is not to stay.
+        bad.__exit__(type(error), error, error.__traceback__)
+        raise
 
 
 def _first_pair(

@@ -65,7 +65,8 @@ def find_files(source: SourceConfig) -> list[str]:
     for path in map(os.fspath, source.paths):
         if source.format is None and is_bitext_folder(path):
             bitexts = several_bitexts(path, *(source.languages or (None, None)))
-            found |= dict.fromkeys(own.path for own in bitexts.found) if bitexts else {}
+            if bitexts is not None:
+                found |= dict.fromkeys(own.path for own in bitexts.found)
             continue
         if not glob.has_magic(path) or path.startswith("hf:"):
             found[path] = None

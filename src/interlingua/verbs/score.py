@@ -385,6 +385,7 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     from interlingua.mining.filter import REJECTED, SCORE_COLUMNS, output_format
     from interlingua.mining.score import score_config
     from interlingua.mining.writer import check_columns, format_with_columns
+    from interlingua.verbs.parts.score_files import is_same_xliff
 
     checks = CheckPlan.parse(join_names(options.checks), join_names(options.drop))
     options.check_cut()
@@ -423,17 +424,6 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
             "plain cosines look at no neighbors, so hubs are not known; drop the check or --cosine"
         )
     return config, checks
-
-
-def is_same_xliff(
-    file: PathLike | None, input_format: str | None, output: PathLike | None, format: str | None
-) -> bool:
-    """Return whether an XLIFF file is to be replaced by itself with scores."""
-    from interlingua.corpus.formats.bitext import guess_format
-
-    if file is None or output is None or os.path.realpath(file) != os.path.realpath(output):
-        return False
-    return (input_format or guess_format(file)) == (format or guess_format(output)) == "xliff"
 
 
 def _file_of(options: ScoreOptions) -> str | None:

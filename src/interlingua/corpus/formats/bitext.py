@@ -246,9 +246,7 @@ def read_pairs(
     """
     if isinstance(path, tuple):
         path = ",".join(os.fspath(side) for side in path)
-        if format is None:
-            found = guess_format(path) if _are_two_files(path) else "moses"
-            format = found if found in IN_TWO_FILES else "moses"
+        format = format or _format_of_two_files(path) or "moses"
     path = os.fspath(path)
     source = resolved_code(source_language)
     target = resolved_code(target_language)
@@ -321,7 +319,7 @@ def guess_format(path: PathLike) -> str:
         return suffix[1:]
     if not suffix or "," in name:
         is_moses = bool(_languages_behind(name)) or not _languages_behind(name, SUBTITLE_SUFFIXES)
-        return "moses" if is_moses else "subtitles"
+        return ("subtitles", "moses")[is_moses]
     check_content(name)  # .ts is also Qt's, and of .docx or .html the remedy is another
     # The suffix of "news.de" is a language, that of the prefix "news.de-en" two.
     if _code_in_name(suffix[1:]) or languages_from_name(suffix[1:]) or _languages_behind(name):
@@ -338,18 +336,25 @@ def _format_by_content(name: str, suffix: str) -> str | None:
     """Return the format of a file with a suffix that several formats have, or of two files."""
     from interlingua.corpus.formats.localization.catalogs import is_catalog
 
-    first = name
     if _are_two_files(name):
-        first = name.partition(",")[0].strip()
-        found = FORMAT_OF_SUFFIX.get(stem_and_suffix(first)[1])
-        if found in IN_TWO_FILES:
-            return found
-        return "catalog" if suffix in (".json", ".xml") else None
-    if suffix in (".json", ".xml"):
-        return "catalog" if is_catalog(name) else None
+        return _format_of_two_files(name)
+    if suffix in (".json", ".xml") and is_catalog(name):
+        return "catalog"
     if suffix == ".ts" and Path(name).is_file():
         with open_bytes(name) as file:
-            return "qt" if re.search(rb"<(!DOCTYPE )?TS[\s>]", file.read(1 << 12)) else None
+            if re.search(rb"<(!DOCTYPE )?TS[\s>]", file.read(1 << 12)):
+                return "qt"
+    return None
+
+
+def _format_of_two_files(name: str) -> str | None:
+    """Return the format of two files with a comma, if it is not that of Moses."""
+    suffix = stem_and_suffix(name.partition(",")[0].strip())[1]
+    if suffix in (".json", ".xml"):
+        return "catalog"
+    found = FORMAT_OF_SUFFIX.get(suffix)
+    if found in IN_TWO_FILES:
+        return found
     return None
 
 
@@ -663,31 +668,36 @@ def _renamed(
 def _table_choice(
     name: str, columns: Sequence[str] | None, sheet: str | None, header_row: int | None
 ) -> TableChoice | None:
-    """Return what is said of a table, or None.
+    """Return what the user chooses of a table, or None.
 
     Raises:
         ConfigError: a format has no columns, sheets or rows, and one is named.
     """
     named = columns and f"columns {' and '.join(columns)} are named"
-    asked = (
+    choices = (
         (named, _WITH_COLUMNS, "none"),
         (sheet and f"the sheet {sheet!r} is named", ("xlsx",), "no sheets"),
         (header_row and f"the header row {header_row} is given", _WITH_ROWS, "no such rows"),
     )
-    for what, formats, has in asked:
+    for what, formats, has in choices:
         if what and name not in formats:
             raise ConfigError(f"{what}, and the format {name} has {has}; drop it")
     if columns is not None and len(columns) != 2:
         raise ConfigError(f"columns {' and '.join(columns)}: name that of the source and target")
     if columns is None and sheet is None and header_row is None:
         return None
-    return TableChoice(columns and ChosenColumns(*columns), sheet, header_row)
+    chosen = None
+    if columns is not None:
+        chosen = ChosenColumns(*columns)
+    return TableChoice(chosen, sheet, header_row)
 
 
 def _format(name: str, choice: TableChoice | None = None) -> PairFormat:
     """Return a format by its name."""
     found: Any = registry.resolve_name(registry.FORMATS, name)
-    return cast(PairFormat, found() if choice is None else found(choice))
+    if choice is None:
+        return cast(PairFormat, found())
+    return cast(PairFormat, found(choice))
 
 
 @lru_cache(maxsize=4096)

@@ -25,7 +25,7 @@ from interlingua.corpus.formats.bitext import (
     typed_columns,
     written_codes,
 )
-from interlingua.corpus.formats.table_columns import FOUND
+from interlingua.corpus.formats.table_columns import ALL_FOUND
 from interlingua.corpus.formats.tabular import pair_of_object
 from interlingua.errors import DataError, import_extra
 from interlingua.storage.files import atomic_write, stem_and_suffix
@@ -45,7 +45,7 @@ class HuggingFace:
         choice: columns, if the user names them.
     """
 
-    def __init__(self, choice: TableChoice = FOUND) -> None:
+    def __init__(self, choice: TableChoice = ALL_FOUND) -> None:
         self.choice = choice
 
     def read(

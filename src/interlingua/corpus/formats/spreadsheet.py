@@ -28,7 +28,7 @@ from interlingua.corpus.formats.bitext import (
     peek,
     with_names,
 )
-from interlingua.corpus.formats.table_columns import FOUND, pairs_of_rows
+from interlingua.corpus.formats.table_columns import ALL_FOUND, pairs_of_rows
 from interlingua.corpus.formats.workbook import CellValue, WriteCells
 from interlingua.errors import DataError
 from interlingua.storage.files import PathLike, open_text, open_text_writer
@@ -49,7 +49,7 @@ class Csv:
         choice: columns, sheet and header row, if the user names them.
     """
 
-    def __init__(self, choice: TableChoice = FOUND) -> None:
+    def __init__(self, choice: TableChoice = ALL_FOUND) -> None:
         self.choice = choice
 
     def read(
@@ -79,7 +79,7 @@ class Xlsx:
         choice: columns, sheet and header row, if the user names them.
     """
 
-    def __init__(self, choice: TableChoice = FOUND) -> None:
+    def __init__(self, choice: TableChoice = ALL_FOUND) -> None:
         self.choice = choice
 
     def read(

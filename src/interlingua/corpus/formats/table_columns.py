@@ -50,8 +50,8 @@ OPTION = (
 )
 
 
-FOUND = TableChoice()
-"""Nothing is said of the table: columns and their names are found."""
+ALL_FOUND = TableChoice()
+"""The user chooses nothing: columns and their names are found."""
 _TITLE_ROWS = 10
 """Rows before that with the names of the columns, at most."""
 
@@ -77,7 +77,7 @@ def pairs_of_rows(
     target_language: str | None,
     skipped: Counter[str],
     bad: BadLines,
-    choice: TableChoice = FOUND,
+    choice: TableChoice = ALL_FOUND,
 ) -> Iterator[TextPair]:
     """Turn numbered rows of cells into pairs.
 
@@ -149,7 +149,9 @@ def _without_titles(
         is_longest = all(count < filled[place] for count in filled[:place])
         if is_longest and _names_columns(cells, choice.columns, source, target):
             rest = chain(head[place:], rows)
-            return _filled(rest, len(cells)) if place else rest
+            if not place:
+                return rest
+            return _filled(rest, len(cells))
     return chain(head, rows)
 
 

@@ -32,7 +32,7 @@ from interlingua.corpus.formats.bitext import (
 )
 from interlingua.corpus.formats.json_stream import is_json_array, json_array_items
 from interlingua.corpus.formats.table_columns import (
-    FOUND,
+    ALL_FOUND,
     OPTION,
     TableColumns,
     chosen_place,
@@ -57,7 +57,7 @@ class Tsv:
         choice: columns and header row, if the user names them.
     """
 
-    def __init__(self, choice: TableChoice = FOUND) -> None:
+    def __init__(self, choice: TableChoice = ALL_FOUND) -> None:
         self.choice = choice
 
     def read(
@@ -76,7 +76,7 @@ class Tsv:
                 return
             numbered = chain([(number, line)], numbered)
             first = _cells(line)
-            if self.choice == FOUND and not _is_header(
+            if self.choice == ALL_FOUND and not _is_header(
                 first, path, source_language, target_language
             ):
                 languages = named_languages(path, source_language, target_language)
@@ -198,7 +198,7 @@ class Jsonl:
         choice: keys of the texts, if the user names them.
     """  # noqa: D415
 
-    def __init__(self, choice: TableChoice = FOUND) -> None:
+    def __init__(self, choice: TableChoice = ALL_FOUND) -> None:
         self.choice = choice
 
     def read(

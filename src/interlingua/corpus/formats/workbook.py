@@ -84,7 +84,11 @@ def _sheet_of(book: Any, name: str | None, path: str) -> Any:
     for sheet in sheets:
         if name is not None and sheet.title.strip().casefold() == name.strip().casefold():
             return sheet
-    number = 1 if name is None else int(name) if name.isascii() and name.isdecimal() else 0
+    number = 0
+    if name is None:
+        number = 1
+    elif name.isascii() and name.isdecimal() and len(name) < 10:
+        number = int(name)
     if not 1 <= number <= len(sheets):
         shown = ", ".join(sheet.title[:40] for sheet in sheets[:10])
         raise DataError(f"no sheet is called {name!r}; there are: {shown}", path=path)

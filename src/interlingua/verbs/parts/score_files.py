@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from interlingua.config.options import listed
 from interlingua.errors import ConfigError, InterlinguaError, count_of
-from interlingua.storage.files import sha256_file, stem_and_suffix
+from interlingua.storage.files import PathLike, sha256_file, stem_and_suffix
 from interlingua.storage.journal import Journal
 from interlingua.storage.remote import keep_inputs
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from interlingua.encoder.protocol import Encode
     from interlingua.mining.score import Stream
     from interlingua.mining.writer import PairRow
-    from interlingua.verbs.score import ScoreOptions
 
 _JOURNAL = "score.journal"
 _FILE = "file"
 _NOT_SETTINGS = ("bitext", "output", "bad_lines", "work", "device", "batch_tokens", "max_line")
 """Options that do not change what is written."""
-ScoreOne = Callable[["ScoreOptions", "Stream"], list[str]]
+_Options = Any
+"""Options of ``verbs.score``, which imports this module: named there, it would be a circle."""
 
 
 class Job(NamedTuple):
     """A bitext, the options to score it, and its name in reports."""
 
     bitext: Bitext
-    options: ScoreOptions
+    options: _Options
 
 
 class SeveralScores:
@@ -51,10 +51,10 @@ class SeveralScores:
 
     def __init__(
         self,
-        options: ScoreOptions,
+        options: _Options,
         bitexts: Bitexts,
         *,
-        open_bitext: Callable[[ScoreOptions], Stream],
+        open_bitext: Callable[[_Options], Stream],
         open_model: Callable[[], tuple[Encode, str]],
         lines: list[str],
         failures: list[str],
@@ -75,7 +75,7 @@ class SeveralScores:
             return False
         return os.path.isdir(output) or not stem_and_suffix(os.fspath(output).rstrip("/"))[1]
 
-    def to_folder(self, write: Callable[[ScoreOptions, Stream, Encode, str], list[str]]) -> None:
+    def to_folder(self, write: Callable[[_Options, Stream, Encode, str], list[str]]) -> None:
         """Write one output for each bitext; those that an earlier run finished are left as is."""
         folder = Path(os.fspath(self.options.output or ""))
         jobs = self._jobs(folder)
@@ -123,8 +123,6 @@ class SeveralScores:
         Raises:
             ConfigError: an output is read as well, or two bitexts have one output.
         """
-        from interlingua.verbs.score import is_same_xliff
-
         jobs = []
         outputs = []
         for bitext in self.bitexts.found:
@@ -167,7 +165,18 @@ class SeveralScores:
         self.lines.append(f"{count_of(count, 'files')}, {len(self.failures):,} not scored")
 
 
-def _check_several(options: ScoreOptions) -> None:
+def is_same_xliff(
+    file: PathLike | None, input_format: str | None, output: PathLike | None, format: str | None
+) -> bool:
+    """Return whether an XLIFF file is to be replaced by itself with scores."""
+    from interlingua.corpus.formats.bitext import guess_format
+
+    if file is None or output is None or os.path.realpath(file) != os.path.realpath(output):
+        return False
+    return (input_format or guess_format(file)) == (format or guess_format(output)) == "xliff"
+
+
+def _check_several(options: _Options) -> None:
     """Refuse options that are for one bitext.
 
     Raises:

@@ -121,8 +121,9 @@ def _format_of(file: Path) -> str | None:
         found = guess_format(file)
     except DataError:
         return None
-    # Its name alone makes a file of Moses, and so it may be any other.
-    return None if found == "moses" else found
+    if found == "moses":  # by its name alone, and so it may be any other
+        return None
+    return found
 
 
 def _bitexts(
@@ -177,4 +178,6 @@ def _source_of(found: list[LanguageCode], requested: str | None) -> LanguageCode
     place = choose_code(requested or languages.ENGLISH, found)
     if place is None and requested is None and len(found) == 2:
         place = 0
-    return None if place is None else found[place]
+    if place is None:
+        return None
+    return found[place]

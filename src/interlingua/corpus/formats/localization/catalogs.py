@@ -37,9 +37,9 @@ _FORMS = ("zero", "one", "two", "few", "many", "other")
 _FORM = re.compile(rf"(?P<base>.*?)(?:\[(?P<a>{'|'.join(_FORMS)})\]|[._](?P<b>{'|'.join(_FORMS)}))")
 _MESSAGE_KEYS = ("message", "defaultMessage")
 _HEAD_BYTES = 1 << 16
-UNTRANSLATED = "untranslated"
-NOT_TRANSLATABLE = "not to be translated"
-NO_TEXT = "values that are no text"
+_UNTRANSLATED = "untranslated"
+_NOT_TRANSLATABLE = "not to be translated"
+_NO_TEXT = "values that are no text"
 
 
 class Entry(NamedTuple):
@@ -72,10 +72,11 @@ class Catalog:
         for key, other in matched:
             texts = source[key].text.strip(), target[other].text.strip()
             if not all(texts):
-                skipped[UNTRANSLATED] += 1
+                skipped[_UNTRANSLATED] += 1
                 continue
-            fields = {"key": key if other in source else other}
-            fields["note"] = source[key].note or target[other].note
+            fields = {"key": key, "note": source[key].note or target[other].note}
+            if key in target:  # the form that only one language has names the pair
+                fields["key"] = other
             yield PairOfTable.of(TextPair(*texts, *files.languages), fields)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
@@ -146,14 +147,21 @@ def _matched_keys(
     """
     found = []
     for key in source:
-        other = key if key in target else _form_of_many(key, target)
+        other = _same_key(key, target)
         if other is not None:
             found.append((key, other))
     for key in target:
-        other = None if key in source else _form_of_many(key, source)
-        if other is not None:
+        other = _same_key(key, source)
+        if other is not None and other != key:
             found.append((other, key))
     return found
+
+
+def _same_key(key: str, entries: Mapping[str, Entry]) -> str | None:
+    """Return the key itself if it is there, else that of the same plural in the form of many."""
+    if key in entries:
+        return key
+    return _form_of_many(key, entries)
 
 
 def _form_of_many(key: str, entries: Mapping[str, Entry]) -> str | None:
@@ -163,8 +171,12 @@ def _form_of_many(key: str, entries: Mapping[str, Entry]) -> str | None:
         return None
     # "days[few]" of Android, "days_few" of i18next, "days.few" of nested objects.
     separator = key[len(form["base"])]
-    other = f"{form['base']}{separator}other" + ("]" if separator == "[" else "")
-    return other if other in entries else None
+    other = f"{form['base']}{separator}other"
+    if separator == "[":
+        other += "]"
+    if other in entries:
+        return other
+    return None
 
 
 def _tell_missing(
@@ -186,10 +198,10 @@ def _tell_missing(
 
 @functools.lru_cache(maxsize=4096)
 def _tell_once(path: str, count: int, keys: tuple[str, ...], other: str) -> None:
-    more = f" and {count - len(keys):,} more" if count > len(keys) else ""
-    log.warning(
-        "%s: %s of %s missing: %s%s", path, count_of(count, "keys"), other, ", ".join(keys), more
-    )
+    shown = ", ".join(keys)
+    if count > len(keys):
+        shown += f" and {count - len(keys):,} more"
+    log.warning("%s: %s of %s missing: %s", path, count_of(count, "keys"), other, shown)
 
 
 # Android
@@ -212,7 +224,7 @@ def _read_android(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[
             continue
         entries += 1
         if element.get("translatable") == "false":
-            skipped[NOT_TRANSLATABLE] += 1
+            skipped[_NOT_TRANSLATABLE] += 1
             continue
         found |= _android_texts(element)
     if not is_android:
@@ -277,7 +289,7 @@ _STRINGS_ENTRY = re.compile(
     re.DOTALL,
 )
 _STRINGS_SPACE = re.compile(r"\s+|//[^\n]*|/\*(?P<note>.*?)\*/", re.DOTALL)
-_STRINGS_ESCAPE = re.compile(r"\\(?:[uU]([0-9A-Fa-f]{4})|(\d{3})|(.))", re.DOTALL)
+_STRINGS_ESCAPE = re.compile(r"\\(?:[uU]([0-9A-Fa-f]{4})|([0-3][0-7]{2})|(.))", re.DOTALL)
 _NO_NOTE = "No comment provided by engineer."
 
 
@@ -307,7 +319,7 @@ def _read_strings(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[
         else:
             key = _strings_unescaped(entry["key"] or entry["word"] or "")
             value = _strings_unescaped(entry["text"] or entry["value"] or "")
-            found[key] = Entry(value, "" if note == _NO_NOTE else note)
+            found[key] = Entry(value, note.replace(_NO_NOTE, ""))
             position = entry.end()
         note = ""
     if failure is not None and not found:
@@ -324,8 +336,10 @@ def _strings_text(content: bytes, path: PathLike) -> str:
     charset = "utf-8-sig"
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         charset = "utf-16"
-    elif content[:1] == b"\0" or content[1:2] == b"\0":
-        charset = "utf-16-be" if content[:1] == b"\0" else "utf-16-le"
+    elif content[:1] == b"\0":
+        charset = "utf-16-be"
+    elif content[1:2] == b"\0":
+        charset = "utf-16-le"
     try:
         text = content.decode(charset)
     except UnicodeDecodeError as error:
@@ -346,7 +360,7 @@ def _strings_unescaped(text: str) -> str:
         if found[1]:
             return chr(int(found[1], 16))
         if found[2]:
-            return chr(int(found[2], 8) if found[2] < "400" and found[2].isdecimal() else 0xFFFD)
+            return chr(int(found[2], 8))
         return letters.get(found[3], found[3])
 
     return _joined_surrogates(_STRINGS_ESCAPE.sub(character, text))
@@ -364,7 +378,7 @@ def _read_json(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[str
         if isinstance(value, Entry):
             found[key] = value
         else:
-            skipped[NO_TEXT] += 1
+            skipped[_NO_TEXT] += 1
     return found
 
 
@@ -384,7 +398,7 @@ def _leaves(content: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             inner = [(key, own) for key, own in value.items() if not key.startswith("@")]
             notes = {key[1:]: own for key, own in value.items() if key.startswith("@")}
             for key, own in reversed(inner):
-                name = f"{path}.{key}" if path else key
+                name = f"{path}.{key}".removeprefix(".")
                 if isinstance(own, str) and isinstance(notes.get(key), dict):
                     own = {"message": own, "description": notes[key].get("description", "")}
                 waiting.append((name, own))

@@ -87,9 +87,11 @@ def _texts(
 ) -> Iterator[tuple[tuple[str, str], dict[str, str]]]:
     """Yield the texts of a message and its fields, once for each form."""
     translation = message.find("translation")
-    kind = "" if translation is None else translation.get("type", "")
-    if translation is None or kind in _TYPES:
-        skipped[kind or "untranslated"] += 1
+    if translation is None:
+        skipped["untranslated"] += 1
+        return
+    if translation.get("type") in _TYPES:
+        skipped[translation.get("type", "")] += 1
         return
     source = _text(message.find("source")).strip()
     forms = translation.findall("numerusform") or [translation]
@@ -102,13 +104,17 @@ def _texts(
         if not source or not text:
             skipped["untranslated"] += 1
             continue
-        fields["form"] = str(number) if len(texts) > 1 else ""
+        fields["form"] = ""
+        if len(texts) > 1:
+            fields["form"] = str(number)
         yield (source, text), {name: fields[name] for name in _FIELDS}
 
 
 def _first_of(form: Element) -> Element:
     variant = form.find("lengthvariant")
-    return form if variant is None else variant
+    if variant is None:
+        return form
+    return variant
 
 
 def _location(message: Element) -> str:
@@ -124,9 +130,10 @@ def _text(element: Element | None) -> str:
         return ""
     parts = [element.text or ""]
     for child in element:
-        found = _BYTE.fullmatch(child.get("value", "")) if child.tag == "byte" else None
-        if found:
-            code = int(found[1], 16) if found[1] else int(found[2])
-            parts.append(chr(code) if 0 < code < 0xD800 else "")
+        found = _BYTE.fullmatch(child.get("value", ""))
+        if child.tag == "byte" and found:
+            code = int(found[1] or found[2], 16 if found[1] else 10)
+            if 0 < code < 0xD800:
+                parts.append(chr(code))
         parts.append(child.tail or "")
     return "".join(parts)

@@ -22,8 +22,8 @@ _SHARED = 0.5
 """Part of the shorter cue's time."""
 _LARGEST = 8
 """Cues of one side of a group."""
-ALONE = "cues without one at the same time"
-TOO_MANY = "cues of groups that are too large"
+_ALONE = "cues without one at the same time"
+_TOO_LARGE = "cues of groups that are too large"
 
 
 class Subtitles:
@@ -42,10 +42,10 @@ class Subtitles:
         sides = [read_cues(file, bad=bad) for file in files.paths]
         for own, other in grouped_cues(sides[0], sides[1]):
             if not own or not other:
-                skipped[ALONE] += len(own) + len(other)
+                skipped[_ALONE] += len(own) + len(other)
                 continue
             if max(len(own), len(other)) > _LARGEST:
-                skipped[TOO_MANY] += len(own) + len(other)
+                skipped[_TOO_LARGE] += len(own) + len(other)
                 continue
             start = min(cue.start for cue in (*own, *other))
             end = max(cue.end for cue in (*own, *other))

@@ -26,7 +26,7 @@ _TIMES_IN_TEXT = re.compile(r"<\d{1,4}(:\d\d)+[.,]\d{1,3}>")
 """Times inside of a cue of WebVTT at which its next words appear."""
 _WITHOUT_TEXT = re.compile(r"\ufeff?(WEBVTT|NOTE|STYLE|REGION)\b")
 _CUE_NUMBER = re.compile(r"\s*\d+\s*")
-_DASH = re.compile(r"\s*[-\u2010-\u2015]\s*(?=\S)")
+_DASH = re.compile(r"^\s*[-\u2010-\u2015]\s*(?=\S)")
 """Begins the line of a speaker."""
 
 
@@ -47,9 +47,8 @@ class Cue(NamedTuple):
         """The text of each speaker on one line, if lines begin with dashes; else the whole text."""
         found: list[str] = []
         for line in self.text.split("\n"):
-            dash = _DASH.match(line)
-            words = " ".join(line[dash.end() if dash else 0 :].split())
-            if dash or not found:
+            words = " ".join(_DASH.sub("", line).split())
+            if _DASH.match(line) or not found:
                 found.append(words)
             else:
                 found[-1] = f"{found[-1]} {words}".strip()
@@ -146,11 +145,11 @@ def _cues_of_blocks(text: str, kind: str, path: PathLike, pysubs2: Any, bad: Bad
         DataError: there is no cue that can be read.
     """
     times = pysubs2.formats.get_format_class(kind).TIMESTAMP
-    blocks = _vtt_blocks(text) if kind == "vtt" else _srt_blocks(text)
+    cut = {"vtt": _vtt_blocks, "srt": _srt_blocks}[kind]
     readable: list[list[str]] = []
     numbers: list[int] = []
     failure: DataError | None = None
-    for number, lines in blocks:
+    for number, lines in cut(text):
         problem = _problem_of(lines, times)
         if not problem:
             readable.append(lines)
