@@ -29,7 +29,6 @@ from interlingua.storage.files import (
     PathLike,
     Spool,
     check_content,
-    open_bytes,
     stem_and_suffix,
 )
 
@@ -334,16 +333,14 @@ def guess_format(path: PathLike) -> str:
 
 def _format_by_content(name: str, suffix: str) -> str | None:
     """Return the format of a file with a suffix that several formats have, or of two files."""
-    from interlingua.corpus.formats.localization.catalogs import is_catalog
-
     if _are_two_files(name):
         return _format_of_two_files(name)
-    if suffix in (".json", ".xml") and is_catalog(name):
-        return "catalog"
-    if suffix == ".ts" and Path(name).is_file():
-        with open_bytes(name) as file:
-            if re.search(rb"<(!DOCTYPE )?TS[\s>]", file.read(1 << 12)):
-                return "qt"
+    candidate = {".json": "catalog", ".xml": "catalog", ".ts": "qt"}.get(suffix)
+    if candidate is None or not Path(name).is_file():
+        return None
+    # The class decides, as only it knows the beginnings of its files.
+    if cast(Any, registry.resolve_name(registry.FORMATS, candidate)).is_format_of(name):
+        return candidate
     return None
 
 

@@ -80,10 +80,12 @@ class SeveralScores:
         folder = Path(os.fspath(self.options.output or ""))
         jobs = self._jobs(folder)
         folder.mkdir(parents=True, exist_ok=True)
+        # A line of the journal is added when the output is whole on the disk.
         journal = Journal(folder / _JOURNAL)
         remedy = f"name another --output, or remove {journal.path}"
         parts = journal.resume(self._settings(), remedy=remedy)
         done = {part["output"]: part for part in parts if isinstance(part, dict)}
+        # Equal inputs and an unchanged output: the bitext is not scored again.
         skipped = 0
         for job in jobs:
             output = Path(os.fspath(job.options.output or ""))
@@ -92,6 +94,7 @@ class SeveralScores:
                 skipped += 1
                 continue
             with self._failures(job):
+                # The first pair is read before the model is loaded.
                 stream = self.open_bitext(job.options)
                 output.parent.mkdir(parents=True, exist_ok=True)
                 self._report(job, write(job.options, stream, *self.open_model()))

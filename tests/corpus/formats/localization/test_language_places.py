@@ -34,7 +34,7 @@ from interlingua.corpus.formats.localization.language_places import (
         ("po/de/LC_MESSAGES/django.po", "deu_Latn"),
         ("sr@latin.po", "srp_Latn"),
         ("app.ts", None),
-        ("/home/work/src/app/main.ts", None),
+        ("/home/me/src/app/main.ts", None),
         ("README.md", None),
     ],
 )

@@ -79,27 +79,22 @@ class Catalog:
                 fields["key"] = other
             yield PairOfTable.of(TextPair(*texts, *files.languages), fields)
 
+    @staticmethod
+    def is_format_of(path: PathLike) -> bool:
+        """Return whether a file .xml or .json is a catalog.
+
+        JSON is one if it has one object over several lines, and if there is the same file in
+        another language, by its name or folder.
+        """
+        with open_bytes(path) as file:
+            head = file.read(_HEAD_BYTES)
+        if stem_and_suffix(path)[1] == ".xml":
+            return re.search(rb"<resources[\s>]", head) is not None
+        return _is_one_object(head) and len(files_of_languages(str(path))) > 1
+
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Refuse: a catalog is one language."""
         raise ConfigError(f"{path}: catalogs of keys are read only; write .tsv, .xlsx or .tmx")
-
-
-def is_catalog(path: PathLike) -> bool:
-    """Return whether a file is a catalog: by its suffix, and what it holds if others have that.
-
-    A JSON file is one if it has one object over several lines, and if there is the same file in
-    another language, by its name or folder.
-    """
-    suffix = stem_and_suffix(path)[1]
-    if suffix in (".strings", ".arb"):
-        return True
-    if suffix not in CATALOG_SUFFIXES or not Path(path).is_file():
-        return False
-    with open_bytes(path) as file:
-        head = file.read(_HEAD_BYTES)
-    if suffix == ".xml":
-        return re.search(rb"<resources[\s>]", head) is not None
-    return _is_one_object(head) and len(files_of_languages(str(path))) > 1
 
 
 def _is_one_object(head: bytes) -> bool:

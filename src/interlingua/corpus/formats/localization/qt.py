@@ -13,11 +13,13 @@ from interlingua.corpus.formats.bitext import PairOfTable, TextPair, named_langu
 from interlingua.corpus.formats.localization.language_places import language_of_path
 from interlingua.corpus.formats.xml_stream import xml_events
 from interlingua.errors import ConfigError, DataError
+from interlingua.storage.files import PathLike, open_bytes
 
 _TYPES = ("unfinished", "obsolete", "vanished")
 """Types of translations that are not in use; they are counted by these names."""
 _COMMENTS = ("comment", "extracomment", "translatorcomment")
 _FIELDS = ("id", "context", "form", "location", "comment")
+_HEAD_BYTES = 1 << 12
 _BYTE = re.compile(r"x([0-9A-Fa-f]{1,4})|(\d{1,5})")
 
 
@@ -70,6 +72,12 @@ class QtLinguist:
             raise DataError("no <TS>; is it a file of Qt Linguist?", path=path)
         if failures and not messages:
             raise failures[0]
+
+    @staticmethod
+    def is_format_of(path: PathLike) -> bool:
+        """Return whether a file .ts is Qt's, and no Tsonga of Moses."""
+        with open_bytes(path) as file:
+            return re.search(rb"<(!DOCTYPE )?TS[\s>]", file.read(_HEAD_BYTES)) is not None
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Refuse: a file of Qt is made from its program."""
