@@ -27,6 +27,10 @@ from interlingua.storage.limits import refuse_long
 BLOCK_BYTES = 1 << 16
 _MAX_DEPTH = 100
 """Elements in elements."""
+MAX_TREE_DEPTH = 250
+"""Elements in elements of a document."""
+_HEAD_BYTES = 4096
+_ENTITIES = re.compile(rb"<!ENTITY")
 CONTROL_CHARACTERS = "character that XML forbids"
 _DECLARED = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 _DECLARATION = re.compile(r"^\ufeff?\s*<\?xml.*?\?>", re.DOTALL)
@@ -82,6 +86,56 @@ def xml_pieces(
         for piece in _pieces(file, entries, path):
             yield piece, reader.read(piece)
         yield b"", reader.end()
+
+
+def parse_tree(content: bytes, path: PathLike) -> Element:
+    """Return the root of a small XML file; names of elements and attributes have no namespaces.
+
+    Args:
+        content: the whole file.
+        path: which errors name.
+
+    Raises:
+        DataError: it is not well-formed XML, declares entities, has an encoding that is not known,
+            or is nested too deeply.
+    """
+    decoder = _wide_decoder(content[:4])
+    if decoder is not None:
+        content = decoder.decode(content).encode("utf-8", "surrogatepass")
+    if _ENTITIES.search(content[:_HEAD_BYTES]):
+        raise DataError("declares entities in its XML; leave it out", path=path)
+    text = decoded(content, declared_encoding(content[:_HEAD_BYTES], path))
+    text = _FORBIDDEN.sub("", _DECLARATION.sub("", text, count=1))
+    parser = _new_parser()
+    root: Element | None = None
+    depth = 0
+    try:
+        for start in range(0, len(text), BLOCK_BYTES):
+            parser.feed(text[start : start + BLOCK_BYTES].encode("utf-8", "replace").decode())
+            for event, element in parser.read_events():
+                depth += 1 if event == "start" else -1
+                if depth > MAX_TREE_DEPTH:
+                    raise DataError(
+                        f"more than {MAX_TREE_DEPTH} elements in each other; is it damaged?",
+                        path=path,
+                    )
+                if event == "start":
+                    _strip_namespaces(element)
+                    root = element if root is None else root
+        parser.close()
+    except ElementTree.ParseError as error:
+        raise DamagedFileError(
+            f"not well-formed XML: {error}", path=path, line=error.position[0]
+        ) from error
+    if root is None:  # which the parser refuses
+        raise DataError("empty XML; is it cut short?", path=path)
+    return root
+
+
+def _strip_namespaces(element: Element) -> None:
+    element.tag = element.tag.rpartition("}")[2]
+    for name in [name for name in element.attrib if "}" in name]:
+        element.attrib[name.rpartition("}")[2]] = element.attrib.pop(name)
 
 
 class _Reader:

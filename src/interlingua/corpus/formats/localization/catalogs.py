@@ -27,7 +27,7 @@ from interlingua.corpus.formats.xml_stream import xml_events
 from interlingua.errors import ConfigError, DataError, count_of
 from interlingua.storage.files import PathLike, open_bytes, stem_and_suffix
 from interlingua.storage.json_text import load_json, parse_json
-from interlingua.storage.limits import read_document, refuse_long
+from interlingua.storage.limits import read_limited, refuse_long
 
 log = logging.getLogger("interlingua")
 CATALOG_SUFFIXES = (".strings", ".arb", ".xml", ".json")
@@ -291,7 +291,7 @@ _NO_NOTE = "No comment provided by engineer."
 def _read_strings(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[str, Entry]:
     """Return the texts of ``"key" = "text";``; an entry that can't be read ends with its line."""
     with open_bytes(path) as file:
-        content = read_document(file, path, MAX_CATALOG_BYTES)
+        content = read_limited(file, path, MAX_CATALOG_BYTES)
     text = _strings_text(content, path)
     found: dict[str, Entry] = {}
     failure: DataError | None = None
