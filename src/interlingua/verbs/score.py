@@ -326,6 +326,7 @@ def _several(options: ScoreOptions) -> Bitexts | None:
     from interlingua.corpus.formats.localization.bitext_folders import several_bitexts
 
     file = _file_of(options)
+    # A named format is that of one bitext, such as a folder of Hugging Face data.
     if file is None or options.input_format is not None:
         return None
     return several_bitexts(file, options.source_language, options.target_language)
@@ -339,6 +340,7 @@ def _score_several(
     from interlingua.verbs.parts.sources import open_model
 
     result = ScoredStream()
+    # A calibration and kept vectors hold for one model; else there is no need to know which it is.
     is_identified = options.calibration is not None or options.work is not None
     several = SeveralScores(
         options,
@@ -348,6 +350,7 @@ def _score_several(
         lines=result.lines,
         failures=result.failures,
     )
+    # All options are checked before the first file is opened.
     if several.is_folder:
         check_score(replace(options, bitext=(), output=None, format=None))
         several.to_folder(

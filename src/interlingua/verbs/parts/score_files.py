@@ -139,6 +139,7 @@ class SeveralScores:
 
     def _settings(self) -> dict[str, Any]:
         """Return what decides the outputs, for the journal."""
+        # Numbers and texts as they are, so that an error names what differs.
         values = {
             field.name: getattr(self.options, field.name)
             for field in dataclasses.fields(self.options)
@@ -152,7 +153,8 @@ class SeveralScores:
         try:
             yield
         except ConfigError:
-            raise  # wrong for all of them
+            # An option is wrong, and so it is for all of them.
+            raise
         except InterlinguaError as error:
             self.failures.append(str(error))
 
@@ -197,6 +199,7 @@ def _output_name(bitext: Bitext, format: str | None) -> str:
     """Return the path of an output: that of the input, in the requested or a written format."""
     from interlingua.corpus.formats.bitext import READ_ONLY, guess_format
 
+    # "app.xliff" becomes "app.jsonl" if that format is requested.
     if format is not None:
         stem = bitext.label.removesuffix(stem_and_suffix(bitext.label)[1])
         return f"{stem}.{format}"
@@ -211,6 +214,7 @@ def _with_file(row: PairRow, label: str) -> PairRow:
     """Return a row with the name of its file as a first further column."""
     from interlingua.corpus.formats.bitext import PairWithFields, TextPair, pair_fields
 
+    # As a column of the input, so that a plain TSV gets a first line of names.
     fields = {_FILE: label, **pair_fields(row.pair)}
     pair = PairWithFields.of(TextPair(*row.pair), fields)
     extra = (_FILE, *(name for name in row.extra if name != _FILE))

@@ -73,6 +73,7 @@ def several_bitexts(
         DataError: no file is called so, or the folder holds no bitext.
     """
     name = os.fspath(path)
+    # Two files with a comma are one bitext, standard input and other machines' files are, too.
     if is_remote(name) or name == "-" or ("," in name and not os.path.exists(name)):
         return None
     is_pattern = any(mark in name for mark in WILD) and not os.path.exists(name)
@@ -82,6 +83,7 @@ def several_bitexts(
         root = _fixed_part(name)
         if not files:
             raise DataError("no file is called so; check the path and the pattern", path=name)
+        # Parts of one data set are read as one.
         if all(_format_of(file) == "huggingface" for file in files):
             return None
     elif is_bitext_folder(name):
@@ -141,6 +143,7 @@ def _bitexts(
         if name is None and not is_chosen:
             others += 1
             continue
+        # Several files of one catalog lead to the same pair, which is taken once.
         path: str | None = str(file)
         if name is None or name in IN_TWO_FILES:
             path = with_its_source(file, codes)
@@ -168,6 +171,7 @@ def with_its_source(file: Path, codes: tuple[str | None, str | None]) -> str | N
     source = _source_of(list(by_code), codes[0])
     if own is None or source is None or len(by_code) < 2:
         return str(file)
+    # The source's own file goes with each of the others.
     if own == source or (codes[1] is not None and not languages.accepts(codes[1], own)):
         return None
     return f"{by_code[source]},{file}"

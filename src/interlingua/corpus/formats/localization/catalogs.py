@@ -66,7 +66,8 @@ class Catalog:
     ) -> Iterator[TextPair]:
         """Read both files and yield the pairs in the order of the source."""
         files = find_two_files(path, source_language, target_language)
-        source, target = (read_catalog(file, skipped, bad) for file in files.paths)
+        source = read_keys(files.paths[0], skipped, bad)
+        target = read_keys(files.paths[1], skipped, bad)
         matched = _matched_keys(source, target)
         _tell_missing(files.paths, source, target, matched, skipped)
         for key, other in matched:
@@ -111,7 +112,7 @@ def _is_one_object(head: bytes) -> bool:
     return len(lines) == 1 and not re.search(r'"(source|target|translation|text)"\s*:', text)
 
 
-def read_catalog(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[str, Entry]:
+def read_keys(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[str, Entry]:
     """Return the texts of a catalog by their keys.
 
     Raises:
@@ -145,6 +146,7 @@ def _matched_keys(
         other = _same_key(key, target)
         if other is not None:
             found.append((key, other))
+    # What is left are plural forms of the target's language that the source's lacks.
     for key in target:
         other = _same_key(key, source)
         if other is not None and other != key:
@@ -182,6 +184,7 @@ def _tell_missing(
     skipped: Counter[str],
 ) -> None:
     """Count the keys that only one file has, and name the first ones."""
+    # A form of a plural that was replaced by that of many is not missing.
     for side, (own, other) in enumerate(((source, target), (target, source))):
         met = {keys[side] for keys in matched}
         missing = [key for key in own if key not in other and key not in met]
@@ -218,6 +221,7 @@ def _read_android(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[
         if event != "end" or element.tag not in kinds:
             continue
         entries += 1
+        # Names of products and addresses, which the developers keep as they are.
         if element.get("translatable") == "false":
             skipped[_NOT_TRANSLATABLE] += 1
             continue
@@ -245,6 +249,7 @@ def _android_text(element: Element) -> str:
 
     White space outside of double quotes is one space; ``\n``, ``\u0020`` and the like are escapes.
     """
+    # Tags such as <b> or <xliff:g> hold text of their own.
     raw = "".join(element.itertext())
     parts = []
     is_quoted = False
@@ -300,11 +305,13 @@ def _read_strings(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[
     while position < len(text):
         space = _STRINGS_SPACE.match(text, position)
         if space is not None:
+            # The last comment before an entry is its note.
             note = (space["note"] or "").strip() or note
             position = space.end()
             continue
         entry = _STRINGS_ENTRY.match(text, position)
         if entry is None:
+            # The next line may begin an entry again.
             end = text.find("\n", position) + 1 or len(text)
             problem = 'expected "key" = "text";'
             error = DataError(problem, path=path, line=text.count("\n", 0, position) + 1)
@@ -331,6 +338,7 @@ def _strings_text(content: bytes, path: PathLike) -> str:
     charset = "utf-8-sig"
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         charset = "utf-16"
+    # Without a mark: the first character of a catalog is ASCII, so one of its two bytes is NUL.
     elif content[:1] == b"\0":
         charset = "utf-16-be"
     elif content[1:2] == b"\0":
@@ -379,6 +387,7 @@ def _read_json(path: PathLike, skipped: Counter[str], bad: BadLines) -> dict[str
 
 def _leaves(content: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the texts of nested objects and lists by their paths, and other values as they are."""
+    # A stack and no recursion, as a stranger's file may be nested deeply.
     waiting: list[tuple[str, Any]] = [("", content)]
     while waiting:
         path, value = waiting.pop()

@@ -56,6 +56,7 @@ class QtLinguist:
             if event == "start" and element.tag == "TS" and root is None:
                 root = element
                 codes = _codes(root, path, source_language, target_language)
+            # The name of a context precedes its messages.
             elif event == "end" and element.tag == "name":
                 context = (element.text or "").strip()
             elif event == "end" and element.tag == "message":
@@ -102,6 +103,7 @@ def _texts(
         skipped[translation.get("type", "")] += 1
         return
     source = _text(message.find("source")).strip()
+    # The source is one text for all numbers, "%n file(s)".
     forms = translation.findall("numerusform") or [translation]
     # Each form may have variants of several lengths, of which the first is the longest.
     texts = [_text(_first_of(form)).strip() for form in forms]
@@ -141,6 +143,7 @@ def _text(element: Element | None) -> str:
         found = _BYTE.fullmatch(child.get("value", ""))
         if child.tag == "byte" and found:
             code = int(found[1] or found[2], 16 if found[1] else 10)
+            # Not NUL and no half of a pair of UTF-16.
             if 0 < code < 0xD800:
                 parts.append(chr(code))
         parts.append(child.tail or "")

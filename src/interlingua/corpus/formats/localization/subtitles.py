@@ -116,6 +116,7 @@ def _decoded(content: bytes, encoding: str | None, path: PathLike) -> str:
             path=path,
             line=line,
         ) from error
+    # NUL is valid UTF-8, and no text has it.
     if "\0" in text:
         raise DataError("holds NUL, so it is no text; are these subtitles?", path=path)
     return text
@@ -158,6 +159,7 @@ def _cues_of_blocks(text: str, kind: str, path: PathLike, pysubs2: Any, bad: Bad
         error = DataError(problem, path=path, line=number)
         bad.leave_out(error, "\n".join(lines))
         failure = failure or error
+    # A file of which no cue can be read is no file of subtitles.
     if not numbers:
         raise failure or DataError("no cue; are these subtitles?", path=path)
     # pysubs2 takes a last line of digits for the number of the next cue, so each cue gets one.
@@ -166,6 +168,7 @@ def _cues_of_blocks(text: str, kind: str, path: PathLike, pysubs2: Any, bad: Bad
     cues = []
     for number, event in zip(numbers, events, strict=True):
         cue = _cue(event, number)
+        # Only WebVTT has references such as &amp; in its texts.
         if kind == "vtt":
             cue = cue._replace(text=html.unescape(cue.text))
         if cue.end < cue.start:
@@ -211,6 +214,7 @@ def _vtt_blocks(text: str) -> Iterator[tuple[int, list[str]]]:
         if line.strip():
             block.append(_TIMES_IN_TEXT.sub("", line.strip()))
             continue
+        # The times are in the first line, or behind an identifier in the second.
         places = [place for place, own in enumerate(block[:2]) if _ARROW in own]
         if places:
             yield number - len(block) + places[0], block[places[0] :]

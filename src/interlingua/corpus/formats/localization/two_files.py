@@ -69,6 +69,7 @@ def files_of_languages(path: str) -> dict[LanguageCode, Path]:
     """Return the file of each language: those that a file belongs to, or that a name begins."""
     file = Path(path)
     found: dict[LanguageCode, Path] = {}
+    # What is no file is the beginning of names.
     if not file.is_file():
         return _files_behind(file)
     place = language_place(file)
@@ -99,6 +100,7 @@ def _candidates(file: Path, place: LanguagePlace) -> list[Path]:
     """Return the files that may be the same text in another language."""
     if place.folder is None:
         return [other for other in file.parent.iterdir() if other.is_file()]
+    # The folders of other languages are next to this one's: values, values-de, values-fr.
     parts = file.parts
     above = Path(*parts[: place.folder])
     rest = Path(*parts[place.folder + 1 :])

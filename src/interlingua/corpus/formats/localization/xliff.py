@@ -102,6 +102,7 @@ class _Surroundings:
                     element.get("source-language", ""),
                     element.get("target-language", ""),
                 )
+        # translate="no" holds for all units below, unless one says otherwise.
         if element.tag in ("file", "group"):
             self.translate.append(_is_to_translate(element, self.translate[-1]))
 
@@ -179,6 +180,7 @@ class Xliff:
             )
         if not isinstance(first, XliffPair):
             return _write_new(pairs, path, first)
+        # The file is copied when all scores are known: values of a pair are some hundred bytes.
         scored: dict[int, list[ScoredSegment]] = {}
         count = 0
         for pair in pairs:
@@ -248,6 +250,7 @@ def _segments_1(unit: Element, skipped: Counter[str]) -> list[_Segment]:
     state = ""
     if target is not None:
         state = target.get("state", "")
+    # Tools copy the source into targets of these states.
     if source is None or target is None or state in _NOT_YET:
         skipped[_UNTRANSLATED] += 1
         return []
@@ -261,8 +264,10 @@ def _segments_1(unit: Element, skipped: Counter[str]) -> list[_Segment]:
         segmented = source
     sources = _marked(segmented)
     targets = _marked(target)
+    # Without segments on both sides the unit is one pair.
     if not sources or not targets:
         return _translated([(None, source, target)], shared, _own_scores_1(unit), skipped)
+    # Trados keeps the states of segments in elements of its own, <sdl:seg id="1" conf="Draft">.
     states = {own.get("id"): own.get("conf", "") for own in unit.iter("seg") if own.get("conf")}
     shared["state"] = shared["state"] or next(iter(states.values()), "")
     found: list[_Part] = []

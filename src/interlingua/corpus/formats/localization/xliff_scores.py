@@ -94,6 +94,7 @@ class ScoredSegment(NamedTuple):
 
 def match_values(score: float | None, measures: Mapping[str, Any]) -> MatchValues:
     """Return what is written for a pair: a quality in percent, and a note with all values."""
+    # A margin has no upper limit and is no percentage.
     share = measures.get("probability", measures.get("cosine", score))
     quality = None
     if share is not None and math.isfinite(share) and share <= 1:
@@ -224,6 +225,7 @@ def _parsed(content: bytes) -> _Node | None:
 
     def end(tag: str) -> None:
         node = opened.pop()
+        # An empty element has no end tag: both events have the position of its only tag.
         if content[node.inner - 2 : node.inner] == b"/>":
             node.inner_end = node.end = node.inner
             return
@@ -278,6 +280,7 @@ def _changes_1(unit: _Node, content: bytes, segments: list[ScoredSegment]) -> It
     for earlier in unit.named("alt-trans"):
         if earlier.attributes.get("origin") == ALT_ORIGIN:
             yield _removal(earlier, content)
+    # Targets of proposals are deeper, so the unit's own one is found by its level.
     target = next(iter(unit.named("target")), None)
     if target is None:
         return
@@ -308,6 +311,7 @@ def _changes_2(unit: _Node, content: bytes, segments: list[ScoredSegment]) -> It
         for earlier in (own, [matches])[not others]:
             yield _removal(earlier, content)
     found = unit.named("segment")
+    # Ids of segments and of inline tags must differ within a unit.
     used = {node.attributes.get("id") for node in unit.walk()}
     added = []
     for mark, values in segments:
