@@ -112,14 +112,19 @@ def split_text(lines: Iterable[str], language: str = "") -> list[str]:
     return sentences
 
 
-def paragraphs(lines: Iterable[str]) -> Iterator[str]:
+def paragraphs(lines: Iterable[str], width: int | None = None) -> Iterator[str]:
     """Yield the paragraphs of a text, one per line, without blank ones.
 
     The module docstring describes how lines are joined.
+
+    Args:
+        lines: of the text, with or without their ends.
+        width: at which the text was wrapped; 0 if it was not; default: its longest line's.
     """
     stripped = [line.strip() for line in lines]
-    width = max(map(len, stripped), default=0)
-    is_wrapped = width <= WRAPPED_AT_MOST
+    if width is None:
+        width = max(map(len, stripped), default=0)
+    is_wrapped = 0 < width <= WRAPPED_AT_MOST
     parts: list[str] = []
     for line in stripped:
         if line:

@@ -40,6 +40,10 @@ SUFFIX_PACKAGES = {
     ".xlsx": ("openpyxl", "openpyxl", "xlsx"),
     ".xlsm": ("openpyxl", "openpyxl", "xlsx"),
     ".zst": ("zstandard", "zstandard", "zst"),
+    ".srt": ("pysubs2", "pysubs2", "subtitles"),
+    ".vtt": ("pysubs2", "pysubs2", "subtitles"),
+    ".ass": ("pysubs2", "pysubs2", "subtitles"),
+    ".ssa": ("pysubs2", "pysubs2", "subtitles"),
 }
 """Suffix of a file that is read or written -> module, package and extra."""
 WRITTEN_SUFFIX_PACKAGES = {
