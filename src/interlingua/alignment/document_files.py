@@ -9,10 +9,8 @@ language; every other file is left out with its reason.
 
 from __future__ import annotations
 
-import glob
 import json
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -37,7 +35,6 @@ Paths = PathLike | Sequence[PathLike]
 """A folder, a file, a pattern, several of them with commas, or a list of them."""
 _SAMPLE_CHARACTERS = 4000
 """Characters of a document by which its language is identified."""
-_SEPARATORS = re.compile(r"[._\-]")
 
 
 class DocumentFile(NamedTuple):
@@ -109,23 +106,18 @@ def list_sides(source: Paths, target: Paths | None) -> tuple[list[DocumentFile],
 
 
 def path_list(paths: Paths) -> list[Path]:
-    """Return the paths of a side: patterns are expanded, and names with commas are split.
+    """Return the paths of a side, of which there may be several with commas; patterns stay.
 
     Raises:
-        DataError: a path is missing, or a pattern matches nothing.
+        DataError: a path is missing.
     """
     if not isinstance(paths, str | os.PathLike):
         return [path for one in paths for path in path_list(one)]
     name = os.fspath(paths)
-    if Path(name).exists():
+    if Path(name).exists() or any(mark in name for mark in WILD):
         return [Path(name)]
     if "," in name:
         return [path for part in name.split(",") for path in path_list(part.strip())]
-    if any(mark in name for mark in WILD):
-        found = sorted(glob.glob(name, recursive=True))
-        if not found:
-            raise DataError("no file matches this pattern; check the path", path=name)
-        return list(map(Path, found))
     raise DataError("no such file or folder; check the path", path=name)
 
 
@@ -136,10 +128,16 @@ def _first_reason(left: Sequence[LeftOut]) -> str:
 
 
 def _name_below(path: Path, roots: Sequence[Path]) -> str:
-    """Return the path below the root that contains it, or the file's name."""
+    """Return the path below the folder that contains it, or the file's name.
+
+    Of a pattern it is the folder before the first part with a mark.
+    """
     for root in roots:
-        if root.is_dir() and path.is_relative_to(root):
-            return path.relative_to(root).as_posix()
+        folder = root
+        while any(mark in folder.as_posix() for mark in WILD):
+            folder = folder.parent
+        if path != folder and path.is_relative_to(folder):
+            return path.relative_to(folder).as_posix()
     return path.name
 
 
@@ -166,8 +164,8 @@ def read_documents(
     languages: tuple[str | None, str | None],
     path: Path,
     progress: Progress = SILENT,
-) -> list[LeftOut]:
-    """Read all files and write their units to a file of JSON lines.
+) -> tuple[list[LeftOut], list[str]]:
+    """Read all files and write their units to a file of JSON lines, one file after the other.
 
     Args:
         files: see ``list_sides``.
@@ -176,9 +174,10 @@ def read_documents(
         progress: counts the files.
 
     Returns:
-        Files that can't be read, with the reasons.
+        Files that can't be read, with the reasons, and doubts about those that are.
     """
     left_out: list[LeftOut] = []
+    notes: list[str] = []
     progress.start(len(files), "documents", "reading")
     with open(path, "w", encoding="utf-8") as lines:
         for file in files:
@@ -186,11 +185,12 @@ def read_documents(
                 document = read_document(file.path, _wanted_language(file, languages))
                 line = as_stored(file, document, languages)
                 lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+                notes += [f"{file.path}: {note}" for note in document.notes]
             except (InterlinguaError, UnicodeError) as error:
                 reason = str(error).removeprefix(f"{file.path}: ")
                 left_out.append(LeftOut(os.fspath(file.path), reason))
             progress.advance()
-    return left_out
+    return left_out, notes
 
 
 def _wanted_language(file: DocumentFile, languages: tuple[str | None, str | None]) -> str | None:
