@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from interlingua.config.languages import resolve_code
+from interlingua.corpus.documents.encodings import DecodedText, declared_charset, decode_file
 from interlingua.corpus.documents.kinds import (
     DOCUMENT_SUFFIXES,
     HTML_SUFFIXES,
@@ -21,7 +22,6 @@ from interlingua.corpus.documents.units import (
     declared_language,
     units_of,
 )
-from interlingua.corpus.formats.charsets import DecodedText, declared_charset, decode_file
 from interlingua.errors import DataError
 from interlingua.storage.content_kinds import find_kind
 from interlingua.storage.files import LOOKED_AT_BYTES, PathLike, open_bytes, stem_and_suffix
@@ -66,11 +66,14 @@ def remedy_of(suffix: str) -> str:
     return f"known kinds: {', '.join(DOCUMENT_SUFFIXES)}"
 
 
-def read_decoded(path: PathLike, *, is_markup: bool = False) -> DecodedText:
+def read_decoded(
+    path: PathLike, language: str | None = None, *, is_markup: bool = False
+) -> DecodedText:
     """Read a file of text in whatever encoding it is in.
 
     Args:
         path: plain or compressed.
+        language: of the text, if it is known.
         is_markup: it may declare its encoding as HTML and XML do.
 
     Raises:
@@ -80,7 +83,7 @@ def read_decoded(path: PathLike, *, is_markup: bool = False) -> DecodedText:
         content = read_limited(file, path)
     head = content[:LOOKED_AT_BYTES]
     declared = declared_charset(head) if is_markup else None
-    decoded = decode_file(content, declared, path)
+    decoded = decode_file(content, path, declared, language)
     # The kind is that of the text, whatever its encoding.
     start = decoded.text[:LOOKED_AT_BYTES].encode("utf-8", "replace")
     kind = find_kind(start, stem_and_suffix(path)[1])
@@ -90,19 +93,19 @@ def read_decoded(path: PathLike, *, is_markup: bool = False) -> DecodedText:
 
 
 def _read_text(path: PathLike, language: str | None) -> BlockDocument:
-    decoded = read_decoded(path)
+    decoded = read_decoded(path, language)
     return BlockDocument(text_blocks(decoded.text), notes=decoded.notes)
 
 
 def _read_markdown(path: PathLike, language: str | None) -> BlockDocument:
-    decoded = read_decoded(path)
+    decoded = read_decoded(path, language)
     front = read_front_matter(decoded.text)
     blocks = markdown_blocks(decoded.text, front.stop)
     return BlockDocument(blocks, front.title, declared_language(front.language), decoded.notes)
 
 
 def _read_markup(path: PathLike, language: str | None) -> BlockDocument:
-    decoded = read_decoded(path, is_markup=True)
+    decoded = read_decoded(path, language, is_markup=True)
     return parse_markup(decoded.text)._replace(notes=decoded.notes)
 
 

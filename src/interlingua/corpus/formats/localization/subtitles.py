@@ -17,7 +17,7 @@ from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.corpus.formats.charsets import known_charset
 from interlingua.errors import ConfigError, DataError, import_extra
 from interlingua.storage.files import PathLike, open_bytes, stem_and_suffix
-from interlingua.storage.limits import read_document, refuse_long
+from interlingua.storage.limits import read_limited, refuse_long
 
 SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
 MAX_SUBTITLE_BYTES = 1 << 26
@@ -80,7 +80,7 @@ def read_cues(
         raise DataError(f"subtitles are {', '.join(SUBTITLE_SUFFIXES)}; convert it", path=path)
     pysubs2 = import_extra("pysubs2", extra="subtitles")
     with open_bytes(path) as file:
-        content = read_document(file, path, MAX_SUBTITLE_BYTES)
+        content = read_limited(file, path, MAX_SUBTITLE_BYTES)
     text = _decoded(content, encoding, path).replace("\r\n", "\n").replace("\r", "\n")
     bad = bad or BadLines()
     if kind in (".ass", ".ssa"):
