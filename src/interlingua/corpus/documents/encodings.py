@@ -63,17 +63,46 @@ _ALPHABETS = {
 }  # fmt: skip
 """Letters of languages in Latin script that are not in ASCII, without those of foreign words."""
 _TYPOGRAPHY = frozenset("«»‹›“”„‘’‚–—…•·§°©®™€£¿¡ºª²³½¼¾×÷±µ´\u00a0\u00ad%‰†‡¶")
-_INSIDE_A_WORD = re.compile(r"(?<=[^\W\d_])[„“”‚‘«»‹›†‡‰§¶©®°%\u00a0](?=[^\W\d_])")
+_INSIDE_A_WORD = re.compile(r"(?<=[^\W\d_])[„“”‚‘«»‹›†‡‰§¶©®°%½¼¾²³±×÷µ´¿¡£€™\u00a0](?=[^\W\d_])")
 """Marks that are letters in another character set."""
-_LATIN = """
-cp1252 cp1250 cp1254 cp1257 iso8859-15 iso8859-2 iso8859-3 iso8859-4 iso8859-13 iso8859-14
-iso8859-16 cp850 cp852 mac-roman mac-latin2
-""".split()
+_LATIN = [
+    "cp1252",
+    "cp1250",
+    "cp1254",
+    "cp1257",
+    "iso8859-15",
+    "iso8859-2",
+    "iso8859-3",
+    "iso8859-4",
+    "iso8859-13",
+    "iso8859-14",
+    "iso8859-16",
+    "cp850",
+    "cp852",
+    "mac-roman",
+    "mac-latin2",
+]
 """Character sets of Latin script, of equally good ones the first is taken."""
-_OTHERS = """
-cp1251 koi8_r koi8_u iso8859_5 cp866 mac_cyrillic cp1253 iso8859_7 cp1255 iso8859_8 cp1256 iso8859_6
-cp874 gb18030 big5hkscs cp949 cp932 euc_jp
-""".split()
+_OTHERS = [
+    "cp1251",
+    "koi8_r",
+    "koi8_u",
+    "iso8859_5",
+    "cp866",
+    "mac_cyrillic",
+    "cp1253",
+    "iso8859_7",
+    "cp1255",
+    "iso8859_8",
+    "cp1256",
+    "iso8859_6",
+    "cp874",
+    "gb18030",
+    "big5hkscs",
+    "cp949",
+    "cp932",
+    "euc_jp",
+]
 _LEAST_FITTING = 0.9
 """Share of the characters outside of ASCII that must fit the language."""
 _LEAST_LETTERS = 20
@@ -86,6 +115,10 @@ _ONE_SCRIPT = 0.95
 _LEAST_KANA = 0.1
 _MOST_CHAOS = 0.2
 """Of charset-normalizer: 0 is a clean text."""
+_LEAST_COHERENCE = 0.2
+"""Of charset-normalizer: 1 is a text with the usual letters of a language."""
+_EAST_ASIAN = ("gb18030", "big5hkscs", "cp949", "cp932", "euc_jp")
+"""Sets of several bytes a character, which are seldom valid by accident."""
 
 
 class DecodedText(NamedTuple):
@@ -103,7 +136,7 @@ class DecodedText(NamedTuple):
 
 
 def declared_charset(head: bytes) -> str | None:
-    """Return the character set that the first bytes of HTML or XML declare; None if there is none."""
+    """Return the character set that the first bytes of HTML or XML declare; None without one."""
     found = _DECLARED.search(head)
     return (found[1] or found[2]).decode("ascii") if found else None
 
@@ -270,12 +303,22 @@ def _other_charset(content: bytes) -> str | None:
     if best is None or best.chaos > _MOST_CHAOS:
         return None
     charset = str(best.encoding)
+    if best.coherence < _LEAST_COHERENCE and charset not in _EAST_ASIAN:
+        return None
     text = content.decode(charset)
-    # Alpha with an accent is another byte in the set of ISO.
-    if charset == "cp1253" and re.search("¶[\u0370-\u03ff]", text):
-        charset = "iso8859_7"
+    if charset in ("cp1253", "iso8859_7"):
+        charset = _greek_charset(content, charset)
         text = content.decode(charset)
     return charset if _is_one_script(text.split("\n")) else None
+
+
+def _greek_charset(content: bytes, charset: str) -> str:
+    """Return which of two sets a Greek text is in: Alpha with an accent is not the same byte."""
+    if re.search(rb"\xb6[\xc1-\xfe]", content):
+        return "iso8859_7"
+    if re.search(rb"(?<![\xc1-\xfe])\xa2[\xc1-\xfe]", content):
+        return "cp1253"
+    return charset
 
 
 def _is_one_script(lines: Sequence[str]) -> bool:

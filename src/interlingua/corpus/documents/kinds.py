@@ -7,10 +7,14 @@ from interlingua.storage.files import PathLike, stem_and_suffix
 TEXT_SUFFIXES = (".txt", ".text")
 MARKDOWN_SUFFIXES = (".md", ".markdown")
 HTML_SUFFIXES = (".html", ".htm", ".xhtml")
-DOCUMENT_SUFFIXES = (*TEXT_SUFFIXES, *MARKDOWN_SUFFIXES, *HTML_SUFFIXES)
-"""Files that ``read_document`` reads."""
-SECTION_SUFFIXES = (*MARKDOWN_SUFFIXES, *HTML_SUFFIXES)
+OFFICE_SUFFIXES = (".docx", ".odt", ".epub", ".pdf")
+CAPTION_SUFFIXES = (".srt", ".vtt")
+GETTEXT_SUFFIXES = (".po",)
+XLIFF_SUFFIXES = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")
+SECTION_SUFFIXES = (*MARKDOWN_SUFFIXES, *HTML_SUFFIXES, *OFFICE_SUFFIXES, *CAPTION_SUFFIXES)
 """Files that an index reads section by section."""
+DOCUMENT_SUFFIXES = (*TEXT_SUFFIXES, *SECTION_SUFFIXES, *GETTEXT_SUFFIXES, *XLIFF_SUFFIXES)
+"""Files that ``read_document`` reads."""
 _SAVE_AS_DOCX = "save it as .docx"
 OTHER_DOCUMENTS = {
     ".rtf": _SAVE_AS_DOCX,

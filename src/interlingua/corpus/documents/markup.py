@@ -79,7 +79,7 @@ class _Parser(HTMLParser):
         if tag == "br":
             self._parts.append(_BREAK)
             return
-        if tag in _INLINE or tag in _HIDDEN:
+        if tag in _INLINE or tag in _HIDDEN or self._is_hidden():
             return
         self.end_block()
         if tag == "title":
@@ -107,7 +107,7 @@ class _Parser(HTMLParser):
                 del self._hidden[tag]
         if tag == "ruby":
             self._end_readings()
-        if tag in _INLINE or tag in _HIDDEN or tag == "br":
+        if tag in _INLINE or tag in _HIDDEN or tag == "br" or self._is_hidden():
             return
         self.end_block()
         if tag == "title":
@@ -144,6 +144,10 @@ class _Parser(HTMLParser):
         # Two line breaks are the border of a paragraph.
         for piece in _PIECES.split(text):
             self.blocks.append(TextBlock(piece.strip(), kind, level))
+
+    def _is_hidden(self) -> bool:
+        """Return whether blocks are not shown."""
+        return any(tag not in _READINGS for tag in self._hidden)
 
     def _end_readings(self) -> None:
         """Show text again: the readings above characters need no end tags."""

@@ -15,7 +15,7 @@ from interlingua.corpus.documents.units import HEADING, ITEM, PARAGRAPH, TextBlo
 from interlingua.corpus.segments.sentence_splitting import CLOSING, WRAPPED_AT_MOST, paragraphs
 
 _UNDERLINE = re.compile(r"=+|-+|~+|\*+|_+|—+|─+|═+")
-_ITEM = re.compile(
+ITEM_MARK = re.compile(
     r"(?:[-*+•‣◦▪●○–—·・]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|[①-⑳])(?:[ \t\u3000]+)(?=\S)"
 )
 _NUMBERED = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*\.?|[IVXLC]{1,7}\.|[A-Z]\.)[ \t]+(?=\S)")
@@ -28,7 +28,7 @@ _USUAL_SHARE = 0.98
 """Share of the lines that are not longer than the width."""
 _MOST_ENDED = 0.5
 """Share of the lines of wrapped text that may end in the mark of a sentence."""
-_SENTENCE_ENDS = tuple(".!?…。！？।॥؟۔።։။")
+SENTENCE_ENDS = tuple(".!?…。！？।॥؟۔።։။")
 _MARKS = '.!?…。！？।॥؟۔։።:;,：；，、،؛"”»」』)–—-'
 """Ends of lines that are no headings."""
 
@@ -72,7 +72,7 @@ def wrapped_width(groups: list[list[str]]) -> int:
         return 0
     lengths = sorted(len(line.strip()) for group in groups for line in group)
     width = lengths[int(_USUAL_SHARE * (len(lengths) - 1))]
-    ended = sum(line.rstrip(CLOSING)[-1:] in _SENTENCE_ENDS for line in inner)
+    ended = sum(line.rstrip(CLOSING)[-1:] in SENTENCE_ENDS for line in inner)
     if width > WRAPPED_AT_MOST or ended > _MOST_ENDED * len(inner):
         return 0
     return width
@@ -94,7 +94,7 @@ def _blocks_of(group: list[str], width: int, is_last: bool) -> Iterator[TextBloc
         # Between paragraphs there may be lines of marks alone.
         if _UNDERLINE.fullmatch(line.strip()):
             continue
-        mark = _ITEM.match(line.strip())
+        mark = ITEM_MARK.match(line.strip())
         if mark and (kind == ITEM or not parts):
             yield from _paragraphs(parts, kind, width)
             parts = [line.strip()[mark.end() :]]
@@ -123,7 +123,7 @@ def _is_heading(line: str) -> bool:
         return False
     if _CHAPTER.match(line) or _NUMBERED.match(line):
         return line[-1] not in ",;،؛，；、"
-    if _ITEM.match(line) or line[-1] in _MARKS:
+    if ITEM_MARK.match(line) or line[-1] in _MARKS:
         return False
     first = next(one for one in line if one.isalnum())
     return not first.islower()

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from interlingua.config.languages import resolve_code
+from interlingua.config.languages import resolve_code, written_tag
+from interlingua.corpus.cleaning.language_evidence import LOOKED_AT, contradicting_script
+from interlingua.corpus.documents.captions import read_captions
+from interlingua.corpus.documents.catalogs import read_catalog
 from interlingua.corpus.documents.encodings import DecodedText, declared_charset, decode_file
+from interlingua.corpus.documents.epub import read_epub
 from interlingua.corpus.documents.kinds import (
+    CAPTION_SUFFIXES,
     DOCUMENT_SUFFIXES,
+    GETTEXT_SUFFIXES,
     HTML_SUFFIXES,
     MARKDOWN_SUFFIXES,
     OTHER_DOCUMENTS,
     TEXT_SUFFIXES,
+    XLIFF_SUFFIXES,
 )
 from interlingua.corpus.documents.markdown import markdown_blocks, read_front_matter
 from interlingua.corpus.documents.markup import parse_markup
+from interlingua.corpus.documents.opendocument import read_open_document
+from interlingua.corpus.documents.pdf import read_pdf
 from interlingua.corpus.documents.plain_text import text_blocks
 from interlingua.corpus.documents.units import (
     BlockDocument,
     TextDocument,
+    TextUnit,
     declared_language,
     units_of,
 )
+from interlingua.corpus.documents.word import read_word
 from interlingua.errors import DataError
 from interlingua.storage.content_kinds import find_kind
 from interlingua.storage.files import LOOKED_AT_BYTES, PathLike, open_bytes, stem_and_suffix
@@ -47,7 +58,19 @@ def read_document(path: PathLike, language: str | None = None) -> TextDocument:
     units = units_of(found.blocks)
     if not units:
         raise DataError("no text in it; leave it out", path=path)
-    return TextDocument(units, found.title, found.language, found.notes)
+    return TextDocument(units, found.title, *_fitting_language(units, found))
+
+
+def _fitting_language(units: list[TextUnit], found: BlockDocument) -> tuple[str, tuple[str, ...]]:
+    """Return the declared language if the text is in its script, and the notes.
+
+    Templates declare a language whatever is written in them.
+    """
+    texts = [unit.text for unit in units[:LOOKED_AT]]
+    if not found.language or contradicting_script(texts, found.language) is None:
+        return found.language, found.notes
+    note = f"declares the language {written_tag(found.language)}, in whose script it is not"
+    return "", (*found.notes, note)
 
 
 def read_blocks(path: PathLike, language: str | None = None) -> BlockDocument:
@@ -113,4 +136,10 @@ _READERS: dict[str, ReadBlocks] = {
     **dict.fromkeys(TEXT_SUFFIXES, _read_text),
     **dict.fromkeys(MARKDOWN_SUFFIXES, _read_markdown),
     **dict.fromkeys(HTML_SUFFIXES, _read_markup),
+    **dict.fromkeys(CAPTION_SUFFIXES, read_captions),
+    **dict.fromkeys((*GETTEXT_SUFFIXES, *XLIFF_SUFFIXES), read_catalog),
+    ".docx": read_word,
+    ".odt": read_open_document,
+    ".epub": read_epub,
+    ".pdf": read_pdf,
 }

@@ -16,7 +16,6 @@ _TEXT = re.compile(
 _MULTIBYTE = re.compile(r"gb\w+|big5\w*|euc_\w+|shift_jis\w*|johab|cp9\d\d")
 
 
-
 def known_charset(name: str) -> str | None:
     """Return Python's name of a declared character set; None if texts are not written in it."""
     # ASCII is a part of UTF-8.

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from interlingua.corpus.formats.bad_lines import BadLines
+from interlingua.corpus.formats.bitext import SUBTITLE_SUFFIXES
 from interlingua.corpus.formats.charsets import known_charset
 from interlingua.errors import ConfigError, DataError, import_extra
 from interlingua.storage.files import PathLike, open_bytes, stem_and_suffix
 from interlingua.storage.limits import read_limited, refuse_long
 
-SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
 MAX_SUBTITLE_BYTES = 1 << 26
 _ARROW = "-->"
 _TIMES_IN_TEXT = re.compile(r"<\d{1,4}(:\d\d)+[.,]\d{1,3}>")
