@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import NamedTuple
 
 from interlingua.config.languages import find_in_name, resolve_language
 from interlingua.corpus.cleaning.identify import identify_language
+from interlingua.corpus.cleaning.language_evidence import is_meant
+from interlingua.corpus.cleaning.named_languages import is_word
 from interlingua.corpus.documents import (
     Document,
     LeftOut,
@@ -33,6 +36,7 @@ from interlingua.storage.remote import WILD
 
 Paths = PathLike | Sequence[PathLike]
 """A folder, a file, a pattern, several of them with commas, or a list of them."""
+_SEPARATORS = re.compile(r"[._\-]")
 _SAMPLE_CHARACTERS = 4000
 """Characters of a document by which its language is identified."""
 
@@ -44,11 +48,13 @@ class DocumentFile(NamedTuple):
         path: of the file.
         name: path below the folder that was named, with ``/``.
         side: 0 source, 1 target, -1 if the language decides.
+        folder: name of the folder that was named, or of the file's folder.
     """
 
     path: Path
     name: str
     side: int
+    folder: str = ""
 
 
 class StoredDocument(NamedTuple):
@@ -93,7 +99,12 @@ def list_sides(source: Paths, target: Paths | None) -> tuple[list[DocumentFile],
                 f"no document found{_first_reason(left)}; name a folder or files of documents",
                 path=", ".join(map(os.fspath, roots))[:200],
             )
-        files += [DocumentFile(path, _name_below(path, roots), side) for path in found]
+        for path in found:
+            name = _name_below(path, roots)
+            # The folder above the path below the root.
+            depth = name.count("/") + 1
+            above = path.absolute().parents[depth - 1].name
+            files.append(DocumentFile(path, name, side, above))
     seen: dict[str, int] = {}
     for file in files:
         before = seen.setdefault(os.path.realpath(file.path), file.side)
@@ -142,21 +153,34 @@ def _name_below(path: Path, roots: Sequence[Path]) -> str:
 
 
 def languages_in_name(name: str) -> list[str]:
-    """Return the languages that a relative path may name, the most specific first.
+    """Return the languages that a path may name, the most specific first.
 
     These are parts of the file's name (``guide.de.md``, ``guide_pt-BR.md``, ``de-guide.md``), then
     its folders (``de/guide.md``), the innermost first.
     """
     *folders, file = name.split("/")
     stem = file.rpartition(".")[0] or file
-    parts = [stem, *reversed(stem.split("."))]
-    for mark in ("_", "-"):
-        pieces = stem.split(mark)
-        if len(pieces) > 1:
-            parts += [mark.join(pieces[-2:]), pieces[-1], pieces[0]]
-    parts += reversed(folders)
-    codes = [find_in_name(part) for part in dict.fromkeys(parts) if len(part) > 1]
-    return [str(code) for code in dict.fromkeys(codes) if code]
+    found = []
+    for part in (stem, *reversed(folders)):
+        found += _languages_of_part(part)
+    return list(dict.fromkeys(found))
+
+
+def _languages_of_part(part: str) -> list[str]:
+    """Return the languages that the name of a file or folder begins or ends with."""
+    whole = find_in_name(part)
+    if whole:
+        return [str(whole)]
+    tokens = _SEPARATORS.split(part)
+    found = []
+    # A locale before its parts: "pt-BR" is not Breton.
+    for ends in ((tokens[-2:], tokens[-1:]), (tokens[:2], tokens[:1])):
+        for end in ends:
+            code = find_in_name("-".join(end)) if len(end[-1]) > 1 else None
+            if code and len(end) < len(tokens):
+                found.append(str(code))
+                break
+    return found
 
 
 def read_documents(
@@ -226,17 +250,14 @@ def document_language(
     if document.language:
         return document.language
     sample = _sample(document.units)
-    named = languages_in_name(file.name)
+    named = languages_in_name(f"{file.folder}/{file.name}")
     if all(languages):
         named = [code for code in named if any(_is_same(code, one) for one in languages)]
-    found = identify_language(sample)
-    # A word of a name may be a code ("is", "to"): the text decides if it is clear.
     for code in named:
-        if not found or _is_same(code, found):
+        # A word of a name may be a code ("is", "to"): then the text decides.
+        if not is_word(code) or is_meant([sample], code):
             return code
-    if found:
-        return found
-    return named[0] if named else ""
+    return identify_language(sample)
 
 
 def _sample(units: Sequence[Unit]) -> str:

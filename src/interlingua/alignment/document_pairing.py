@@ -17,9 +17,10 @@ from it (``pair_by_names``). Other documents are paired by vectors (``pair_by_ve
    .. math:: m(x, y) = s(x, y) - \frac{1}{2k} \sum_{y'} s(x, y') - \frac{1}{2k} \sum_{x'} s(x', y)
 
    over the k best other candidates. Pairs are accepted by descending margin, each document once.
-4. The threshold is from the data. All accepted pairs are forbidden, and the documents are paired
-   again: these pairs are wrong, and their margins are what documents without a translation reach.
-   The threshold is the lowest at which the expected share of wrong pairs is small enough.
+4. The threshold is from the data. Documents are made that have no partner, by removing some of
+   the documents of accepted pairs, and all are paired again: what the others are paired with now is
+   wrong. Their margins tell how many wrong pairs to expect above a threshold
+   (``choose_threshold``).
 
 Memory holds the document vectors, a few numbers per sentence, and the sentences of one document
 and its candidates; sentence vectors are mapped.
@@ -53,12 +54,17 @@ NEAREST = 8
 """Nearest sentences of the sample whose mean similarity is subtracted."""
 ORDER_WEIGHT = 0.3
 """Similarity that is subtracted for two sentences at opposite ends of their documents."""
-WRONG_SHARE = 0.01
+WRONG_SHARE = 0.015
 """Share of wrong pairs among accepted ones that the threshold aims at."""
-FEW_PAIRS = 30
-"""Wrong pairs below which the spread of their margins is not trusted."""
-_SPREAD = 0.02
-"""Least standard deviation of the margins of wrong pairs."""
+FEW_SENTENCES = 30
+"""Sentences of a side below which vectors are not centered: they share more than their language."""
+LEAST_MARGIN = 0.4
+"""Least margin of one pair; of n pairs it is divided by the square root of n."""
+_MOST_NULL = 0.75
+"""Quantile of the margins of null pairs, below which accepted pairs are taken to be wrong."""
+_MADE_PAIRS = 6000
+"""Wrong pairs that are made to choose a threshold, by pairing in ``_ROUNDS`` rounds."""
+_ROUNDS = (3, 20)
 _CHUNK = 16_384
 """Sentences worked on at once."""
 PairKey = tuple[int, int]
@@ -188,9 +194,9 @@ def sentence_facts(
 
 
 def _center(vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, " d"]:
-    """Return the mean of vectors; zeros for a few, which share more than their language."""
+    """Return the mean of vectors; zeros for a few."""
     total = np.zeros(vectors.shape[1], np.float64)
-    if len(vectors) < FEW_PAIRS:
+    if len(vectors) < FEW_SENTENCES:
         return total.astype(np.float32)
     for start in range(0, len(vectors), _CHUNK):
         total += vectors[start : start + _CHUNK].sum(axis=0, dtype=np.float64)
@@ -403,40 +409,102 @@ def match_documents(
 
 def null_margins(
     found: ScoredCandidates, accepted: Int64[ndarray, " p"], sizes: tuple[int, int]
-) -> Float64[ndarray, " q"]:
-    """Return the margins of the pairs that are accepted if all accepted ones are forbidden."""
+) -> tuple[Float64[ndarray, " q"], float]:
+    """Return the margins of the pairs that are accepted if all accepted ones are forbidden.
+
+    A document without a partner has lost its best wrong candidate, too. How much lower the next
+    best ones are is measured by pairing once more.
+
+    Returns:
+        The margins, and the mean by which they are too low for documents without a partner.
+    """
     forbidden = np.zeros(len(found.scores), bool)
     forbidden[accepted] = True
-    values = margins(found, forbidden)
-    return values[match_documents(found, values, sizes)]
+    levels = []
+    for _ in range(2):
+        values = margins(found, forbidden)
+        rows = match_documents(found, values, sizes)
+        levels.append(values[rows])
+        forbidden[rows] = True
+    loss = 0.0
+    if len(levels[1]):
+        loss = max(0.0, float(levels[0].mean() - levels[1].mean()))
+    return levels[0], loss
 
 
 def choose_threshold(
-    accepted: Float64[ndarray, " p"], null: Float64[ndarray, " q"], sizes: tuple[int, int]
+    found: ScoredCandidates,
+    accepted: Int64[ndarray, " p"],
+    values: Float64[ndarray, " c"],
+    sizes: tuple[int, int],
+    *,
+    seed: int = 0,
 ) -> float:
-    """Return the lowest margin at which the expected share of wrong pairs is small enough.
+    """Return the margin from which pairs are accepted.
+
+    The expected share of wrong pairs is at most ``WRONG_SHARE``, and the worst accepted pairs are
+    more likely right than wrong. Documents without a partner are made: the target of some accepted pairs is removed, and the
+    source of others, and the rest is paired again. Each pair of a document that has lost its
+    partner is wrong. With n documents without a partner on a side before, and m made on either
+    side, their number is that of (n + m)^2 - n^2 pairs of documents without a partner, while n^2 of
+    these are in the data. n is estimated from the accepted pairs that score like most null pairs.
 
     Args:
-        accepted: margins of all accepted pairs.
-        null: margins of wrong pairs.
+        found: all candidates.
+        accepted: indices of the accepted ones.
+        values: margins of all candidates.
+        sizes: number of documents of both sides.
+        seed: of the draws.
+    """
+    own = np.sort(values[accepted])[::-1]
+    # A few documents are weak evidence.
+    least = LEAST_MARGIN / math.sqrt(max(len(own), 1))
+    null, loss = null_margins(found, accepted, sizes)
+    if not len(null):
+        return least
+    low = float(np.quantile(null, _MOST_NULL))
+    wrong = min(float((own <= low).sum()) / _MOST_NULL, len(own))
+    alone = [max(size - len(own) + wrong, 1.0) for size in sizes]
+    good = accepted[values[accepted] > low]
+    made = max(1, min(int(max(alone)), len(good) // 3))
+    if len(good) < 2 * made:
+        good = accepted
+    rounds = int(np.clip(_MADE_PAIRS // (2 * made), *_ROUNDS))
+    draw = np.random.default_rng(seed)
+    parts = [_made_wrong(found, draw.permutation(good), made, sizes) for _ in range(rounds)]
+    # Accepted pairs that are wrong, too, were the best wrong ones of their documents.
+    margins_made = np.sort(np.concatenate(parts)) + loss * wrong / max(len(own), 1)
+    in_data = alone[0] * alone[1]
+    factor = in_data / ((alone[0] + made) * (alone[1] + made) - in_data) / rounds
+    above = factor * (len(margins_made) - np.searchsorted(margins_made, own))
+    counts = np.arange(1, len(own) + 1)
+    # A pair is worth accepting as long as it is right with twice the probability of being wrong.
+    gain = np.where(above <= WRONG_SHARE * counts, counts - 3 * above, 0)
+    best = int(gain.argmax())
+    if gain[best] > 0:
+        return max(float(own[best]), least)
+    # Above all wrong pairs.
+    highest = max(float(null.max()), float(margins_made.max(initial=-np.inf)), float(own[0]))
+    return max(highest + least, least)
+
+
+def _made_wrong(
+    found: ScoredCandidates, drawn: Int64[ndarray, " p"], made: int, sizes: tuple[int, int]
+) -> Float64[ndarray, " q"]:
+    """Return the margins of accepted pairs of documents that lose their partners.
+
+    Args:
+        found: all candidates.
+        drawn: accepted pairs; the first ``made`` lose their target, the next their source.
+        made: number of pairs.
         sizes: number of documents of both sides.
     """
-    if not len(null):
-        return 0.0
-    spread = max(float(null.std()), _SPREAD)
-    middle = float(null.mean())
-    ordered = np.sort(accepted)[::-1]
-    threshold = np.inf
-    for count, value in enumerate(ordered.tolist(), 1):
-        # Documents that may be paired wrongly at this margin: those without a partner above it.
-        left = max(min(sizes) - count, 0) + 1
-        tail = 0.5 * math.erfc((value - middle) / (spread * math.sqrt(2)))
-        share = max(float((null >= value).mean()), tail)
-        if left * share <= WRONG_SHARE * count:
-            threshold = value
-    # Where no list is good enough, far above all wrong pairs.
-    limit = float(null.max()) + spread
-    return float(min(threshold, limit)) if np.isfinite(threshold) else limit
+    x_alone, y_alone = (drawn[:made], drawn[made : 2 * made])
+    forbidden = np.isin(found.y, found.y[x_alone]) | np.isin(found.x, found.x[y_alone])
+    values = margins(found, forbidden)
+    rows = match_documents(found, values, sizes)
+    is_made = np.isin(found.x[rows], found.x[x_alone]) | np.isin(found.y[rows], found.y[y_alone])
+    return values[rows[is_made]]
 
 
 class PairsByTexts(NamedTuple):
@@ -459,9 +527,9 @@ def _pair_by_texts(
     """Compute the margins of candidates, and the threshold if none is given."""
     values = margins(found, np.zeros(len(found.scores), bool))
     accepted = match_documents(found, values, sizes)
-    null = null_margins(found, accepted, sizes)
+    null, _ = null_margins(found, accepted, sizes)
     if threshold is None:
-        threshold = choose_threshold(values[accepted], null, sizes)
+        threshold = choose_threshold(found, accepted, values, sizes)
     doubt = -np.inf
     if len(null):
         doubt = min(float(null.mean()), threshold)

@@ -395,6 +395,8 @@ class TranslationMemory:
             np.array([1 - link.cost for link in one.links if link.source and link.target])
             for one in found
         ]
+        if not found:
+            return []
         sizes = np.cumsum([len(own) for own in scores])[:-1]
         if self.config.calibration is not None:
             values = self._calibrated(sides, paired, found)

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from interlingua.config import Above
 from interlingua.config.options import (
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from interlingua.corpus.formats.bitext import TextPair
     from interlingua.encoder.protocol import Encode
 
-Match = Literal["auto", "names", "texts"]
-MATCHES: tuple[Match, ...] = ("auto", "names", "texts")
+MATCHES = ("auto", "names", "texts")
+"""Ways to pair documents."""
 
 
 class LinkedTexts(RowList["TextPair"]):
@@ -107,7 +107,7 @@ class DocumentsOptions(ModelOptions, PairOptions):
         kind=Path,
         reads="file",
     )
-    match: Match = option(
+    match: str = option(
         "auto",
         "How documents are paired: by names, by their texts, or auto: by names where they agree"
         " with the texts, and by texts otherwise.",
