@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from interlingua.verbs.extend import extend as extend
     from interlingua.verbs.index import index as index
     from interlingua.verbs.info import info as info
+    from interlingua.verbs.look import look as look
     from interlingua.verbs.mine import mine as mine
     from interlingua.verbs.prepare import prepare as prepare
     from interlingua.verbs.quickstart import quickstart as quickstart
@@ -53,6 +54,7 @@ __all__ = [
     "index",
     "info",
     "load",
+    "look",
     "mine",
     "prepare",
     "quickstart",

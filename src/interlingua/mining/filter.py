@@ -212,12 +212,14 @@ class Filter:
             if self.calibration is not None:
                 probabilities = self.calibration.probability(block.scores, prior=self.prior)
             rejected = self._rejected(block, probabilities, measured)
+            findings = self.checker.findings(measured)
             for at in range(len(block.pairs)):
                 reasons = [reason for reason, marks in rejected.items() if marks[at]]
+                found = tuple(name for name, marks in findings.items() if marks[at])
                 self.read += 1
                 self.kept += not reasons
                 self.reasons.update(reasons)
-                yield _row(block, at, probabilities, measured, reasons)
+                yield _row(block, at, probabilities, measured, reasons)._replace(findings=found)
 
     def _note_scores(self, block: ScoredPairs) -> None:
         """Keep the scores of the first pairs, for the quantiles, and count blank pairs."""

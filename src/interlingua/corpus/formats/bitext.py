@@ -236,16 +236,44 @@ def read_pairs(
     path = os.fspath(path)
     source = resolved_code(source_language)
     target = resolved_code(target_language)
-    if skipped is None:  # an empty counter of the caller's is one to count in
-        skipped = Counter()
     is_reported = bad is not None
     bad = bad or BadLines()
-    reader = _format(format or guess_format(path), columns)
-    pairs = reader.read(path, source, target, skipped, bad)
-    pairs = _until_damage(pairs, path, skipped, bad)
+    pairs = read_pairs_as_named(
+        path,
+        bad,
+        format=format,
+        languages=(source, target),
+        columns=columns,
+        skipped=skipped,
+    )
     if not is_reported:
         pairs = _with_warnings(pairs, path, bad)
     return _in_checked_languages(pairs, path, (source is not None, target is not None))
+
+
+def read_pairs_as_named(
+    path: str,
+    bad: BadLines,
+    *,
+    format: str | None = None,
+    languages: tuple[str | None, str | None] = (None, None),
+    columns: Sequence[str] | None = None,
+    skipped: Counter[str] | None = None,
+) -> Iterator[TextPair]:
+    """Stream the pairs of a bitext without a look at their languages; see ``read_pairs``.
+
+    Args:
+        path: a file, a prefix, or two files with a comma.
+        bad: how to handle unreadable lines.
+        format: by its name if it is not given.
+        languages: codes of source and target, if they are known.
+        columns: of the source and the target.
+        skipped: counts what the reader leaves out.
+    """
+    if skipped is None:  # an empty counter of the caller's is one to count in
+        skipped = Counter()
+    reader = _format(format or guess_format(path), columns)
+    return _until_damage(reader.read(path, *languages, skipped, bad), path, skipped, bad)
 
 
 def write_pairs(
@@ -592,6 +620,7 @@ def _in_checked_languages(
         check_words,
         checked_language,
     )
+    from interlingua.corpus.inspection.faults import warn_of_first
 
     # What is wrong further on is raised in its turn, after the pairs before it.
     first: list[TextPair] = []
@@ -602,6 +631,7 @@ def _in_checked_languages(
         failure = error
     codes = {pair[2:4] for pair in first}
     checked = []
+    warn_of_first([pair[:2] for pair in first], path)
     if len(codes) == 1:
         for side, option in enumerate(("--source-language", "--target-language")):
             texts = _texts_of(side, first, pairs)

@@ -90,7 +90,7 @@ def check_inputs(options: Options) -> None:
             continue  # an array or a list, where Python may give one
         elif reads is not None and reads in _CHECKS:
             _CHECKS[reads](value)
-        elif field.name == "output":
+        elif field.name in ("output", "rejected", "review"):
             check_package_of(value, is_written=True)
 
 
