@@ -90,7 +90,7 @@ def page_units(passages: Sequence[tuple[str, str, str]]) -> list[Unit]:
 
 
 def without_copies(pages: dict[str, dict[str, list[Unit]]]) -> list[str]:
-    """Return the pages whose text is that of no other page in any language."""
+    """Return the pages with a text that no other page has in any language."""
     copies = set()
     for own in pages.values():
         seen: dict[str, str] = {}
@@ -101,9 +101,7 @@ def without_copies(pages: dict[str, dict[str, list[Unit]]]) -> list[str]:
     return sorted(set(next(iter(pages.values()))) - copies)
 
 
-def make_side(
-    language: str, names: Sequence[str], pages: dict[str, list[Unit]]
-) -> DocumentSide:
+def make_side(language: str, names: Sequence[str], pages: dict[str, list[Unit]]) -> DocumentSide:
     """Number the sentences of some pages."""
     code = resolve_code(language.replace("_", "-"))
     documents = [
@@ -168,7 +166,9 @@ def quality(arguments: argparse.Namespace) -> None:
             keep(arguments.cache, language, known[language])
         result = measure_pair(sides, (vectors[0], vectors[1]), (own, others))
         totals.append(result[:2])
-        print(f"{source}-{target}\t{result[0]:.4f}\t{result[1]:.4f}\t{result[2]}\t{each}", flush=True)
+        print(
+            f"{source}-{target}\t{result[0]:.4f}\t{result[1]:.4f}\t{result[2]}\t{each}", flush=True
+        )
     recall, precision = np.mean(totals, axis=0)
     print(f"mean\t{recall:.4f}\t{precision:.4f}")
 
@@ -217,9 +217,7 @@ def speed(arguments: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / name for name in ("x.npy", "y.npy")]
         for path, own in zip(paths, (contents, others), strict=True):
-            rows = np.lib.format.open_memmap(
-                path, "w+", np.float32, (len(own) * sentences, width)
-            )
+            rows = np.lib.format.open_memmap(path, "w+", np.float32, (len(own) * sentences, width))
             for place, content in enumerate(own.tolist()):
                 # A document of its own content has equal vectors on both sides but for noise.
                 base = np.random.default_rng(content).normal(size=(sentences, width))

@@ -82,7 +82,7 @@ def test_names_that_contradict_the_texts_are_doubtful():
     pairs = {(pair.source, pair.target): pair.by for pair in found.pairs}
     assert pairs == {
         **{(number, number): "names" for number in range(8)},
-        **{(8, 10): "texts", (9, 11): "texts", (10, 8): "texts", (11, 9): "texts"},
+        **dict.fromkeys([(8, 10), (9, 11), (10, 8), (11, 9)], "texts"),
     }
     assert {(one.source, one.target) for one in found.doubtful} == {(n, n) for n in range(8, 12)}
     by_names = pair_documents((x, y), (of_x, of_y), match="names")

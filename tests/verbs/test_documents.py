@@ -8,7 +8,7 @@ import re
 import pytest
 
 import interlingua
-from interlingua.alignment.document_files import languages_in_name
+from interlingua.alignment.document_files import find_named_languages
 from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.errors import ConfigError, DataError
 from tests.alignment.invented_documents import contents, markdown, write_sides
@@ -49,7 +49,7 @@ def test_function_and_command_line_give_equal_memories(done, folder):
     assert found.report.documents == (7, 7)
     assert {one.pairing.by for one in found.report.paired} == {"names"}
     assert len(found.report.paired) == 6
-    # What is left out, and who has no partner, is told.
+    # What is left out, and which documents have no partner, is reported.
     for name in ("picture.png", "alone-de-only.md", "alone-en-only.md"):
         assert name in told
     assert not output.with_name("memory.jsonl.work").exists()
@@ -124,16 +124,22 @@ def test_pairs_are_written_and_read_again(folder):
     )
     rows = (folder / "pairs.tsv").read_text(encoding="utf-8").splitlines()
     assert len(rows) == len(first.report.paired) == 6
-    # A wrong pair is kept and told; names below the folder will do.
+    # A wrong pair is kept and reported; names below the folder suffice.
     wrong = "0.md\t1.md\n# a comment\n2.md\t2.md\n"
     (folder / "some.tsv").write_text(wrong, encoding="utf-8")
     found = interlingua.documents(embed, *paths, pairs=folder / "some.tsv")
     assert [one.pairing.by for one in found.report.paired] == ["given", "given"]
-    doubtful = {(source.rpartition("/")[2], target.rpartition("/")[2]) for source, target, _ in
-                found.report.doubtful}
+    doubtful = {
+        (source.rpartition("/")[2], target.rpartition("/")[2])
+        for source, target, _ in found.report.doubtful
+    }
     assert doubtful == {("0.md", "1.md")}
-    for text, told in (("9.md\t1.md\n", r"some\.tsv:1: 9\.md"), ("0.md\n", "some"), ("", "some"),
-                       ("0.md\t1.md\n0.md\t2.md\n", r"some\.tsv:2: 0\.md")):
+    for text, told in (
+        ("9.md\t1.md\n", r"some\.tsv:1: 9\.md"),
+        ("0.md\n", "some"),
+        ("", "some"),
+        ("0.md\t1.md\n0.md\t2.md\n", r"some\.tsv:2: 0\.md"),
+    ):
         (folder / "some.tsv").write_text(text, encoding="utf-8")
         with pytest.raises(DataError, match=told):
             interlingua.documents(embed, *paths, pairs=folder / "some.tsv")
@@ -162,9 +168,7 @@ def test_two_files_are_a_pair(folder):
     found = interlingua.documents(embed, *files)
     assert [one.pairing.by for one in found.report.paired] == ["given"]
     assert len(found) >= 7
-    several = interlingua.documents(
-        embed, [files[0], folder / "de" / "4.md"], [files[1]]
-    )
+    several = interlingua.documents(embed, [files[0], folder / "de" / "4.md"], [files[1]])
     assert len(several.report.paired) == 1
 
 
@@ -250,4 +254,4 @@ def test_wrong_inputs_are_one_line(refused, folder):
     ],
 )
 def test_languages_in_names(name, codes):
-    assert [str(code)[:8] for code in languages_in_name(name)] == codes
+    assert [str(code)[:8] for code in find_named_languages(name)] == codes

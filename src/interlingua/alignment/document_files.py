@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from interlingua.config.languages import find_in_name, resolve_language
-from interlingua.corpus.cleaning.identify import identify_language
 from interlingua.corpus.cleaning.language_evidence import is_meant
 from interlingua.corpus.cleaning.named_languages import is_word
 from interlingua.corpus.documents import (
@@ -28,6 +27,7 @@ from interlingua.corpus.documents import (
     find_documents,
     read_document,
 )
+from interlingua.corpus.inspection.languages_found import guess_language
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import PathLike
@@ -37,8 +37,8 @@ from interlingua.storage.remote import WILD
 Paths = PathLike | Sequence[PathLike]
 """A folder, a file, a pattern, several of them with commas, or a list of them."""
 _SEPARATORS = re.compile(r"[._\-]")
-_SAMPLE_CHARACTERS = 4000
-"""Characters of a document by which its language is identified."""
+_SAMPLED_UNITS = 50
+"""Units at the beginning, in the middle and at the end by which a language is identified."""
 
 
 class DocumentFile(NamedTuple):
@@ -152,7 +152,7 @@ def _name_below(path: Path, roots: Sequence[Path]) -> str:
     return path.name
 
 
-def languages_in_name(name: str) -> list[str]:
+def find_named_languages(name: str) -> list[str]:
     """Return the languages that a path may name, the most specific first.
 
     These are parts of the file's name (``guide.de.md``, ``guide_pt-BR.md``, ``de-guide.md``), then
@@ -250,25 +250,27 @@ def document_language(
     if document.language:
         return document.language
     sample = _sample(document.units)
-    named = languages_in_name(f"{file.folder}/{file.name}")
+    named = find_named_languages(f"{file.folder}/{file.name}")
     if all(languages):
         named = [code for code in named if any(_is_same(code, one) for one in languages)]
     for code in named:
         # A word of a name may be a code ("is", "to"): then the text decides.
-        if not is_word(code) or is_meant([sample], code):
+        if not is_word(code) or is_meant(sample, code):
             return code
-    return identify_language(sample)
+    return guess_language(sample) or ""
 
 
-def _sample(units: Sequence[Unit]) -> str:
-    """Return text from the beginning, the middle and the end of a document."""
+def _sample(units: Sequence[Unit]) -> list[str]:
+    """Return texts from the beginning, the middle and the end of a document."""
     texts = [unit.text for unit in units if unit.kind != "code"] or [unit.text for unit in units]
-    if sum(map(len, texts)) <= _SAMPLE_CHARACTERS:
-        return " ".join(texts)
-    third = _SAMPLE_CHARACTERS // 3
+    if len(texts) <= 3 * _SAMPLED_UNITS:
+        return texts
     middle = len(texts) // 2
-    parts = [" ".join(texts[:50]), " ".join(texts[middle : middle + 50]), " ".join(texts[-50:])]
-    return " ".join(part[:third] for part in parts)
+    return [
+        *texts[:_SAMPLED_UNITS],
+        *texts[middle : middle + _SAMPLED_UNITS],
+        *texts[-_SAMPLED_UNITS:],
+    ]
 
 
 def _is_same(code: str, other: str | None) -> bool:
@@ -280,8 +282,9 @@ def stored_documents(path: Path) -> Iterator[StoredDocument]:
     """Yield the documents that ``read_documents`` wrote."""
     with open(path, encoding="utf-8") as lines:
         for line in lines:
-            *values, units, side = parse_json(line)
-            yield StoredDocument(*values, [Unit(*unit) for unit in units], side)
+            path_of_file, name, language, title, units, side = parse_json(line)
+            kept = [Unit(*unit) for unit in units]
+            yield StoredDocument(path_of_file, name, language, title, kept, side)
 
 
 class SideLanguages(NamedTuple):
@@ -298,7 +301,7 @@ class SideLanguages(NamedTuple):
     left_out: list[LeftOut]
 
 
-def choose_languages(
+def assign_sides(
     documents: Iterable[StoredDocument], given: tuple[str | None, str | None]
 ) -> SideLanguages:
     """Return the languages of source and target, and the side of each document.
@@ -350,9 +353,7 @@ def _place_of(
     return fits.index(True) if any(fits) else -1
 
 
-def _code_of_side(
-    facts: Sequence[tuple[str, str, int]], side: int, given: str | None
-) -> str:
+def _code_of_side(facts: Sequence[tuple[str, str, int]], side: int, given: str | None) -> str:
     """Return the language of a side: as given, or that of most documents."""
     if given:
         return given
@@ -365,9 +366,7 @@ def _code_of_side(
     return counts.most_common(1)[0][0]
 
 
-def _codes_of_folder(
-    counts: Counter[str], given: tuple[str | None, str | None]
-) -> tuple[str, str]:
+def _codes_of_folder(counts: Counter[str], given: tuple[str | None, str | None]) -> tuple[str, str]:
     """Return the two languages of one folder.
 
     Source is the one that is given, or the first in the order of codes.

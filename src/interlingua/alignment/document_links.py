@@ -30,7 +30,7 @@ from interlingua.corpus.formats.bitext import PairOfTable, TextPair
 from interlingua.encoder.protocol import Encode
 from interlingua.mining.calibration.calibration import MIN_CALIBRATION_PAIRS, fit_calibration
 
-SHIFTS = (-2, -1, 1, 2)
+TARGET_SHIFTS = (-2, -1, 1, 2)
 """Sentences by which the target of a link is moved to make wrong links."""
 _SURE = 0.999
 """No link is more certain than this."""
@@ -111,16 +111,16 @@ def _with_known(
 def _wrong_scores(
     links: Sequence[Link], source: Float32[ndarray, "n d"], target: Float32[ndarray, "m d"]
 ) -> list[float]:
-    """Return the best score of each link one to one if its target is moved by ``SHIFTS``."""
+    """Return the best score of each link one to one if its target is moved by ``TARGET_SHIFTS``."""
     pairs = [(link.source[0], link.target[0]) for link in links if _is_one_to_one(link)]
-    if len(pairs) < 2 or len(target) <= max(SHIFTS):
+    if len(pairs) < 2 or len(target) <= max(TARGET_SHIFTS):
         return []
     x = np.array([source_number for source_number, _ in pairs])
     y = np.array([target_number for _, target_number in pairs])
     chance_x = 1 - source[x] @ target.mean(axis=0)
     chances = 1 - target @ source.mean(axis=0)
     best = np.full(len(x), -np.inf)
-    for shift in SHIFTS:
+    for shift in TARGET_SHIFTS:
         moved = y + shift
         inside = (moved >= 0) & (moved < len(target))
         place = np.clip(moved, 0, len(target) - 1)

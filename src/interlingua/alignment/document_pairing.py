@@ -44,14 +44,14 @@ from interlingua.retrieval.topk.exact import mutual_topk
 from interlingua.runtime.progress import SILENT, Progress
 from interlingua.storage.files import stem_and_suffix
 
-CANDIDATES = 20
+DOCUMENT_CANDIDATES = 20
 """Nearest documents of each document that are compared by their sentences."""
 OTHERS = 4
 """Other candidates of a document that its margin is over."""
-BACKGROUND = 1000
+BACKGROUND_SENTENCES = 1000
 """Sentences of the other side in the sample."""
 NEAREST = 8
-"""Nearest sentences of the sample whose mean similarity is subtracted."""
+"""Number of nearest sentences of the sample; their mean similarity is subtracted."""
 ORDER_WEIGHT = 0.3
 """Similarity that is subtracted for two sentences at opposite ends of their documents."""
 WRONG_SHARE = 0.015
@@ -121,7 +121,7 @@ class PairedDocuments(NamedTuple):
 
 
 def pair_by_names(source: DocumentSide, target: DocumentSide) -> list[PairKey]:
-    """Return documents whose paths are equal but for their languages, if each is the only one."""
+    """Return documents with paths that differ only in the language, if each is the only one."""
     keys = [_name_keys(side) for side in (source, target)]
     counts = [Counter(own) for own in keys]
     places = {key: number for number, key in enumerate(keys[1])}
@@ -184,7 +184,7 @@ def sentence_facts(
     samples = []
     for facts in plain:
         count = len(facts.vectors)
-        rows = np.sort(rng.choice(count, min(BACKGROUND, count), replace=False))
+        rows = np.sort(rng.choice(count, min(BACKGROUND_SENTENCES, count), replace=False))
         samples.append(facts.centered(rows))
     found = [
         facts._replace(nearness=_nearness(facts, sample))
@@ -256,7 +256,7 @@ def find_candidates(
     target: SentenceFacts,
     also: Sequence[PairKey] = (),
     *,
-    k: int = CANDIDATES,
+    k: int = DOCUMENT_CANDIDATES,
     device: str | None = None,
 ) -> tuple[Int64[ndarray, " c"], Int64[ndarray, " c"]]:
     """Return the k nearest documents in either direction, in the order of the sources.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float32, Int8, Int32, Int64
+from jaxtyping import Bool, Int8, Int32, Int64
 from numpy import ndarray
 
 from interlingua.alignment.document_files import StoredDocument
@@ -25,9 +25,9 @@ from interlingua.storage.json_text import parse_json
 
 KINDS = ("paragraph", "heading", "item", "cell", "cue", "code")
 """Kinds of units, by the numbers that are stored."""
-HEADING = KINDS.index("heading")
+HEADING_NUMBER = KINDS.index("heading")
 JOINED_KINDS = frozenset(map(KINDS.index, ("paragraph", "cue")))
-"""Kinds of units whose sentences may be joined in a link with those of the next unit."""
+"""Kinds of units. Their sentences may be joined in a link with those of the next unit."""
 _WHOLE_KINDS = frozenset(("heading", "code"))
 """Kinds of units that are one sentence, whatever marks are in them."""
 
@@ -79,7 +79,7 @@ class DocumentSide(NamedTuple):
 
     def heading_flags(self, document: int) -> Bool[ndarray, " n"]:
         """Mark the sentences of a document that are headings."""
-        return np.asarray(self.kinds[self.span(document)] == HEADING)
+        return np.asarray(self.kinds[self.span(document)] == HEADING_NUMBER)
 
     def border_flags(self, document: int) -> Bool[ndarray, " n"]:
         """Mark the sentences of a document that can't be joined with the one before.

@@ -23,7 +23,7 @@ from numpy import ndarray
 from interlingua.alignment.align import UNRELATED
 from interlingua.alignment.document_files import (
     DocumentFile,
-    choose_languages,
+    assign_sides,
     read_documents,
     stored_documents,
 )
@@ -134,7 +134,7 @@ class MemoryReport:
     threshold: float = 0.0
     paired: list[PairCoverage] = field(default_factory=list)
     doubtful: list[tuple[str, str, float]] = field(default_factory=list)
-    """Documents that were given or named as a pair, but whose texts look unrelated."""
+    """Documents that were given or named as a pair, with texts that look unrelated."""
     unpaired: list[tuple[str, str, float]] = field(default_factory=list)
     """Path of each document without a partner, of its best candidate, and the score."""
     left_out: list[LeftOut] = field(default_factory=list)
@@ -242,7 +242,7 @@ class TranslationMemory:
         left, notes = parse_json((folder / "left-out.json").read_text(encoding="utf-8"))
         self.report.left_out += [*left_out, *(LeftOut(*one) for one in left)]
         self.report.notes += notes
-        chosen = choose_languages(stored_documents(folder / "units.jsonl"), self.config.languages)
+        chosen = assign_sides(stored_documents(folder / "units.jsonl"), self.config.languages)
         self.report.left_out += chosen.left_out
         self.report.languages = chosen.codes
         sides = []
@@ -252,7 +252,7 @@ class TranslationMemory:
         return sides[0], sides[1]
 
     def _number(self, side: int, name: str, code: str, places: Sequence[int]) -> DocumentSide:
-        """Number the sentences of a side, a step of its own."""
+        """Split the documents of a side into numbered sentences, a step of its own."""
         called = ("source", "target")[side]
         if side not in places:
             raise DataError(
@@ -460,7 +460,7 @@ class TranslationMemory:
         self._doubt_unrelated()
 
     def _doubt_unrelated(self) -> None:
-        """Report pairs whose links score as those of unrelated texts do."""
+        """Report pairs with links that score as those of unrelated texts do."""
         known = {(source, target) for source, target, _ in self.report.doubtful}
         for one in self.report.paired:
             is_few = one.links < 3 and one.pairing.by == "texts"

@@ -94,7 +94,9 @@ class DocumentsOptions(ModelOptions, PairOptions):
         is_required=True,
     )
     source_language: str | None = option(
-        None, "Any code; declared in the documents, in names, or identified by default.", group=INPUT
+        None,
+        "Any code; declared in the documents, in names, or identified by default.",
+        group=INPUT,
     )
     target_language: str | None = option(
         None, "Any code; found in the same ways by default.", group=INPUT
@@ -226,6 +228,7 @@ def run_documents(options: DocumentsOptions, progress: Progress = SILENT) -> Lin
         folder = as_path(options.work)
         if folder is None and options.output is not None:
             folder = Path(f"{os.fspath(options.output)}.work")
+        # The links come back in memory, and nothing is left to resume.
         if folder is None:
             temporary = tempfile.TemporaryDirectory(prefix="interlingua-documents-")
             folder = Path(stack.enter_context(temporary)) / "work"
@@ -306,6 +309,7 @@ def make_memory(
         vectors = memory.embed(sides)
         paired = memory.pair(sides, vectors)
         found = memory.align(sides, vectors, paired)
+        # The report is complete when all pairs have been drawn.
         pairs = memory.pairs(sides, paired, found)
         report = memory.report
         if options.output is None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any
-
 from interlingua.config import languages
-from interlingua.corpus.cleaning.language_evidence import language_of_script
-from interlingua.errors import MissingExtraError, import_extra
+from interlingua.errors import import_extra
 
 # Languages that identifiers mix up, in the identifier's own labels: within one group nothing counts
 # as wrong.
@@ -83,34 +79,3 @@ class LanguageCheck:
 
 def _are_related(a: str, b: str) -> bool:
     return a == b or any(a in group and b in group for group in _RELATIVES)
-
-
-@functools.cache
-def _identifier() -> Any:
-    """Return py3langid's identifier, or None if it is not installed."""
-    try:
-        langid = import_extra("py3langid.langid", package="py3langid", extra="langid")
-    except MissingExtraError:
-        return None
-    return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
-
-
-def identify_language(text: str, *, min_confidence: float = 0.9) -> str:
-    """Return the code of the language that a text is clearly in, or an empty text.
-
-    Scripts that one language is written in decide alone; other texts need py3langid.
-
-    Args:
-        text: some sentences.
-        min_confidence: probability (0 to 1) that the language must reach.
-    """
-    spoken = language_of_script([text])
-    if spoken is not None:
-        return spoken.code
-    identifier = _identifier()
-    if identifier is None or not any(map(str.isalpha, text)):
-        return ""
-    label, probability = identifier.classify(text)
-    if probability < min_confidence or label == "zxx":
-        return ""
-    return languages.find_code(label) or ""

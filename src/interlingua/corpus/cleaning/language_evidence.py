@@ -190,31 +190,6 @@ def _contradiction(code: str, script: str, option: str, spoken: Language | None)
     )
 
 
-def language_of_script(texts: Sequence[str]) -> Language | None:
-    """Return the language of texts in a script that one language is usually written in, or None.
-
-    Chinese characters alone do not decide between the two Chinese scripts, so they give None.
-    """
-    counts = script_counts(texts)
-    total = float(counts.sum())
-    if total < LEAST_LETTERS:
-        return None
-    shares = dict(zip(BLOCKS, (counts[1:-1] / total).tolist(), strict=True))
-    eastern = shares["Hani"] + shares["Kana"] + shares["Hang"]
-    if eastern >= MOST_SHARE / 2:
-        if shares["Hang"] >= HANGUL_SHARE:
-            return resolve_language(USUAL_LANGUAGE["Hang"])
-        if shares["Kana"] >= KANA_IN_CHINESE * eastern:
-            return resolve_language(USUAL_LANGUAGE["Kana"])
-        return None
-    # Names of products are in Latin letters in texts of every script.
-    others = {script: share for script, share in shares.items() if script != "Latn"}
-    found = max(others, key=lambda script: others[script])
-    if others[found] < MOST_SHARE / 2 or others[found] < shares.get("Latn", 0):
-        return None
-    return usual_language(found)
-
-
 def usual_language(script: str) -> Language | None:
     """Return the language that a script is mostly used for; None if there are several."""
     if script in USUAL_LANGUAGE:
