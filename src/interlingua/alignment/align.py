@@ -36,10 +36,12 @@ from interlingua.alignment.sentence_alignment import (
     doubtful_blocks,
     sides_of,
 )
+from interlingua.corpus.documents.kinds import HTML_SUFFIXES, OFFICE_SUFFIXES, is_document
+from interlingua.corpus.documents.reading import read_document
 from interlingua.corpus.formats.bitext import TextPair, guess_format, write_pairs
 from interlingua.corpus.formats.monolingual import find_language, language_of
 from interlingua.corpus.formats.sentence_table import is_table, read_column, refuse_column
-from interlingua.corpus.segments.sentence_splitting import split_text
+from interlingua.corpus.segments.sentence_splitting import split_paragraph, split_text
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError, count_of
@@ -94,14 +96,14 @@ def read_document_sentences(
     column: str | None = None,
     language: str | None = None,
 ) -> list[str]:
-    """Read the sentences of a document: lines, a table's column, or plain text that is split.
+    """Read the sentences of a document: lines, a table's column, or the text that is split.
 
-    Blank lines are included.
+    Blank lines are included. Split are plain text, and documents of all kinds unit by unit.
 
     Args:
         path: the file.
-        split_as: the language by which plain text is split, empty if it is unknown; None = a
-            sentence per line.
+        split_as: the language by which text is split, empty if it is unknown; None = a sentence
+            per line.
         column: of a table, see ``sentence_table.read_column``.
         language: that a table's column may be named after.
 
@@ -109,6 +111,11 @@ def read_document_sentences(
         DataError: the file is missing, is not UTF-8, or holds nothing but blank lines.
     """
     refuse_column(column, path)
+    if split_as is None and stem_and_suffix(path)[1] in (*OFFICE_SUFFIXES, *HTML_SUFFIXES):
+        raise DataError("a document of paragraphs; split it into sentences: --split", path=path)
+    if split_as is not None and is_document(path):
+        units = read_document(path, split_as or None).units
+        return [sentence for unit in units for sentence in split_paragraph(unit.text, split_as)]
     if is_table(path):
         sentences = list(read_column(path, column=column, language=language))
     else:

@@ -23,7 +23,11 @@ CONTENTS = {
     "scores.tsv": ("".join(f"0.5\t{a}\t{b}\n" for a, b in PAIRS), "pairs", "tsv"),
     "x.de.txt": (LINES, "texts", "text"),
     "book.de": (LINES, "texts", "text"),
-    "ids.de.txt": ("".join(f"s{n}\t{a}\n" for n, (a, _) in enumerate(PAIRS)), "texts", "id TAB text"),
+    "ids.de.txt": (
+        "".join(f"s{n}\t{a}\n" for n, (a, _) in enumerate(PAIRS)),
+        "texts",
+        "id TAB text",
+    ),
     "x.csv": ("source,target\nein Haus,a house\n", "pairs", "csv"),
     "names.csv": ("Deutsch,Englisch\nein Haus,a house\n", "pairs", "csv"),
     "column.csv": ("id,text\n1,ein Haus\n", "texts", "csv"),
@@ -31,7 +35,11 @@ CONTENTS = {
     "x.de-en.jsonl": (json.dumps({"de": "ein Haus", "en": "a house"}), "pairs", "jsonl"),
     "passages.jsonl": (json.dumps({"id": "1", "text": "ein Haus"}), "passages", "jsonl"),
     "de.jsonl": (json.dumps(QUESTION), "questions", "questions"),
-    "nli.tsv": ("entailment\tA man.\tA person.\nneutral\tA man.\tA tall man.\n", "labeled pairs", "nli"),
+    "nli.tsv": (
+        "entailment\tA man.\tA person.\nneutral\tA man.\tA tall man.\n",
+        "labeled pairs",
+        "nli",
+    ),
     "x.de-en.tmx": (
         '<tmx version="1.4"><header srclang="de"/><body><tu><tuv xml:lang="de"><seg>Haus</seg></tuv>'
         '<tuv xml:lang="en"><seg>house</seg></tuv></tu></body></tmx>',

@@ -44,6 +44,8 @@ SUFFIX_PACKAGES = {
     ".vtt": ("pysubs2", "pysubs2", "subtitles"),
     ".ass": ("pysubs2", "pysubs2", "subtitles"),
     ".ssa": ("pysubs2", "pysubs2", "subtitles"),
+    ".docx": ("docx", "python-docx", "documents"),
+    ".pdf": ("pdfminer", "pdfminer.six", "documents"),
 }
 """Suffix of a file that is read or written -> module, package and extra."""
 WRITTEN_SUFFIX_PACKAGES = {
