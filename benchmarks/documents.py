@@ -1,7 +1,8 @@
 """Document pairing: translated pages in two of many languages, and ten thousand documents.
 
     python benchmarks/documents.py MODEL --passages FOLDER ... --languages de fr ja ru  # quality
-    python benchmarks/documents.py --synthetic 10000 --sentences 30                     # time, memory
+    python benchmarks/documents.py MODEL --passages FOLDER ... --languages de fr --links  # units
+    python benchmarks/documents.py --synthetic 10000 --sentences 30                       # time
 
 Quality: FOLDER holds translated passages, ``LANGUAGE.tsv`` with the columns id, title, heading and
 passage. The passages of one English title are a page. Of every two neighbors in the list of
@@ -9,6 +10,11 @@ languages, ``--pages`` pages are taken from either side in random order, 30 % of
 partner on the other side. Names say nothing. Recall is the share of true pairs that are found,
 precision the share of found pairs that are true. Pages of ``--part development`` are other ones
 than those of ``--part report``. Vectors are kept in ``--cache``.
+
+Links: pages with the same units in both languages are aligned as ``interlingua documents`` does it,
+and without regard to units. A link is right if both sides are of the same units. The share of right
+links and the share of sentences in right links are printed; ``noise`` takes a tenth of the headings
+of the target for paragraphs.
 
 Time: the sentence vectors of one side are random, those of the other side the same with noise, and
 30 % of the documents have no partner. Embedding is left out. The peak of the resident memory is
@@ -23,19 +29,25 @@ import resource
 import tempfile
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from interlingua.alignment.document_files import StoredDocument
+from interlingua.alignment.document_links import link_documents
 from interlingua.alignment.document_pairing import pair_documents
 from interlingua.alignment.document_store import DocumentSide, number_documents
+from interlingua.alignment.sentence_alignment import AlignConfig, Link
 from interlingua.config.languages import resolve_code
 from interlingua.corpus.documents import Unit
+from interlingua.encoder.protocol import Encode
 
 MISSING = 0.3
 """Share of the pages of a side without a partner."""
+KEPT_AT_ONCE = 500
+"""Sentences that are embedded before all vectors are kept."""
 Passages = dict[str, tuple[str, str, str]]
 """Title, heading and text by id."""
 
@@ -111,13 +123,17 @@ def make_side(language: str, names: Sequence[str], pages: dict[str, list[Unit]])
     return number_documents(documents, code)
 
 
-def side_vectors(encode, side: DocumentSide, known: dict[str, np.ndarray]) -> np.ndarray:
+def side_vectors(
+    encode: Encode, side: DocumentSide, known: dict[str, np.ndarray], save: Callable[[], None]
+) -> np.ndarray:
     """Return the vectors of the distinct sentences of a side; ``known`` gets new ones."""
     texts = list(side.numbered.texts)
     new = [text for text in texts if text not in known]
-    if new:
-        for text, vector in zip(new, encode(new, language=side.language), strict=True):
+    for start in range(0, len(new), KEPT_AT_ONCE):
+        part = new[start : start + KEPT_AT_ONCE]
+        for text, vector in zip(part, encode(part, language=side.language), strict=True):
             known[text] = vector.astype(np.float16)
+        save()
     return np.stack([known[text] for text in texts]).astype(np.float32)
 
 
@@ -162,8 +178,8 @@ def quality(arguments: argparse.Namespace) -> None:
         for language, side in zip((source, target), sides, strict=True):
             if language not in known:
                 known[language] = load_kept(arguments.cache, language)
-            vectors.append(side_vectors(encoder.encode, side, known[language]))
-            keep(arguments.cache, language, known[language])
+            save = partial(keep, arguments.cache, language, known[language])
+            vectors.append(side_vectors(encoder.encode, side, known[language], save))
         result = measure_pair(sides, (vectors[0], vectors[1]), (own, others))
         totals.append(result[:2])
         print(
@@ -171,6 +187,81 @@ def quality(arguments: argparse.Namespace) -> None:
         )
     recall, precision = np.mean(totals, axis=0)
     print(f"mean\t{recall:.4f}\t{precision:.4f}")
+
+
+def links(arguments: argparse.Namespace) -> None:
+    """Print how many links keep to units, with and without regard to them."""
+    import interlingua
+
+    encoder = interlingua.load(arguments.model)
+    source, target = arguments.languages[:2]
+    pages = read_pages(arguments.passages, (source, target), arguments.part)
+    names = [
+        name
+        for name in sorted(pages[source])
+        if [unit.kind for unit in pages[source][name]]
+        == [unit.kind for unit in pages[target][name]]
+        and len(pages[source][name]) > 4
+    ][: arguments.pages]
+    draw = random.Random(0)
+    noisy = {name: [with_noise(unit, draw) for unit in pages[target][name]] for name in names}
+    print("pages\tunits\theadings\tright links\tsentences in right links", flush=True)
+    for headings, own in (("all", pages[target]), ("noise", noisy)):
+        sides = make_side(source, names, pages[source]), make_side(target, names, own)
+        vectors = tuple(
+            np.asarray(encoder.encode(list(side.numbered.texts), language=side.language))
+            for side in sides
+        )
+        plain = tuple(
+            side._replace(units=np.zeros_like(side.units), kinds=np.zeros_like(side.kinds))
+            for side in sides
+        )
+        for units, aligned in (("kept", sides), ("ignored", plain)):
+            counts = np.zeros(4)
+            for number in range(len(names)):
+                found = link_documents(
+                    number,
+                    (number, number),
+                    (aligned[0], aligned[1]),
+                    (vectors[0], vectors[1]),
+                    encoder.encode,
+                    AlignConfig(),
+                )
+                counts += unit_counts(found.links, sides, number)
+            right, joining, kept, all_sentences = counts
+            print(
+                f"{len(names)}\t{units}\t{headings}\t{right / joining:.4f}"
+                f"\t{kept / all_sentences:.4f}",
+                flush=True,
+            )
+
+
+def kinds_of(units: Sequence[Unit]) -> list[str]:
+    """Return the kinds of units."""
+    return [unit.kind for unit in units]
+
+
+def with_noise(unit: Unit, draw: random.Random) -> Unit:
+    """Return a heading as a paragraph in a tenth of the cases."""
+    if unit.kind == "heading" and draw.random() < 0.1:
+        return Unit(unit.text)
+    return unit
+
+
+def unit_counts(
+    found: Sequence[Link], sides: tuple[DocumentSide, DocumentSide], number: int
+) -> np.ndarray:
+    """Count right links, joining links, sentences in right links, and sentences."""
+    units = [side.units[side.span(number)] for side in sides]
+    right = joining = kept = 0
+    for link in found:
+        if not (link.source and link.target):
+            continue
+        joining += 1
+        if {*units[0][list(link.source)]} == {*units[1][list(link.target)]}:
+            right += 1
+            kept += len(link.source) + len(link.target)
+    return np.array([right, joining, kept, sum(map(len, units))])
 
 
 def load_kept(cache: Path | None, language: str) -> dict[str, np.ndarray]:
@@ -250,12 +341,15 @@ def main() -> None:
     parser.add_argument("--part", choices=("development", "report"), default="report")
     parser.add_argument("--pages", type=int, default=300)
     parser.add_argument("--cache", type=Path)
+    parser.add_argument("--links", action="store_true")
     parser.add_argument("--synthetic", type=int)
     parser.add_argument("--sentences", type=int, default=30)
     parser.add_argument("--width", type=int, default=384)
     arguments = parser.parse_args()
     if arguments.synthetic:
         speed(arguments)
+    elif arguments.links:
+        links(arguments)
     else:
         quality(arguments)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 
@@ -11,7 +12,9 @@ import interlingua
 from interlingua.alignment.document_files import find_named_languages
 from interlingua.corpus.formats.bitext import read_pairs
 from interlingua.errors import ConfigError, DataError
+from interlingua.mining.calibration.calibration import save_calibration
 from tests.alignment.invented_documents import contents, markdown, write_sides
+from tests.mining.curves import calibration
 from tests.mining.invented import embed
 
 COMMAND = "documents tests.mining.invented:embed"
@@ -255,3 +258,55 @@ def test_wrong_inputs_are_one_line(refused, folder):
 )
 def test_languages_in_names(name, codes):
     assert [str(code)[:8] for code in find_named_languages(name)] == codes
+
+
+def test_a_calibration_gives_probabilities(folder):
+    path = folder / "scores.json"
+    known = calibration(
+        source_language="deu_Latn",
+        target_language="eng_Latn",
+        model="tests.mining.invented:embed",
+        scoring="score ratio k=4 window=8192",
+    )
+    save_calibration(known, path)
+    paths = [folder / language for language in ("de", "en")]
+    found = interlingua.documents(embed, *paths, calibration=path)
+    probabilities = [pair.fields["probability"] for pair in found]
+    assert min(probabilities) >= 0
+    # Translations of invented words have margins far above 1.2.
+    assert sum(one > 0.9 for one in probabilities) > 0.9 * len(found)
+    save_calibration(calibration(**{**vars_of(known), "model": "another"}), path)
+    with pytest.raises(ConfigError, match="another"):
+        interlingua.documents(embed, *paths, calibration=path)
+
+
+def vars_of(known):
+    return {field.name: getattr(known, field.name) for field in dataclasses.fields(known)}
+
+
+def test_the_language_that_a_document_declares_comes_first(tmp_path):
+    for name, language in (("x", "fr"), ("y", "es")):
+        (tmp_path / name).mkdir()
+        text = f'<html lang="{language}"><body><h1>a1 a2</h1><p>a3 a4 a5.</p><p>a6 a7</p></body>'
+        (tmp_path / name / "page.html").write_text(text, encoding="utf-8")
+    found = interlingua.documents(embed, tmp_path / "x", tmp_path / "y")
+    assert found.report.languages == ("fra_Latn", "spa_Latn")
+    assert found[0][:2] == ("a1 a2", "a1 a2")
+    # A language that is given is believed.
+    given = interlingua.documents(
+        embed, tmp_path / "x", tmp_path / "y", source_language="it", target_language="pt"
+    )
+    assert given.report.languages == ("ita_Latn", "por_Latn")
+    assert len(given) == len(found)
+
+
+def test_texts_tell_the_language(tmp_path):
+    texts = {
+        "x": "Это первая страница руководства. Здесь ы и э, и ещё несколько слов.",
+        "y": "これは手引きの最初のページです。ここにいくつかの文があります。",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text(text, encoding="utf-8")
+    found = interlingua.documents(embed, tmp_path / "x", tmp_path / "y")
+    assert found.report.languages == ("rus_Cyrl", "jpn_Jpan")

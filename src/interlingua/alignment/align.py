@@ -667,11 +667,13 @@ class SentenceBlocks:
         sentences: of the document, at least one.
         encode: returns the vectors of texts.
         borders: whether each sentence can't be joined with the one before; default: all can.
-        headings: whether each sentence is a heading; default: it is not known.
+        headings: whether each sentence is a heading; default: none is.
 
     Attributes:
         vectors: the blocks, of all sizes that were requested.
         known: which of them are embedded.
+        headings: whether each sentence is a heading.
+        has_headings: whether there is a heading.
     """
 
     def __init__(
@@ -683,7 +685,8 @@ class SentenceBlocks:
     ) -> None:
         self.sentences = sentences
         self.encode = encode
-        self.headings = headings
+        self.has_headings = headings is not None and bool(headings.any())
+        self.headings = np.zeros(len(sentences), bool) if headings is None else headings
         # The number of the run of sentences that may be joined, of each sentence.
         self._runs = np.zeros(len(sentences), np.int64)
         if borders is not None:
@@ -748,11 +751,10 @@ def align_sentences(
     """
     sides = (source, target)
     needed = tuple(np.ones(len(side.sentences), bool) for side in sides)
+    # A document without headings may have lost them in its format.
     kinds = None
-    if source.headings is not None and target.headings is not None:
-        # A document without headings may have lost them in its format.
-        if source.headings.any() and target.headings.any():
-            kinds = (source.headings, target.headings)
+    if source.has_headings and target.has_headings:
+        kinds = (source.headings, target.headings)
     total = 0
     # A link has at least one sentence on either side: no block is longer than the sum less one.
     for size in range(1, config.max_sentences):

@@ -1,4 +1,4 @@
-"""The links of paired documents, with scores and the probability that each is a translation.
+r"""The links of paired documents, with scores and the probability that each is a translation.
 
 Sentences are aligned within each pair of documents by ``align_sentences``: headings with headings
 only, and sentences are joined within their unit. The vectors of single sentences are known.
@@ -7,7 +7,7 @@ The probability needs no known answers. Wrong links are made by moving the targe
 one or two sentences; the best of these is as hard as the mistakes of an alignment. With f the
 density of the scores of links, g that of wrong ones, and w the share of wrong links among all,
 
-.. math:: P(right | s) = 1 - w \\, g(s) / f(s)
+.. math:: P(right | s) = 1 - w \, g(s) / f(s)
 
 The ratio f / g is a curve fitted to both as in calibration. Half of the wrong links score below
 their median, and few right ones do, so w is twice the share of links that score below it.

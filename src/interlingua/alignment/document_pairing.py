@@ -109,8 +109,8 @@ class PairedDocuments(NamedTuple):
         threshold: margin from which pairs of texts are accepted.
         sources: source documents without a partner.
         targets: target documents without a partner.
-        doubtful: pairs that were given or named, but score as wrong pairs do. With ``auto`` those of
-            names are not in ``pairs``.
+        doubtful: pairs that were given or named, but score as wrong pairs do. With ``auto``
+            those of names are not in ``pairs``.
     """
 
     pairs: list[DocumentPairing]
@@ -443,7 +443,9 @@ def choose_threshold(
     """Return the margin from which pairs are accepted.
 
     The expected share of wrong pairs is at most ``WRONG_SHARE``, and the worst accepted pairs are
-    more likely right than wrong. Documents without a partner are made: the target of some accepted pairs is removed, and the
+    more likely right than wrong.
+
+    Documents without a partner are made: the target of some accepted pairs is removed, and the
     source of others, and the rest is paired again. Each pair of a document that has lost its
     partner is wrong. With n documents without a partner on a side before, and m made on either
     side, their number is that of (n + m)^2 - n^2 pairs of documents without a partner, while n^2 of

@@ -46,7 +46,7 @@ from interlingua.corpus.documents import LeftOut
 from interlingua.corpus.formats.bitext import TextPair
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import DataError, count_of
-from interlingua.mining.calibration.calibration import load_calibration
+from interlingua.mining.calibration.calibration import Calibration, load_calibration
 from interlingua.mining.score import BitextScorer, ScoreConfig
 from interlingua.mining.vectors import (
     VECTOR_FILES,
@@ -222,6 +222,7 @@ class TranslationMemory:
         self.model = model
         self.progress = progress
         self.report = MemoryReport()
+        self.curve: Calibration | None = None
 
     def read(
         self, files: Sequence[DocumentFile], left_out: Sequence[LeftOut]
@@ -245,6 +246,9 @@ class TranslationMemory:
         chosen = assign_sides(stored_documents(folder / "units.jsonl"), self.config.languages)
         self.report.left_out += chosen.left_out
         self.report.languages = chosen.codes
+        # A calibration of other languages or another model shows before the work.
+        if self.config.calibration is not None:
+            self.curve = load_calibration(self.config.calibration, *chosen.codes, model=self.model)
         sides = []
         for side, name in enumerate(_SIDES):
             sides.append(self._number(side, name, chosen.codes[side], chosen.sides))
@@ -398,8 +402,8 @@ class TranslationMemory:
         if not found:
             return []
         sizes = np.cumsum([len(own) for own in scores])[:-1]
-        if self.config.calibration is not None:
-            values = self._calibrated(sides, paired, found)
+        if self.curve is not None:
+            values = self._calibrated(self.curve, sides, paired, found)
         else:
             wrong = np.array([score for one in found for score in one.wrong])
             values = estimate_probabilities(np.concatenate([np.zeros(0), *scores]), wrong)
@@ -407,13 +411,12 @@ class TranslationMemory:
 
     def _calibrated(
         self,
+        curve: Calibration,
         sides: tuple[DocumentSide, DocumentSide],
         paired: PairedDocuments,
         found: Sequence[DocumentLinks],
     ) -> Float64[ndarray, " n"]:
         """Return probabilities by a calibration of ``score``: links are scored as it does."""
-        codes = (sides[0].language, sides[1].language)
-        curve = load_calibration(str(self.config.calibration), *codes, model=self.model)
         config = ScoreConfig.of_scoring(curve.scoring)
         pairs = (
             TextPair(*pair[:4])
