@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
-from interlingua.config import Above
+from interlingua.config import Above, AtLeast
 from interlingua.config.options import (
     FILTERING,
     INPUT,
@@ -188,6 +188,16 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
         group=OUTPUT,
         kind=Path,
     )
+    review: PathLike | None = option(
+        None,
+        "Sheet of pairs to judge, the worst first: .xlsx, .csv or .tsv; answered, it is for"
+        " --labels.",
+        group=OUTPUT,
+        kind=Path,
+    )
+    review_rows: Annotated[int, AtLeast(3)] = option(
+        300, "Pairs in the sheet of --review at most.", group=OUTPUT, unit="pairs"
+    )
     bad_lines: PathLike | None = option(
         None,
         "Where --on-error skip keeps them: OUTPUT.bad-lines.tsv by default.",
@@ -208,7 +218,8 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions, PairCut):
     )
     labels: PathLike | None = option(
         None,
-        "With --learn: judged pairs of the bitext, 1 or 0 TAB source TAB target.",
+        "With --learn: judged pairs of the bitext, the answered sheet of --review or 1 or 0 TAB"
+        " source TAB target.",
         group=INPUT,
         kind=Path,
         reads="file",
@@ -316,10 +327,14 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     """
     from interlingua.mining.checks import CheckPlan
     from interlingua.mining.filter import REJECTED, SCORE_COLUMNS, output_format
+    from interlingua.mining.review import check_review
     from interlingua.mining.score import score_config
     from interlingua.mining.writer import check_columns, format_with_columns
 
-    checks = CheckPlan.parse(join_names(options.checks), join_names(options.drop))
+    columns_of_checks = join_names(options.checks)
+    if options.review is not None and not columns_of_checks:
+        columns_of_checks = ",".join(defaults.REVIEWED)
+    checks = CheckPlan.parse(columns_of_checks, join_names(options.drop), as_path(options.glossary))
     options.check_cut()
     config = score_config(
         options.margin,
@@ -342,18 +357,35 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     needed = list(options.needs_calibration)
     if "probability" in (columns or ()):
         needed.append("probability")
+    if options.review is not None:
+        check_review(options.review)
+    if options.review is not None and options.learn is not None:
+        raise ConfigError("--learn writes no pairs, so there is no --review; leave out one of them")
     if options.calibration is None and needed:
         raise ConfigError(
             f"{needed[0]} needs --calibration; make one with interlingua score --learn"
         )
     # An output must not replace a file that is still to be read.
-    outputs = (options.output, options.rejected, _bad_lines(options).path)
+    outputs = [options.output, options.rejected, options.review, _bad_lines(options).path]
+    if is_same_xliff(file, options.input_format, options.output, options.format):
+        outputs[0] = None  # the file is read once more while its copy with scores is written
     keep_inputs(outputs, (file, options.calibration))
     if config.margin == "absolute" and "hub" in checks.columns:
         raise ConfigError(
             "plain cosines look at no neighbors, so hubs are not known; drop the check or --cosine"
         )
     return config, checks
+
+
+def is_same_xliff(
+    file: PathLike | None, input_format: str | None, output: PathLike | None, format: str | None
+) -> bool:
+    """Return whether an XLIFF file is to be replaced by itself with scores."""
+    from interlingua.corpus.formats.bitext import guess_format
+
+    if file is None or output is None or os.path.realpath(file) != os.path.realpath(output):
+        return False
+    return (input_format or guess_format(file)) == (format or guess_format(output)) == "xliff"
 
 
 def _file_of(options: ScoreOptions) -> str | None:
@@ -494,9 +526,11 @@ def _scored(
     lines: list[str],
 ) -> Iterator[tuple[Filter, Iterator[PairRow]]]:
     """Open the scored pairs: their filter, and all rows; ``lines`` gets the report at the end."""
+    from interlingua.mining.review import ReviewSampler, write_review
     from interlingua.mining.score import scored_rows
 
     config, checks = check_score(options)
+    sheet: list[str] = []
     with (
         _keeping(options, encode, model) as keeping,
         scored_rows(
@@ -509,9 +543,15 @@ def _scored(
             model=model,
             progress=progress,
             lines=lines,
-        ) as found,
+        ) as (kept, rows),
     ):
-        yield found
+        if options.review is None:
+            yield kept, rows
+        else:
+            sampler = ReviewSampler(options.review_rows)
+            yield kept, sampler.noted(rows)
+            sheet = write_review(options.review, sampler, kept.checker, _file_of(options))
+    lines += sheet
 
 
 score = function_of(ScoreOptions, run_score, "score")

@@ -29,7 +29,7 @@ from interlingua.corpus.formats.bitext import (
     with_names,
 )
 from interlingua.corpus.formats.table_columns import pairs_of_rows
-from interlingua.corpus.formats.workbook import CellValue, WriteCells
+from interlingua.corpus.formats.workbook import CellValue, SheetForm, WriteCells
 from interlingua.errors import DataError
 from interlingua.storage.files import PathLike, open_text, open_text_writer
 
@@ -102,13 +102,18 @@ class Xlsx:
 
 
 @contextlib.contextmanager
-def open_sheet(path: PathLike, format: str) -> Iterator[WriteCells]:
+def open_sheet(path: PathLike, format: str, form: SheetForm | None = None) -> Iterator[WriteCells]:
     """Return a function that writes one row of cells to a CSV or XLSX file.
 
     The file appears when it is complete.
+
+    Args:
+        path: of the file.
+        format: csv or xlsx.
+        form: how a sheet of a workbook looks.
     """
     if format == "xlsx":
-        with workbook.open_writer(path) as write:
+        with workbook.open_writer(path, form) as write:
             yield write
         return
     with open_text_writer(path) as file:
