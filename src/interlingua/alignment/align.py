@@ -358,7 +358,8 @@ def read_right_links(path: PathLike, lengths: tuple[int, int]) -> list[Link]:
         first = next(((number, line) for number, line in enumerate(lines, 1) if line.strip()), None)
     if first is None:
         return []
-    number, line = first[0], first[1].rstrip("\r\n")
+    number = first[0]
+    line = first[1].rstrip("\r\n")
     if is_rung(line):
         return read_ladder(path, lengths)
     if is_text_rung(line):
@@ -666,19 +667,31 @@ class SentenceBlocks:
     Args:
         sentences: of the document, at least one.
         encode: returns the vectors of texts.
+        borders: whether each sentence can't be joined with the one before; default: all can.
+        headings: whether each sentence is a heading; default: none is.
 
     Attributes:
         vectors: the blocks, of all sizes that were requested.
         known: which of them are embedded.
+        headings: whether each sentence is a heading.
+        has_headings: whether there is a heading.
     """
 
     def __init__(
         self,
         sentences: Sequence[str],
         encode: Callable[[Sequence[str]], Float32[ndarray, "n d"]],
+        borders: Bool[ndarray, " n"] | None = None,
+        headings: Bool[ndarray, " n"] | None = None,
     ) -> None:
         self.sentences = sentences
         self.encode = encode
+        self.has_headings = headings is not None and bool(headings.any())
+        self.headings = np.zeros(len(sentences), bool) if headings is None else headings
+        # The number of the run of sentences that may be joined, of each sentence.
+        self._runs = np.zeros(len(sentences), np.int64)
+        if borders is not None:
+            self._runs = np.cumsum(borders)
         self.known: KnownBlocks = np.zeros((0, len(sentences)), bool)
         self.vectors: BlockVectors = np.zeros((0, len(sentences), 0), np.float32)
         # Size and last sentence of the block that has the vector of a text.
@@ -687,6 +700,8 @@ class SentenceBlocks:
     def texts(self, size: int, needed: Bool[ndarray, " n"]) -> dict[int, str]:
         """Return the texts of needed blocks by their last sentences."""
         lasts = [last for last in np.flatnonzero(needed).tolist() if last >= size - 1]
+        runs = self._runs
+        lasts = [last for last in lasts if runs[last - size + 1] == runs[last]]
         return {
             last: join_sentences(self.sentences, range(last - size + 1, last + 1)) for last in lasts
         }
@@ -726,7 +741,8 @@ def align_sentences(
     """Align two documents, embedding only those blocks of several sentences that may be needed.
 
     Single sentences are aligned first. Where a link one to one is in doubt, the blocks of two
-    sentences are embedded and all is aligned again, then those of three, and so on.
+    sentences are embedded and all is aligned again, then those of three, and so on. If headings are
+    known of both documents and both have some, they are linked with headings only.
 
     Args:
         source: one document.
@@ -736,6 +752,10 @@ def align_sentences(
     """
     sides = (source, target)
     needed = tuple(np.ones(len(side.sentences), bool) for side in sides)
+    # A document without headings may have lost them in its format.
+    kinds = None
+    if source.has_headings and target.has_headings:
+        kinds = (source.headings, target.headings)
     total = 0
     # A link has at least one sentence on either side: no block is longer than the sum less one.
     for size in range(1, config.max_sentences):
@@ -748,7 +768,7 @@ def align_sentences(
         known = (source.known, target.known)
         # Links of at most ``size`` sentences on a side, which is as far as blocks are known.
         reached = replace(config, max_sentences=size + 1)
-        found = align_blocks(source.vectors, target.vectors, reached, known=known)
+        found = align_blocks(source.vectors, target.vectors, reached, known=known, kinds=kinds)
         levels = sides_of(source.vectors, target.vectors, known)
         needed = doubtful_blocks(found.links, *levels, size + 1, config.clear)
     return found
