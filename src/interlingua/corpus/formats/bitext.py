@@ -507,6 +507,8 @@ def requested_pair(pair: TextPair, source: str | None, target: str | None) -> Te
 
     None if it is of other languages or regions than those requested.
     """
+    if source is None and target is None:
+        return pair
     for found in (pair, pair.swapped()):
         if languages.accepts(source, found.source_language) and languages.accepts(
             target, found.target_language

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 from collections import Counter
@@ -414,4 +415,10 @@ def _code_of(language: Any) -> str:
     """Return the code of a language in any spelling."""
     if isinstance(language, languages.LanguageCode):
         return language
-    return languages.resolve_code(str(language))
+    return _code_named(str(language))
+
+
+@functools.lru_cache(maxsize=4096)
+def _code_named(name: str) -> str:
+    """Return the code of a name; every object of a file has the same few."""
+    return languages.resolve_code(name)
