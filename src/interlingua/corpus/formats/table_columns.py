@@ -132,8 +132,8 @@ def _without_titles(
     """Return the rows from that with the names of the columns on.
 
     It is the given row, or the first one that names the columns if all rows before it have fewer
-    cells with a text, as titles have; the first of them has one. The rows of such a sheet are made by hand, so that shorter
-    ones are filled with empty cells.
+    cells with a text, as titles have; the first of them has one. The rows of such a sheet are made
+    by hand, so that shorter ones are filled with empty cells.
 
     Raises:
         DataError: there is no row of the given number.
