@@ -1,5 +1,6 @@
 # `make quickstart` does the main job on real data, `make test` runs the core tests, `make test-all` all tests,
 # `make docs` builds the site.
+# `make dist` builds the distributions, checks them, and tries the wheels in an empty environment.
 # Each sets up what it needs in .venv, and no more: the quickstart's packages first, the others when a target needs them.
 PYTHON ?= python3
 VENV ?= .venv
@@ -14,6 +15,7 @@ TORCH := $(VENV)/.torch
 QUICKSTART := $(VENV)/.quickstart
 DEV := $(VENV)/.dev
 DOCS := $(VENV)/.docs
+RELEASE := $(VENV)/.release
 # For a torch without CUDA: TORCH_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
 TORCH_ARGS ?=
 QUICKSTART_ARGS ?=
@@ -25,7 +27,12 @@ PYTEST := $(BIN)/python -m pytest -q --numprocesses $(TEST_WORKERS) --dist works
 # Collected tests and times of the last runs.
 RECORDS := .pytest_cache/records
 
-.PHONY: quickstart test test-rest test-all fuzz lint types docs check clean
+# Extras and tests of `make test-oldest`: what the library needs itself, and the server.
+OLDEST := .venv-oldest
+OLDEST_TESTS ?= tests/batches tests/encoder tests/functional tests/methods tests/mining tests/retrieval tests/serving tests/storage \
+  tests/training tests/vocabulary
+
+.PHONY: quickstart test test-rest test-all test-oldest collected fuzz lint types docs dist check clean
 quickstart: $(QUICKSTART)
 	$(BIN)/interlingua quickstart $(QUICKSTART_ARGS)
 
@@ -42,6 +49,23 @@ test-rest: $(DEV)
 
 test-all: test test-rest
 
+# One marker of tests/tiers.py: make test-kernels.
+test-%: $(DEV)
+	$(PYTEST) -m $* $(TEST_ARGS)
+
+# None of the tests in tests/collected/frozen.json may be missing; test-rest checks this too.
+collected: $(DEV)
+	mkdir -p $(RECORDS)
+	$(BIN)/python -m pytest --collect-only -qq --collected=$(RECORDS)/collected.txt > $(RECORDS)/collection.log
+	$(BIN)/python tools/collected_tests.py $(RECORDS)/collected.txt
+
+# Core tests with the oldest dependencies that pyproject.toml allows, in an environment of its own.
+test-oldest:
+	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --constraint constraints-oldest.txt $(TORCH_ARGS) --editable '.[serve,parquet,zst]' --editable $(MINI) \
+	  pytest pytest-timeout pytest-xdist hypothesis httpx scipy
+	$(OLDEST)/bin/python -m pytest -q --numprocesses $(TEST_WORKERS) -m core $(OLDEST_TESTS) $(TEST_ARGS)
+
 # Every reader under atheris, for so many seconds together; Python without a wheel of atheris has none.
 fuzz: $(DEV)
 	$(BIN)/python -m tests.hostile.fuzz.readers all $(FUZZ_SECONDS)
@@ -57,6 +81,13 @@ types: $(DEV)
 # The pages below docs/ and the API from the docstrings, in site/; it needs no network.
 docs: $(DOCS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# Sdists and wheels of the library and its models in dist/.
+dist: $(RELEASE)
+	rm -rf dist
+	$(BIN)/python tools/release.py build dist
+	$(BIN)/python tools/release.py check dist
+	$(BIN)/python tools/release.py try dist -- --constraint constraints.txt $(TORCH_ARGS)
 
 check: lint types test docs
 
@@ -79,5 +110,10 @@ $(DOCS): $(TORCH) $(PACKAGE)
 	$(PIP) --editable '.[docs]'
 	touch $@
 
+$(RELEASE): constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) build twine
+	touch $@
+
 clean:
-	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) dist site .pytest_cache .mypy_cache .ruff_cache

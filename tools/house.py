@@ -33,6 +33,7 @@ from tools.rules.definitions import (
     PublicNames,
 )
 from tools.rules.imports import ImportCircle, ImportOrder
+from tools.rules.release import OldestVersions, Versions
 from tools.rules.repository import FileSize, OutsidePaths
 from tools.rules.testing import MatchProse, UntestedModules
 from tools.words import Words
@@ -56,6 +57,8 @@ RULES: dict[str, type[Rule]] = {
         UntestedModules,
         OutsidePaths,
         FileSize,
+        Versions,
+        OldestVersions,
     )
 }
 

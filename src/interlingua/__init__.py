@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from interlingua.verbs.extend import extend as extend
     from interlingua.verbs.index import index as index
     from interlingua.verbs.info import info as info
+    from interlingua.verbs.look import look as look
     from interlingua.verbs.mine import mine as mine
     from interlingua.verbs.prepare import prepare as prepare
     from interlingua.verbs.quickstart import quickstart as quickstart
@@ -51,6 +52,7 @@ __all__ = [
     "index",
     "info",
     "load",
+    "look",
     "mine",
     "prepare",
     "quickstart",

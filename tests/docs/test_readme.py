@@ -15,11 +15,11 @@ from interlingua.config.registry import METHODS
 from interlingua.verbs.export import ExportOptions
 from tests.docs.markdown import has_model
 from tests.methods.conftest import tiny_encoder
-from tools.draw_mixed_pool import tables
+from tools.draw_mixed_pool import results_text, tables
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-RESULTS = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+RESULTS = results_text()
 PRINTED = {
     "LaBSE (471 M), as printed": ["96.2", "", "0.92", "", ""],
     "MEXMA (559 M), as printed": ["", "", "0.06", "", ""],
@@ -57,7 +57,7 @@ def readme_table():
 
 
 def measured():
-    """The rows of the README's table as docs/results.md has them."""
+    """The rows of the README's table as docs/results/ has them."""
     [mapped] = tables(RESULTS, "Vectors without language")
     [others] = tables(RESULTS, "Other encoders")
     [trained] = tables(RESULTS, "Anchor compared with distillation")

@@ -107,6 +107,7 @@ def steps() -> dict[str, list[str]]:
         "cpu",
     ]
     return {
+        "look": ["look", "bitext/deu-eng.tsv", "a.de", "a.en", "--json"],
         "prepare": ["prepare", "prepare.toml"],
         "train": ["train", "train.toml"],
         "evaluate pairs": [

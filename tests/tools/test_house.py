@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from tools import house
+from tools.oldest_versions import render_oldest
 from tools.rules import repository
 from tools.rules.base import SourceFile
 from tools.rules.definitions import CHOICE, CLOCK_READERS
@@ -24,6 +25,17 @@ CONTRIBUTING = f"""The order of imports is
 
 `retrieval` and `mining` use an encoder and never training.
 """
+VERSIONS = {
+    f"{SRC}/__init__.py": '__version__ = "1.2.3"\n',
+    "models/mini/src/interlingua_mini/__init__.py": '__version__ = "1.2.3"\n',
+    "models/nano/src/interlingua_nano/__init__.py": '__version__ = "1.2.3"\n',
+    "CHANGELOG.md": "## Unreleased\n\n## 1.2.3 (2026-12-01)\n\n## 1.2.2\n",
+    "CITATION.cff": "cff-version: 1.2.0\nversion: 1.2.3\n",
+    "SECURITY.md": "| 1.2.x | yes |\n| older | no |\n",
+    "pyproject.toml": 'mini = ["interlingua-mini>=1.2"]\nnano = ["interlingua-nano>=1.2"]\n',
+}
+PYPROJECT = '[project]\ndependencies = ["numpy>=1.26"]\n'
+OLDEST = {"pyproject.toml": PYPROJECT, "constraints-oldest.txt": render_oldest(PYPROJECT)}
 VIOLATIONS = {
     "an import of a later package": (
         "import-order",
@@ -214,6 +226,31 @@ VIOLATIONS = {
             "it, add the reason to LARGE_FILES (tools/rules/repository.py)"
         ],
     ),
+    "another version of a model, and none in the changelog": (
+        "versions",
+        VERSIONS
+        | {
+            "models/mini/src/interlingua_mini/__init__.py": 'x = 1\n__version__ = "1.2.0"\n',
+            "CHANGELOG.md": "# Changelog\n\n## Unreleased\n",
+            "SECURITY.md": "| 1.1.x | yes |\n",
+        },
+        [
+            f"{path}:{line}: versions: version {stated}, {SRC}/__init__.py has 1.2.3"
+            for path, line, stated in (
+                ("CHANGELOG.md", 1, "not found"),
+                ("SECURITY.md", 1, "1.1"),
+                ("models/mini/src/interlingua_mini/__init__.py", 2, "1.2.0"),
+            )
+        ],
+    ),
+    "a raised lower bound": (
+        "oldest-versions",
+        OLDEST | {"pyproject.toml": OLDEST["pyproject.toml"].replace("1.26", "2.1")},
+        [
+            "constraints-oldest.txt:1: oldest-versions: differs from pyproject.toml; "
+            "write it with: python tools/oldest_versions.py"
+        ],
+    ),
     "a file that is no Python": (
         "public-names",
         {f"{SRC}/a.py": "x = 1\ndef\n"},
@@ -297,6 +334,8 @@ CLEAN = {
     },
     "outside-paths": {"a.toml": "x = '../other'\n"},
     "large-files": {"docs/a.png": "x" * 1_000_000, "models/mini/a": "x" * 1_000_001},
+    "versions": VERSIONS,
+    "oldest-versions": OLDEST,
 }
 
 

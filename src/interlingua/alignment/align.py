@@ -24,6 +24,7 @@ import numpy as np
 from jaxtyping import Bool, Float32
 from numpy import ndarray
 
+from interlingua.alignment.ladders import is_rung, is_text_rung, read_ladder
 from interlingua.alignment.sentence_alignment import (
     AlignConfig,
     Alignment,
@@ -334,6 +335,42 @@ def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[L
     return found
 
 
+def read_right_links(path: PathLike, lengths: tuple[int, int]) -> list[Link]:
+    """Read links made by hand, in vecalign's format or as a ladder of hunalign.
+
+    The first line that is not blank decides which of both it is.
+
+    Args:
+        path: of the file.
+        lengths: number of sentences of both documents.
+
+    Raises:
+        DataError: it is neither, or does not fit the documents.
+    """
+    with open_text(path) as lines:
+        first = next(((number, line) for number, line in enumerate(lines, 1) if line.strip()), None)
+    if first is None:
+        return []
+    number, line = first[0], first[1].rstrip("\r\n")
+    if is_rung(line):
+        return read_ladder(path, lengths)
+    if is_text_rung(line):
+        raise DataError(
+            "holds sentences, as hunalign writes them with -text; expected the numbers of"
+            " sentences: run hunalign without -text",
+            path=path,
+            line=number,
+        )
+    if _LINK.fullmatch(line) is None:
+        raise DataError(
+            "expected [0, 1]:[2] or [0, 1]:[2]:0.12, or a ladder of hunalign (0 TAB 0 TAB 0.5),"
+            f" got {line.strip()[:60]!r}",
+            path=path,
+            line=number,
+        )
+    return read_links(path, lengths)
+
+
 @dataclass(slots=True)
 class AlignReport:
     """Results of all documents of a run."""
@@ -504,7 +541,7 @@ class Aligner:
                 source, target = (self._read(pair, languages, side) for side in (0, 1))
                 gold = None
                 if pair.gold:
-                    gold = read_links(pair.gold, (len(source), len(target)))
+                    gold = read_right_links(pair.gold, (len(source), len(target)))
             except DataError as error:
                 if not lenient:
                     raise

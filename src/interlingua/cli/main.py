@@ -22,6 +22,7 @@ from interlingua.errors import InterlinguaError
 from interlingua.runtime.processes import is_first_on_machine
 
 VERBS = {
+    "look": "Report what is in files before any work: format, languages, faults.",
     "prepare": "Clean, deduplicate and tokenize parallel text into a corpus to train on.",
     "train": "Train an encoder from a TOML file; goes on where it stopped.",
     "evaluate": "Measure an encoder on local evaluation folders.",

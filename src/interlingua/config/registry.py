@@ -228,6 +228,10 @@ FORMATS = Registry(
         "xlsx": "interlingua.corpus.formats.spreadsheet:Xlsx",
         "tmx": "interlingua.corpus.formats.tmx:Tmx",
         "gettext": "interlingua.corpus.formats.gettext:Gettext",
+        "xliff": "interlingua.corpus.formats.localization.xliff:Xliff",
+        "qt": "interlingua.corpus.formats.localization.qt:QtLinguist",
+        "catalog": "interlingua.corpus.formats.localization.catalogs:Catalog",
+        "subtitles": "interlingua.corpus.formats.localization.subtitle_pairs:Subtitles",
         "huggingface": "interlingua.corpus.formats.huggingface:HuggingFace",
     },
 )

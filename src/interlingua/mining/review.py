@@ -1,7 +1,7 @@
 """A sheet of scored pairs for a person to judge, and the answers that are read back from it.
 
 The sheet holds the worst pairs of a stream, pairs that a check finds something wrong with, and a
-random sample of all others, whose answers show what a higher score is worth. A ``ReviewSampler``
+random sample of all others: its answers show what a higher score is worth. A ``ReviewSampler``
 keeps them in bounded memory while the stream passes; ``read_labels`` reads the answers.
 """
 

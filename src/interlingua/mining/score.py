@@ -33,7 +33,7 @@ from interlingua.config import CheckedSettings
 from interlingua.config.languages import resolve_language
 from interlingua.config.registry import check_choice
 from interlingua.corpus.formats.bad_lines import BadLines
-from interlingua.corpus.formats.bitext import TextPair, guess_format, read_pairs
+from interlingua.corpus.formats.bitext import IN_TWO_FILES, TextPair, guess_format, read_pairs
 from interlingua.corpus.formats.moses import moses_files
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import PAIRS, check_text, refuse_container
@@ -58,6 +58,7 @@ MIN_PAIRS_PER_NEIGHBOR = 10
 """Pairs per neighbor of k; with fewer, a warning says that margins mean little."""
 _STANDARD_INPUT = "-"
 """Stands for it where a file is named."""
+_NOT_FROM_STANDARD_INPUT = ("opus", "gettext", "huggingface", "xlsx", "xliff", "qt", *IN_TWO_FILES)
 _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P<window>\d+)")
 
 
@@ -446,7 +447,7 @@ def open_stream(
     Raises:
         DataError: it holds no pair, or is missing, broken or misaligned.
     """
-    if path == _STANDARD_INPUT and format in ("moses", "opus", "gettext", "huggingface", "xlsx"):
+    if path == _STANDARD_INPUT and format in _NOT_FROM_STANDARD_INPUT:
         raise ConfigError(
             f"{format} can't come from standard input; give tsv, jsonl, csv or tmx, e.g. paste"
             " a.de a.en | ..."

@@ -172,12 +172,19 @@ def write_rows(
         digits: writes a number as text.
     """
     if format not in WITH_COLUMNS:
-        pairs = (row.pair for row in rows)
+        pairs = map(_measured_pair, rows)
         write_pairs(pairs, str(path), format=format, languages=languages)
         return
     with open_rows(path, format=format, columns=columns, stdout=stdout, digits=digits) as write:
         for row in rows:
             write(row)
+
+
+def _measured_pair(row: PairRow) -> TextPair:
+    """Return the pair of a row, with its columns if its file takes them."""
+    if isinstance(row.pair, PairWithOrigin):
+        return row.pair.with_measures(row.columns)
+    return row.pair
 
 
 @contextlib.contextmanager

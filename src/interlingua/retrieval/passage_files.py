@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 from interlingua.config.languages import resolve_code
 from interlingua.corpus.cleaning.language_evidence import LOOKED_AT, checked_language
+from interlingua.corpus.documents.kinds import has_sections
+from interlingua.corpus.documents.sections import joined_headings, read_sections
 from interlingua.corpus.formats.json_stream import is_json_array, json_array_items
 from interlingua.corpus.formats.monolingual import find_language, tell_words
 from interlingua.corpus.formats.sentence_table import is_table, table_records
@@ -28,7 +30,6 @@ from interlingua.corpus.formats.table_columns import (
     named_column,
     places_called,
 )
-from interlingua.corpus.segments.sections import is_document, joined_headings, read_sections
 from interlingua.encoder.texts import check_text, is_blank
 from interlingua.errors import ConfigError, DataError, MissingExtraError, count_of
 from interlingua.storage.files import PathLike, open_text, stem_and_suffix, tab_rows
@@ -146,7 +147,7 @@ def _passages(
     path: PathLike, name: str, code: str, documents: bool, columns: PassageColumns
 ) -> Iterator[Passage]:
     """Yield the passages of a file, those without a language in that of a code."""
-    is_sections = is_document(path)
+    is_sections = has_sections(path)
     records = None if is_sections else _records(path, columns.named())
     if records is None:
         if named := columns.named():

@@ -332,6 +332,7 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
     from interlingua.mining.writer import check_columns, format_with_columns
 
     columns_of_checks = join_names(options.checks)
+    # A sheet for people has reasons for all that can be found without a model.
     if options.review is not None and not columns_of_checks:
         columns_of_checks = ",".join(defaults.REVIEWED)
     checks = CheckPlan.parse(columns_of_checks, join_names(options.drop), as_path(options.glossary))
@@ -366,13 +367,26 @@ def check_score(options: ScoreOptions) -> tuple[ScoreConfig, CheckPlan]:
             f"{needed[0]} needs --calibration; make one with interlingua score --learn"
         )
     # An output must not replace a file that is still to be read.
-    outputs = (options.output, options.rejected, options.review, _bad_lines(options).path)
+    outputs = [options.output, options.rejected, options.review, _bad_lines(options).path]
+    if is_same_xliff(file, options.input_format, options.output, options.format):
+        outputs[0] = None  # the file is read once more while its copy with scores is written
     keep_inputs(outputs, (file, options.calibration))
     if config.margin == "absolute" and "hub" in checks.columns:
         raise ConfigError(
             "plain cosines look at no neighbors, so hubs are not known; drop the check or --cosine"
         )
     return config, checks
+
+
+def is_same_xliff(
+    file: PathLike | None, input_format: str | None, output: PathLike | None, format: str | None
+) -> bool:
+    """Return whether an XLIFF file is to be replaced by itself with scores."""
+    from interlingua.corpus.formats.bitext import guess_format
+
+    if file is None or output is None or os.path.realpath(file) != os.path.realpath(output):
+        return False
+    return (input_format or guess_format(file)) == (format or guess_format(output)) == "xliff"
 
 
 def _file_of(options: ScoreOptions) -> str | None:
@@ -535,6 +549,7 @@ def _scored(
         if options.review is None:
             yield kept, rows
         else:
+            # The sheet is complete when the last pair has passed.
             sampler = ReviewSampler(options.review_rows)
             yield kept, sampler.noted(rows)
             sheet = write_review(options.review, sampler, kept.checker, _file_of(options))

@@ -18,12 +18,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self, cast
 
 from interlingua.config import languages, registry
 from interlingua.corpus.formats.bad_lines import BadLines
 from interlingua.errors import ConfigError, DamagedFileError, DataError
-from interlingua.storage.files import COMPRESSIONS, PathLike, Spool, check_content, stem_and_suffix
+from interlingua.storage.files import (
+    COMPRESSIONS,
+    PathLike,
+    Spool,
+    check_content,
+    open_bytes,
+    stem_and_suffix,
+)
 
 log = logging.getLogger("interlingua")
 FORMAT_OF_SUFFIX = {
@@ -36,14 +44,28 @@ FORMAT_OF_SUFFIX = {
     ".ndjson": "jsonl",
     ".json": "jsonl",
     ".tmx": "tmx",
+    ".xlf": "xliff",
+    ".xliff": "xliff",
+    ".sdlxliff": "xliff",
+    ".mqxliff": "xliff",
+    ".strings": "catalog",
+    ".arb": "catalog",
+    ".srt": "subtitles",
+    ".vtt": "subtitles",
+    ".ass": "subtitles",
+    ".ssa": "subtitles",
     ".po": "gettext",
     ".mo": "gettext",
     ".zip": "opus",
     ".parquet": "huggingface",
     ".arrow": "huggingface",
 }
+SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
 _WITH_COLUMNS = ("tsv", "csv", "xlsx", "jsonl")
 """Formats of which columns, or keys, may be named."""
+IN_TWO_FILES = ("moses", "subtitles", "catalog")
+"""Formats of which two files, with a comma or by what their names share, are a bitext."""
+READ_ONLY = ("subtitles", "catalog", "qt")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DATE_WORDS = frozenset((*MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun"))
 """Months and days of the week, of which some are also codes of languages."""
@@ -83,12 +105,22 @@ class PairWithOrigin(TextPair):
     """
 
     origin: Any
+    whole_file: str | None = None
+    """Format in which a pair is written into a copy of its whole file, rejected or not."""
+    measures: Mapping[str, Any] = MappingProxyType({})
+    """Values that were measured for the pair, by name: probability, cosine, reasons ..."""
 
     @classmethod
     def of(cls, pair: TextPair, origin: Any) -> Self:
         """Return the pair with its origin."""
         found = cls(*pair)
         found.origin = origin
+        return found
+
+    def with_measures(self, measures: Mapping[str, Any]) -> Self:
+        """Return the pair with values that were measured for it."""
+        found = self.of(self, self.origin)
+        found.measures = measures
         return found
 
     @property
@@ -197,21 +229,51 @@ def read_pairs(
             languages are unknown.
     """
     if isinstance(path, tuple):
-        format = format or "moses"
         path = ",".join(os.fspath(side) for side in path)
+        if format is None:
+            found = guess_format(path) if _are_two_files(path) else "moses"
+            format = found if found in IN_TWO_FILES else "moses"
     path = os.fspath(path)
     source = resolved_code(source_language)
     target = resolved_code(target_language)
-    if skipped is None:  # an empty counter of the caller's is one to count in
-        skipped = Counter()
     is_reported = bad is not None
     bad = bad or BadLines()
-    reader = _format(format or guess_format(path), columns)
-    pairs = reader.read(path, source, target, skipped, bad)
-    pairs = _until_damage(pairs, path, skipped, bad)
+    pairs = read_pairs_as_named(
+        path,
+        bad,
+        format=format,
+        languages=(source, target),
+        columns=columns,
+        skipped=skipped,
+    )
     if not is_reported:
         pairs = _with_warnings(pairs, path, bad)
     return _in_checked_languages(pairs, path, (source is not None, target is not None))
+
+
+def read_pairs_as_named(
+    path: str,
+    bad: BadLines,
+    *,
+    format: str | None = None,
+    languages: tuple[str | None, str | None] = (None, None),
+    columns: Sequence[str] | None = None,
+    skipped: Counter[str] | None = None,
+) -> Iterator[TextPair]:
+    """Stream the pairs of a bitext without a look at their languages; see ``read_pairs``.
+
+    Args:
+        path: a file, a prefix, or two files with a comma.
+        bad: how to handle unreadable lines.
+        format: by its name if it is not given.
+        languages: codes of source and target, if they are known.
+        columns: of the source and the target.
+        skipped: counts what the reader leaves out.
+    """
+    if skipped is None:  # an empty counter of the caller's is one to count in
+        skipped = Counter()
+    reader = _format(format or guess_format(path), columns)
+    return _until_damage(reader.read(path, *languages, skipped, bad), path, skipped, bad)
 
 
 def write_pairs(
@@ -259,6 +321,8 @@ def guess_format(path: PathLike) -> str:
     if name.startswith("hf:") or Path(name).is_dir():
         return "huggingface"
     suffix = stem_and_suffix(name)[1]
+    if (special := _format_by_content(name, suffix)) is not None:
+        return special
     if _are_two_files(name):
         return "moses"
     if suffix in FORMAT_OF_SUFFIX:
@@ -267,7 +331,8 @@ def guess_format(path: PathLike) -> str:
     if suffix and suffix[1:] in installed:
         return suffix[1:]
     if not suffix or "," in name:
-        return "moses"
+        is_moses = bool(_languages_behind(name)) or not _languages_behind(name, SUBTITLE_SUFFIXES)
+        return "moses" if is_moses else "subtitles"
     check_content(name)  # .ts is also Qt's, and of .docx or .html the remedy is another
     # The suffix of "news.de" is a language, that of the prefix "news.de-en" two.
     if _code_in_name(suffix[1:]) or languages_from_name(suffix[1:]) or _languages_behind(name):
@@ -278,6 +343,25 @@ def guess_format(path: PathLike) -> str:
         " Moses files their prefix, such as news.de-en",
         path=path,
     )
+
+
+def _format_by_content(name: str, suffix: str) -> str | None:
+    """Return the format of a file with a suffix that several formats have, or of two files."""
+    from interlingua.corpus.formats.localization.catalogs import is_catalog
+
+    first = name
+    if _are_two_files(name):
+        first = name.partition(",")[0].strip()
+        found = FORMAT_OF_SUFFIX.get(stem_and_suffix(first)[1])
+        if found in IN_TWO_FILES:
+            return found
+        return "catalog" if suffix in (".json", ".xml") else None
+    if suffix in (".json", ".xml"):
+        return "catalog" if is_catalog(name) else None
+    if suffix == ".ts" and Path(name).is_file():
+        with open_bytes(name) as file:
+            return "qt" if re.search(rb"<(!DOCTYPE )?TS[\s>]", file.read(1 << 12)) else None
+    return None
 
 
 def languages_from_name(path: PathLike) -> tuple[str, str] | None:
@@ -467,12 +551,13 @@ def _joint_type(so_far: type, value: Any) -> type:
 
 
 def is_moses_name(path: PathLike) -> bool:
-    """Return whether files of a Moses bitext are there.
+    """Return whether two files of a bitext are there, as Moses has them or subtitles.
 
     Both files, named with a comma, or those that begin with the name.
     """
     name = os.fspath(path)
-    return _are_two_files(name) or len(_languages_behind(name)) > 1
+    behind = (_languages_behind(name, suffixes) for suffixes in (("",), SUBTITLE_SUFFIXES))
+    return _are_two_files(name) or any(len(codes) > 1 for codes in behind)
 
 
 def _are_two_files(name: str) -> bool:
@@ -480,12 +565,13 @@ def _are_two_files(name: str) -> bool:
     return bool(comma) and Path(first.strip()).is_file() and Path(second.strip()).is_file()
 
 
-def _languages_behind(name: str) -> set[str]:
-    """Return the languages of the files named by that name and the suffix of a language."""
+def _languages_behind(name: str, suffixes: Sequence[str] = ("",)) -> set[str]:
+    """Return the languages of the files named by that name, a language and one of the suffixes."""
     prefix = Path(name).name
     files = [file for file in Path(name).parent.glob(f"{glob.escape(prefix)}.*") if file.is_file()]
     endings = [uncompressed_name(file.name).removeprefix(f"{prefix}.") for file in files]
-    codes = map(_code_in_name, endings)
+    parts = [own.removesuffix(end) for own in endings for end in suffixes if own.endswith(end)]
+    codes = map(_code_in_name, parts)
     return {code for code in codes if code is not None}
 
 
@@ -534,6 +620,7 @@ def _in_checked_languages(
         check_words,
         checked_language,
     )
+    from interlingua.corpus.inspection.faults import warn_of_first
 
     # What is wrong further on is raised in its turn, after the pairs before it.
     first: list[TextPair] = []
@@ -544,6 +631,7 @@ def _in_checked_languages(
         failure = error
     codes = {pair[2:4] for pair in first}
     checked = []
+    warn_of_first([pair[:2] for pair in first], path)
     if len(codes) == 1:
         for side, option in enumerate(("--source-language", "--target-language")):
             texts = _texts_of(side, first, pairs)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from interlingua.mining.rules.rule import Rule, one_sided
+from interlingua.mining.rules.rule import PairRule, one_sided
 
 _TAG = re.compile(
     r"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*|\d{1,3})"
@@ -48,7 +48,7 @@ class Tag(NamedTuple):
         return f"</{self.name}>" if self.closes else f"<{self.name}>"
 
 
-class InlineTags(Rule):
+class InlineTags(PairRule):
     """Both sides have the same inline tags, and the target's are paired as the source's are."""
 
     name = "tags"

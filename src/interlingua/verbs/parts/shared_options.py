@@ -221,6 +221,17 @@ class ColumnOptions(PairOptions):
 
 
 @dataclass(frozen=True)
+class SplitOptions(Options):
+    """Whether texts are split into sentences first."""
+
+    split: bool = option(
+        False,
+        "The texts are not one sentence per line: split them into sentences first.",
+        group=INPUT,
+    )
+
+
+@dataclass(frozen=True)
 class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
     """A model, and how it computes."""
 
@@ -283,7 +294,7 @@ def _is_input(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class TwoTextsOptions(ModelOptions, ColumnOptions, PairSearch):
+class TwoTextsOptions(ModelOptions, ColumnOptions, SplitOptions, PairSearch):
     """Two texts, and how pairs of their sentences are found."""
 
     source: PathLike | Sequence[str] = argument(
