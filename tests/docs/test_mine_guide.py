@@ -72,7 +72,7 @@ def test_every_command_runs(said, workplace):
     pytest.importorskip("py3langid")  # --check all
     assert len(said) == 14
     printed = list(said.values())
-    assert "nearest neighbors: " in printed[0]
+    assert "nearest neighbors: " in printed[1]
     assert "calibration error (ECE)" in printed[2]
     assert "precision 0.90" in printed[3]
     assert "of 4 matches are documents of both sides" in printed[5]

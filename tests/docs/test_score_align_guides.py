@@ -121,7 +121,7 @@ def test_all_checks_of_the_page_are_there():
 
 
 def test_the_method_names_functions_and_tests_that_are_there():
-    table = METHOD.read_text(encoding="utf-8").split("## What differs")[0]
+    table = METHOD.read_text(encoding="utf-8").split("## Differences from the paper")[0]
     for name in re.findall(r"`(test_\w+)`", table):
         assert hasattr(test_sentence_alignment, name), name
     for name in (
