@@ -263,7 +263,9 @@ def _count_faults(opened: Opened, found: StreamCounts, sides: Sequence[SideLook]
     duplicates = found.duplicates
     if opened.kind != "pairs":
         duplicates = sides[0].duplicates
-    if duplicates >= max(1, _REPEATED * units):
+    # A premise or a passage is in several labeled pairs or questions by design.
+    is_fault = opened.kind in ("pairs", "texts")
+    if is_fault and duplicates >= max(1, _REPEATED * units):
         what = f"of the {opened.kind} occurred before; prepare drops them"
         faults.append(count_fault("duplicates", duplicates, units, what, None))
     if found.copies >= max(1, _REPEATED * units):
